@@ -56,13 +56,14 @@ need_packages() {
 }
 
 # leg <preset> [ctest argument]...: configures, builds and tests one preset. PILFER_CMAKE_ARGS adds to the first.
+# Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
 leg() {
     local preset=$1
     shift
-    echo "== $preset: build"
-    # shellcheck disable=SC2086 # several arguments
-    cmake --preset "$preset" ${PILFER_CMAKE_ARGS:-} >/dev/null
-    cmake --build --preset "$preset" -j "$(nproc)" -- --quiet
-    echo "== $preset: test"
-    ctest --preset "$preset" "$@"
+    echo "== $preset: build" &&
+        # shellcheck disable=SC2086 # several arguments
+        cmake --preset "$preset" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
+        cmake --build --preset "$preset" -j "$(nproc)" -- --quiet &&
+        echo "== $preset: test" &&
+        ctest --preset "$preset" "$@"
 }

@@ -1,10 +1,14 @@
 #!/usr/bin/env bash
-# Formatting of every tracked C and C++ file, syntax of every script, forbidden names and include directions.
+# Formatting of every C and C++ file, syntax of every script, forbidden names and include directions.
 # `ci/lint.sh --fix` formats in place; `ci/lint.sh --tidy` also runs clang-tidy (minutes).
 source "$(dirname "$0")/lib.sh"
 failed=0
 
-mapfile -t sources < <(git ls-files -- '*.hpp' '*.cpp' '*.h' '*.c' | while read -r f; do [[ -f $f ]] && echo "$f"; done)
+folders=()
+for folder in include src tests examples bench showcase study tools; do
+    [[ ! -d $folder ]] || folders+=("$folder")
+done
+mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.[ch]' \) | sort)
 if ((${#sources[@]})); then
     if [[ ${1:-} == --fix ]]; then
         clang-format -i "${sources[@]}"
@@ -14,9 +18,9 @@ if ((${#sources[@]})); then
     fi
 fi
 
-mapfile -t scripts < <(git ls-files -- run test '.ci/run' 'ci/*' '*.sh')
+mapfile -t scripts < <(grep -rlE '^#!.*bash' run test .ci/run "${folders[@]}"; ls ci/*.sh ci/long)
 for script in "${scripts[@]}"; do
-    [[ ! -f $script || $script == *.md ]] || bash -n "$script" || failed=1
+    bash -n "$script" || failed=1
 done
 
 ci/check_names.sh || failed=1
@@ -24,7 +28,7 @@ ci/check_names.sh --self-test || failed=1
 
 if [[ ${1:-} == --tidy ]]; then
     [[ -f build/clang/compile_commands.json ]] || cmake --preset clang >/dev/null
-    mapfile -t units < <(git ls-files -- 'src/*.cpp' 'examples/*.cpp')
+    mapfile -t units < <(printf '%s\n' "${sources[@]}" | grep -E '^(src|examples)/.*\.cpp$')
     printf '%s\0' "${units[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build/clang || failed=1
 fi
 
