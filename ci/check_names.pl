@@ -76,7 +76,7 @@ my (%code, %atomics_all, %atomics_of);
 for my $file (@files) {
     open my $in, '<', $file or die "$file: $!\n";
     local $/;
-    $code{$file} = code_of(<$in>);
+    $code{$file} = code_of(<$in> // '');
     my $stem = $file =~ s{.*/}{}r =~ s{\.\w+$}{}r;
     while ($code{$file} =~ /\b(?:std::)?atomic(?:_flag|_ref)?\s*(?:<(?:[^<>;]|<[^<>;]*>)*>)?[\s&*]+(\w+)/g) {
         $atomics_all{$1} = $atomics_of{$stem}{$1} = 1;
