@@ -1,7 +1,9 @@
 // join: run several functions, perhaps in parallel, and return all results.
 #pragma once
 
+#include <memory>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include <pilfer/detail/outcome.hpp>
@@ -18,13 +20,10 @@ template <class G> class join_spark final : public spark {
 public:
     using value = result_t<G>;
 
-    explicit join_spark(G& g) noexcept : spark{&join_spark::run_stolen}, m_function(g) {}
+    explicit join_spark(G& g) noexcept : spark{&join_spark::run_stolen}, m_function(hold(g)) {}
 
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
-    }
-    [[nodiscard]] value run_here() {
-        return invoke_regular(m_function);
     }
     /// Stolen, or out of reach because this frame moved.
     [[nodiscard]] PILFER_COLD value wait_and_take() {
@@ -51,15 +50,36 @@ public:
 private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_outcome.fill(s->m_function);
+        s->m_outcome.fill(s->function());
         worker* w = this_worker();
         san::release(s);
         const auto waiter = s->m_done.complete();  // the last access to the frame
         return waiter != 0 ? release_waiter(waiter, w) : nullptr;
     }
 
+    // A small closure without state of its own is copied: the frame then needs it only once in memory,
+    // and the original may stay in registers.
+    static constexpr bool by_value =
+        std::is_trivially_copyable_v<G> && sizeof(G) <= 32 && std::is_invocable_v<const G&>;
+    using held = std::conditional_t<by_value, G, G*>;
+
+    [[nodiscard]] static PILFER_ALWAYS_INLINE held hold(G& g) noexcept {
+        if constexpr (by_value) {
+            return g;
+        } else {
+            return std::addressof(g);
+        }
+    }
+    [[nodiscard]] G& function() noexcept {
+        if constexpr (by_value) {
+            return m_function;
+        } else {
+            return *m_function;
+        }
+    }
+
     handover<std_atom> m_done;
-    G& m_function;
+    held m_function;
     outcome<value> m_outcome;
 };
 
@@ -97,14 +117,14 @@ PILFER_ALWAYS_INLINE std::tuple<result_t<F>, result_t<G>> join_two(worker* w, F&
     // f may have suspended and gone on elsewhere: the worker is read again.
     if (reclaim(this_worker(), spark.entry()) != nullptr) [[likely]] {
         alone_guard alone;
-        results all{std::forward<result_t<F>>(first), spark.run_here()};
+        results all{std::forward<result_t<F>>(first), invoke_regular(g)};
         alone.armed = false;
         return all;
     }
     return results{std::forward<result_t<F>>(first), spark.wait_and_take()};
 }
 
-template <class F, class G, class... H> inline auto join_all(worker* w, F& f, G& g, H&... h) {
+template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
     if constexpr (sizeof...(H) == 0) {
         return join_two(w, f, g);
     } else {
@@ -115,6 +135,14 @@ template <class F, class G, class... H> inline auto join_all(worker* w, F& f, G&
         return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
                               std::get<1>(std::move(results)));
     }
+}
+
+/// A temporary is kept by value where it can move, everything else by reference.
+template <class F>
+using kept = std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;
+
+template <class F, class G, class... H> PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
+    return pool::common().run([&] { return join_all(this_worker(), f, g, h...); });
 }
 
 }  // namespace detail
@@ -129,10 +157,12 @@ template <class F, class G, class... H> inline auto join_all(worker* w, F& f, G&
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.
-template <class F, class G, class... H> inline auto join(F&& f, G&& g, H&&... h) {
+template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join(F&& f, G&& g, H&&... h) {
     detail::worker* w = detail::this_worker();
     if (w == nullptr) [[unlikely]] {
-        return pool::common().run([&] { return detail::join_all(detail::this_worker(), f, g, h...); });
+        // Copies of what was passed as a temporary, so that the usual closure needs no address.
+        return detail::join_outside(detail::kept<F>(std::forward<F>(f)), detail::kept<G>(std::forward<G>(g)),
+                                    detail::kept<H>(std::forward<H>(h))...);
     }
     return detail::join_all(w, f, g, h...);
 }

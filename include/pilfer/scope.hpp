@@ -37,8 +37,10 @@ public:
     /// Outside a pool the children run in pool::common().
     scope() noexcept {
         detail::worker* w = detail::this_worker();
-        m_owner = w != nullptr ? w->current.load(detail::rlx) : nullptr;
-        if (w == nullptr) [[unlikely]] {
+        if (w != nullptr) [[likely]] {
+            m_owner = w->current.load(detail::rlx);
+        } else {
+            m_owner = nullptr;
             m_foreign = thread_identity();
         }
     }
@@ -47,7 +49,7 @@ public:
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
-        if (!m_children.untouched() || m_failed.load(detail::rlx) != 0) [[unlikely]] {
+        if (!m_children.untouched()) [[unlikely]] {
             destroy_cold();
         }
     }
@@ -73,8 +75,7 @@ public:
     /// Cost with nothing stolen or deferred: three loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
-        if (w != nullptr && w->current.load(detail::rlx) == m_owner && m_children.untouched() &&
-            m_failed.load(detail::rlx) == 0) [[likely]] {
+        if (m_children.untouched() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
             detail::san::acquire(this);
             return;
         }
@@ -83,7 +84,7 @@ public:
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
     [[nodiscard]] std::uint64_t suppressed() const noexcept {
-        return m_suppressed;
+        return m_failed.load(detail::rlx) >> 32;
     }
 
 private:
@@ -99,7 +100,7 @@ private:
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     [[nodiscard]] bool failed() const noexcept {
-        return m_failed.load(detail::rlx) != 0;
+        return static_cast<std::uint32_t>(m_failed.load(detail::rlx)) != 0;
     }
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
@@ -116,11 +117,14 @@ private:
     detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
     detail::activation* m_owner;
-    std::uintptr_t m_waiter;                 // set before the counter is published
-    std::atomic<std::uint32_t> m_failed{0};  // exceptions thrown by children so far
-    const void* m_foreign = nullptr;         // the owner's thread, if it is no worker
-    std::uint64_t m_suppressed = 0;
-    std::exception_ptr m_error;
+    // Low half: exceptions thrown by children since the last sync. High half: those it swallowed.
+    std::atomic<std::uint64_t> m_failed{0};
+    // Nothing below is initialised: the usual scope never uses it.
+    std::uintptr_t m_waiter;  // set before the counter is published
+    const void* m_foreign;    // the owner's thread, if it is no worker
+    union {
+        std::exception_ptr m_error;  // alive while the low half of m_failed is not 0
+    };
 };
 
 namespace detail {
@@ -140,19 +144,23 @@ template <class F> struct spawned {
         const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
         return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
     }
-    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
+    /// False: the function threw.
+    static PILFER_ALWAYS_INLINE bool call(spawned* self, scope* s) noexcept {
         san::acquire(s);
+        bool succeeded = true;
         try {
             std::invoke(self->function);
         } catch (...) {
             s->fail(std::current_exception());
+            succeeded = false;
         }
         std::destroy_at(self);
         san::release(s);
+        return succeeded;
     }
 #if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
-        call(self, s);
+    static PILFER_NOINLINE bool call_seen(spawned* self, scope* s) noexcept {
+        return call(self, s);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
@@ -164,9 +172,9 @@ template <class F> struct spawned {
         // Only here, off the parent's stack, may the rest of the parent be announced.
         const bool announced = announce(this_worker(), s->entry());
 #if defined(PILFER_SANITIZED)
-        call_seen(self, s);
+        const bool succeeded = call_seen(self, s);
 #else
-        call(self, s);
+        const bool succeeded = call(self, s);
 #endif
         worker* w = this_worker();
         if (announced) [[likely]] {
@@ -174,6 +182,10 @@ template <class F> struct spawned {
             if (w == nullptr) [[unlikely]] {
                 child_is_last_or_search(c, s);
             }
+        }
+        // From here on this is the parent's executor.
+        if (!succeeded || s->m_children.announced_from_below()) [[unlikely]] {
+            s->m_children.disturb();
         }
         activation* owner = s->m_owner;
         w->current.store(owner, rlx);

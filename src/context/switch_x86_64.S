@@ -120,7 +120,6 @@ END pilfer_v0_start
 FUNCTION pilfer_v0_continue
         SAVE
         ldmxcsr 32(%rsi)
-        fldcw   36(%rsi)
         movq    16(%rsi), %rbp
         movq    24(%rsi), %rbx
         movq    8(%rsi), %rsp

@@ -17,7 +17,7 @@ namespace {
 
 struct future_wait : suspension {
     future_core* future;
-    future_waiter node;
+    future_waiter entry;
     bool (*add)(future_core&, future_waiter&) noexcept;
 };
 
@@ -43,9 +43,7 @@ void future_core::start(pool_core& p) {
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
         nested_activation child(this_worker());
-        if (suspension* next = run_task(this, this_worker())) {
-            make_runnable(next);
-        }
+        (void)run_task(this, this_worker());  // it never resumes anybody directly
     }
 }
 
@@ -80,14 +78,14 @@ void future_core::finish() noexcept {
     m_stage.store(done, rel);
     future_waiter* w = m_waiters.exchange(closed(), acq_rel);
     while (w != nullptr) {
-        future_waiter* next = w->next;  // before its owner may go on
+        future_waiter* after = w->next;  // before its owner may go on
         const std::uintptr_t who = w->who;
         if ((who & waiter_is_foreign) != 0) {
             (void)release_waiter(who, nullptr);
         } else {
             make_runnable(reinterpret_cast<suspension*>(who));
         }
-        w = next;
+        w = after;
     }
 }
 
@@ -98,9 +96,9 @@ void future_core::wait() noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         foreign_waiter self;
-        future_waiter node;
-        node.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
-        if (add_waiter(node)) {
+        future_waiter entry;
+        entry.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
+        if (add_waiter(entry)) {
             block_on(self);
         }
         (void)is_done();
@@ -115,11 +113,11 @@ void future_core::wait() noexcept {
     }
     future_wait s;
     s.future = this;
-    s.node.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-    s.add = [](future_core& f, future_waiter& node) noexcept { return f.add_waiter(node); };
+    s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
+    s.add = [](future_core& f, future_waiter& e) noexcept { return f.add_waiter(e); };
     s.publish = [](suspension& self) noexcept {
         auto& wait = static_cast<future_wait&>(self);
-        return wait.add(*wait.future, wait.node);
+        return wait.add(*wait.future, wait.entry);
     };
     suspend(w, s);
     (void)is_done();

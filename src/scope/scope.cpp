@@ -32,8 +32,8 @@ void scope::not_owner(const char* call) const {
 
 void scope::fail(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
-    if (m_failed.fetch_add(1, rlx) == 0) {
-        m_error = std::move(error);
+    if (static_cast<std::uint32_t>(m_failed.fetch_add(1, rlx)) == 0) {
+        ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
 }
 
@@ -111,14 +111,15 @@ void scope::sync_cold() {
         }
         wait_for_children();
     }
-    const std::uint32_t thrown = m_failed.load(rlx);
+    const auto thrown = static_cast<std::uint32_t>(m_failed.load(rlx));
     if (thrown == 0) {
         return;
     }
-    m_failed.store(0, rlx);
-    m_suppressed = thrown - 1;
-    count_suppressed(m_suppressed);
-    std::rethrow_exception(std::exchange(m_error, nullptr));
+    const std::exception_ptr first = std::move(m_error);
+    std::destroy_at(&m_error);
+    m_failed.store(std::uint64_t{thrown - 1} << 32, rlx);
+    count_suppressed(thrown - 1);
+    std::rethrow_exception(first);
 }
 
 void scope::destroy_cold() noexcept {
@@ -127,7 +128,7 @@ void scope::destroy_cold() noexcept {
     } else {
         wait_for_children();
     }
-    const std::uint32_t thrown = m_failed.load(rlx);
+    const auto thrown = static_cast<std::uint32_t>(m_failed.load(rlx));
     if (thrown == 0) {
         return;
     }
@@ -136,7 +137,7 @@ void scope::destroy_cold() noexcept {
         std::terminate();
     }
     count_suppressed(thrown);
-    m_error = nullptr;
+    std::destroy_at(&m_error);
 }
 
 namespace detail {

@@ -34,7 +34,7 @@ public:
 
     /// See announce_tripped().
     [[nodiscard]] bool tripped(task_word task) noexcept;
-    /// See reclaim_slow().
+    /// After the bottom was lowered below the guard: see reclaim().
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
     /// Runs an own spark on top of the calling frame when no context can be had. False: there is none.
     [[nodiscard]] bool help_on_top() noexcept;

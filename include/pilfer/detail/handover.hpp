@@ -53,12 +53,21 @@ public:
     void settle() noexcept {
         m_owed = m_owed - 1;
     }
+    /// Parent's executor: something happened that the quick test of sync must not miss, though nothing
+    /// is owed: a failure, or children announced from below.
+    void disturb() noexcept {
+        m_owed = m_owed | disturbed;
+    }
     [[nodiscard]] count owed() const noexcept {
-        return m_owed;
+        return m_owed & ~disturbed;
     }
     /// A task below the parent, itself unfinished and counted, adds a child.
     void announce_from_below() noexcept {
         m_count.fetch_add(1, rlx);
+    }
+    /// Parent's executor: children may have been added by, or below, one that has ended meanwhile.
+    [[nodiscard]] bool announced_from_below() const noexcept {
+        return m_count.load(rlx) != 0;
     }
     /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
     /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
@@ -67,14 +76,15 @@ public:
     }
     /// Parent's executor: everything has ended (J3).
     [[nodiscard]] bool all_done() const noexcept {
-        return m_count.load(acq) == -m_owed;
+        return m_count.load(acq) == -owed();
     }
+    /// Parent's executor: no child was ever out of its hands. One load.
     [[nodiscard]] bool untouched() const noexcept {
-        return m_owed == 0 && m_count.load(acq) == 0;
+        return m_owed == 0;
     }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
-        const count add = m_owed + waiting;
+        const count add = owed() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
     /// Parent, resumed or told that all is done: the same scope may be used again at once.
@@ -85,6 +95,7 @@ public:
     }
 
 private:
+    static constexpr count disturbed = count{1} << 50;
     typename Atom::template atomic<count> m_count{0};
     typename Atom::template plain<count> m_owed{0};
 };

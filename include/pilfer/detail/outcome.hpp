@@ -9,6 +9,8 @@
 #include <utility>
 #include <variant>
 
+#include <pilfer/detail/platform.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -18,7 +20,7 @@ template <class T> using regular_t = std::conditional_t<std::is_void_v<T>, std::
 template <class F> using result_t = regular_t<std::invoke_result_t<F&>>;
 
 /// Calls f; void gives std::monostate.
-template <class F> [[nodiscard]] inline result_t<F> invoke_regular(F& f) {
+template <class F> [[nodiscard]] PILFER_ALWAYS_INLINE result_t<F> invoke_regular(F& f) {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
         std::invoke(f);
         return {};

@@ -122,6 +122,7 @@ PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
     return true;
 }
 
+/// The bottom was lowered below the guard: goes on taking `task` back.
 PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
 
 /// Takes `task` back if it is still the newest of this worker. Returns the worker on which the caller
