@@ -6,4 +6,4 @@ namespace showcase {
 
 outcome run_openmp(job const& what) { return run_model<openmp_executor>(what); }
 
-}  // namespace showcase
+} // namespace showcase

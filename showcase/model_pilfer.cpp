@@ -6,4 +6,4 @@ namespace showcase {
 
 outcome run_pilfer(job const& what) { return run_model<pilfer_executor>(what); }
 
-}  // namespace showcase
+} // namespace showcase

@@ -6,4 +6,4 @@ namespace showcase {
 
 outcome run_serial(job const& what) { return run_model<serial_executor>(what); }
 
-}  // namespace showcase
+} // namespace showcase

@@ -6,4 +6,4 @@ namespace showcase {
 
 outcome run_tbb(job const& what) { return run_model<tbb_executor>(what); }
 
-}  // namespace showcase
+} // namespace showcase

@@ -1,5 +1,5 @@
-// One function per runtime, each compiled in a file of its own: only model_openmp.cpp needs the compiler's OpenMP switch,
-// and no program text is repeated (model.hpp has it once).
+// One function per runtime, each compiled in a file of its own: only model_openmp.cpp needs the compiler's
+// OpenMP switch, and no program text is repeated (model.hpp has it once).
 #pragma once
 
 #include "outcome.hpp"
@@ -15,4 +15,4 @@ outcome run_openmp(job const& what);
 /// Picks by what.runtime. Throws std::invalid_argument for a name it does not know.
 outcome run_job(job const& what);
 
-}  // namespace showcase
+} // namespace showcase

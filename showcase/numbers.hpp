@@ -22,4 +22,4 @@ std::string printable(std::string_view text);
 /// The name people know a runtime by: tbb is oneTBB.
 std::string shown_runtime(std::string_view runtime);
 
-}  // namespace showcase
+} // namespace showcase

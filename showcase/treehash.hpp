@@ -13,16 +13,17 @@
 namespace showcase {
 
 struct tree_node {
-  std::string name;
-  bool directory = false;
-  std::uint64_t bytes = 0;
-  int error = 0;    // errno of the first thing that went wrong
-  std::string hex;  // of a file that could be read
-  std::vector<tree_node> children;
+    std::string name;
+    bool directory = false;
+    std::uint64_t bytes = 0;
+    int error = 0;   // errno of the first thing that went wrong
+    std::string hex; // of a file that could be read
+    std::vector<tree_node> children;
 };
 
-/// Reads a folder's names: files and folders, no links, no special files, sorted so that a walk in this order meets the
-/// files in bytewise order of their paths. A failure goes to node.error. Links are followed for the root only.
+/// Reads a folder's names: files and folders, no links, no special files, sorted so that a walk in this order
+/// meets the files in bytewise order of their paths. A failure goes to node.error. Links are followed for the
+/// root only.
 void list_folder(tree_node& node, std::string const& path, bool is_root);
 
 /// Sets node.hex and node.bytes, or node.error.
@@ -33,24 +34,24 @@ outcome summarise(tree_node const& root);
 
 template <executor X>
 void walk_folder(tree_node& node, std::string const& path, bool is_root) {
-  list_folder(node, path, is_root);
-  X::for_children(node.children.size(), [&node, &path](std::size_t i) {
-    tree_node& child = node.children[i];
-    std::string const child_path = path + '/' + child.name;
-    if (child.directory) {
-      walk_folder<X>(child, child_path, false);
-    } else {
-      hash_file(child, child_path);
-    }
-  });
+    list_folder(node, path, is_root);
+    X::for_children(node.children.size(), [&node, &path](std::size_t i) {
+        tree_node& child = node.children[i];
+        std::string const child_path = path + '/' + child.name;
+        if (child.directory) {
+            walk_folder<X>(child, child_path, false);
+        } else {
+            hash_file(child, child_path);
+        }
+    });
 }
 
 template <executor X>
 outcome treehash(X& runtime, std::string const& folder) {
-  tree_node root;
-  root.directory = true;
-  runtime.run([&] { walk_folder<X>(root, folder, true); });
-  return summarise(root);
+    tree_node root;
+    root.directory = true;
+    runtime.run([&] { walk_folder<X>(root, folder, true); });
+    return summarise(root);
 }
 
-}  // namespace showcase
+} // namespace showcase
