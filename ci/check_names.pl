@@ -1,0 +1,130 @@
+#!/usr/bin/env perl
+# Checks src/ and include/ of the folder given (default: here). Prints `file:line: what` and ends with 1 on a find.
+#
+#  names    the standard library's ways of waiting lose wake-ups on some glibc and libstdc++ versions this library
+#           runs on, and sleeping is polling; `using std::` would hide both from this check. Comments may name them.
+#  rooms    who may include whom goes one way, downwards.
+#  system   operating system headers stay in base and context, so that a port has two places to look at.
+use strict;
+use warnings;
+use File::Find;
+
+my $root = shift // '.';
+chdir $root or die "$root: $!\n";
+
+# From the ground up. A room includes itself and what stands before it.
+my @rooms = qw(base trace deque balance context idle worker scope timer sync objects capi);
+my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
+my %only = (balance => { base => 1 });    # pure values, shared with the simulator
+my %system_rooms = (base => 1, context => 1);
+
+my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
+    |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif)\.h$}x;
+
+my @forbidden = (
+    [qr/\bstd::(?:\w+::)*condition_variable(?:_any)?\b/,        'std::condition_variable'],
+    [qr/\bstd::(?:\w+::)*(?:counting|binary)_semaphore\b/,      'a std semaphore'],
+    [qr/\bstd::(?:\w+::)*(?:latch|barrier)\b/,                  'std::latch or std::barrier (they wait on an atomic)'],
+    [qr/\bstd::(?:\w+::)*atomic_(?:flag_)?(?:wait|notify)\w*/,  'waiting on a std::atomic'],
+    [qr/(?:\.|->)\s*wait(?:_explicit)?\s*\([^;]*\bmemory_order/, 'waiting on an atomic'],
+    [qr/\bpthread_cond_\w+/,                                    'pthread_cond'],
+    [qr/#\s*include\s*<(?:condition_variable|semaphore|latch|barrier)>/, 'a header of std waiting'],
+    [qr/\busing\s+std::/,                                       'using std::'],
+    [qr/\busing\s+namespace\s+std\b/,                           'using namespace std'],
+    [qr/\bnamespace\s+\w+\s*=\s*(?:::)?\s*std\b/,               'an alias of std'],
+    [qr/\b(?:usleep|nanosleep|clock_nanosleep)\s*\(/,           'usleep or nanosleep'],
+    [qr/\b(?:std::)?this_thread::sleep_(?:for|until)\b/,        'sleeping in std::this_thread'],
+);
+
+my @files;
+for my $top (grep { -d } qw(include src)) {
+    find({ no_chdir => 1, wanted => sub { push @files, $_ if -f && /\.(?:hpp|cpp|ipp|h|c|S|inc)$/ } }, $top);
+}
+@files = sort @files;
+
+# Blanks comments, keeps line numbers; string literals are kept, an include may stand in one.
+sub code_of {
+    my ($text) = @_;
+    $text =~ s{("(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])'(?:\\.|[^'\\\n])*')|(/\*.*?\*/|//[^\n]*)}
+              { defined $1 ? $1 : ($2 =~ s/[^\n]//gr) }gse;
+    return $text;
+}
+
+sub room_of {
+    my ($file) = @_;
+    return $1 if $file =~ m{^src/(\w+)/};
+    # The inline half of a room: detail/<room>/..., detail/<room>.hpp or detail/<room>_<more>.hpp.
+    if ($file =~ m{^include/pilfer/detail/([A-Za-z0-9]+)}) { return $1 if exists $rank{$1}; }
+    return undef;
+}
+
+sub resolve {
+    my ($from, $name) = @_;
+    my $folder = $from =~ s{/[^/]*$}{}r;
+    for my $path ("$folder/$name", "src/$name", "include/$name") {
+        1 while $path =~ s{[^/]+/\.\./}{};
+        $path =~ s{(^|/)(?:\./)+}{$1}g;
+        return $path if -f $path;
+    }
+    return undef;
+}
+
+my $finds = 0;
+sub find_at { my ($file, $line, $what) = @_; print "$file:$line: $what\n"; $finds++; }
+
+my (%code, %atomics_all, %atomics_of);
+for my $file (@files) {
+    open my $in, '<', $file or die "$file: $!\n";
+    local $/;
+    $code{$file} = code_of(<$in> // '');
+    my $stem = $file =~ s{.*/}{}r =~ s{\.\w+$}{}r;
+    while ($code{$file} =~ /\b(?:std::)?atomic(?:_flag|_ref)?\s*(?:<(?:[^<>;]|<[^<>;]*>)*>)?[\s&*]+(\w+)/g) {
+        $atomics_all{$1} = $atomics_of{$stem}{$1} = 1;
+    }
+}
+
+for my $file (@files) {
+    my $stem = $file =~ s{.*/}{}r =~ s{\.\w+$}{}r;
+    my $room = room_of($file);
+    find_at($file, 1, "room '$room' has no place in the order of rooms; see ci/check_names.pl")
+        if defined $room && !exists $rank{$room};
+
+    my $line = 0;
+    for (split /\n/, $code{$file}) {
+        $line++;
+        if (/^\s*#\s*include\s*([<"])([^>"]+)[>"]/) {
+            check_include($file, $line, $room, $2);
+        }
+        my $text = s/"(?:\\.|[^"\\])*"/""/gr;
+        for my $rule (@forbidden) { find_at($file, $line, $$rule[1]) if $text =~ $$rule[0]; }
+        while ($text =~ /(\w+)(?:\[[^\]]*\])?\s*(?:\.|->)\s*(wait|notify_one|notify_all)\s*\(\s*(\)?)/g) {
+            # Our own objects have wait() and notify too: only what this file's unit declares as an atomic counts
+            # for wait (which then has an argument), and what any file does for notify.
+            find_at($file, $line, "$1.$2() of an atomic")
+                if $2 eq 'wait' ? !$3 && $atomics_of{$stem}{$1} : $atomics_all{$1};
+        }
+    }
+}
+
+sub check_include {
+    my ($file, $line, $room, $name) = @_;
+    if ($name =~ $system_header) {
+        find_at($file, $line, "<$name> outside base and context")
+            unless defined $room && $system_rooms{$room};
+        return;
+    }
+    my $target = resolve($file, $name) // return;
+    if ($file =~ m{^include/} && $target =~ m{^src/}) {
+        find_at($file, $line, "a public header includes $target");
+        return;
+    }
+    my $target_room = room_of($target);
+    return unless defined $room && defined $target_room && $room ne $target_room;
+    return unless exists $rank{$room} && exists $rank{$target_room};
+    if ($only{$room} ? !$only{$room}{$target_room} : $rank{$target_room} > $rank{$room}) {
+        find_at($file, $line, "$room may not include $target_room ($target)");
+    }
+}
+
+print scalar(@files), " files, $finds finds\n";
+exit($finds ? 1 : 0);

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# ci/check_names.sh               forbidden names and include directions in src/ and include/ (see check_names.pl)
+# ci/check_names.sh --self-test   the check itself: every kind of offence is found, and lawful code is not
+set -euo pipefail
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+if [[ ${1:-} != --self-test ]]; then
+    exec perl "$here/check_names.pl" "${1:-$here/..}"
+fi
+
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+wrong=0
+
+# expect <found|clean> <file> <text>: the text, alone in that file of an otherwise lawful tree.
+expect() {
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree"/src/{base,deque,worker} "$tree/include/pilfer/detail"
+    touch "$tree/src/base/os.hpp" "$tree/src/worker/loop.hpp" "$tree/include/pilfer/detail/worker_hot.hpp"
+    mkdir -p "$(dirname "$tree/$2")"
+    printf '%s\n' "$3" >"$tree/$2"
+    local outcome=clean
+    perl "$here/check_names.pl" "$tree" >"$tree/out" 2>&1 || outcome=found
+    if [[ $outcome != "$1" ]]; then
+        echo "expected $1, was $outcome: $2: $3"
+        cat "$tree/out"
+        wrong=1
+    elif [[ $1 == found ]] && ! grep -q "^$2:" "$tree/out"; then
+        echo "found, but not in $2: $3"
+        wrong=1
+    fi
+}
+
+for text in 'std::condition_variable cv;' 'std::condition_variable_any cv;' 'std::counting_semaphore<1> s{0};' \
+    'std::binary_semaphore s{0};' 'using std::atomic;' 'using namespace std;' 'namespace s = std;' \
+    'void f() { usleep(1); }' 'void f() { std::this_thread::sleep_for(1ms); }' '#include <condition_variable>' \
+    'std::atomic<int> m_word; void f() { m_word.wait(0); }' 'std::atomic<int> w; void f() { w.notify_one(); }' \
+    'void f(std::atomic<unsigned>& word) { word.wait(0); }' 'std::atomic_flag g; void f() { g.notify_all(); }' 'void f() { p->wait(0, std::memory_order_acquire); }' \
+    'std::atomic<std::vector<int>*> w; void f() { w.notify_all(); }' 'void f() { std::atomic_wait(&w, 0); }' \
+    '/* no */ std::latch l{1}; // std::latch' 'pthread_cond_t c; int r = pthread_cond_wait(&c, &m);'; do
+    expect found src/worker/a.cpp "$text"
+    expect found include/pilfer/a.hpp "$text"
+done
+expect found src/deque/a.cpp '#include "worker/loop.hpp"'
+expect found src/deque/a.cpp '#include "../worker/loop.hpp"'
+expect found src/deque/a.cpp '#include <pilfer/detail/worker_hot.hpp>'
+expect found include/pilfer/detail/deque.hpp '#include <pilfer/detail/worker_hot.hpp>'
+expect found include/pilfer/a.hpp '#include "../../src/base/os.hpp"'
+expect found src/nowhere/a.cpp 'int x;'
+for header in sys/mman.h linux/futex.h unistd.h pthread.h sched.h; do
+    expect found src/worker/a.cpp "#include <$header>"
+    expect found include/pilfer/a.hpp "#  include <$header>"
+    expect found include/pilfer/detail/a.hpp "#include <$header>"
+    expect clean src/base/a.cpp "#include <$header>"
+    expect clean src/context/a.cpp "#include <$header>"
+    expect clean include/pilfer/detail/context_x86_64.hpp "#include <$header>"
+done
+expect clean src/worker/a.cpp '#include "worker/loop.hpp"'
+expect clean src/worker/a.cpp '#include "base/os.hpp"'
+expect clean src/worker/a.cpp '#include <pilfer/detail/worker_hot.hpp>'
+expect clean src/worker/a.cpp '// Not std::condition_variable: it loses signals. Nor usleep().'
+expect clean src/worker/a.cpp '/* std::binary_semaphore
+   using std:: */ int x = 1'"'"'000;'
+expect clean src/sync/a.cpp 'condition_variable cv; void f() { cv.wait(lock); cv.notify_one(); sleep_for(1ms); }'
+expect clean src/worker/a.cpp 'std::atomic<state*> m_state; void f() { m_state.load(std::memory_order_acquire)->wait(); }'
+expect clean src/worker/a.cpp 'const char* what = "std::condition_variable is not used";'
+
+((wrong == 0)) && echo "the check finds what it should"
+exit "$wrong"

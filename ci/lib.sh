@@ -1,0 +1,69 @@
+# What the scripts share. Source it; it changes to the project's top folder.
+# shellcheck shell=bash
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+export DEBIAN_FRONTEND=noninteractive
+
+packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
+packages_test=("${packages_run[@]}" clang-19 libclang-rt-19-dev libomp-19-dev libgtest-dev libgmock-dev
+    libbenchmark-dev libhwloc-dev valgrind clang-format clang-tidy gnuplot-nox)
+# The compiler only recommends its C library.
+packages_aarch64=(g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
+
+# missing_packages <package>...: prints those that are not installed, one per line.
+missing_packages() {
+    local package
+    for package in "$@"; do
+        [[ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" == installed ]] || echo "$package"
+    done
+}
+
+# as_root <command>...: runs it as root, or returns 1 where that is impossible without a password.
+as_root() {
+    if [[ $(id -u) == 0 ]]; then
+        "$@"
+    elif command -v sudo >/dev/null && sudo -n true 2>/dev/null; then
+        sudo -n env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        return 1
+    fi
+}
+
+# need_packages <package>...: installs what is missing. Ends the script with the list of what is missing where
+# nothing can be installed here; returns 1 where apt-get itself failed.
+need_packages() {
+    if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
+        echo "This is not a Debian system (no apt-get), so nothing can be installed. Needed are what Debian calls:" >&2
+        printf '  %s\n' "$@" >&2
+        exit 1
+    fi
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    if ! as_root true; then
+        echo "Missing packages, and neither root nor sudo without a password to install them:" >&2
+        printf '  %s\n' "${missing[@]}" >&2
+        echo "As root: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    echo "Installing ${missing[*]}"
+    # An update that fails in part is no reason to stop: the lists at hand may be enough.
+    as_root apt-get -qq update </dev/null || true
+    if ! as_root apt-get -qq -y --no-install-recommends install "${missing[@]}" </dev/null; then
+        echo "apt-get could not install: ${missing[*]}" >&2
+        return 1
+    fi
+}
+
+# leg <preset> [ctest argument]...: configures, builds and tests one preset. PILFER_CMAKE_ARGS adds to the first.
+# Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
+leg() {
+    local preset=$1
+    shift
+    echo "== $preset: build" &&
+        # shellcheck disable=SC2086 # several arguments
+        cmake --preset "$preset" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
+        cmake --build --preset "$preset" -j "$(nproc)" -- --quiet &&
+        echo "== $preset: test" &&
+        ctest --preset "$preset" "$@"
+}

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# Formatting of every C and C++ file, syntax of every script, forbidden names and include directions.
+# `ci/lint.sh --fix` formats in place; `ci/lint.sh --tidy` also runs clang-tidy (minutes).
+source "$(dirname "$0")/lib.sh"
+failed=0
+
+folders=()
+for folder in include src tests examples bench showcase study tools; do
+    [[ ! -d $folder ]] || folders+=("$folder")
+done
+mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.[ch]' \) | sort)
+if ((${#sources[@]})); then
+    if [[ ${1:-} == --fix ]]; then
+        clang-format -i "${sources[@]}"
+    elif ! clang-format --dry-run --Werror "${sources[@]}"; then
+        echo "Formatting differs; ci/lint.sh --fix puts it right."
+        failed=1
+    fi
+fi
+
+mapfile -t scripts < <(grep -rlE '^#!.*bash' run test .ci/run "${folders[@]}"; ls ci/*.sh ci/long)
+for script in "${scripts[@]}"; do
+    bash -n "$script" || failed=1
+done
+
+ci/check_names.sh || failed=1
+ci/check_names.sh --self-test || failed=1
+
+if [[ ${1:-} == --tidy ]]; then
+    [[ -f build/clang/compile_commands.json ]] || cmake --preset clang >/dev/null
+    mapfile -t units < <(printf '%s\n' "${sources[@]}" | grep -E '^(src|examples)/.*\.cpp$')
+    printf '%s\0' "${units[@]}" | xargs -0 -n 1 -P "$(nproc)" clang-tidy --quiet -p build/clang || failed=1
+fi
+
+((failed == 0)) && echo "lint: ${#sources[@]} sources and ${#scripts[@]} scripts are clean"
+exit "$failed"

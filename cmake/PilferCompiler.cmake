@@ -1,0 +1,36 @@
+# Sanitizers, which hold for everything in this build, and the flags of pilfer's own targets.
+include(CheckCXXCompilerFlag)
+
+set(pilfer_sanitize_flags "")
+if(PILFER_SANITIZE STREQUAL "address")
+    set(pilfer_sanitize_flags -fsanitize=address,undefined -fno-sanitize-recover=all)
+elseif(PILFER_SANITIZE STREQUAL "thread")
+    set(pilfer_sanitize_flags -fsanitize=thread)
+elseif(NOT PILFER_SANITIZE STREQUAL "none")
+    message(FATAL_ERROR "PILFER_SANITIZE is '${PILFER_SANITIZE}', but must be none, address or thread")
+endif()
+
+if(pilfer_sanitize_flags)
+    # Directory-wide, so that GoogleTest and the programs are instrumented like the library.
+    add_compile_options(${pilfer_sanitize_flags} -fno-omit-frame-pointer -g)
+    add_link_options(${pilfer_sanitize_flags})
+    if(PILFER_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+        # g++ warns that ThreadSanitizer does not see fences; the protocols publish by release stores.
+        add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>)
+    endif()
+endif()
+
+# A frame larger than the guard area below a stack would jump over it without these probes.
+check_cxx_compiler_flag(-fstack-clash-protection PILFER_HAS_STACK_CLASH_PROTECTION)
+
+# Warnings and code generation of one of pilfer's own C++ targets. Users of the library inherit nothing.
+function(pilfer_own_target target)
+    target_compile_options(
+        ${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow>)
+    if(PILFER_WERROR)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-Werror>)
+    endif()
+    if(PILFER_HAS_STACK_CLASH_PROTECTION)
+        target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-fstack-clash-protection>)
+    endif()
+endfunction()

@@ -1,0 +1,17 @@
+# GoogleTest as Debian ships it: the built library, or its source where the build needs its own (instrumented by
+# a sanitizer, or for another processor).
+if(PILFER_SANITIZE STREQUAL "none" AND NOT CMAKE_CROSSCOMPILING)
+    find_package(GTest REQUIRED)
+else()
+    set(pilfer_googletest_source "/usr/src/googletest" CACHE PATH "The source of GoogleTest")
+    if(NOT EXISTS "${pilfer_googletest_source}/CMakeLists.txt")
+        message(FATAL_ERROR "no GoogleTest source at ${pilfer_googletest_source} (Debian: libgmock-dev)")
+    endif()
+    set(INSTALL_GTEST OFF)
+    add_subdirectory("${pilfer_googletest_source}" "${PROJECT_BINARY_DIR}/googletest" EXCLUDE_FROM_ALL SYSTEM)
+    foreach(lib IN ITEMS gtest gtest_main gmock gmock_main)
+        if(NOT TARGET GTest::${lib})
+            add_library(GTest::${lib} ALIAS ${lib})
+        endif()
+    endforeach()
+endif()

@@ -1,0 +1,41 @@
+# install, find_package(pilfer) and pkg-config.
+
+install(TARGETS pilfer EXPORT pilferTargets)
+install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
+                                                                             PATTERN "*.h" PATTERN "*.ipp")
+
+set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
+install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
+configure_package_config_file(cmake/pilferConfig.cmake.in "${PROJECT_BINARY_DIR}/pilferConfig.cmake"
+                              INSTALL_DESTINATION "${pilfer_cmake_dir}")
+# Before 1.0 a minor version may break what the one before it offered.
+write_basic_package_version_file("${PROJECT_BINARY_DIR}/pilferConfigVersion.cmake"
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${PROJECT_BINARY_DIR}/pilferConfig.cmake" "${PROJECT_BINARY_DIR}/pilferConfigVersion.cmake"
+        DESTINATION "${pilfer_cmake_dir}")
+
+# pkg-config: relative to the .pc file, so that an installed tree can be moved.
+cmake_path(IS_ABSOLUTE CMAKE_INSTALL_LIBDIR pilfer_absolute_libdir)
+if(pilfer_absolute_libdir)
+    set(pilfer_pc_prefix "${CMAKE_INSTALL_PREFIX}")
+else()
+    cmake_path(RELATIVE_PATH CMAKE_INSTALL_PREFIX BASE_DIRECTORY
+               "${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig" OUTPUT_VARIABLE pilfer_pc_up)
+    set(pilfer_pc_prefix "\${pcfiledir}/${pilfer_pc_up}")
+endif()
+cmake_path(APPEND pilfer_pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
+cmake_path(APPEND pilfer_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
+set(pilfer_pc_cflags "-pthread")
+if(PILFER_CHECKED)
+    string(APPEND pilfer_pc_cflags " -DPILFER_CHECKED=1")
+endif()
+if(pilfer_kind STREQUAL "SHARED_LIBRARY")
+    set(pilfer_pc_libs "")
+    set(pilfer_pc_libs_private "-pthread")
+else()
+    string(APPEND pilfer_pc_cflags " -DPILFER_STATIC")
+    set(pilfer_pc_libs " -pthread")
+    set(pilfer_pc_libs_private "")
+endif()
+configure_file(cmake/pilfer.pc.in "${PROJECT_BINARY_DIR}/pilfer.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/pilfer.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

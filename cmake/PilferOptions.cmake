@@ -1,0 +1,21 @@
+# Every option of the build, with its default.
+
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
+endif()
+
+option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
+option(PILFER_CHECKED "Build the internal checks and exact counters in" OFF)
+option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
+option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
+
+option(PILFER_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
+option(PILFER_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(PILFER_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
+option(PILFER_SHOWCASE "Build the showcase" ${PROJECT_IS_TOP_LEVEL})
+option(PILFER_TOOLS "Build the command line tools" ${PROJECT_IS_TOP_LEVEL})
+
+set(PILFER_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
+set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
+
+set(PILFER_TEST_TIMEOUT 120 CACHE STRING "Seconds one test may take")

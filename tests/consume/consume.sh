@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# consume.sh static|shared|subdirectory <source> <work folder> <c++ compiler> <c compiler>
+# Uses the library the way a stranger would; ends with 0 if every way works and is what it says it is.
+set -euo pipefail
+way=$1 source=$2 work=$3 cxx=$4 cc=$5
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+compilers=(-G Ninja "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_C_COMPILER=$cc")
+flags=(-std=c++20 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror)
+rm -rf "$work"
+mkdir -p "$work"
+
+fail() {
+    echo "consume.sh: $*" >&2
+    exit 1
+}
+
+# run_consumer <program>: it must print the answer.
+run_consumer() {
+    local answer
+    answer=$("$1") || fail "$1 ended with $?"
+    [[ $answer == "consumed 42 and 55" ]] || fail "$1 printed '$answer'"
+    echo "$1: $answer"
+}
+
+build() { # <source> <folder> [cmake argument]...
+    local from=$1 to=$2
+    shift 2
+    cmake -S "$from" -B "$to" "${compilers[@]}" "$@" >"$to.log" 2>&1 || { cat "$to.log"; fail "configuring $from"; }
+    cmake --build "$to" -- --quiet
+}
+
+if [[ $way == subdirectory ]]; then
+    build "$here/subdirectory" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release
+    run_consumer "$work/user/consumer"
+    exit 0
+fi
+
+shared=OFF
+[[ $way == shared ]] && shared=ON
+build "$source" "$work/library" -DBUILD_SHARED_LIBS=$shared -DPILFER_TESTS=OFF -DPILFER_BENCH=OFF \
+    -DPILFER_EXAMPLES=OFF -DPILFER_SHOWCASE=OFF -DPILFER_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$work/first"
+cmake --install "$work/library" >/dev/null
+# An installed tree may be moved: nothing in it may know where it was.
+mv "$work/first" "$work/prefix"
+if grep -rIl -e "$work/first" -e "$work/library" -e "$source/" "$work/prefix"; then
+    fail "installed files name the build's folders"
+fi
+
+build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMAKE_BUILD_TYPE=Release
+run_consumer "$work/user/consumer"
+
+PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name pilfer.pc)")
+export PKG_CONFIG_PATH
+libdir=$(pkg-config --variable=libdir pilfer)
+read -ra arguments < <(pkg-config --cflags --libs pilfer)
+"$cxx" "${flags[@]}" -O2 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}" \
+    "-Wl,-rpath,$libdir"
+run_consumer "$work/pkg-consumer"
+[[ $(pkg-config --modversion pilfer) == "$(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
+    fail "pilfer.pc has another version than the project"
+
+# Is it what was asked for?
+for program in "$work/user/consumer" "$work/pkg-consumer"; do
+    needed=$(readelf -d "$program" | grep -c 'NEEDED.*libpilfer' || true)
+    [[ $way == static && $needed == 0 || $way == shared && $needed == 1 ]] || fail "$program is not linked $way"
+done
+if [[ $way == shared ]]; then
+    readelf -d "$libdir/libpilfer.so" | grep -q 'FLAGS_1.*NODELETE' || fail "libpilfer.so could be unloaded"
+    readelf -d "$libdir/libpilfer.so" | grep -q 'SONAME.*libpilfer\.so\.[0-9]' || fail "libpilfer.so has no version"
+    # Hidden visibility: only pilfer's own names, and what the standard library makes everyone export.
+    others=$(nm -DC --defined-only "$libdir/libpilfer.so" | awk '{ $1 = ""; $2 = ""; print }' |
+        grep -vE '^ *(vtable for |typeinfo for |typeinfo name for |VTT for |guard variable for )?((void|bool|auto) )?(pilfer|std|__gnu_cxx|operator)\b|^ *pilfer_' || true)
+    [[ -z $others ]] || fail "libpilfer.so exports names that are not its own: $others"
+fi
