@@ -13,7 +13,7 @@ struct setting {
 };
 
 inline constexpr by_size<setting> config{.tiny = {7, 40},
-                                         .quick = {11, 2'680},
+                                         .quick = {13, 73'712},
                                          .medium = {13, 73'712},
                                          .full = {14, 365'596},
                                          .large = {15, 2'279'184}};

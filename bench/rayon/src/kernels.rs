@@ -226,7 +226,7 @@ pub fn job(kernel: &str, size: usize) -> Option<Box<dyn Job>> {
             counting(answer, move || fib(n))
         }
         "nqueens" => {
-            let (n, answer) = [(7, 40), (11, 2_680), (13, 73_712), (14, 365_596), (15, 2_279_184)][size];
+            let (n, answer) = [(7, 40), (13, 73_712), (13, 73_712), (14, 365_596), (15, 2_279_184)][size];
             counting(answer, move || queens(&[0; 16], 0, n))
         }
         "skynet" => {
