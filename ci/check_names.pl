@@ -16,6 +16,8 @@ chdir $root or die "$root: $!\n";
 my @rooms = qw(base trace deque balance context idle worker scope timer sync objects capi);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my %only = (balance => { base => 1 });    # pure values, shared with the simulator
+# Headers in detail/ that are the inline half of a room of another name.
+my %detail_of = (sleep => 'idle', submissions => 'deque');
 my %system_rooms = (base => 1, context => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
@@ -54,7 +56,10 @@ sub room_of {
     my ($file) = @_;
     return $1 if $file =~ m{^src/(\w+)/};
     # The inline half of a room: detail/<room>/..., detail/<room>.hpp or detail/<room>_<more>.hpp.
-    if ($file =~ m{^include/pilfer/detail/([A-Za-z0-9]+)}) { return $1 if exists $rank{$1}; }
+    if ($file =~ m{^include/pilfer/detail/([A-Za-z0-9]+)}) {
+        my $name = $detail_of{$1} // $1;
+        return $name if exists $rank{$name};
+    }
     return undef;
 }
 

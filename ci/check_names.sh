@@ -44,6 +44,7 @@ expect found src/deque/a.cpp '#include "worker/loop.hpp"'
 expect found src/deque/a.cpp '#include "../worker/loop.hpp"'
 expect found src/deque/a.cpp '#include <pilfer/detail/worker_hot.hpp>'
 expect found include/pilfer/detail/deque.hpp '#include <pilfer/detail/worker_hot.hpp>'
+expect found include/pilfer/detail/sleep.hpp '#include <pilfer/detail/worker_hot.hpp>'
 expect found include/pilfer/a.hpp '#include "../../src/base/os.hpp"'
 expect found src/nowhere/a.cpp 'int x;'
 for header in sys/mman.h linux/futex.h unistd.h pthread.h sched.h; do

@@ -1,0 +1,161 @@
+// Stacks and the continuation record of `spawn`: what templates have to know inline.
+//
+// The assembly relies on the offsets that are asserted at the foot. Not saved across a switch:
+// thread-locals, errno, signal mask, AVX state (caller-saved), the shadow stack (not supported).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/sanitizer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+struct context;
+struct slab;
+struct worker;
+class pool_core;
+
+/// One run of one task: its address is the task's identity ("who owns this scope?").
+struct activation {
+    context* ctx = nullptr;
+};
+
+/// A stack. The record lies at the top of its own stack, so that a context touches one page less.
+struct alignas(64) context {
+    activation self;
+    std::atomic<context*> next{nullptr};    // in a free list
+    std::atomic<std::uint32_t> rank{0};     // length of that list from here
+    std::uint32_t index = 0;                // in its slab
+    slab* home = nullptr;
+    pool_core* pool = nullptr;
+    std::byte* low = nullptr;               // lowest usable byte; the guard lies below
+    void* job = nullptr;                    // what the entry function runs
+    stack_view view;
+    std::uint32_t valgrind_id = 0;
+
+    /// The first address below this record that is free for `bytes` bytes aligned to `align`.
+    [[nodiscard]] PILFER_ALWAYS_INLINE void* place(std::size_t bytes, std::size_t align) noexcept {
+        auto at = reinterpret_cast<std::uintptr_t>(this) - bytes;
+        return reinterpret_cast<void*>(at & ~(std::uintptr_t{align} - 1));
+    }
+};
+
+/// The rest of a function that called `spawn`: it goes on at `ip` with these registers. Everything else
+/// that the caller keeps alive lies on its stack, because the switch names it as clobbered.
+struct continuation {
+    void* ip;
+    void* sp;
+    void* bp;  // x29 on AArch64
+    void* bx;  // x19 on AArch64
+    std::uint64_t fp_control;  // mxcsr and x87 control word; FPCR on AArch64
+};
+
+using child_main = continuation* (*)(void* top, continuation*);
+
+// Debuggers and unwinders stop at the bottom of a stack: the return address there is undefined.
+#if defined(__GCC_HAVE_DWARF2_CFI_ASM) && __GCC_HAVE_DWARF2_CFI_ASM
+#    if defined(PILFER_ISA_X86_64)
+#        define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined rip\n\t"
+#    else
+#        define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined 30\n\t"
+#    endif
+#    define PILFER_CFI_RESTORE ".cfi_restore_state\n\t"
+#else
+#    define PILFER_CFI_BOTTOM ""
+#    define PILFER_CFI_RESTORE ""
+#endif
+
+#if defined(PILFER_ISA_X86_64)
+
+#    if defined(__CET__) && (__CET__ & 1)
+#        define PILFER_LANDING "endbr64\n\t"
+#    else
+#        define PILFER_LANDING ""
+#    endif
+#    if defined(__AVX512F__)
+#        define PILFER_CLOBBER_WIDE                                                                       \
+            , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
+                "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
+                "k7"
+#    else
+#        define PILFER_CLOBBER_WIDE
+#    endif
+
+/// Saves the caller in `cont`, calls main(top, cont) on the stack that ends at `top`, and goes on behind
+/// this call: at once with what main returns, or later on whatever thread took `cont`.
+///
+/// main's return is an ordinary `ret`, which keeps the return predictor in step; the jump goes through
+/// the record, because after an equal address the record may be that of a later spawn of this frame.
+PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
+    asm volatile(
+        "leaq 1f(%%rip), %%rax\n\t"
+        "movq %%rax, 0(%%rsi)\n\t"
+        "movq %%rsp, 8(%%rsi)\n\t"
+        "movq %%rbp, 16(%%rsi)\n\t"
+        "movq %%rbx, 24(%%rsi)\n\t"
+        "stmxcsr 32(%%rsi)\n\t"
+        "fnstcw 36(%%rsi)\n\t"
+        "movq %%rdi, %%rsp\n\t" PILFER_CFI_BOTTOM
+        "call *%%rdx\n\t" PILFER_CFI_RESTORE
+        "movq 8(%%rax), %%rsp\n\t"
+        "movq 16(%%rax), %%rbp\n\t"
+        "movq 24(%%rax), %%rbx\n\t"
+        "jmp *0(%%rax)\n"
+        "1:\n\t" PILFER_LANDING
+        : "+D"(top), "+S"(cont), "+d"(main)
+        :
+        : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0", "xmm1",
+          "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
+          "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
+          "st(7)" PILFER_CLOBBER_WIDE);
+}
+
+#elif defined(PILFER_ISA_AARCH64)
+
+PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
+    register void* x0 asm("x0") = top;
+    register continuation* x1 asm("x1") = cont;
+    register child_main x2 asm("x2") = main;
+    asm volatile(
+        "adr x9, 1f\n\t"
+        "mov x10, sp\n\t"
+        "stp x9, x10, [x1]\n\t"
+        "stp x29, x19, [x1, #16]\n\t"
+        "mrs x9, fpcr\n\t"
+        "str x9, [x1, #32]\n\t"
+        "mov sp, x0\n\t"
+        PILFER_CFI_BOTTOM
+        "blr x2\n\t" PILFER_CFI_RESTORE
+        "ldp x9, x10, [x0]\n\t"
+        "ldp x29, x19, [x0, #16]\n\t"
+        "mov sp, x10\n\t"
+        "br x9\n"
+        "1:\n\t"
+        "hint #36\n\t"  // bti j; x16/x17 are not used for the jump
+        : "+r"(x0), "+r"(x1), "+r"(x2)
+        :
+        : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x20",
+          "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
+          "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
+          "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+}
+
+#else
+
+/// Portable fallback, built on ucontext in src/context: slow, complete.
+PILFER_API void call_on(void* top, continuation* cont, child_main main) noexcept;
+
+#endif
+
+static_assert(offsetof(continuation, ip) == 0 && offsetof(continuation, sp) == 8);
+static_assert(offsetof(continuation, bp) == 16 && offsetof(continuation, bx) == 24);
+static_assert(offsetof(continuation, fp_control) == 32);
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,333 @@
+// The split deque: one owner at the bottom, any number of thieves at the top.
+//
+//      top          split              bottom
+//       |  shared     |     private      |
+//
+// The private part belongs to the owner: push and pop there are plain loads and stores. The shared part
+// is a Chase-Lev deque whose end is `split`. States, orders, edges E1..E4, R1..R3 and the argument why
+// nothing is lost or run twice are in src/deque/README.md; the edge names below refer to it.
+//
+// Sources: Chase and Lev, SPAA 2005; Le, Pop, Cohen and Zappa Nardelli, PPoPP 2013 (orders); van Dijk
+// and van de Pol, "Lace", 2014 (the split point).
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/tripwire.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// An entry: the address of a task with its kind in the low bits. 0 is "none".
+using task_word = std::uintptr_t;
+
+enum class steal_status { empty, lost, success };
+struct steal_result {
+    steal_status status;
+    task_word task;
+};
+
+template <class Atom> struct ring {
+    using slot = typename Atom::template atomic<task_word>;
+    std::int64_t mask;  // capacity - 1, capacity a power of two
+    ring* previous;     // kept: a thief may still read it
+    slot* slots;
+};
+
+template <class Atom> class split_deque {
+    template <class T> using atomic = typename Atom::template atomic<T>;
+    using slot = typename ring<Atom>::slot;
+    static constexpr std::int64_t pinned_guard = INT64_MAX;
+
+public:
+    /// `pinned`: every pop takes the slow path, under the lock (exact counting, the classic policy, and
+    /// machines without membarrier). `start`: first index, for tests near the wrap.
+    split_deque(ring<Atom>* first, bool pinned, std::int64_t start = 0) noexcept
+        : m_top(start),
+          m_bottom(start),
+          m_guard(pinned ? pinned_guard : start),
+          m_slots(first->slots),
+          m_mask(first->mask),
+          m_limit(start + first->mask),
+          m_trip(start + first->mask),
+          m_split(start),
+          m_ring(first),
+          m_pinned(pinned) {
+        if (pinned) {
+            m_trip.pin(true);
+        }
+    }
+    split_deque(const split_deque&) = delete;
+    split_deque& operator=(const split_deque&) = delete;
+
+    [[nodiscard]] tripwire<Atom>& trip() noexcept {
+        return m_trip;
+    }
+    [[nodiscard]] const tripwire<Atom>& trip() const noexcept {
+        return m_trip;
+    }
+
+    class owner_end;
+    class thief_end;
+    [[nodiscard]] owner_end owner() noexcept {
+        return owner_end(*this);
+    }
+    [[nodiscard]] thief_end thief() noexcept {
+        return thief_end(*this);
+    }
+
+private:
+    void lock() noexcept {
+        for (unsigned round = 0; m_lock.exchange(1, acq) != 0; ++round) {
+            Atom::relax(round);
+        }
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        return m_lock.load(rlx) == 0 && m_lock.exchange(1, acq) == 0;
+    }
+    void unlock() noexcept {
+        m_lock.store(0, rel);
+    }
+    void set_guard(std::int64_t value) noexcept {
+        m_guard.store(m_pinned ? pinned_guard : value, rlx);
+    }
+
+    // Thieves write this line.
+    alignas(line_bytes) atomic<std::int64_t> m_top;
+    // The owner's line: everything that push and pop touch. m_slots, m_mask and m_limit are the owner's
+    // alone; relaxed atomics, because ThreadSanitizer sees the contexts of one thread as strangers.
+    alignas(line_bytes) atomic<std::int64_t> m_bottom;
+    atomic<std::int64_t> m_guard;
+    atomic<slot*> m_slots;
+    atomic<std::int64_t> m_mask;
+    atomic<std::int64_t> m_limit;
+    tripwire<Atom> m_trip;
+    // Written at exposure, read by thieves.
+    alignas(line_bytes) atomic<std::int64_t> m_split;
+    atomic<ring<Atom>*> m_ring;
+    atomic<int> m_lock{0};
+    bool m_pinned;
+};
+
+/// What only the deque's own worker may do.
+template <class Atom> class split_deque<Atom>::owner_end {
+public:
+    explicit owner_end(split_deque& deque) noexcept : d(deque) {}
+
+    /// Announces `task`. True: look after the tripwire (make_room() before the next push).
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
+        const std::int64_t b = d.m_bottom.load(rlx);
+        at(b).store(task, rlx);
+        d.m_bottom.store(b + 1, rel);  // R2: a reach publishes it further; S1: the sleeper's scan
+        Atom::light_fence();           // S1, with the sleeper's heavy fence
+        return d.m_trip.hit(b);
+    }
+
+    enum class popped { taken, gone, slow };
+    /// Takes `task` if it is the newest. `slow`: bottom is already lowered, call pop_slow().
+    [[nodiscard]] PILFER_ALWAYS_INLINE popped pop_if(task_word task) noexcept {
+        const std::int64_t b = d.m_bottom.load(rlx) - 1;
+        // The look comes before the decrement, so that a stranger's task is never hidden from a
+        // sleeper's scan. A stale slot that matches is found out by the guard.
+        if (at(b).load(rlx) != task) {
+            return popped::gone;
+        }
+        d.m_bottom.store(b, rel);
+        Atom::light_fence();  // R1, with the reaching thief's heavy fence
+        return b >= d.m_guard.load(rlx) ? popped::taken : popped::slow;
+    }
+    /// The newest task, or 0 if there is none.
+    [[nodiscard]] task_word pop(std::int64_t take_back) noexcept {
+        const std::int64_t b = d.m_bottom.load(rlx) - 1;
+        if (b < d.m_top.load(rlx)) {
+            return 0;
+        }
+        d.m_bottom.store(b, rel);
+        Atom::light_fence();
+        if (b >= d.m_guard.load(rlx)) {
+            return at(b).load(rlx);
+        }
+        return pop_slow(take_back);
+    }
+    /// After bottom was lowered below the guard: a reach is under way, the private part is empty, or
+    /// the deque is pinned. `take_back`: how many shared tasks to make private again at most.
+    [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t take_back) noexcept {
+        const std::int64_t b = d.m_bottom.load(rlx);
+        d.lock();
+        const std::int64_t s = d.m_split.load(rlx);
+        if (b >= s) {
+            const task_word task = at(b).load(rlx);
+            d.unlock();
+            return task;
+        }
+        d.m_bottom.store(s, rel);  // the private part is empty
+        const std::int64_t oldest = d.m_top.load(rlx);
+        if (oldest < s - 1 && lower_split(s, s - take_back < oldest ? oldest : s - take_back)) {
+            d.m_bottom.store(s - 1, rel);
+            const task_word task = at((s - 1)).load(rlx);
+            d.unlock();
+            return task;
+        }
+        d.unlock();
+        return take_top(s);
+    }
+    /// The newest entry without taking it. It may be stale: pop_if() decides.
+    [[nodiscard]] task_word peek() const noexcept {
+        const std::int64_t b = d.m_bottom.load(rlx) - 1;
+        return b < d.m_top.load(rlx) ? 0 : at(b).load(rlx);
+    }
+    /// Moves up to `count` of the oldest private tasks to the shared part. 0: nothing private, or a
+    /// reach holds the lock and is about to expose anyway: keep the request.
+    std::int64_t expose(std::int64_t count) noexcept {
+        if (!d.try_lock()) {
+            return 0;
+        }
+        const std::int64_t s = d.m_split.load(rlx);
+        const std::int64_t n = d.m_bottom.load(rlx) - s;
+        const std::int64_t moved = n < count ? (n < 0 ? 0 : n) : count;
+        if (moved > 0) {
+            d.set_guard(s + moved);
+            d.m_split.store(s + moved, rel);  // E1: slot and task, read by steal's acquire
+        }
+        d.unlock();
+        return moved;
+    }
+    [[nodiscard]] std::int64_t private_size() const noexcept {
+        return d.m_bottom.load(rlx) - d.m_split.load(rlx);
+    }
+    [[nodiscard]] std::int64_t shared_size() const noexcept {
+        return d.m_split.load(rlx) - d.m_top.load(rlx);
+    }
+    /// After a hit of the tripwire: raises the limit as far as thieves have made room. False: the ring
+    /// is full, grow() it before the next push.
+    [[nodiscard]] bool make_room() noexcept {
+        // E3: acquire pairs with the release of the thief's compare-and-swap: its slot may be reused.
+        const std::int64_t limit = d.m_top.load(acq) + d.m_mask.load(rlx);
+        move_limit(limit);
+        return d.m_bottom.load(rlx) <= limit;
+    }
+    [[nodiscard]] bool pinned() const noexcept {
+        return d.m_pinned;
+    }
+    [[nodiscard]] std::int64_t capacity() const noexcept {
+        return d.m_mask.load(rlx) + 1;
+    }
+    /// Copies what is alive into `bigger`, which must hold more than the present ring.
+    void grow(ring<Atom>* bigger) noexcept {
+        const std::int64_t t = d.m_top.load(acq);
+        const std::int64_t b = d.m_bottom.load(rlx);
+        for (std::int64_t i = t; i < b; ++i) {
+            bigger->slots[i & bigger->mask].store(at(i).load(rlx), rlx);
+        }
+        bigger->previous = d.m_ring.load(rlx);
+        d.m_slots.store(bigger->slots, rlx);
+        d.m_mask.store(bigger->mask, rlx);
+        d.m_ring.store(bigger, rel);  // G1: a thief that sees the ring sees its slots
+        move_limit(t + bigger->mask);
+    }
+    [[nodiscard]] ring<Atom>* rings() noexcept {
+        return d.m_ring.load(rlx);
+    }
+
+private:
+    [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
+        return d.m_slots.load(rlx)[index & d.m_mask.load(rlx)];
+    }
+    void move_limit(std::int64_t limit) noexcept {
+        d.m_trip.move_limit(limit - d.m_limit.load(rlx));
+        d.m_limit.store(limit, rlx);
+    }
+    /// Under the lock, private part empty: makes [result, s) private. The task AT top is contested and
+    /// is never taken this way. True if at least one became private.
+    [[nodiscard]] bool lower_split(std::int64_t s, std::int64_t to) noexcept {
+        d.m_split.store(to, rel);  // release too: the lowering store heads no release sequence of E1
+        Atom::fence_sc();          // E2, with the fence in steal
+        const std::int64_t t = d.m_top.load(rlx);
+        const std::int64_t kept = t < to ? to : (t + 1 < s ? t + 1 : s);
+        if (kept != to) {
+            d.m_split.store(kept, rel);
+        }
+        d.set_guard(kept);
+        return kept < s;
+    }
+    /// At most the task at top is left: taken as a thief takes it, without the lock (E4).
+    [[nodiscard]] task_word take_top(std::int64_t s) noexcept {
+        std::int64_t t = d.m_top.load(rlx);
+        if (t >= s) {
+            return 0;
+        }
+        const task_word task = at(t).load(rlx);
+        return d.m_top.compare_exchange_strong(t, t + 1, rlx, rlx) ? task : 0;
+    }
+
+    split_deque& d;
+};
+
+/// What any other worker may do.
+template <class Atom> class split_deque<Atom>::thief_end {
+public:
+    explicit thief_end(split_deque& deque) noexcept : d(deque) {}
+
+    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline, which
+    /// counts as empty. Claiming several by one compare-and-swap would be wrong: the owner takes back
+    /// and exposes the later indices again while top stands still.
+    template <class Accept> [[nodiscard]] steal_result steal(Accept accept) noexcept {
+        std::int64_t t = d.m_top.load(acq);
+        Atom::fence_sc();  // E2
+        if (t >= d.m_split.load(acq)) {  // E1
+            return {steal_status::empty, 0};
+        }
+        const ring<Atom>* r = d.m_ring.load(acq);  // G1
+        const task_word task = r->slots[t & r->mask].load(rlx);
+        if (!accept(task)) {
+            return {steal_status::empty, 0};
+        }
+        if (!d.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) {  // E3, E4
+            return {steal_status::lost, 0};
+        }
+        return {steal_status::success, task};
+    }
+    [[nodiscard]] bool shared_empty() const noexcept {
+        const std::int64_t t = d.m_top.load(rlx);
+        return t >= d.m_split.load(rlx);
+    }
+    /// Is anything at all in there, private or shared? top (acquire) before bottom: the other way round
+    /// a thief's new top meets an old bottom and a task is overlooked (S4).
+    [[nodiscard]] bool has_any() const noexcept {
+        const std::int64_t t = d.m_top.load(acq);
+        return t < d.m_bottom.load(acq);
+    }
+    /// Exposes up to `count` private tasks of an owner that does not answer. 0: none, or somebody else
+    /// is at it. Costs one heavy fence.
+    std::int64_t reach(std::int64_t count) noexcept {
+        if (!d.try_lock()) {
+            return 0;
+        }
+        const std::int64_t s = d.m_split.load(rlx);
+        if (d.m_bottom.load(rlx) <= s) {
+            d.unlock();
+            return 0;
+        }
+        d.set_guard(s + count);
+        Atom::heavy_fence();                           // R1
+        const std::int64_t b = d.m_bottom.load(acq);  // R2
+        const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
+        if (e > s) {
+            d.m_split.store(e, rel);  // R2, E1
+        }
+        if (e < s + count) {
+            d.set_guard(e);
+        }
+        d.unlock();
+        return e - s;
+    }
+
+private:
+    split_deque& d;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

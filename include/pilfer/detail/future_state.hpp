@@ -1,0 +1,102 @@
+// The state behind a future: queued, running, done; it only goes forward.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/error.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// On the stack of one that waits for a future.
+struct future_waiter {
+    future_waiter* next = nullptr;
+    std::uintptr_t who = 0;  // suspension, or foreign_waiter with waiter_is_foreign
+};
+
+/// Claim and waiters, without the result. `waiters` is a stack of future_waiter that ends closed.
+class PILFER_API future_core : public submission {
+public:
+    enum stage : std::uint32_t { queued, running, done };
+
+    void retain() noexcept {
+        m_references.fetch_add(1, rlx);
+    }
+    void release() noexcept {
+        if (m_references.fetch_sub(1, acq_rel) == 1) {
+            destroy();
+        }
+    }
+    [[nodiscard]] bool is_done() const noexcept {
+        return m_stage.load(acq) == done;
+    }
+    /// Claims and runs a queued task on a worker, else waits.
+    void wait() noexcept;
+    /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
+    void start(pool_core& p);
+
+protected:
+    future_core() noexcept;
+    virtual ~future_core();
+    /// Runs the function into the outcome.
+    virtual void execute() noexcept = 0;
+    virtual void break_promise() noexcept = 0;
+
+private:
+    static suspension* run_task(spark* self, worker* w) noexcept;
+    [[nodiscard]] bool claim() noexcept {
+        std::uint32_t expected = queued;
+        return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
+    }
+    void finish() noexcept;
+    [[nodiscard]] bool add_waiter(future_waiter& w) noexcept;
+    void destroy() noexcept {
+        delete this;
+    }
+
+    std::atomic<std::uint32_t> m_stage{queued};
+    std::atomic<std::uint32_t> m_references{2};  // the handle's and the announcement's
+    std::atomic<future_waiter*> m_waiters{nullptr};
+};
+
+template <class T> class future_state : public future_core {
+public:
+    [[nodiscard]] decltype(auto) look() const {
+        return m_outcome.look();
+    }
+    [[nodiscard]] T take() {
+        return m_outcome.take_keeping();
+    }
+
+protected:
+    ~future_state() override {
+        if (is_done()) {
+            m_outcome.discard();
+        }
+    }
+    void break_promise() noexcept final {
+        m_outcome.fail(std::make_exception_ptr(broken_promise()));
+    }
+    outcome<regular_t<T>> m_outcome;
+};
+
+template <class F> class async_task final : public future_state<std::invoke_result_t<F&>> {
+public:
+    template <class G> explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
+
+private:
+    void execute() noexcept override {
+        this->m_outcome.fill(m_function);
+    }
+    F m_function;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

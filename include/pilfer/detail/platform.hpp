@@ -1,0 +1,70 @@
+// Compiler and instruction-set seams. Nothing here knows about scheduling.
+#pragma once
+
+#include <cstddef>
+
+#if defined(PILFER_SHARED)
+#    define PILFER_API __attribute__((visibility("default")))
+#else
+#    define PILFER_API
+#endif
+
+#define PILFER_ALWAYS_INLINE inline __attribute__((always_inline))
+#define PILFER_NOINLINE __attribute__((noinline))
+#define PILFER_COLD __attribute__((noinline, cold))
+
+#if defined(__SANITIZE_ADDRESS__)
+#    define PILFER_ASAN 1
+#elif defined(__has_feature)
+#    if __has_feature(address_sanitizer)
+#        define PILFER_ASAN 1
+#    endif
+#endif
+#if defined(__SANITIZE_THREAD__)
+#    define PILFER_TSAN 1
+#elif defined(__has_feature)
+#    if __has_feature(thread_sanitizer)
+#        define PILFER_TSAN 1
+#    endif
+#endif
+#if defined(PILFER_ASAN) || defined(PILFER_TSAN)
+#    define PILFER_SANITIZED 1
+#endif
+
+// A function that is entered on one stack and left on another must carry no instrumentation: the
+// sanitizers' entry and exit hooks would then hit two different shadow stacks.
+#if defined(PILFER_SANITIZED) && defined(__clang__)
+#    define PILFER_NO_SANITIZE __attribute__((noinline, disable_sanitizer_instrumentation))
+#elif defined(PILFER_SANITIZED)
+#    define PILFER_NO_SANITIZE __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+#else
+#    define PILFER_NO_SANITIZE
+#endif
+
+#if defined(__x86_64__) && !defined(__ILP32__) && !defined(PILFER_PORTABLE_CONTEXT)
+#    define PILFER_ISA_X86_64 1
+#elif defined(__aarch64__) && !defined(PILFER_PORTABLE_CONTEXT)
+#    define PILFER_ISA_AARCH64 1
+#else
+#    define PILFER_ISA_PORTABLE 1
+#endif
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Two neighbouring 64-byte lines are fetched together by the prefetchers of current x86-64 and
+/// AArch64 cores, so words of different writers are kept this far apart.
+inline constexpr std::size_t line_bytes = 128;
+
+PILFER_ALWAYS_INLINE void cpu_relax() noexcept {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb" ::: "memory");
+#endif
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

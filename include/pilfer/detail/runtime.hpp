@@ -1,0 +1,86 @@
+// What the templates call in the library.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <exception>
+
+#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/worker.hpp>
+#include <pilfer/options.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+class pool;
+
+namespace detail {
+
+/// Where a thread outside the pool waits: one futex word on its own stack.
+struct foreign_waiter {
+    std::atomic<std::uint32_t> word{0};
+};
+/// Blocks the calling thread until notify() was called on `waiter`.
+PILFER_API void block_on(foreign_waiter& waiter) noexcept;
+
+// Words that say who waits: a suspension, or with this bit a foreign_waiter.
+inline constexpr std::uintptr_t waiter_is_foreign = 2;
+
+/// The waiter behind `word` can go on. From the end of a task on its own context: returns the one to be
+/// resumed directly on this worker, null if there is none (or it belongs elsewhere and was sent there).
+PILFER_API suspension* release_waiter(std::uintptr_t word, worker* w) noexcept;
+
+/// The end of one task is awaited by one frame: waits on a worker (suspends) or on any thread (blocks).
+PILFER_API void wait_for(handover<std_atom>& h) noexcept;
+
+/// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
+struct submission : spark, submission_queue<std_atom>::node {
+    submission() noexcept : spark{nullptr} {}
+};
+
+/// Throws pool_closed.
+PILFER_API void submit(pool_core& p, submission* s);
+PILFER_API pool_core& common_core();
+/// Counts a task that shutdown(drain) has to wait for and that did not come by submit().
+PILFER_API void unit_begins(worker* w) noexcept;
+PILFER_API void unit_ends(worker* w) noexcept;
+/// True while shutdown(drop) is on: tasks that have not started are to be dropped.
+PILFER_API bool dropping(const worker* w) noexcept;
+
+/// The pool whose context runs `a`.
+[[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept {
+    return a->ctx->pool;
+}
+
+PILFER_API void count_dropped(worker* w) noexcept;
+/// Right before an exception leaves a join: so many others end here.
+PILFER_API void count_suppressed(std::uint64_t others) noexcept;
+PILFER_API void count_plain_call(worker* w) noexcept;
+
+/// Marks a task that runs on top of another task's frame as somebody else.
+class nested_activation {
+public:
+    explicit nested_activation(worker* w) noexcept : m_outer(w->current.load(rlx)) {
+        m_self.ctx = m_outer->ctx;
+        w->current.store(&m_self, rlx);
+    }
+    nested_activation(const nested_activation&) = delete;
+    nested_activation& operator=(const nested_activation&) = delete;
+    ~nested_activation() {
+        this_worker()->current.store(m_outer, rlx);
+    }
+
+private:
+    activation m_self;
+    activation* m_outer;
+};
+
+}  // namespace detail
+
+/// How many exceptions beside the rethrown one the last join, sync or loop of this thread swallowed;
+/// meaningful in the catch block that follows it. Cost: one load.
+[[nodiscard]] PILFER_API std::uint64_t suppressed_exceptions() noexcept;
+
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,70 @@
+// What AddressSanitizer and ThreadSanitizer have to be told about stacks that change hands.
+//
+// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack and is
+// switched with the flag that creates no happens-before edge; the edges that the model really has
+// (spawn to child, child to sync) are announced by name. So it sees a race between two tasks even when
+// both ran on one thread.
+#pragma once
+
+#include <cstddef>
+
+#include <pilfer/detail/platform.hpp>
+
+#if defined(PILFER_ASAN)
+#    include <sanitizer/asan_interface.h>
+#    include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(PILFER_TSAN)
+#    include <sanitizer/tsan_interface.h>
+#endif
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The sanitizers' view of one stack.
+struct stack_view {
+    void* fiber = nullptr;       // ThreadSanitizer
+    void* fake_stack = nullptr;  // AddressSanitizer
+    const void* low = nullptr;
+    std::size_t size = 0;
+};
+
+namespace san {
+
+/// Right before the switch, from an always-inline caller. `from` null: the stack is given up.
+PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
+#endif
+#if defined(PILFER_TSAN)
+    __tsan_switch_to_fiber(to.fiber, 1);
+#endif
+}
+/// First thing on the stack that was switched to.
+PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+    self.fake_stack = nullptr;
+#endif
+}
+PILFER_ALWAYS_INLINE void acquire([[maybe_unused]] const void* edge) noexcept {
+#if defined(PILFER_TSAN)
+    __tsan_acquire(const_cast<void*>(edge));
+#endif
+}
+PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
+#if defined(PILFER_TSAN)
+    __tsan_release(const_cast<void*>(edge));
+#endif
+}
+PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low, [[maybe_unused]] std::size_t size) noexcept {
+#if defined(PILFER_ASAN)
+    __asan_unpoison_memory_region(low, size);
+#endif
+}
+
+}  // namespace san
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

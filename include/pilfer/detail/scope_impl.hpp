@@ -1,0 +1,229 @@
+// Templates of scope.hpp: how children are made.
+#pragma once
+
+#include <pilfer/scope.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Gives a context back if moving the function to it throws.
+struct context_guard {
+    worker* w;
+    context* c;
+    ~context_guard() {
+        if (c != nullptr) {
+            put_context(w, c);
+        }
+    }
+};
+
+/// Functions of more than 128 bytes are deferred through a pointer.
+template <class F> struct boxed {
+    std::unique_ptr<F> function;
+    void operator()() {
+        std::invoke(*function);
+    }
+};
+
+template <class F>
+using deferrable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
+
+template <class F> struct deferred : deferred_base {
+    F function;
+
+    static constexpr unsigned size_class() noexcept {
+        return sizeof(deferred) <= record_bytes[0] ? 0 : 1;
+    }
+
+    template <class G> deferred(scope* s, G&& g) : deferred_base{{&deferred::run_child}, {}}, function(std::forward<G>(g)) {
+        std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
+    }
+    [[nodiscard]] task_word entry() noexcept {
+        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_deferred;
+    }
+    /// `w` null: on top of the awaiting frame, whose owner does the counting.
+    static suspension* run_child(spark* self, worker* w) noexcept {
+        auto* d = static_cast<deferred*>(self);
+        auto* s = reinterpret_cast<scope*>(d->scope_word);
+        san::acquire(s);
+        if (s->failed()) {
+            count_dropped(this_worker());
+        } else {
+            try {
+                std::invoke(d->function);
+            } catch (...) {
+                s->fail(std::current_exception());
+            }
+        }
+        std::destroy_at(d);
+        worker* now = this_worker();
+        put_record(now, size_class(), d);
+        san::release(s);
+        return w != nullptr ? child_ended(s, now) : nullptr;
+    }
+};
+
+/// A child that goes through a submission queue: of a scope on a foreign thread or in another pool.
+template <class F> struct submitted_child : submission {
+    scope* owner;
+    F function;
+
+    template <class G> submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
+        run = &submitted_child::run_child;
+    }
+    static suspension* run_child(spark* self, worker* w) noexcept {
+        auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
+        scope* s = c->owner;
+        san::acquire(s);
+        if (dropping(w)) {
+            s->fail(std::make_exception_ptr(broken_promise()));
+            count_dropped(w);
+        } else if (s->failed()) {
+            count_dropped(w);
+        } else {
+            try {
+                std::invoke(c->function);
+            } catch (...) {
+                s->fail(std::current_exception());
+            }
+        }
+        delete c;
+        worker* now = this_worker();
+        unit_ends(now);
+        san::release(s);
+        return child_ended(s, now);
+    }
+};
+
+}  // namespace detail
+
+template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
+    using child = detail::spawned<std::decay_t<F>>;
+    if constexpr (detail::fits_on_context<std::decay_t<F>>) {
+        detail::worker* w = detail::this_worker();
+        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed() &&
+            w->exceptions->empty()) [[likely]] {
+            detail::context* c = w->free_contexts.load(detail::rlx);
+            if (c == nullptr) [[unlikely]] {
+                c = detail::refill_contexts(w);
+            }
+            if (c != nullptr) [[likely]] {
+                w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
+                detail::san::acquire(c);
+                detail::context_guard guard{w, c};
+                auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
+                guard.c = nullptr;
+                w->current.store(&c->self, detail::rlx);
+                detail::san::release(this);
+                detail::san::leave(&m_owner->ctx->view, c->view);
+                detail::call_on(k, &m_rest, &child::main);
+                detail::san::enter(m_owner->ctx->view);
+                detail::san::acquire(&m_rest);
+                return;
+            }
+        }
+    }
+    spawn_cold(std::forward<F>(f));
+}
+
+template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
+    detail::worker* w = detail::this_worker();
+    if (m_owner == nullptr && m_foreign == thread_identity()) {
+        submit_child(std::forward<F>(f));
+        return;
+    }
+    if (w == nullptr || w->current.load(detail::rlx) != m_owner) {
+        not_owner("spawn");
+    }
+    if (failed()) {
+        detail::count_dropped(w);
+        return;
+    }
+    // No stack, a catch block, or a function too large for one: the child is a plain call on top of the
+    // caller, which is not offered to anybody.
+    detail::count_plain_call(w);
+    std::decay_t<F> function(std::forward<F>(f));
+    detail::nested_activation child(w);
+    try {
+        std::invoke(function);
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+template <class F> void scope::defer(F&& f) {
+    using function = detail::deferrable<std::decay_t<F>>;
+    using child = detail::deferred<function>;
+    detail::worker* w = detail::this_worker();
+    if (w == nullptr || m_owner == nullptr || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
+        submit_child(std::forward<F>(f));
+        return;
+    }
+    if (failed()) [[unlikely]] {
+        detail::count_dropped(w);
+        return;
+    }
+    child* c;
+    void* memory = detail::take_record(w, child::size_class());
+    try {
+        if constexpr (std::is_same_v<function, std::decay_t<F>>) {
+            c = ::new (memory) child(this, std::forward<F>(f));
+        } else {
+            c = ::new (memory) child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
+        }
+    } catch (...) {
+        detail::put_record(detail::this_worker(), child::size_class(), memory);
+        throw;
+    }
+    w = detail::this_worker();  // moving f may have suspended
+    const bool own = on_own_stack(w);
+    if (own) {
+        m_children.owe();
+    } else {
+        m_children.announce_from_below();
+    }
+    detail::san::release(this);
+    if (!detail::announce(w, c->entry())) [[unlikely]] {
+        detail::nested_activation me(detail::this_worker());
+        child::run_child(c, nullptr);
+        if (own) {
+            m_children.settle();
+        } else {
+            (void)m_children.finish_one();  // never the last: the caller is below and unfinished
+        }
+    }
+}
+
+template <class F> PILFER_COLD void scope::submit_child(F&& f) {
+    const bool owner_calls = m_owner == nullptr && m_foreign == thread_identity();
+    if (!owner_calls && detail::this_worker() == nullptr) {
+        not_owner("defer");
+    }
+    if (failed()) {
+        detail::count_dropped(detail::this_worker());
+        return;
+    }
+    using child = detail::submitted_child<std::decay_t<F>>;
+    auto c = std::make_unique<child>(this, std::forward<F>(f));
+    if (owner_calls) {
+        m_children.owe();
+    } else {
+        m_children.announce_from_below();
+    }
+    detail::san::release(this);
+    try {
+        detail::submit(m_owner == nullptr ? detail::common_core() : *detail::pool_of(m_owner), c.get());
+    } catch (...) {
+        if (owner_calls) {
+            m_children.settle();
+        } else {
+            (void)m_children.finish_one();
+        }
+        throw;
+    }
+    (void)c.release();  // run_child deletes it
+}
+
+}  // namespace v0
+}  // namespace pilfer

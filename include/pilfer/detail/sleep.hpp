@@ -1,0 +1,156 @@
+// Sleeping and waking without polling, without a lock and without a shared counter.
+//
+// A sleeper announces itself, tells every worker, fences, looks at everything once more and only then
+// sleeps on a word of its own. A publisher reads nothing but its own tripwire while nobody sleeps. The
+// rule, the seven simpler rules that lose wake-ups, and edges S1..S5: src/idle/README.md.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/tripwire.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the
+/// word differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`.
+template <class Atom, class Park> class sleepers {
+public:
+    static constexpr unsigned nobody = UINT32_MAX;
+    enum state : std::uint32_t {
+        running = 0,
+        asleep = 1,
+        token = 2,  // woken, and obliged to look again before it runs what it finds
+    };
+    /// One per worker, on a line of its own.
+    struct alignas(line_bytes) seat {
+        typename Atom::template atomic<std::uint32_t> state{running};
+        typename Atom::template atomic<std::uint32_t> hint{0};
+    };
+    using map_word = typename Atom::template atomic<std::uint64_t>;
+    enum class outcome { found, woken };
+
+    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero. Both outlive this object.
+    sleepers(seat* seats, map_word* map, unsigned n) noexcept : m_seats(seats), m_map(map), m_count(n) {}
+
+    /// Worker `i` found nothing and goes to sleep. `tell_all()` sets `wanted` in every other worker's
+    /// tripwire where it is clear; `ready()` says whether anything at all is there to do.
+    template <class TellAll, class Ready> outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
+        m_seats[i].state.store(asleep, rlx);
+        word(i).fetch_or(bit(i), acq_rel);
+        Atom::fence_sc();     // S2: announced before the tripwires are read
+        tell_all();           // S5
+        Atom::heavy_fence();  // S1: pushes made before this point are seen by ready()
+        if (ready()) {
+            if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
+                m_seats[i].state.store(running, rlx);
+                return outcome::found;
+            }
+            // A waker has chosen this worker: its token is on the way and must not be dropped.
+            for (unsigned round = 0; m_seats[i].state.load(acq) == asleep; ++round) {
+                Atom::relax(round);
+            }
+            return outcome::woken;
+        }
+        while (m_seats[i].state.load(acq) == asleep) {  // S3
+            Park::wait(m_seats[i].state, asleep);
+        }
+        return outcome::woken;
+    }
+    /// Worker `i` holds a token and has found work: gives the token back. A look at everything must
+    /// follow before the work is run, and wake_one() if anything is left.
+    void settle_token(unsigned i) noexcept {
+        m_seats[i].state.store(running, rlx);
+        Atom::fence_sc();  // S5, with the publisher's fence before is_searching()
+    }
+    [[nodiscard]] bool anyone_asleep() const noexcept {
+        for (unsigned k = 0; k * 64 < m_count; ++k) {
+            if (m_map[k].load(rlx) != 0) {
+                return true;
+            }
+        }
+        return false;
+    }
+    /// Has `i` been woken without having found work yet? Then it will look again by itself.
+    [[nodiscard]] bool is_searching(unsigned i) const noexcept {
+        return m_seats[i].state.load(rlx) == token;
+    }
+    /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.
+    unsigned wake_one(unsigned from, unsigned victim) noexcept {
+        for (unsigned i = next_asleep(from); i != nobody; i = next_asleep(from)) {
+            if (wake(i, victim)) {
+                return i;
+            }
+        }
+        return nobody;
+    }
+    /// Wakes worker `i` if it sleeps.
+    bool wake(unsigned i, unsigned victim) noexcept {
+        if ((word(i).load(rlx) & bit(i)) == 0 || (word(i).fetch_and(~bit(i), acq_rel) & bit(i)) == 0) {
+            return false;
+        }
+        m_seats[i].hint.store(victim, rlx);
+        m_seats[i].state.store(token, rel);  // S3: the token carries the push
+        Park::wake(m_seats[i].state);        // by address only: the worker may be running already
+        return true;
+    }
+    [[nodiscard]] unsigned hint(unsigned i) const noexcept {
+        return m_seats[i].hint.load(rlx);
+    }
+    /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the one it woke last is
+    /// still searching. Clears `wanted` when nobody sleeps any more. Returns whom it woke.
+    unsigned publish(unsigned self, unsigned last_woken, tripwire<Atom>& trip) noexcept {
+        Atom::fence_sc();  // S5: the push before the look at the searcher
+        if (last_woken < m_count && is_searching(last_woken)) {
+            return last_woken;
+        }
+        for (;;) {
+            const unsigned i = wake_one(self, self);
+            if (i != nobody) {
+                return i;
+            }
+            trip.clear_wanted();
+            Atom::fence_sc();  // S2: cleared before the map is read again
+            if (!anyone_asleep()) {
+                return nobody;
+            }
+            trip.set(tripwire<Atom>::wanted);
+        }
+    }
+
+private:
+    [[nodiscard]] map_word& word(unsigned i) const noexcept {
+        return m_map[i / 64];
+    }
+    [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept {
+        return std::uint64_t{1} << (i % 64);
+    }
+    [[nodiscard]] unsigned next_asleep(unsigned from) const noexcept {
+        const unsigned words = (m_count + 63) / 64;
+        const unsigned start = (from + 1) % m_count;
+        for (unsigned k = 0; k <= words; ++k) {
+            const unsigned w = (start / 64 + k) % words;
+            std::uint64_t set = m_map[w].load(rlx);
+            if (k == 0) {
+                set &= ~std::uint64_t{0} << (start % 64);
+            } else if (k == words) {
+                set &= ~(~std::uint64_t{0} << (start % 64));
+            }
+            if (set != 0) {
+                return w * 64 + static_cast<unsigned>(std::countr_zero(set));
+            }
+        }
+        return nobody;
+    }
+
+    seat* m_seats;
+    map_word* m_map;
+    unsigned m_count;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,68 @@
+// The submission queue: any thread pushes without a lock, workers take the oldest first.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/atom.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+template <class Atom> class submission_queue {
+public:
+    struct node {
+        typename Atom::template plain<node*> next = nullptr;
+    };
+
+    /// Anyone.
+    void push(node* n) noexcept {
+        node* head = m_in.load(rlx);
+        do {
+            n->next = head;
+        } while (!m_in.compare_exchange_weak(head, n, rel, rlx));  // Q1
+    }
+    /// Workers, also before they sleep. The order of the reads matters: a taker empties m_in only while
+    /// it holds the lock, and fills m_out before it lets go (Q2), so that one of the three tells.
+    [[nodiscard]] bool empty() const noexcept {
+        return m_in.load(acq) == nullptr && m_lock.load(acq) == 0 && m_out.load(acq) == nullptr;
+    }
+    /// Workers: the oldest, or nothing if there is none or another worker is at it.
+    [[nodiscard]] node* pop() noexcept {
+        if (m_in.load(rlx) == nullptr && m_out.load(rlx) == nullptr) {
+            return nullptr;
+        }
+        if (m_lock.load(rlx) != 0 || m_lock.exchange(1, acq) != 0) {
+            return nullptr;
+        }
+        node* oldest = m_out.load(rlx);
+        if (oldest == nullptr) {
+            oldest = reversed(m_in.exchange(nullptr, acq_rel));  // Q1, Q2
+        }
+        if (oldest != nullptr) {
+            m_out.store(oldest->next, rel);
+        }
+        m_lock.store(0, rel);  // Q2
+        return oldest;
+    }
+
+private:
+    [[nodiscard]] static node* reversed(node* n) noexcept {
+        node* out = nullptr;
+        while (n != nullptr) {
+            node* next = n->next;
+            n->next = out;
+            out = n;
+            n = next;
+        }
+        return out;
+    }
+
+    alignas(line_bytes) typename Atom::template atomic<node*> m_in{nullptr};   // newest first
+    alignas(line_bytes) typename Atom::template atomic<node*> m_out{nullptr};  // oldest first
+    typename Atom::template atomic<int> m_lock{0};
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

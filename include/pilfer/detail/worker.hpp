@@ -1,0 +1,188 @@
+// The inline part of a worker: what announcing and taking back a task touches.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <pilfer/detail/context.hpp>
+#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/submissions.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+/// The head of the C++ runtime's per-thread exception state (Itanium C++ ABI, 2.2.2).
+struct exception_state {
+    void* caught;
+    unsigned uncaught;
+    [[nodiscard]] bool empty() const noexcept {
+        return caught == nullptr && uncaught == 0;
+    }
+};
+
+/// A recycled record of `defer`; lies over its payload while it is free.
+struct free_record {
+    std::atomic<free_record*> next;
+    std::uintptr_t keep_clear;  // a stale entry may still read the scope word here
+    std::atomic<std::uint32_t> rank;
+};
+
+inline constexpr std::size_t record_bytes[] = {64, 144};
+
+/// All members but the deque belong to whatever runs on the worker's thread. They are relaxed atomics
+/// because ThreadSanitizer takes the contexts of one thread for strangers.
+struct worker {
+    split_deque<std_atom> deque;
+    std::atomic<activation*> current{nullptr};
+    std::atomic<context*> free_contexts{nullptr};
+    std::atomic<free_record*> free_records[2]{};
+    exception_state* exceptions = nullptr;
+    pool_core* pool = nullptr;
+    unsigned index = 0;
+
+    worker(ring<std_atom>* first, bool pinned) noexcept : deque(first, pinned) {}
+};
+
+/// On the stack of a task that waits.
+struct suspension : submission_queue<std_atom>::node {
+    void* sp = nullptr;
+    activation* act = nullptr;
+    worker* home = nullptr;
+    /// Runs on the scheduler's stack after the switch; false: go on at once. Where it returns true the
+    /// frame may be gone already.
+    bool (*publish)(suspension&) noexcept = nullptr;
+    exception_state exceptions{nullptr, 0};  // kept per thread by the C++ runtime
+};
+
+// The kinds of an entry.
+inline constexpr task_word kind_mask = 3;
+inline constexpr task_word kind_spark = 0;         // spark: join, async, submissions
+inline constexpr task_word kind_continuation = 1;  // continuation of a scope
+inline constexpr task_word kind_deferred = 2;      // child of a scope
+
+/// An announced task. run() executes it on a context of its own and returns whom to resume, if the end
+/// of this task was what a suspended one waited for.
+struct spark {
+    using run_function = suspension* (*)(spark*, worker*) noexcept;
+    run_function run;
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer
+
+/// The worker of this thread, null on foreign threads. Read it through this_worker() only.
+extern "C" PILFER_API thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker
+    __attribute__((tls_model("initial-exec")));
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A compiler may keep the address of a thread-local across a call; after a call the frame may be on
+/// another thread. So the read is opaque: one volatile asm, which cannot be merged with an earlier one.
+[[nodiscard]] PILFER_ALWAYS_INLINE worker* this_worker() noexcept {
+#if defined(PILFER_ISA_X86_64)
+    worker* w;
+    asm volatile(
+        "movq pilfer_v0_this_worker@gottpoff(%%rip), %0\n\t"
+        "movq %%fs:(%0), %0"
+        : "=r"(w));
+    return w;
+#elif defined(PILFER_ISA_AARCH64)
+    worker* w;
+    asm volatile(
+        "mrs x9, tpidr_el0\n\t"
+        "adrp %0, :gottprel:pilfer_v0_this_worker\n\t"
+        "ldr %0, [%0, :gottprel_lo12:pilfer_v0_this_worker]\n\t"
+        "ldr %0, [x9, %0]"
+        : "=&r"(w)
+        :
+        : "x9");
+    return w;
+#else
+    PILFER_API worker* this_worker_cold() noexcept;
+    return this_worker_cold();
+#endif
+}
+
+/// The tripwire was hit by the push of `task`: makes room, exposes, wakes, yields. False: there is no
+/// memory for a larger ring and `task` was taken back; run it as a plain call. The caller may be on
+/// another worker afterwards.
+PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
+
+/// Announces `task` on the bottom of the own deque. False: run it as a plain call.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task) noexcept {
+    if (w->deque.owner().push(task)) [[unlikely]] {
+        return announce_tripped(w, task);
+    }
+    return true;
+}
+
+PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
+
+/// Takes `task` back if it is still the newest of this worker. Returns the worker on which the caller
+/// goes on, or null if the task is gone.
+[[nodiscard]] PILFER_ALWAYS_INLINE worker* reclaim(worker* w, task_word task) noexcept {
+    using owner = split_deque<std_atom>::owner_end;
+    const auto got = w->deque.owner().pop_if(task);
+    if (got == owner::popped::taken) [[likely]] {
+        return w;
+    }
+    return got == owner::popped::gone ? nullptr : reclaim_slow(w, task);
+}
+
+/// Leaves the stack to the scheduler of this worker; s.publish(s) runs there. Returns when somebody
+/// resumes `s`, possibly on another worker of the same pool.
+PILFER_API void suspend(worker* w, suspension& s) noexcept;
+
+/// Hands a suspended context to the scheduler of a worker of its pool. Anyone.
+PILFER_API void make_runnable(suspension* s) noexcept;
+
+/// A context for `spawn` when the worker's own list is empty; null: run the child as a plain call.
+PILFER_API context* refill_contexts(worker* w) noexcept;
+PILFER_API void put_context_cold(worker* w, context* c) noexcept;
+
+PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
+    // The list has not changed since this context was taken from it in the usual case: then next and
+    // rank are still right.
+    context* head = w->free_contexts.load(rlx);
+    san::release(c);
+    if (c->next.load(rlx) == head) [[likely]] {
+        w->free_contexts.store(c, rlx);
+    } else {
+        put_context_cold(w, c);
+    }
+}
+
+PILFER_API void* take_record_cold(worker* w, unsigned size_class);
+PILFER_API void put_record_cold(worker* w, unsigned size_class) noexcept;
+
+[[nodiscard]] PILFER_ALWAYS_INLINE void* take_record(worker* w, unsigned size_class) {
+    free_record* r = w->free_records[size_class].load(rlx);
+    if (r == nullptr) [[unlikely]] {
+        return take_record_cold(w, size_class);
+    }
+    w->free_records[size_class].store(r->next.load(rlx), rlx);
+    san::acquire(r);
+    return r;
+}
+PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* memory) noexcept {
+    auto* r = static_cast<free_record*>(memory);
+    free_record* head = w->free_records[size_class].load(rlx);
+    const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
+    r->next.store(head, rlx);
+    r->rank.store(rank, rlx);
+    san::release(r);
+    w->free_records[size_class].store(r, rlx);
+    if (rank >= 1024) [[unlikely]] {
+        put_record_cold(w, size_class);
+    }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,30 @@
+// The errors that the runtime itself reports.
+#pragma once
+
+#include <stdexcept>
+
+#include <pilfer/detail/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// Work was handed to a pool that is shut down or shutting down.
+struct PILFER_API pool_closed : std::runtime_error {
+    pool_closed();
+    ~pool_closed() override;
+};
+
+/// The result will never come: its task was dropped by shutdown(drop).
+struct PILFER_API broken_promise : std::runtime_error {
+    broken_promise();
+    ~broken_promise() override;
+};
+
+/// A call that only the owner of a scope may make, or a call that a pool's own task must not make.
+struct PILFER_API usage_error : std::logic_error {
+    explicit usage_error(const char* what);
+    ~usage_error() override;
+};
+
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,141 @@
+// join: run several functions, perhaps in parallel, and return all results.
+#pragma once
+
+#include <tuple>
+#include <utility>
+
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/pool.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
+/// complete().
+template <class G> class join_spark final : public spark {
+public:
+    using value = result_t<G>;
+
+    explicit join_spark(G& g) noexcept : spark{&join_spark::run_stolen}, m_function(g) {}
+
+    [[nodiscard]] task_word entry() noexcept {
+        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
+    }
+    [[nodiscard]] value run_here() {
+        return invoke_regular(m_function);
+    }
+    /// Stolen, or out of reach because this frame moved.
+    [[nodiscard]] PILFER_COLD value wait_and_take() {
+        wait_for(m_done);
+        san::acquire(this);
+        if (m_outcome.failed()) {
+            count_suppressed(0);
+        }
+        return m_outcome.take();
+    }
+    /// An earlier function threw: takes this one back unstarted, or waits for its end.
+    PILFER_COLD void abandon() noexcept {
+        if (worker* now = reclaim(this_worker(), entry())) {
+            count_dropped(now);
+            count_suppressed(0);
+            return;
+        }
+        wait_for(m_done);
+        san::acquire(this);
+        count_suppressed(m_outcome.failed() ? 1 : 0);
+        m_outcome.discard();
+    }
+
+private:
+    static suspension* run_stolen(spark* self, worker*) noexcept {
+        auto* s = static_cast<join_spark*>(self);
+        s->m_outcome.fill(s->m_function);
+        worker* w = this_worker();
+        san::release(s);
+        const auto waiter = s->m_done.complete();  // the last access to the frame
+        return waiter != 0 ? release_waiter(waiter, w) : nullptr;
+    }
+
+    handover<std_atom> m_done;
+    G& m_function;
+    outcome<value> m_outcome;
+};
+
+/// Takes back what an exception of an earlier function leaves behind.
+template <class Spark> struct abandon_guard {
+    Spark* spark;
+    ~abandon_guard() {
+        if (spark != nullptr) {
+            spark->abandon();
+        }
+    }
+};
+
+/// On the way out with the only exception of a join.
+struct alone_guard {
+    bool armed = true;
+    ~alone_guard() {
+        if (armed) {
+            count_suppressed(0);
+        }
+    }
+};
+
+template <class F, class G>
+PILFER_ALWAYS_INLINE std::tuple<result_t<F>, result_t<G>> join_two(worker* w, F& f, G& g) {
+    using results = std::tuple<result_t<F>, result_t<G>>;
+    join_spark<G> spark(g);
+    if (!announce(w, spark.entry())) [[unlikely]] {
+        // Braces evaluate in order; no memory for the announcement is no error.
+        return results{invoke_regular(f), invoke_regular(g)};
+    }
+    abandon_guard<join_spark<G>> guard{&spark};
+    result_t<F> first = invoke_regular(f);
+    guard.spark = nullptr;
+    // f may have suspended and gone on elsewhere: the worker is read again.
+    if (reclaim(this_worker(), spark.entry()) != nullptr) [[likely]] {
+        alone_guard alone;
+        results all{std::forward<result_t<F>>(first), spark.run_here()};
+        alone.armed = false;
+        return all;
+    }
+    return results{std::forward<result_t<F>>(first), spark.wait_and_take()};
+}
+
+template <class F, class G, class... H> inline auto join_all(worker* w, F& f, G& g, H&... h) {
+    if constexpr (sizeof...(H) == 0) {
+        return join_two(w, f, g);
+    } else {
+        // The others are one spark; a thief that takes it announces them one by one again.
+        auto others = [&] { return join_all(this_worker(), g, h...); };
+        auto results = join_two(w, f, others);
+        using first = result_t<F>;
+        return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
+                              std::get<1>(std::move(results)));
+    }
+}
+
+}  // namespace detail
+
+/// Runs f on this task's own stack and offers the others to idle workers meanwhile; those that nobody
+/// took follow in order on this stack. Returns all results; void gives std::monostate, references stay
+/// references. Nothing is allocated.
+///
+/// The first exception in the order of arrival at this frame is rethrown with its own type after every
+/// function has ended; functions that had not started are dropped and counted, further exceptions too
+/// (suppressed_exceptions()). Outside a pool the whole join runs in pool::common().
+///
+/// Cost when nothing is stolen: about a function call for each function but the first; no atomic
+/// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.
+template <class F, class G, class... H> inline auto join(F&& f, G&& g, H&&... h) {
+    detail::worker* w = detail::this_worker();
+    if (w == nullptr) [[unlikely]] {
+        return pool::common().run([&] { return detail::join_all(detail::this_worker(), f, g, h...); });
+    }
+    return detail::join_all(w, f, g, h...);
+}
+
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,54 @@
+// How a pool is set up. Plain values; pool's constructor checks them.
+#pragma once
+
+#include <cstddef>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// When tasks move from a worker's private part to where thieves may take them.
+enum class exposure {
+    on_demand,      ///< when somebody asks (default): 0 cost while nobody does
+    always_public,  ///< at every announcement: the classic deque, for comparison
+};
+
+/// Where a frame goes on that was suspended at a join.
+enum class resume {
+    anywhere,    ///< on the worker that completed what it waited for (default, fastest)
+    own_thread,  ///< on the thread it was suspended on: for thread-locals, errno, std::mutex across a join
+    elsewhere,   ///< test mode: every join goes on on another worker
+};
+
+/// How many of its own exposed tasks a worker makes private again at a time.
+enum class take_back {
+    one,  ///< the newest (default)
+    all,
+};
+
+enum class shutdown_mode {
+    drain,  ///< everything that was accepted runs
+    drop,   ///< accepted tasks that have not started are dropped and counted
+};
+
+struct options {
+    /// Threads. 0: PILFER_WORKERS if set, else the smaller of the affinity mask and the cgroup quota,
+    /// rounded up. Range 1 .. 4,096, also above the number of CPUs.
+    unsigned workers = 0;
+    /// Bytes of stack per context, rounded up to pages. Range 16 KiB .. 1 GiB. Only touched pages use
+    /// memory.
+    std::size_t stack_size = 256 * 1024;
+    /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
+    /// and thieves start no new tasks. Range 0 .. 2^31.
+    std::size_t max_contexts = 0;
+    pilfer::v0::exposure exposure = pilfer::v0::exposure::on_demand;
+    pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
+    pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
+    /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
+    /// overflows its stack, and chains every other fault. False: leave the signals alone.
+    bool overflow_message = true;
+    /// Exact counts of announced and inline tasks, at a cost on the fast path.
+    bool count_all = false;
+};
+
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,124 @@
+// A pool of workers.
+#pragma once
+
+#include <concepts>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/counters.hpp>
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/options.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+template <class T> class future;
+
+namespace detail {
+
+/// A function that some thread waits for, on that thread's stack.
+template <class F> class root_task final : public submission {
+public:
+    using value = result_t<F>;
+
+    explicit root_task(F& f) noexcept : m_function(f) {
+        run = &root_task::run_root;
+    }
+    [[nodiscard]] value run_in(pool_core& p) {
+        submit(p, this);
+        wait_for(m_done);
+        san::acquire(this);
+        return m_outcome.take();
+    }
+
+private:
+    static suspension* run_root(spark* self, worker* w) noexcept {
+        auto* s = static_cast<root_task*>(static_cast<submission*>(self));
+        if (dropping(w)) {
+            s->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+            count_dropped(w);
+        } else {
+            s->m_outcome.fill(s->m_function);
+        }
+        worker* now = this_worker();
+        unit_ends(now);  // before the waiter may go on and destroy the pool: shutdown joins this thread
+        san::release(s);
+        const auto waiter = s->m_done.complete();
+        return waiter != 0 ? release_waiter(waiter, now) : nullptr;
+    }
+
+    handover<std_atom> m_done;
+    F& m_function;
+    outcome<value> m_outcome;
+};
+
+}  // namespace detail
+
+/// Workers with one deque each. All members may be called from any thread at any time unless said
+/// otherwise.
+class PILFER_API pool {
+public:
+    /// Starts the workers. Throws std::invalid_argument that names the option and its range,
+    /// std::system_error if not a single thread can be made, std::bad_alloc. If only some threads can be
+    /// made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
+    explicit pool(const options& o = {});
+    pool(const pool&) = delete;
+    pool& operator=(const pool&) = delete;
+    /// shutdown(drain). From a task of this very pool it prints why and terminates the program: the
+    /// thread cannot join itself.
+    ~pool();
+
+    /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
+    /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
+    /// call. Throws pool_closed, broken_promise (shutdown(drop)), and what f throws.
+    template <class F> auto run(F&& f) -> std::invoke_result_t<F&> {
+        using raw = std::invoke_result_t<F&>;
+        detail::worker* w = detail::this_worker();
+        if (w != nullptr && w->pool == m_core) {
+            return static_cast<raw>(std::invoke(f));
+        }
+        detail::root_task<std::remove_reference_t<F>> task(f);
+        if constexpr (std::is_void_v<raw>) {
+            (void)task.run_in(*m_core);
+        } else {
+            return task.run_in(*m_core);
+        }
+    }
+
+    /// Runs f as a task; the result is fetched from the future, and nobody needs to. Throws pool_closed,
+    /// std::bad_alloc. One allocation.
+    template <class F> auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+
+    [[nodiscard]] unsigned workers() const noexcept;
+    /// The options in force: automatic ones are filled in.
+    [[nodiscard]] const options& settings() const noexcept;
+
+    /// Sums over all workers. Cost: reads every worker's lines.
+    [[nodiscard]] pilfer::v0::counters counters() const noexcept;
+    /// Of worker `i`. Throws std::out_of_range.
+    [[nodiscard]] pilfer::v0::counters counters(unsigned i) const;
+
+    /// Ends the pool: from now on submissions throw pool_closed. drain runs everything that was
+    /// accepted; drop drops the submissions and asyncs that have not started, counts them, and gives
+    /// their waiters broken_promise; a task that runs may finish, with all its children. Returns when all
+    /// threads are joined. Idempotent, also from several threads at once. Throws usage_error from a
+    /// worker of this pool.
+    void shutdown(shutdown_mode mode = shutdown_mode::drain);
+
+    /// The pool of everybody who made none, with default options; made at first use, never joined at exit.
+    [[nodiscard]] static pool& common();
+
+    /// The core, for the templates of this library.
+    [[nodiscard]] detail::pool_core& core() noexcept {
+        return *m_core;
+    }
+
+private:
+    detail::pool_core* m_core;
+};
+
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,223 @@
+// scope: a task's children, started by `spawn` (the rest of the caller is offered to thieves) or `defer`
+// (the child is offered), and awaited by `sync`.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/pool.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+class scope;
+
+namespace detail {
+template <class F> struct spawned;
+template <class F> struct deferred;
+template <class F> struct submitted_child;
+struct scope_access;
+}  // namespace detail
+
+/// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
+/// below may defer into it. Not movable: children point at it.
+///
+/// The branches of a join and the bodies of a loop run as their caller, so they may use its scopes as the
+/// owner does as long as they run on its stack; stolen ones get usage_error.
+class PILFER_API scope {
+public:
+    /// Outside a pool the children run in pool::common().
+    scope() noexcept {
+        detail::worker* w = detail::this_worker();
+        m_owner = w != nullptr ? w->current.load(detail::rlx) : nullptr;
+        if (w == nullptr) [[unlikely]] {
+            m_foreign = thread_identity();
+        }
+    }
+    scope(const scope&) = delete;
+    scope& operator=(const scope&) = delete;
+    /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
+    /// suppressed while another one is in flight; otherwise std::terminate is called.
+    ~scope() {
+        if (!m_children.untouched() || m_failed.load(detail::rlx) != 0) [[unlikely]] {
+            destroy_cold();
+        }
+    }
+
+    /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
+    /// may run on another thread; locals keep their addresses. On one worker the order of effects is
+    /// that of a plain call. After a child has failed f is dropped and counted.
+    ///
+    /// f is moved to the new stack. Where no stack can be had, or inside a catch block, f runs as a plain
+    /// call. Throws usage_error if the caller does not own the scope, and what moving f throws; f's own
+    /// exceptions arrive at sync(). Cost: two switches of the stack, no atomic read-modify-write.
+    /// Source: Frigo, Leiserson and Randall, PLDI 1998.
+    template <class F> PILFER_ALWAYS_INLINE void spawn(F&& f);
+
+    /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
+    /// Allowed to the owner and to every task below the scope. Up to 128 bytes of f are stored in a
+    /// recycled record; larger ones cost an allocation. Throws std::bad_alloc and what moving f throws.
+    template <class F> void defer(F&& f);
+
+    /// Waits for all children, then rethrows the first exception of any. Children that nobody started
+    /// run here, newest first; then the context suspends and the worker goes on with other work. The
+    /// scope may be used again afterwards. Throws usage_error if the caller does not own the scope.
+    /// Cost with nothing stolen or deferred: three loads.
+    PILFER_ALWAYS_INLINE void sync() {
+        detail::worker* w = detail::this_worker();
+        if (w != nullptr && w->current.load(detail::rlx) == m_owner && m_children.untouched() &&
+            m_failed.load(detail::rlx) == 0) [[likely]] {
+            detail::san::acquire(this);
+            return;
+        }
+        sync_cold();
+    }
+
+    /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
+    [[nodiscard]] std::uint64_t suppressed() const noexcept {
+        return m_suppressed;
+    }
+
+private:
+    template <class F> friend struct detail::spawned;
+    template <class F> friend struct detail::deferred;
+    template <class F> friend struct detail::submitted_child;
+    friend struct detail::scope_access;
+
+    [[nodiscard]] static const void* thread_identity() noexcept;
+    void destroy_cold() noexcept;
+    void sync_cold();
+    void wait_for_children() noexcept;
+    void block_for_children() noexcept;
+    [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    [[nodiscard]] bool failed() const noexcept {
+        return m_failed.load(detail::rlx) != 0;
+    }
+    [[noreturn]] void not_owner(const char* call) const;
+    void fail(std::exception_ptr error) noexcept;
+    /// Caller on the owner's own stack: plain counting will do.
+    [[nodiscard]] bool on_own_stack(const detail::worker* w) const noexcept {
+        return m_owner != nullptr && w->current.load(detail::rlx)->ctx == m_owner->ctx;
+    }
+    [[nodiscard]] detail::task_word entry() noexcept {
+        return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
+    }
+    template <class F> PILFER_COLD void spawn_cold(F&& f);
+    template <class F> PILFER_COLD void submit_child(F&& f);
+
+    detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
+    detail::child_counter<detail::std_atom> m_children;
+    detail::activation* m_owner;
+    std::uintptr_t m_waiter;                 // set before the counter is published
+    std::atomic<std::uint32_t> m_failed{0};  // exceptions thrown by children so far
+    const void* m_foreign = nullptr;         // the owner's thread, if it is no worker
+    std::uint64_t m_suppressed = 0;
+    std::exception_ptr m_error;
+};
+
+namespace detail {
+
+/// The end of a child whose continuation was taken by somebody else; the context is given back.
+[[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
+
+/// A child of `spawn`, at the top of its own stack.
+template <class F> struct spawned {
+    F function;
+
+    static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
+
+    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
+        // place() put the child right below the context, which is aligned to 64.
+        constexpr std::size_t step = align > alignof(context) ? align : alignof(context);
+        const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
+        return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
+    }
+    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
+        san::acquire(s);
+        try {
+            std::invoke(self->function);
+        } catch (...) {
+            s->fail(std::current_exception());
+        }
+        std::destroy_at(self);
+        san::release(s);
+    }
+#if defined(PILFER_SANITIZED)
+    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
+        call(self, s);
+    }
+#endif
+    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
+    static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
+        auto* self = static_cast<spawned*>(top);
+        auto* s = reinterpret_cast<scope*>(rest);
+        context* c = context_of(top);
+        san::enter(c->view);
+        // Only here, off the parent's stack, may the rest of the parent be announced.
+        const bool announced = announce(this_worker(), s->entry());
+#if defined(PILFER_SANITIZED)
+        call_seen(self, s);
+#else
+        call(self, s);
+#endif
+        worker* w = this_worker();
+        if (announced) [[likely]] {
+            w = reclaim(w, s->entry());
+            if (w == nullptr) [[unlikely]] {
+                child_is_last_or_search(c, s);
+            }
+        }
+        activation* owner = s->m_owner;
+        w->current.store(owner, rlx);
+        put_context(w, c);
+        san::leave(nullptr, owner->ctx->view);
+        return rest;
+    }
+};
+
+/// Larger functions run as plain calls rather than eat the new stack.
+template <class F> inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
+
+/// What every deferred child has in front of its function.
+struct deferred_base : spark {
+    std::uintptr_t scope_word;  // relaxed atomic accesses: a stale entry may be looked at
+};
+
+/// What the scheduler does to a scope whose continuation it took.
+struct scope_access {
+    /// Counts the theft and tells whose frame goes on. In the name of the frame's executor, which the
+    /// caller is from now on.
+    [[nodiscard]] static activation* taken(scope& s) noexcept {
+        san::acquire(&s);
+        s.m_children.owe();
+        san::release(&s.m_rest);
+        return s.m_owner;
+    }
+    [[nodiscard]] static const continuation* rest(const scope& s) noexcept {
+        return &s.m_rest;
+    }
+    /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
+    [[nodiscard]] static bool finish_one(scope& s) noexcept {
+        return s.m_children.finish_one();
+    }
+    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept {
+        return s.m_waiter;
+    }
+};
+
+/// The end of a deferred or submitted child away from the parent's stack: whom to resume.
+PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer
+
+#include <pilfer/detail/scope_impl.hpp>

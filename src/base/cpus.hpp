@@ -1,0 +1,20 @@
+// How many workers the machine grants this process.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace pilfer::os {
+
+/// CPUs granted by the cgroup quotas along the whole path of this process, rounded up; empty: no limit.
+/// All files are read below `root` ("" is the real one; tests give a folder). Versions 1 and 2.
+[[nodiscard]] std::optional<unsigned> cgroup_cpus(const std::string& root);
+
+/// PILFER_WORKERS if `environment` is not null: a number from 1 to 4,096, else throws
+/// std::invalid_argument that names the variable and the range.
+[[nodiscard]] std::optional<unsigned> workers_from(const char* environment);
+
+/// The automatic worker count: PILFER_WORKERS, else the smaller of affinity mask and quota, at least 1.
+[[nodiscard]] unsigned automatic_workers();
+
+}  // namespace pilfer::os

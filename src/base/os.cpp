@@ -1,0 +1,251 @@
+#include "base/os.hpp"
+
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstring>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/range.hpp>
+
+#ifndef MADV_GUARD_INSTALL
+#    define MADV_GUARD_INSTALL 102
+#endif
+
+namespace pilfer::os {
+namespace {
+
+long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
+    return syscall(SYS_futex, word, op, value, timeout, nullptr, 0);
+}
+
+/// The return value of madvise is not to be trusted: qemu's user mode answers 0 and installs nothing.
+/// The kernel itself is asked to read a guarded byte.
+bool light_guards_work() noexcept {
+    const std::size_t page = page_size();
+    void* at = reserve(page);
+    if (at == nullptr) {
+        return false;
+    }
+    int ends[2];
+    bool works = false;
+    if (madvise(at, page, MADV_GUARD_INSTALL) == 0 && pipe(ends) == 0) {
+        works = write(ends[1], at, 1) < 0 && errno == EFAULT;
+        close(ends[0]);
+        close(ends[1]);
+    }
+    unreserve(at, page);
+    return works;
+}
+
+}  // namespace
+
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    futex(&word, FUTEX_WAIT_PRIVATE, expected, nullptr);
+}
+
+void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept {
+    timespec t{};
+    t.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+    t.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+    futex(&word, FUTEX_WAIT_PRIVATE, expected, &t);
+}
+
+void futex_wake(std::atomic<std::uint32_t>* word, unsigned n) noexcept {
+    futex(word, FUTEX_WAKE_PRIVATE, n > INT_MAX ? INT_MAX : n, nullptr);
+}
+
+std::size_t page_size() noexcept {
+    static const long size = sysconf(_SC_PAGESIZE);
+    return size > 0 ? static_cast<std::size_t>(size) : page_fallback;
+}
+
+void* reserve(std::size_t bytes) noexcept {
+    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        return nullptr;
+    }
+    // A huge page under a stack would make 2 MiB resident for a few bytes.
+    madvise(at, bytes, MADV_NOHUGEPAGE);
+    return at;
+}
+
+void unreserve(void* at, std::size_t bytes) noexcept {
+    munmap(at, bytes);
+}
+
+void discard(void* at, std::size_t bytes) noexcept {
+    madvise(at, bytes, MADV_DONTNEED);
+}
+
+guard_kind guard(void* at, std::size_t bytes) noexcept {
+    static const bool light = light_guards_work();
+    if (light && madvise(at, bytes, MADV_GUARD_INSTALL) == 0) {
+        return guard_kind::light;
+    }
+    // Each guard splits a mapping in two; half of the usual limit of 65,530 is left to the program.
+    static std::atomic<unsigned> splits{0};
+    if (splits.load(std::memory_order_relaxed) < 16'000 && mprotect(at, bytes, PROT_NONE) == 0) {
+        splits.fetch_add(1, std::memory_order_relaxed);
+        return guard_kind::mprotect;
+    }
+    return guard_kind::none;
+}
+
+int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept {
+    // A signal handler of the program would run on a task's small stack: workers take none of the
+    // asynchronous ones.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT, SIGSYS}) {
+        sigdelset(&all, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_t thread{};
+    const int error = pthread_create(&thread, nullptr, entry, arg);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    id = static_cast<std::uintptr_t>(thread);
+    return error;
+}
+
+void thread_join(std::uintptr_t id) noexcept {
+    pthread_join(static_cast<pthread_t>(id), nullptr);
+}
+
+void thread_name(const char* name) noexcept {
+    pthread_setname_np(pthread_self(), name);
+    // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.
+    int before;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+}
+
+void thread_bounds(const void*& low, std::size_t& size) noexcept {
+    pthread_attr_t attributes;
+    void* at = nullptr;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        pthread_attr_getstack(&attributes, &at, &size);
+        pthread_attr_destroy(&attributes);
+    }
+    low = at;
+}
+
+unsigned affinity_cpus() noexcept {
+    // The mask may be larger than cpu_set_t on machines with over 1,024 CPUs.
+    for (std::size_t cpus = CPU_SETSIZE; cpus <= std::size_t{1} << 18; cpus *= 4) {
+        cpu_set_t* set = CPU_ALLOC(cpus);
+        if (set == nullptr) {
+            break;
+        }
+        const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
+        const int error = sched_getaffinity(0, bytes, set) == 0 ? 0 : errno;
+        const int count = error == 0 ? CPU_COUNT_S(bytes, set) : 0;
+        CPU_FREE(set);
+        if (count > 0) {
+            return static_cast<unsigned>(count);
+        }
+        if (error != EINVAL) {
+            break;
+        }
+    }
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? static_cast<unsigned>(online) : 1;
+}
+
+std::uint64_t now_ns() noexcept {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+void write_error(const char* text) noexcept {
+    std::size_t left = std::strlen(text);
+    while (left > 0) {
+        const ssize_t n = write(STDERR_FILENO, text, left);
+        if (n <= 0) {
+            return;
+        }
+        text += n;
+        left -= static_cast<std::size_t>(n);
+    }
+}
+
+}  // namespace pilfer::os
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+bool register_membarrier() noexcept {
+    return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+}
+
+}  // namespace
+
+bool heavy_fence_reaches_all() noexcept {
+    static const bool registered = register_membarrier();
+    return registered;
+}
+
+void heavy_fence() noexcept {
+    // Also a fence of the caller, and all there is when membarrier is missing: deques are pinned then.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (heavy_fence_reaches_all()) {
+        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+    }
+}
+
+void backoff(unsigned round) noexcept {
+    if (round < 64) {
+        cpu_relax();
+    } else {
+        sched_yield();  // the one waited for may have been preempted
+    }
+}
+
+std::uint64_t cheap_ticks() noexcept {
+#if defined(__x86_64__)
+    return __builtin_ia32_rdtsc();
+#elif defined(__aarch64__)
+    std::uint64_t ticks;
+    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
+    return ticks;
+#else
+    return os::now_ns();
+#endif
+}
+
+namespace {
+
+/// Ticks per nanosecond, from a spin of 50 us at first use: the rate is needed to a factor of two only.
+double measure_tick_rate() noexcept {
+    const std::uint64_t ns = os::now_ns();
+    const std::uint64_t ticks = cheap_ticks();
+    std::uint64_t passed = 0;
+    while (passed < 50'000) {
+        passed = os::now_ns() - ns;
+    }
+    return static_cast<double>(cheap_ticks() - ticks) / static_cast<double>(passed);
+}
+
+}  // namespace
+
+std::uint64_t piece_ticks() noexcept {
+    static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * measure_tick_rate()) + 1;
+    return ticks;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

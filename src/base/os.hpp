@@ -1,0 +1,50 @@
+// The operating system, as the rest of the library wants it. No scheduling here.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace pilfer::os {
+
+inline constexpr std::size_t page_fallback = 4096;
+
+/// Sleeps while `word` holds `expected`; may return early. Private futex: not std::atomic::wait, whose
+/// proxy table lost wake-ups in libstdc++, and not std::condition_variable (glibc bug 25847).
+void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
+/// As above, at most `ns` nanoseconds.
+void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept;
+/// Wakes up to `n` waiters. Uses only the address: the word may be gone.
+void futex_wake(std::atomic<std::uint32_t>* word, unsigned n) noexcept;
+
+[[nodiscard]] std::size_t page_size() noexcept;
+/// Address space without memory behind it; null if there is none.
+[[nodiscard]] void* reserve(std::size_t bytes) noexcept;
+void unreserve(void* at, std::size_t bytes) noexcept;
+/// Gives the pages back; the range reads as zero afterwards.
+void discard(void* at, std::size_t bytes) noexcept;
+
+enum class guard_kind { none, light, mprotect };
+/// Makes [at, at + bytes) inaccessible. Light guards (Linux 6.13) need no mapping of their own;
+/// mprotect splits the mapping, of which a process has about 65,000, so it is refused after a number.
+guard_kind guard(void* at, std::size_t bytes) noexcept;
+
+/// Starts a joinable thread with all signals blocked and cancellation off. 0, or an errno.
+[[nodiscard]] int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept;
+void thread_join(std::uintptr_t id) noexcept;
+/// Names the calling thread, at most 15 characters.
+void thread_name(const char* name) noexcept;
+
+/// The stack of the calling thread.
+void thread_bounds(const void*& low, std::size_t& size) noexcept;
+
+/// CPUs in the affinity mask of the calling thread, at least 1.
+[[nodiscard]] unsigned affinity_cpus() noexcept;
+
+/// Nanoseconds of the monotonic clock.
+[[nodiscard]] std::uint64_t now_ns() noexcept;
+
+/// Writes to standard error without allocating.
+void write_error(const char* text) noexcept;
+
+}  // namespace pilfer::os

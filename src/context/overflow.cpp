@@ -1,0 +1,106 @@
+#include "context/overflow.hpp"
+
+#include <signal.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <mutex>
+
+#include <pilfer/detail/worker.hpp>
+
+#include "base/os.hpp"
+#include "context/stack_pool.hpp"
+
+namespace pilfer::overflow {
+namespace {
+
+using namespace pilfer::detail;
+
+constexpr std::size_t alternate_bytes = 64 * 1024;
+
+struct sigaction previous_segv;
+struct sigaction previous_bus;
+
+/// Decimal digits without allocating or locale: this runs in a signal handler.
+const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
+    char* at = buffer + sizeof buffer - 1;
+    *at = '\0';
+    do {
+        *--at = static_cast<char>('0' + n % 10);
+        n /= 10;
+    } while (n != 0);
+    return at;
+}
+
+[[nodiscard]] const context* overflowed(const void* address) noexcept {
+    const worker* w = this_worker();
+    const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
+    if (a == nullptr || a->ctx == nullptr) {
+        return nullptr;
+    }
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const auto low = reinterpret_cast<std::uintptr_t>(a->ctx->low);
+    return at < low && at >= low - stack_pool::guard_bytes ? a->ctx : nullptr;
+}
+
+void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* machine) noexcept {
+    if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
+        before.sa_sigaction(signal, info, machine);
+    } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+        before.sa_handler(signal);
+    } else {
+        // Back to the default: the faulting instruction runs again and ends the process.
+        sigaction(signal, &before, nullptr);
+    }
+}
+
+void handle(int signal, siginfo_t* info, void* machine) noexcept {
+    const context* c = overflowed(info->si_addr);
+    if (c == nullptr) {
+        pass_on(signal == SIGSEGV ? previous_segv : previous_bus, signal, info, machine);
+        return;
+    }
+    char buffer[24];
+    const auto top = reinterpret_cast<std::uintptr_t>(c);
+    const std::size_t page = os::page_size();
+    const std::size_t size = (top - reinterpret_cast<std::uintptr_t>(c->low) + page - 1) / page * page;
+    os::write_error("pilfer: a task overflowed its stack of ");
+    os::write_error(digits(size, buffer));
+    os::write_error(" bytes; options.stack_size makes it larger\n");
+    std::abort();
+}
+
+}  // namespace
+
+void install() noexcept {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        struct sigaction action {};
+        action.sa_sigaction = &handle;
+        action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGSEGV, &action, &previous_segv);
+        sigaction(SIGBUS, &action, &previous_bus);
+    });
+}
+
+thread_stack::thread_stack() noexcept : m_memory(std::malloc(alternate_bytes)) {
+    if (m_memory != nullptr) {
+        stack_t s{};
+        s.ss_sp = m_memory;
+        s.ss_size = alternate_bytes;
+        sigaltstack(&s, nullptr);
+    }
+}
+
+thread_stack::~thread_stack() {
+    if (m_memory != nullptr) {
+        stack_t off{};
+        off.ss_flags = SS_DISABLE;
+        sigaltstack(&off, nullptr);
+        std::free(m_memory);
+    }
+}
+
+}  // namespace pilfer::overflow

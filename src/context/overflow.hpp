@@ -1,0 +1,21 @@
+// The message for a task that runs off its stack.
+#pragma once
+
+namespace pilfer::overflow {
+
+/// Installs the SIGSEGV and SIGBUS handler once per process; other faults go to the handler before it.
+void install() noexcept;
+
+/// Gives the calling thread an alternate signal stack: the handler cannot run on the one that is full.
+class thread_stack {
+public:
+    thread_stack() noexcept;
+    ~thread_stack();
+    thread_stack(const thread_stack&) = delete;
+    thread_stack& operator=(const thread_stack&) = delete;
+
+private:
+    void* m_memory = nullptr;
+};
+
+}  // namespace pilfer::overflow

@@ -1,0 +1,195 @@
+#include "context/stack_pool.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+#if __has_include(<valgrind/valgrind.h>)
+#    include <valgrind/valgrind.h>
+#else
+#    define VALGRIND_STACK_REGISTER(low, high) 0U
+#    define VALGRIND_STACK_DEREGISTER(id) (void)(id)
+#endif
+
+#include <pilfer/detail/atom.hpp>
+
+#include "base/os.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr std::size_t slab_bytes = 4 << 20;  // address space; a smaller `ulimit -v` shrinks it
+// Stacks whose tops lie at one offset of a page fight for the same cache sets; 16 offsets, 128 bytes
+// apart, leave half of the topmost page to the task.
+constexpr unsigned colours = 16;
+constexpr std::size_t colour_step = 128;
+#if defined(PILFER_TSAN)
+constexpr std::size_t tsan_limit = 7'000;  // g++ 12's runtime dies above 8,128 fibers
+#endif
+
+[[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+}  // namespace
+
+stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers)
+    : m_owner(owner),
+      m_stack_size(rounded(stack_size, os::page_size())),
+      m_stride(m_stack_size + guard_bytes),
+      m_most(most),
+      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, 64))),
+      m_keep(64),
+      m_reserve(64 + std::size_t{32} * workers) {
+#if defined(PILFER_TSAN)
+    m_most = m_most == 0 ? tsan_limit : std::min(m_most, tsan_limit);
+#endif
+    if (m_most != 0) {
+        // Workers must not hoard what others need.
+        m_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(m_most / (4 * std::size_t{workers}), 1, 64));
+    }
+    if (m_stride > slab_bytes) {
+        // Large stacks: cached ones hold address space that may be limited.
+        m_keep = 2;
+        m_reserve = 2 * std::size_t{workers};
+    }
+}
+
+stack_pool::~stack_pool() {
+    while (m_warm != nullptr) {
+        context* c = m_warm;
+        m_warm = c->next.load(rlx);
+        VALGRIND_STACK_DEREGISTER(c->valgrind_id);
+#if defined(PILFER_TSAN)
+        __tsan_destroy_fiber(c->view.fiber);
+#endif
+    }
+    for (const auto& s : m_slabs) {
+        san::unpoison(s->base, m_stride * s->count);
+        os::unreserve(s->base, m_stride * s->count);
+    }
+}
+
+context* stack_pool::take(unsigned n) noexcept {
+    const std::lock_guard lock(m_mutex);
+    context* list = nullptr;
+    n = std::min(n, m_keep);
+    for (unsigned i = 0; i < n; ++i) {
+        context* c = one_locked();
+        if (c == nullptr) {
+            break;
+        }
+        c->next.store(list, rlx);
+        c->rank.store(list == nullptr ? 1 : list->rank.load(rlx) + 1, rlx);
+        list = c;
+    }
+    m_exhausted.store(list == nullptr, std::memory_order_relaxed);
+    return list;
+}
+
+context* stack_pool::one_locked() noexcept {
+    if (context* c = m_warm) {
+        m_warm = c->next.load(rlx);
+        --m_warm_count;
+        return c;
+    }
+    const std::size_t live = m_live.load(rlx);
+    if (m_most != 0 && live >= m_most) {
+        return nullptr;
+    }
+    if (m_with_discarded.empty() && !new_slab_locked()) {
+        return nullptr;
+    }
+    slab& s = *m_with_discarded.back();
+    const auto index = static_cast<unsigned>(std::countr_zero(s.discarded));
+    s.discarded &= s.discarded - 1;
+    if (s.discarded == 0) {
+        m_with_discarded.pop_back();
+    }
+    m_live.store(live + 1, rlx);
+    m_peak.store(std::max(m_peak.load(rlx), live + 1), rlx);
+    return build_locked(s, index);
+}
+
+bool stack_pool::new_slab_locked() noexcept {
+    try {
+        m_slabs.reserve(m_slabs.size() + 1);
+        m_with_discarded.reserve(m_slabs.capacity());
+        auto s = std::make_unique<slab>();
+        for (s->count = m_per_slab; s->count > 0; s->count /= 2) {
+            s->base = static_cast<std::byte*>(os::reserve(s->count * m_stride));
+            if (s->base != nullptr) {
+                break;
+            }
+        }
+        if (s->base == nullptr) {
+            return false;
+        }
+        for (unsigned i = 0; i < s->count; ++i) {
+            os::guard(s->base + i * m_stride, guard_bytes);
+        }
+        s->discarded = s->count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s->count) - 1;
+        m_with_discarded.push_back(s.get());
+        m_slabs.push_back(std::move(s));
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+}
+
+context* stack_pool::build_locked(slab& s, unsigned index) noexcept {
+    std::byte* low = low_of(s, index);
+    m_colour = (m_colour + 1) % colours;
+    std::byte* at = low + m_stack_size - sizeof(context) - m_colour * colour_step;
+    auto* c = ::new (at) context;
+    c->self.ctx = c;
+    c->index = index;
+    c->home = &s;
+    c->pool = m_owner;
+    c->low = low;
+    c->view.low = low;
+    c->view.size = static_cast<std::size_t>(at - low);
+    c->valgrind_id = VALGRIND_STACK_REGISTER(low, at);
+#if defined(PILFER_TSAN)
+    c->view.fiber = __tsan_create_fiber(0);
+#endif
+    return c;
+}
+
+void stack_pool::discard_locked(context* c) noexcept {
+    slab& s = *c->home;
+    const unsigned index = c->index;
+    VALGRIND_STACK_DEREGISTER(c->valgrind_id);
+#if defined(PILFER_TSAN)
+    __tsan_destroy_fiber(c->view.fiber);
+#endif
+    san::unpoison(c->low, m_stack_size);
+    os::discard(low_of(s, index), m_stack_size);
+    if (s.discarded == 0) {
+        m_with_discarded.push_back(&s);
+    }
+    s.discarded |= std::uint64_t{1} << index;
+    m_live.store(m_live.load(rlx) - 1, rlx);
+}
+
+void stack_pool::give(context* list) noexcept {
+    const std::lock_guard lock(m_mutex);
+    while (list != nullptr) {
+        context* next = list->next.load(rlx);
+        if (m_warm_count < m_reserve) {
+            list->next.store(m_warm, rlx);
+            m_warm = list;
+            ++m_warm_count;
+        } else {
+            discard_locked(list);
+        }
+        list = next;
+    }
+    m_exhausted.store(false, std::memory_order_relaxed);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

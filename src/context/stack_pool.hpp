@@ -1,0 +1,86 @@
+// Where contexts come from and go to: one per pool, shared by its workers, which keep lists of their own
+// and come here for 32 at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <pilfer/detail/context.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Several stacks in one mapping: each has a guard at its low end.
+struct slab {
+    std::byte* base = nullptr;
+    unsigned count = 0;
+    std::uint64_t discarded = 0;  // bit i: stack i is free and its pages were given back
+};
+
+class stack_pool {
+public:
+    /// `stack_size`: usable bytes per stack. `most`: contexts alive at once, 0: no limit.
+    stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers);
+    ~stack_pool();
+    stack_pool(const stack_pool&) = delete;
+    stack_pool& operator=(const stack_pool&) = delete;
+
+    /// A list of up to `n` contexts linked by next, or null: the limit is reached or memory is short.
+    [[nodiscard]] context* take(unsigned n) noexcept;
+    /// Takes a list back. Beyond a reserve their pages are given back to the system.
+    void give(context* list) noexcept;
+    /// No context can be had at the moment.
+    [[nodiscard]] bool exhausted() const noexcept {
+        return m_exhausted.load(std::memory_order_relaxed);
+    }
+    /// How many a worker may keep to itself.
+    [[nodiscard]] std::uint32_t keep() const noexcept {
+        return m_keep;
+    }
+    [[nodiscard]] std::size_t live() const noexcept {
+        return m_live.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::size_t peak() const noexcept {
+        return m_peak.load(std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::size_t stack_size() const noexcept {
+        return m_stack_size;
+    }
+
+    static constexpr std::size_t guard_bytes = 64 * 1024;  // one page was jumped over by a large frame
+
+private:
+    [[nodiscard]] context* one_locked() noexcept;
+    [[nodiscard]] bool new_slab_locked() noexcept;
+    [[nodiscard]] context* build_locked(slab& s, unsigned index) noexcept;
+    void discard_locked(context* c) noexcept;
+    [[nodiscard]] std::byte* low_of(const slab& s, unsigned index) const noexcept {
+        return s.base + index * m_stride + guard_bytes;
+    }
+
+    pool_core* m_owner;
+    std::size_t m_stack_size;
+    std::size_t m_stride;
+    std::size_t m_most;
+    unsigned m_per_slab;
+    std::uint32_t m_keep;
+    std::size_t m_reserve;
+
+    std::mutex m_mutex;
+    std::vector<std::unique_ptr<slab>> m_slabs;
+    std::vector<slab*> m_with_discarded;  // room is kept for every slab, so that giving never allocates
+    context* m_warm = nullptr;
+    std::size_t m_warm_count = 0;
+    unsigned m_colour = 0;
+    std::atomic<bool> m_exhausted{false};
+    std::atomic<std::size_t> m_live{0};  // built: in use, cached or warm
+    std::atomic<std::size_t> m_peak{0};
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,130 @@
+// The life of a future: who claims its task, who waits, who is woken.
+#include <pilfer/future.hpp>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// Ends the list of waiters: the result is there, nobody may join the list any more.
+[[nodiscard]] future_waiter* closed() noexcept {
+    static constinit future_waiter end;
+    return &end;
+}
+
+struct future_wait : suspension {
+    future_core* future;
+    future_waiter node;
+    bool (*add)(future_core&, future_waiter&) noexcept;
+};
+
+}  // namespace
+
+future_core::future_core() noexcept {
+    run = &future_core::run_task;
+}
+
+future_core::~future_core() = default;
+
+void future_core::start(pool_core& p) {
+    worker* w = this_worker();
+    if (w == nullptr || w->pool != &p) {
+        try {
+            submit(p, this);
+        } catch (...) {
+            release();  // the announcement's reference
+            throw;
+        }
+        return;
+    }
+    unit_begins(w);
+    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
+        nested_activation child(this_worker());
+        if (suspension* next = run_task(this, this_worker())) {
+            make_runnable(next);
+        }
+    }
+}
+
+suspension* future_core::run_task(spark* self, worker* w) noexcept {
+    auto* f = static_cast<future_core*>(static_cast<submission*>(self));
+    if (f->claim()) {
+        if (dropping(w)) {
+            f->break_promise();
+            count_dropped(w);
+        } else {
+            f->execute();
+        }
+        f->finish();
+    }
+    unit_ends(this_worker());
+    f->release();
+    return nullptr;
+}
+
+bool future_core::add_waiter(future_waiter& w) noexcept {
+    future_waiter* head = m_waiters.load(acq);
+    do {
+        if (head == closed()) {
+            return false;
+        }
+        w.next = head;
+    } while (!m_waiters.compare_exchange_weak(head, &w, rel, acq));
+    return true;
+}
+
+void future_core::finish() noexcept {
+    m_stage.store(done, rel);
+    future_waiter* w = m_waiters.exchange(closed(), acq_rel);
+    while (w != nullptr) {
+        future_waiter* next = w->next;  // before its owner may go on
+        const std::uintptr_t who = w->who;
+        if ((who & waiter_is_foreign) != 0) {
+            (void)release_waiter(who, nullptr);
+        } else {
+            make_runnable(reinterpret_cast<suspension*>(who));
+        }
+        w = next;
+    }
+}
+
+void future_core::wait() noexcept {
+    if (is_done()) {
+        return;
+    }
+    worker* w = this_worker();
+    if (w == nullptr) {
+        foreign_waiter self;
+        future_waiter node;
+        node.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
+        if (add_waiter(node)) {
+            block_on(self);
+        }
+        (void)is_done();
+        return;
+    }
+    if (claim()) {
+        // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
+        nested_activation child(w);
+        execute();
+        finish();
+        return;
+    }
+    future_wait s;
+    s.future = this;
+    s.node.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
+    s.add = [](future_core& f, future_waiter& node) noexcept { return f.add_waiter(node); };
+    s.publish = [](suspension& self) noexcept {
+        auto& wait = static_cast<future_wait&>(self);
+        return wait.add(*wait.future, wait.node);
+    };
+    suspend(w, s);
+    (void)is_done();
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

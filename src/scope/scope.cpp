@@ -1,0 +1,156 @@
+// The cold half of scope: waiting for children, failures, misuse.
+#include <pilfer/scope.hpp>
+
+#include <exception>
+#include <string>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+using namespace detail;
+
+namespace {
+
+thread_local char identity;
+
+struct scope_wait : suspension {
+    child_counter<std_atom>* children;
+};
+
+}  // namespace
+
+PILFER_NOINLINE const void* scope::thread_identity() noexcept {
+    return &identity;
+}
+
+void scope::not_owner(const char* call) const {
+    throw usage_error((std::string("pilfer: scope::") + call + " was called by a task that does not own the scope").c_str());
+}
+
+void scope::fail(std::exception_ptr error) noexcept {
+    // The first one wins the right to write; it is read only after every child has ended (J3).
+    if (m_failed.fetch_add(1, rlx) == 0) {
+        m_error = std::move(error);
+    }
+}
+
+bool scope::run_newest_child(worker* w) noexcept {
+    const task_word newest = w->deque.owner().peek();
+    if ((newest & kind_mask) != kind_deferred) {
+        return false;
+    }
+    auto* d = reinterpret_cast<deferred_base*>(newest & ~kind_mask);
+    // The look may hit a record that a thief has long given back: records are never unmapped while the
+    // pool lives, and only an exact match counts, checked again once it is ours.
+    const auto self = reinterpret_cast<std::uintptr_t>(this);
+    if (std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) != self) {
+        return false;
+    }
+    worker* now = reclaim(w, newest);
+    if (now == nullptr) {
+        return false;
+    }
+    if (std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) != self) {
+        (void)announce(now, newest);
+        return false;
+    }
+    {
+        nested_activation child(now);
+        d->run(d, nullptr);
+    }
+    m_children.settle();
+    return true;
+}
+
+void scope::wait_for_children() noexcept {
+    for (;;) {
+        while (m_children.owed() > 0 && run_newest_child(this_worker())) {
+        }
+        if (m_children.all_done()) {
+            break;
+        }
+        if (static_cast<scheduler*>(this_worker())->help_on_top()) {
+            continue;
+        }
+        scope_wait s;
+        s.children = &m_children;
+        s.publish = [](suspension& self) noexcept { return static_cast<scope_wait&>(self).children->publish(); };
+        m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
+        suspend(this_worker(), s);
+        break;
+    }
+    m_children.reset();
+    san::acquire(this);
+}
+
+void scope::block_for_children() noexcept {
+    if (!m_children.all_done()) {
+        foreign_waiter self;
+        m_waiter = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
+        if (m_children.publish()) {
+            block_on(self);
+        }
+    }
+    m_children.reset();
+    san::acquire(this);
+}
+
+void scope::sync_cold() {
+    if (m_owner == nullptr) {
+        if (m_foreign != thread_identity()) {
+            not_owner("sync");
+        }
+        block_for_children();
+    } else {
+        worker* w = this_worker();
+        if (w == nullptr || w->current.load(rlx) != m_owner) {
+            not_owner("sync");
+        }
+        wait_for_children();
+    }
+    const std::uint32_t thrown = m_failed.load(rlx);
+    if (thrown == 0) {
+        return;
+    }
+    m_failed.store(0, rlx);
+    m_suppressed = thrown - 1;
+    count_suppressed(m_suppressed);
+    std::rethrow_exception(std::exchange(m_error, nullptr));
+}
+
+void scope::destroy_cold() noexcept {
+    if (m_owner == nullptr) {
+        block_for_children();
+    } else {
+        wait_for_children();
+    }
+    const std::uint32_t thrown = m_failed.load(rlx);
+    if (thrown == 0) {
+        return;
+    }
+    if (std::uncaught_exceptions() == 0) {
+        os::write_error("pilfer: a scope ended with an exception of a child that no sync() rethrew\n");
+        std::terminate();
+    }
+    count_suppressed(thrown);
+    m_error = nullptr;
+}
+
+namespace detail {
+
+suspension* child_ended(scope* s, worker* w) noexcept {
+    return scope_access::finish_one(*s) ? release_waiter(scope_access::waiter(*s), w) : nullptr;
+}
+
+PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope* s) noexcept {
+    worker* w = this_worker();
+    suspension* next = child_ended(s, w);
+    static_cast<scheduler*>(w)->leave_context(c, next);
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,98 @@
+// Waiting and releasing: for contexts and for foreign threads alike.
+#include <pilfer/error.hpp>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+pool_closed::pool_closed() : std::runtime_error("pilfer: the pool is shut down") {}
+pool_closed::~pool_closed() = default;
+broken_promise::broken_promise() : std::runtime_error("pilfer: the task was dropped by shutdown(drop)") {}
+broken_promise::~broken_promise() = default;
+usage_error::usage_error(const char* what) : std::logic_error(what) {}
+usage_error::~usage_error() = default;
+
+namespace detail {
+namespace {
+
+struct join_wait : suspension {
+    handover<std_atom>* end;
+};
+
+}  // namespace
+
+void block_on(foreign_waiter& waiter) noexcept {
+    while (waiter.word.load(acq) == 0) {
+        os::futex_wait(waiter.word, 0);
+    }
+}
+
+suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
+    if ((word & waiter_is_foreign) != 0) {
+        auto* f = reinterpret_cast<foreign_waiter*>(word & ~waiter_is_foreign);
+        std::atomic<std::uint32_t>* address = &f->word;
+        address->store(1, rel);
+        // Only the address is used from here on: the waiter may be gone. A wake-up that hits a stranger
+        // at the same address is one that every futex user has to expect anyway.
+        os::futex_wake(address, 1);
+        return nullptr;
+    }
+    auto* s = reinterpret_cast<suspension*>(word);
+    pool_core& home = *s->home->pool;
+    if (&home != w->pool) {
+        home.enqueue(s);
+        return nullptr;
+    }
+    switch (home.settings().resume) {
+    case resume::anywhere:
+        return s;
+    case resume::own_thread:
+        if (s->home == w) {
+            return s;
+        }
+        home.enqueue(s);
+        return nullptr;
+    case resume::elsewhere:
+        if (home.size() == 1) {
+            return s;
+        }
+        home.send_elsewhere(s, s->home->index);
+        return nullptr;
+    }
+    return s;
+}
+
+void make_runnable(suspension* s) noexcept {
+    s->home->pool->enqueue(s);
+}
+
+void wait_for(handover<std_atom>& end) noexcept {
+    worker* w = this_worker();
+    if (w == nullptr) {
+        foreign_waiter self;
+        if (end.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
+            block_on(self);
+        }
+        return;
+    }
+    while (!end.is_done()) {
+        if (static_cast<scheduler*>(w)->help_on_top()) {
+            w = this_worker();
+            continue;
+        }
+        join_wait s;
+        s.end = &end;
+        s.publish = [](suspension& self) noexcept {
+            return static_cast<join_wait&>(self).end->publish(
+                reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
+        };
+        suspend(w, s);
+        w = this_worker();
+    }
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

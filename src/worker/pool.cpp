@@ -1,0 +1,133 @@
+// The public face of a pool.
+#include <pilfer/pool.hpp>
+
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <string>
+
+#include "base/cpus.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace {
+
+void check(const char* field, std::size_t value, std::size_t least, std::size_t most) {
+    if (value < least || value > most) {
+        throw std::invalid_argument(std::string("pilfer: options.") + field + " must be from " +
+                                    std::to_string(least) + " to " + std::to_string(most) + ", not " +
+                                    std::to_string(value));
+    }
+}
+
+[[nodiscard]] options checked(options o) {
+    if (o.workers == 0) {
+        o.workers = os::automatic_workers();
+    }
+    check("workers", o.workers, 1, 4096);
+    check("stack_size", o.stack_size, 16 * 1024, std::size_t{1} << 30);
+    check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
+    check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
+    check("resume", static_cast<std::size_t>(o.resume), 0, 2);
+    check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
+    return o;
+}
+
+}  // namespace
+
+pool::pool(const options& o) : m_core(new detail::pool_core(checked(o))) {}
+
+pool::~pool() {
+    const detail::worker* w = detail::this_worker();
+    if (w != nullptr && w->pool == m_core) {
+        os::write_error("pilfer: a pool was destroyed by one of its own tasks\n");
+        std::terminate();
+    }
+    delete m_core;
+}
+
+unsigned pool::workers() const noexcept {
+    return m_core->size();
+}
+
+const options& pool::settings() const noexcept {
+    return m_core->settings();
+}
+
+counters pool::counters() const noexcept {
+    return m_core->sum();
+}
+
+counters pool::counters(unsigned i) const {
+    if (i >= m_core->size()) {
+        throw std::out_of_range("pilfer: this pool has no such worker");
+    }
+    return m_core->of(i);
+}
+
+void pool::shutdown(shutdown_mode mode) {
+    m_core->shutdown(mode);
+}
+
+pool& pool::common() {
+    // Never destroyed: tasks of other static objects may still use it, and a static destructor that
+    // joins threads hangs in a library that is being unloaded.
+    static pool* const shared = new pool(options{});
+    return *shared;
+}
+
+namespace detail {
+
+void submit(pool_core& p, submission* s) {
+    p.accept(s);
+}
+
+pool_core& common_core() {
+    return pool::common().core();
+}
+
+void unit_begins(worker* w) noexcept {
+    static_cast<scheduler*>(w)->units_begun.add();
+}
+
+void unit_ends(worker* w) noexcept {
+    static_cast<scheduler*>(w)->units_ended.add();
+}
+
+bool dropping(const worker* w) noexcept {
+    return w->pool->dropping();
+}
+
+void count_dropped(worker* w) noexcept {
+    if (w != nullptr) {
+        static_cast<scheduler*>(w)->count.dropped.add();
+    }
+}
+
+void count_plain_call(worker* w) noexcept {
+    static_cast<scheduler*>(w)->count.no_context.add();
+}
+
+namespace {
+
+// Reached through functions that are never inlined: its address must not be kept across a switch.
+thread_local std::uint64_t last_suppressed = 0;
+
+}  // namespace
+
+void count_suppressed(std::uint64_t others) noexcept {
+    last_suppressed = others;
+    if (worker* w = this_worker(); w != nullptr && others != 0) {
+        static_cast<scheduler*>(w)->count.exceptions_suppressed.add(others);
+    }
+}
+
+}  // namespace detail
+
+std::uint64_t suppressed_exceptions() noexcept {
+    return detail::last_suppressed;
+}
+
+}  // namespace v0
+}  // namespace pilfer

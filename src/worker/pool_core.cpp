@@ -1,0 +1,222 @@
+#include "worker/pool_core.hpp"
+
+#include <algorithm>
+#include <system_error>
+
+#include <pilfer/error.hpp>
+
+#include "base/cpus.hpp"
+#include "context/overflow.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+[[nodiscard]] bool must_pin(const options& o) {
+    // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
+    // that moves every join, and where no heavy fence could answer for a missing one in pop.
+    return o.count_all || o.exposure == exposure::always_public || o.resume == resume::elsewhere ||
+           !heavy_fence_reaches_all();
+}
+
+}  // namespace
+
+pool_core::pool_core(const options& checked)
+    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers),
+      m_options(checked),
+      m_size(checked.workers),
+      m_oversubscribed(checked.workers > os::affinity_cpus()) {
+    const bool pinned = must_pin(checked);
+    for (unsigned i = 0; i < m_size; ++i) {
+        m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
+    }
+    const unsigned words = (m_size + 63) / 64;
+    m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
+    m_map = std::make_unique<pool_sleepers::map_word[]>(words);
+    if (m_options.overflow_message) {
+        overflow::install();
+    }
+    start_threads();
+}
+
+pool_core::~pool_core() {
+    shutdown(shutdown_mode::drain);
+}
+
+void pool_core::start_threads() {
+    unsigned made = 0;
+    int error = 0;
+    const auto entry = [](void* self) -> void* {
+        static_cast<scheduler*>(self)->run();
+        return nullptr;
+    };
+    while (made < m_size) {
+        error = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
+        if (error != 0) {
+            break;
+        }
+        ++made;
+    }
+    if (made == 0) {
+        m_joined = true;
+        throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
+    }
+    // Fewer threads than wanted are no error: the pool is as large as what could be had.
+    m_size = made;
+    m_options.workers = made;
+    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), made);
+    m_started.store(1, std::memory_order_release);
+    os::futex_wake(&m_started, made);
+}
+
+void pool_core::wait_for_start() noexcept {
+    while (m_started.load(std::memory_order_acquire) == 0) {
+        os::futex_wait(m_started, 0);
+    }
+}
+
+// ---- telling workers --------------------------------------------------------------------------
+
+bool pool_core::wake_somebody() noexcept {
+    std_atom::fence_sc();  // S2 for those without a tripwire of their own
+    const unsigned from = m_next.fetch_add(1, rlx) % m_size;
+    worker* w = this_worker();
+    const unsigned hint = w != nullptr && w->pool == this ? w->index : from;
+    return m_idle->anyone_asleep() && m_idle->wake_one(from, hint) != pool_sleepers::nobody;
+}
+
+void pool_core::notify_any() noexcept {
+    if (!wake_somebody()) {
+        at(m_next.load(rlx) % m_size).deque.trip().set(tripwire<std_atom>::summon);
+    }
+}
+
+void pool_core::notify(unsigned i) noexcept {
+    std_atom::fence_sc();
+    if (!m_idle->wake(i, i)) {
+        at(i).deque.trip().set(tripwire<std_atom>::summon);
+    }
+}
+
+void pool_core::enqueue(suspension* s) noexcept {
+    if (m_options.resume == resume::anywhere) {
+        runnable.push(s);
+        notify_any();
+        return;
+    }
+    if (m_options.resume == resume::elsewhere && m_size > 1) {
+        send_elsewhere(s, s->home->index);
+        return;
+    }
+    const unsigned home = s->home->index;
+    at(home).inbox().push(s);
+    notify(home);
+}
+
+void pool_core::requeue(suspension* s) noexcept {
+    if (m_options.resume == resume::anywhere) {
+        runnable.push(s);
+        (void)wake_somebody();
+    } else {
+        at(s->home->index).inbox().push(s);
+    }
+}
+
+void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
+    const unsigned to = (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size;
+    at(to).inbox().push(s);
+    notify(to);
+}
+
+void pool_core::accept(submission* s) {
+    // Counted first: a shutdown that does not see the count is seen by this thread.
+    m_submitted.fetch_add(1, std::memory_order_seq_cst);
+    if (m_closed.load(std::memory_order_seq_cst)) {
+        m_submitted.fetch_sub(1, std::memory_order_seq_cst);
+        worker_is_idle();
+        throw pool_closed();
+    }
+    submissions.push(s);
+    notify_any();
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+bool pool_core::quiet() const noexcept {
+    // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
+    std::uint64_t ended = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        ended += m_workers[i]->units_ended.get();
+    }
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst);
+    for (unsigned i = 0; i < m_size; ++i) {
+        begun += m_workers[i]->units_begun.get();
+    }
+    return begun == ended;
+}
+
+void pool_core::worker_is_idle() noexcept {
+    if (m_closed.load(std::memory_order_seq_cst)) {
+        m_idle_epoch.fetch_add(1, std::memory_order_acq_rel);
+        os::futex_wake(&m_idle_epoch, 1);
+    }
+}
+
+void pool_core::shutdown(shutdown_mode mode) {
+    worker* w = this_worker();
+    if (w != nullptr && w->pool == this) {
+        throw usage_error("pilfer: a pool cannot be shut down by one of its own tasks");
+    }
+    if (mode == shutdown_mode::drop) {
+        m_dropping.store(true, std::memory_order_relaxed);
+    }
+    const std::lock_guard lock(m_shutdown_mutex);
+    if (m_joined) {
+        return;
+    }
+    m_closed.store(true, std::memory_order_seq_cst);
+    for (;;) {
+        const std::uint32_t epoch = m_idle_epoch.load(std::memory_order_acquire);
+        if (quiet()) {
+            break;
+        }
+        os::futex_wait(m_idle_epoch, epoch);
+    }
+    stop_threads();
+    m_joined = true;
+}
+
+void pool_core::stop_threads() noexcept {
+    m_stop.store(true, std::memory_order_release);
+    std_atom::fence_sc();
+    for (unsigned i = 0; i < m_size; ++i) {
+        m_idle->wake(i, i);
+    }
+    for (unsigned i = 0; i < m_size; ++i) {
+        os::thread_join(m_workers[i]->thread);
+    }
+}
+
+// ---- counting ---------------------------------------------------------------------------------
+
+counters pool_core::of(unsigned i) const noexcept {
+    counters c;
+    m_workers[i]->count.add_to(c);
+    return c;
+}
+
+counters pool_core::sum() const noexcept {
+    counters c;
+    for (unsigned i = 0; i < m_size; ++i) {
+        m_workers[i]->count.add_to(c);
+    }
+    c.contexts_live = stacks.live();
+    c.contexts_peak = stacks.peak();
+    return c;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,52 @@
+#include "worker/record_pool.hpp"
+
+#include <new>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// The link between batches lies behind the three words of a free record.
+[[nodiscard]] free_record*& next_batch(free_record* first) noexcept {
+    return *reinterpret_cast<free_record**>(reinterpret_cast<std::byte*>(first) + sizeof(free_record));
+}
+static_assert(sizeof(free_record) + sizeof(free_record*) <= record_bytes[0]);
+
+}  // namespace
+
+free_record* record_pool::take(unsigned size_class) {
+    const std::lock_guard lock(m_mutex);
+    if (free_record* batch = m_batches[size_class]) {
+        m_batches[size_class] = next_batch(batch);
+        return batch;
+    }
+    const std::size_t bytes = record_bytes[size_class];
+    if (m_left[size_class] < batch_size * bytes) {
+        m_chunks.reserve(m_chunks.size() + 1);
+        // Records hold callables of any alignment up to 16, which operator new guarantees.
+        m_chunks.push_back(std::make_unique_for_overwrite<std::byte[]>(chunk_bytes));
+        m_rest[size_class] = m_chunks.back().get();
+        m_left[size_class] = chunk_bytes;
+    }
+    free_record* list = nullptr;
+    for (unsigned i = 0; i < batch_size; ++i) {
+        auto* r = ::new (m_rest[size_class]) free_record;
+        r->next.store(list, rlx);
+        r->rank.store(i + 1, rlx);
+        list = r;
+        m_rest[size_class] += bytes;
+        m_left[size_class] -= bytes;
+    }
+    return list;
+}
+
+void record_pool::give(unsigned size_class, free_record* batch) noexcept {
+    const std::lock_guard lock(m_mutex);
+    next_batch(batch) = m_batches[size_class];
+    m_batches[size_class] = batch;
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,36 @@
+// Where the records of `defer` come from: chunks that are cut up once and recycled for the pool's life.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include <pilfer/detail/worker.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class record_pool {
+public:
+    /// 32 records of a class, linked by next. Throws std::bad_alloc.
+    [[nodiscard]] free_record* take(unsigned size_class);
+    /// Takes 32 linked records back.
+    void give(unsigned size_class, free_record* batch) noexcept;
+
+    static constexpr unsigned batch_size = 32;
+
+private:
+    static constexpr std::size_t chunk_bytes = 64 * 1024;
+
+    std::mutex m_mutex;
+    // A batch is linked to the next one through the payload of its first record.
+    free_record* m_batches[2] = {};
+    std::vector<std::unique_ptr<std::byte[]>> m_chunks;
+    std::byte* m_rest[2] = {};
+    std::size_t m_left[2] = {};
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,383 @@
+// The loop of one worker: what to look at next, and how tasks are entered and left.
+#include "worker/scheduler.hpp"
+
+#include <cxxabi.h>
+
+#include <cstdio>
+
+#include "base/os.hpp"
+#include "context/overflow.hpp"
+#include "context/switch.hpp"
+#include "worker/pool_core.hpp"
+
+constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr std::int64_t first_capacity = 256;
+
+[[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
+    return o.take_back == take_back::all ? INT64_MAX / 4 : 1;
+}
+
+/// The entry of every context that the scheduler starts.
+PILFER_NO_SANITIZE void context_main(void* self) noexcept;
+
+}  // namespace
+
+scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
+    : worker(make_ring(first_capacity), pinned),
+      m_pool(owner),
+      m_random(number + 1),
+      m_count_all(owner.settings().count_all) {
+    pool = &owner;
+    index = number;
+}
+
+scheduler::~scheduler() {
+    for (ring<std_atom>* r = deque.owner().rings(); r != nullptr;) {
+        ring<std_atom>* older = r->previous;
+        free_ring(r);
+        r = older;
+    }
+}
+
+void scheduler::run() noexcept {
+    pilfer_v0_this_worker = this;
+    exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    char name[16];
+    std::snprintf(name, sizeof name, "pilfer/%u", index);
+    os::thread_name(name);
+    const overflow::thread_stack alternate;
+#if defined(PILFER_TSAN)
+    m_view.fiber = __tsan_get_current_fiber();
+#endif
+#if defined(PILFER_ASAN)
+    os::thread_bounds(m_view.low, m_view.size);
+#endif
+    m_pool.wait_for_start();
+    for (;;) {
+        if (step()) {
+            continue;
+        }
+        if (m_pool.stopping()) {
+            break;
+        }
+        sleep();
+    }
+    if (context* mine = free_contexts.exchange(nullptr, rlx)) {
+        m_pool.stacks.give(mine);
+    }
+    pilfer_v0_this_worker = nullptr;
+}
+
+// ---- looking for work -------------------------------------------------------------------------
+
+bool scheduler::step() noexcept {
+    const std::uint64_t turn = m_ends & fairness_mask;
+    if (turn == fairness_mask && run_submission()) {
+        return true;
+    }
+    if (turn == fairness_mask / 2 && run_own()) {
+        return true;
+    }
+    return resume_one() || run_own() || run_submission() || search();
+}
+
+bool scheduler::resume_one() noexcept {
+    auto* n = m_inbox.pop();
+    if (n == nullptr) {
+        n = m_pool.runnable.pop();
+    }
+    if (n == nullptr) {
+        return false;
+    }
+    found_work();
+    count.run_resumed.add();
+    ++m_ends;
+    resume_now(*static_cast<suspension*>(n));
+    return true;
+}
+
+bool scheduler::run_own() noexcept {
+    auto own = deque.owner();
+    const task_word newest = own.peek();
+    if (newest == 0 || ((newest & kind_mask) != kind_continuation && !has_context())) {
+        return false;
+    }
+    const task_word task = own.pop(taken_back_at_once(m_pool.settings()));
+    if (task == 0) {
+        return false;
+    }
+    found_work();
+    count.run_own.add();
+    execute(task);
+    return true;
+}
+
+bool scheduler::run_submission() noexcept {
+    if (m_pool.submissions.empty() || !has_context()) {
+        return false;
+    }
+    auto* n = m_pool.submissions.pop();
+    if (n == nullptr) {
+        return false;
+    }
+    found_work();
+    count.run_submitted.add();
+    ++m_ends;
+    start(static_cast<submission*>(n));
+    return true;
+}
+
+bool scheduler::try_steal(unsigned victim, bool reach) noexcept {
+    scheduler& v = m_pool.at(victim);
+    auto thief = v.deque.thief();
+    count.steals_tried.add();
+    const bool sparks = has_context();
+    const auto accept = [sparks](task_word t) { return sparks || (t & kind_mask) == kind_continuation; };
+    steal_result got = thief.steal(accept);
+    if (got.status == steal_status::empty && reach && thief.has_any() && thief.reach(1) > 0) {
+        count.reaches.add();
+        got = thief.steal(accept);
+    }
+    if (got.status == steal_status::success) {
+        found_work();
+        count.run_stolen.add();
+        execute(got.task);
+        return true;
+    }
+    if (got.status == steal_status::lost) {
+        count.steals_lost.add();
+        return false;
+    }
+    count.steals_failed.add();
+    // The owner exposes at its next announcement. Losing this request is harmless: whoever goes to sleep
+    // asks again, with fences, and reaches.
+    if (thief.has_any() && !v.deque.trip().has(tripwire<std_atom>::expose)) {
+        v.deque.trip().set(tripwire<std_atom>::expose);
+    }
+    return false;
+}
+
+bool scheduler::search() noexcept {
+    const unsigned n = m_pool.size();
+    if (n == 1) {
+        return false;
+    }
+    if (m_token) {
+        const unsigned hint = m_pool.idle().hint(index);
+        if (hint < n && hint != index && try_steal(hint, false)) {
+            return true;
+        }
+    }
+    // Spinning is bounded: about 20 us where every worker has a CPU, which is what a sleep and a wake-up
+    // cost; next to nothing where spinning takes the CPU from those that work.
+    const unsigned rounds = m_pool.oversubscribed() ? 4 : 400;
+    for (unsigned round = 0; round < rounds; ++round) {
+        if (try_steal(balance::random_other(m_random, index, n), false)) {
+            return true;
+        }
+        // Local work and submissions win over a search that goes on.
+        if (!m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty()) {
+            return resume_one() || run_submission();
+        }
+        for (unsigned i = 0; i < 8; ++i) {
+            cpu_relax();
+        }
+    }
+    for (unsigned k = 1; k < n; ++k) {
+        if (try_steal((index + k) % n, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool scheduler::anything_ready() noexcept {
+    if (m_pool.stopping() || !m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty()) {
+        return true;
+    }
+    for (unsigned k = 0; k < m_pool.size(); ++k) {
+        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void scheduler::sleep() noexcept {
+    using sleepers_type = pool_core::pool_sleepers;
+    m_token = false;
+    m_pool.worker_is_idle();
+    if (m_pool.stacks.exhausted() && !has_context()) {
+        // There may be tasks that only lack a stack. Whoever frees one goes on with them; look again soon.
+        std::atomic<std::uint32_t> nobody{0};
+        os::futex_wait_for(nobody, 0, 500'000);
+        return;
+    }
+    const auto tell_all = [this] {
+        for (unsigned k = 1; k < m_pool.size(); ++k) {
+            auto& trip = m_pool.at((index + k) % m_pool.size()).deque.trip();
+            if (!trip.has(tripwire<std_atom>::wanted)) {
+                trip.set(tripwire<std_atom>::wanted);
+            }
+        }
+    };
+    count.sleeps.add();
+    const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
+    m_token = how == sleepers_type::outcome::woken;
+}
+
+void scheduler::found_work() noexcept {
+    if (!m_token) {
+        return;
+    }
+    m_token = false;
+    auto& idle = m_pool.idle();
+    idle.settle_token(index);
+    // The token must not be spent on an older task than the one it was given for; and a wave that wakes
+    // two at a time reaches everybody in about log2 N steps.
+    const unsigned victim = idle.hint(index);
+    for (unsigned woken = 0; woken < 2 && anything_ready(); ++woken) {
+        if (idle.wake_one(index, victim) == pool_core::pool_sleepers::nobody) {
+            return;
+        }
+        count.wakes.add();
+    }
+}
+
+// ---- running what was found -------------------------------------------------------------------
+
+bool scheduler::has_context() noexcept {
+    return free_contexts.load(rlx) != nullptr || refill_contexts(this) != nullptr;
+}
+
+void scheduler::execute(task_word task) noexcept {
+    ++m_ends;
+    if ((task & kind_mask) != kind_continuation) {
+        start(reinterpret_cast<spark*>(task & ~kind_mask));
+        return;
+    }
+    auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
+    after_switch(continue_parent(*s));
+}
+
+/// Goes on behind a spawn whose child is still running elsewhere.
+PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
+    activation* owner = scope_access::taken(s);
+    current.store(owner, rlx);
+    san::leave(&m_view, owner->ctx->view);
+    void* message = pilfer_v0_continue(&m_sp, scope_access::rest(s));
+    san::enter(m_view);
+    return message;
+}
+
+PILFER_NO_SANITIZE void* scheduler::enter_context(context* c) noexcept {
+    san::leave(&m_view, c->view);
+    // The context's own record is the end of its stack.
+    void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
+    san::enter(m_view);
+    return message;
+}
+
+PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
+    san::leave(&m_view, s.act->ctx->view);
+    void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(this));
+    san::enter(m_view);
+    return message;
+}
+
+void scheduler::start(spark* job) noexcept {
+    context* c = free_contexts.load(rlx);
+    free_contexts.store(c->next.load(rlx), rlx);
+    san::acquire(c);
+    c->job = job;
+    current.store(&c->self, rlx);
+    after_switch(enter_context(c));
+}
+
+void scheduler::resume_now(suspension& s) noexcept {
+    after_switch(enter_suspended(s));
+}
+
+void scheduler::after_switch(void* message) noexcept {
+    for (;;) {
+        current.store(nullptr, rlx);
+        if (message == nullptr) {
+            return;
+        }
+        auto* s = static_cast<suspension*>(message);
+        if (s->publish(*s)) {
+            return;
+        }
+        message = enter_suspended(*s);
+    }
+}
+
+void scheduler::suspend_here(suspension& s) noexcept {
+    s.act = current.load(rlx);
+    s.home = this;
+    s.exceptions = *exceptions;
+    *exceptions = {nullptr, 0};
+    count.suspends.add();
+    san::leave(&s.act->ctx->view, m_view);
+    auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
+    san::enter(s.act->ctx->view);
+    now->current.store(s.act, rlx);
+    *now->exceptions = s.exceptions;
+    of(now).count.resumes.add();
+}
+
+namespace {
+
+/// Instrumented, in contrast to its caller: the task's own frames begin here.
+PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
+    return job->run(job, this_worker());
+}
+
+PILFER_NO_SANITIZE void context_main(void* self) noexcept {
+    auto* c = static_cast<context*>(self);
+    san::enter(c->view);
+    suspension* next = run_job(static_cast<spark*>(c->job));
+    static_cast<scheduler*>(this_worker())->leave_context(c, next);
+}
+
+}  // namespace
+
+PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
+    put_context(this, c);
+    if (next != nullptr) {
+        san::leave(nullptr, next->act->ctx->view);
+        pilfer_v0_jump(next->sp, static_cast<worker*>(this));
+    }
+    san::leave(nullptr, m_view);
+    pilfer_v0_jump(m_sp, nullptr);
+}
+
+// ---- rings ------------------------------------------------------------------------------------
+
+ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
+    using slot = ring<std_atom>::slot;
+    const auto n = static_cast<std::size_t>(capacity);
+    void* memory = ::operator new(sizeof(ring<std_atom>) + n * sizeof(slot), std::nothrow);
+    if (memory == nullptr) {
+        return nullptr;
+    }
+    auto* slots = reinterpret_cast<slot*>(static_cast<std::byte*>(memory) + sizeof(ring<std_atom>));
+    for (std::size_t i = 0; i < n; ++i) {
+        ::new (slots + i) slot(0);
+    }
+    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots};
+}
+
+void free_ring(ring<std_atom>* r) noexcept {
+    ::operator delete(static_cast<void*>(r));
+}
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,105 @@
+// One worker: its thread, its stack of scheduling, and what only its thread touches.
+//
+// The scheduler runs on the thread's own stack and never moves. Tasks run on contexts. A task that waits
+// switches to the scheduler, and only there is its wait published. The order of looking for work and the
+// steps of a switch are in README.md.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/scope.hpp>
+
+#include "balance/victim.hpp"
+#include "worker/tally.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+/// Every 64th look for work starts behind the station that would otherwise always win.
+inline constexpr std::uint64_t fairness_mask = 63;
+
+class alignas(line_bytes) scheduler final : public worker {
+public:
+    scheduler(pool_core& owner, unsigned number, bool pinned);
+    ~scheduler();
+    scheduler(const scheduler&) = delete;
+    scheduler& operator=(const scheduler&) = delete;
+
+    /// The thread's whole life.
+    void run() noexcept;
+
+    /// See announce_tripped().
+    [[nodiscard]] bool tripped(task_word task) noexcept;
+    /// See reclaim_slow().
+    [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
+    /// Runs an own spark on top of the calling frame when no context can be had. False: there is none.
+    [[nodiscard]] bool help_on_top() noexcept;
+
+    /// The end of a context's job: never returns to it.
+    [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
+    /// The body of suspend().
+    void suspend_here(suspension& s) noexcept;
+
+    /// Anyone: a suspended context that has to go on on this worker.
+    [[nodiscard]] submission_queue<std_atom>& inbox() noexcept {
+        return m_inbox;
+    }
+    [[nodiscard]] pool_core& core() noexcept {
+        return m_pool;
+    }
+
+    tally count;
+    tally_counter units_begun;  // asyncs announced on this worker
+    tally_counter units_ended;  // units that ended here
+    std::uintptr_t thread = 0;
+
+private:
+    [[nodiscard]] static scheduler& of(worker* w) noexcept {
+        return *static_cast<scheduler*>(w);
+    }
+    [[nodiscard]] bool step() noexcept;
+    [[nodiscard]] bool resume_one() noexcept;
+    [[nodiscard]] bool run_own() noexcept;
+    [[nodiscard]] bool run_submission() noexcept;
+    [[nodiscard]] bool run_stolen() noexcept;
+    [[nodiscard]] bool search() noexcept;
+    [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
+    void sleep() noexcept;
+    [[nodiscard]] bool anything_ready() noexcept;
+    void found_work() noexcept;
+
+    void execute(task_word task) noexcept;
+    void start(spark* job) noexcept;
+    void resume_now(suspension& s) noexcept;
+    void after_switch(void* message) noexcept;
+    [[nodiscard]] void* continue_parent(scope& s) noexcept;
+    [[nodiscard]] void* enter_context(context* c) noexcept;
+    [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
+    [[nodiscard]] bool has_context() noexcept;
+    [[nodiscard]] bool grow_ring() noexcept;
+    void yield_here() noexcept;
+    void expose(std::int64_t n) noexcept;
+
+    pool_core& m_pool;
+    void* m_sp = nullptr;  // the scheduler's own saved stack while a context runs
+    stack_view m_view;
+    submission_queue<std_atom> m_inbox;
+    balance::random m_random;
+    std::uint64_t m_ends = 0;   // tasks run by the scheduler: every 64th look starts elsewhere
+    unsigned m_last_woken = UINT32_MAX;
+    unsigned m_summoned = 0;    // announcements left until a summoned worker yields
+    bool m_token = false;       // woken: look again before running what is found
+    bool m_count_all;
+};
+
+/// Makes a ring of `capacity` slots; null without memory.
+[[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity) noexcept;
+void free_ring(ring<std_atom>* r) noexcept;
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer

@@ -1,0 +1,59 @@
+// A worker's own counters: written by its thread only, read by anybody.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <pilfer/counters.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class tally_counter {
+public:
+    void add(std::uint64_t n = 1) noexcept {
+        m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
+    }
+    [[nodiscard]] std::uint64_t get() const noexcept {
+        return m_value.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<std::uint64_t> m_value{0};
+};
+
+struct tally {
+    tally_counter run_own, run_submitted, run_stolen, run_resumed;
+    tally_counter steals_tried, steals_failed, steals_lost, reaches;
+    tally_counter exposures, exposed_tasks;
+    tally_counter suspends, resumes, sleeps, wakes;
+    tally_counter dropped, exceptions_suppressed, no_context;
+    tally_counter announced, run_inline;
+
+    void add_to(counters& c) const noexcept {
+        c.run_own += run_own.get();
+        c.run_submitted += run_submitted.get();
+        c.run_stolen += run_stolen.get();
+        c.run_resumed += run_resumed.get();
+        c.steals_tried += steals_tried.get();
+        c.steals_failed += steals_failed.get();
+        c.steals_lost += steals_lost.get();
+        c.reaches += reaches.get();
+        c.exposures += exposures.get();
+        c.exposed_tasks += exposed_tasks.get();
+        c.suspends += suspends.get();
+        c.resumes += resumes.get();
+        c.sleeps += sleeps.get();
+        c.wakes += wakes.get();
+        c.dropped += dropped.get();
+        c.exceptions_suppressed += exceptions_suppressed.get();
+        c.no_context += no_context.get();
+        c.announced += announced.get();
+        c.run_inline += run_inline.get();
+    }
+};
+
+}  // namespace detail
+}  // namespace v0
+}  // namespace pilfer
