@@ -14,7 +14,13 @@ namespace bench {
 template <class Verb>
 struct scope_runtime {
   static constexpr const char* name = Verb::name;
-  using session = pilfer_session<pilfer::exposure::on_demand>;
+
+  /// A deep chain of spawns needs many stacks, not large ones.
+  class session : public pilfer_session<pilfer::exposure::on_demand> {
+   public:
+    session(unsigned workers, std::size_t stack_bytes)
+        : pilfer_session(workers, Verb::children_have_own_stacks ? 0 : stack_bytes) {}
+  };
 
   template <class F, class G>
   static auto fork2(F&& f, G&& g) {

@@ -7,6 +7,7 @@ namespace bench {
 
 struct spawn_verb {
   static constexpr const char* name = "pilfer_spawn";
+  static constexpr bool children_have_own_stacks = true;
   template <class F>
   static void start(pilfer::scope& scope, F&& f) {
     scope.spawn(std::forward<F>(f));
