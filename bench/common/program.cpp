@@ -5,5 +5,5 @@
 #include "common/program.hpp"
 
 int main(int argc, char** argv) {
-  return bench::run_program<bench::runtime, bench::kernel<bench::runtime>>(argc, argv);
+    return bench::run_program<bench::runtime, bench::kernel<bench::runtime>>(argc, argv);
 }

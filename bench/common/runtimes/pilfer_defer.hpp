@@ -6,14 +6,14 @@
 namespace bench {
 
 struct defer_verb {
-  static constexpr const char* name = "pilfer_defer";
-  static constexpr bool children_have_own_stacks = false;
-  template <class F>
-  static void start(pilfer::scope& scope, F&& f) {
-    scope.defer(std::forward<F>(f));
-  }
+    static constexpr const char* name = "pilfer_defer";
+    static constexpr bool children_have_own_stacks = false;
+    template <class F>
+    static void start(pilfer::scope& scope, F&& f) {
+        scope.defer(std::forward<F>(f));
+    }
 };
 
 using runtime = scope_runtime<defer_verb>;
 
-}  // namespace bench
+} // namespace bench

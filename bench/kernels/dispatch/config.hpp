@@ -1,4 +1,5 @@
-// Sizes of dispatch: how many empty loops are started one after another. Seconds / loops is the latency of one.
+// Sizes of dispatch: how many empty loops are started one after another. Seconds / loops is the latency of
+// one.
 #pragma once
 
 #include <cstddef>
@@ -13,4 +14,4 @@ inline constexpr by_size<std::size_t> loops{
 /// Bodies of one loop.
 inline constexpr std::size_t bodies = 64;
 
-}  // namespace bench::dispatch
+} // namespace bench::dispatch

@@ -8,8 +8,8 @@
 namespace bench::fib {
 
 struct setting {
-  int n;
-  std::uint64_t answer;
+    int n;
+    std::uint64_t answer;
 };
 
 inline constexpr by_size<setting> config{.tiny = {20, 6'765},
@@ -20,14 +20,14 @@ inline constexpr by_size<setting> config{.tiny = {20, 6'765},
 
 template <std::uint64_t (*Function)(int)>
 class kernel : public kernel_base {
- public:
-  static constexpr const char* name = "fib";
-  explicit kernel(size s) : m_setting(config[s]) {}
-  std::uint64_t run() const { return Function(m_setting.n); }
-  bool check(std::uint64_t answer) const { return answer == m_setting.answer; }
+public:
+    static constexpr const char* name = "fib";
+    explicit kernel(size s) : m_setting(config[s]) {}
+    std::uint64_t run() const { return Function(m_setting.n); }
+    bool check(std::uint64_t answer) const { return answer == m_setting.answer; }
 
- private:
-  setting m_setting;
+private:
+    setting m_setting;
 };
 
-}  // namespace bench::fib
+} // namespace bench::fib

@@ -6,8 +6,8 @@
 namespace bench::integrate {
 
 struct setting {
-  double limit;
-  double epsilon;  // a piece is split until halving it changes its area by less than this
+    double limit;
+    double epsilon; // a piece is split until halving it changes its area by less than this
 };
 
 inline constexpr by_size<setting> config{.tiny = {10, 1e-6},
@@ -16,4 +16,4 @@ inline constexpr by_size<setting> config{.tiny = {10, 1e-6},
                                          .full = {1'000, 2e-11},
                                          .large = {1'000, 2e-11}};
 
-}  // namespace bench::integrate
+} // namespace bench::integrate

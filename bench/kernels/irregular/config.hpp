@@ -8,8 +8,8 @@
 namespace bench::irregular {
 
 struct setting {
-  std::uint64_t nodes;
-  std::uint64_t answer;
+    std::uint64_t nodes;
+    std::uint64_t answer;
 };
 
 inline constexpr by_size<setting> config{.tiny = {1'000, 1'041'811'283'290},
@@ -21,4 +21,4 @@ inline constexpr by_size<setting> config{.tiny = {1'000, 1'041'811'283'290},
 /// A node works for 1 to this many rounds of about 1 ns; the shortest are far more frequent.
 inline constexpr std::uint64_t most_rounds = 1'024;
 
-}  // namespace bench::irregular
+} // namespace bench::irregular

@@ -10,4 +10,4 @@ namespace bench::loop {
 inline constexpr by_size<std::size_t> bodies{
     .tiny = 10'000, .quick = 4'000'000, .medium = 100'000'000, .full = 100'000'000, .large = 400'000'000};
 
-}  // namespace bench::loop
+} // namespace bench::loop

@@ -1,4 +1,5 @@
-// Sizes of mergesort: random 32-bit numbers. The answer is an order-free hash of them; their order is checked.
+// Sizes of mergesort: random 32-bit numbers. The answer is an order-free hash of them; their order is
+// checked.
 #pragma once
 
 #include <cstddef>
@@ -14,4 +15,4 @@ inline constexpr by_size<std::size_t> numbers{
 inline constexpr std::size_t sort_leaf = 256;
 inline constexpr std::size_t merge_leaf = 2'048;
 
-}  // namespace bench::mergesort
+} // namespace bench::mergesort

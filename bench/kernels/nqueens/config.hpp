@@ -8,8 +8,8 @@
 namespace bench::nqueens {
 
 struct setting {
-  int n;
-  std::uint64_t answer;
+    int n;
+    std::uint64_t answer;
 };
 
 inline constexpr by_size<setting> config{.tiny = {7, 40},
@@ -18,4 +18,4 @@ inline constexpr by_size<setting> config{.tiny = {7, 40},
                                          .full = {14, 365'596},
                                          .large = {15, 2'279'184}};
 
-}  // namespace bench::nqueens
+} // namespace bench::nqueens

@@ -10,4 +10,4 @@ namespace bench::skynet {
 inline constexpr by_size<std::uint64_t> leaves{
     .tiny = 1'000, .quick = 1'000'000, .medium = 100'000'000, .full = 100'000'000, .large = 100'000'000};
 
-}  // namespace bench::skynet
+} // namespace bench::skynet

@@ -13,4 +13,4 @@ inline constexpr by_size<std::size_t> rows{
 /// Blocks of this many rows are multiplied by plain loops.
 inline constexpr std::size_t leaf = 64;
 
-}  // namespace bench::strassen
+} // namespace bench::strassen

@@ -10,4 +10,4 @@ inline constexpr tree wide_tiny{tree::shape::geometric, 4, 5, 0, 0, 19, 3'987};
 
 inline constexpr by_size<tree> wide{.tiny = wide_tiny, .quick = t1, .medium = t1, .full = t1, .large = t1l};
 
-}  // namespace bench::uts
+} // namespace bench::uts

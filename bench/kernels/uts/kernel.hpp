@@ -8,9 +8,9 @@ namespace bench {
 
 template <class R>
 class kernel : public uts::walk<R, uts::wide> {
- public:
-  static constexpr const char* name = "uts";
-  using uts::walk<R, uts::wide>::walk;
+public:
+    static constexpr const char* name = "uts";
+    using uts::walk<R, uts::wide>::walk;
 };
 
-}  // namespace bench
+} // namespace bench

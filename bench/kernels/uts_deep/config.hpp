@@ -18,4 +18,4 @@ inline constexpr std::size_t mib = 1024 * 1024;
 inline constexpr by_size<std::size_t> deep_stack{
     .tiny = 8 * mib, .quick = 64 * mib, .medium = 64 * mib, .full = 64 * mib, .large = 512 * mib};
 
-}  // namespace bench::uts
+} // namespace bench::uts
