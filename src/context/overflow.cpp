@@ -7,8 +7,6 @@
 #include <cstdlib>
 #include <mutex>
 
-#include <pilfer/detail/worker.hpp>
-
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
 
@@ -19,6 +17,7 @@ using namespace pilfer::detail;
 
 constexpr std::size_t alternate_bytes = 64 * 1024;
 
+current_context current = nullptr;
 struct sigaction previous_segv;
 struct sigaction previous_bus;
 
@@ -34,14 +33,13 @@ const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
 }
 
 [[nodiscard]] const context* overflowed(const void* address) noexcept {
-    const worker* w = this_worker();
-    const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
-    if (a == nullptr || a->ctx == nullptr) {
+    const context* c = current();
+    if (c == nullptr) {
         return nullptr;
     }
     const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const auto low = reinterpret_cast<std::uintptr_t>(a->ctx->low);
-    return at < low && at >= low - stack_pool::guard_bytes ? a->ctx : nullptr;
+    const auto low = reinterpret_cast<std::uintptr_t>(c->low);
+    return at < low && at >= low - stack_pool::guard_bytes ? c : nullptr;
 }
 
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* machine) noexcept {
@@ -73,9 +71,10 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
 
 }  // namespace
 
-void install() noexcept {
+void install(current_context tell) noexcept {
     static std::once_flag once;
-    std::call_once(once, [] {
+    std::call_once(once, [tell] {
+        current = tell;
         struct sigaction action {};
         action.sa_sigaction = &handle;
         action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
@@ -85,7 +84,12 @@ void install() noexcept {
     });
 }
 
-thread_stack::thread_stack() noexcept : m_memory(std::malloc(alternate_bytes)) {
+thread_stack::thread_stack() noexcept {
+    stack_t present{};
+    if (sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) {
+        return;  // AddressSanitizer gives its threads one
+    }
+    m_memory = std::malloc(alternate_bytes);
     if (m_memory != nullptr) {
         stack_t s{};
         s.ss_sp = m_memory;

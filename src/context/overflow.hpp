@@ -1,10 +1,15 @@
 // The message for a task that runs off its stack.
 #pragma once
 
+#include <pilfer/detail/context.hpp>
+
 namespace pilfer::overflow {
 
+/// Tells on whose stack the calling thread is, null for none. Called from the signal handler.
+using current_context = const detail::context* (*)() noexcept;
+
 /// Installs the SIGSEGV and SIGBUS handler once per process; other faults go to the handler before it.
-void install() noexcept;
+void install(current_context current) noexcept;
 
 /// Gives the calling thread an alternate signal stack: the handler cannot run on the one that is full.
 class thread_stack {

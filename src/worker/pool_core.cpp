@@ -20,6 +20,12 @@ namespace {
            !heavy_fence_reaches_all();
 }
 
+[[nodiscard]] const context* context_of_this_thread() noexcept {
+    const worker* w = this_worker();
+    const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
+    return a != nullptr ? a->ctx : nullptr;
+}
+
 }  // namespace
 
 pool_core::pool_core(const options& checked)
@@ -35,7 +41,7 @@ pool_core::pool_core(const options& checked)
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     if (m_options.overflow_message) {
-        overflow::install();
+        overflow::install(&context_of_this_thread);
     }
     start_threads();
 }

@@ -1,0 +1,21 @@
+# Every program at a tiny size: it must give the right answer, and must notice a falsified one.
+get_property(programs GLOBAL PROPERTY bench_programs)
+foreach(program IN LISTS programs)
+    foreach(workers IN ITEMS 1 3)
+        add_test(NAME bench.${program}.${workers} COMMAND "${bench_output}/bench-${program}" --size tiny --workers
+                                                          ${workers} --repeat 2)
+        set_tests_properties(bench.${program}.${workers} PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+    endforeach()
+endforeach()
+foreach(kernel IN LISTS bench_kernels)
+    add_test(NAME bench.${kernel}.spoiled COMMAND sh -c "\"$0\" --size tiny --spoil; test $? -eq 1"
+                                                      "${bench_output}/bench-${kernel}-serial")
+    set_tests_properties(bench.${kernel}.spoiled PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+endforeach()
+
+find_package(Python3 COMPONENTS Interpreter QUIET)
+if(Python3_FOUND)
+    add_test(NAME bench.scripts COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/test_scripts.py"
+                                        "${CMAKE_BINARY_DIR}")
+    set_tests_properties(bench.scripts PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+endif()

@@ -1,0 +1,17 @@
+// fib by oneTBB's parallel_invoke.
+#include "common/runtimes/tbb.hpp"
+#include "common/program.hpp"
+#include "kernels/fib/config.hpp"
+
+static std::uint64_t fib(int n) {
+    if (n < 2)
+        return static_cast<std::uint64_t>(n);
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    tbb::parallel_invoke([&] { a = fib(n - 1); }, [&] { b = fib(n - 2); });
+    return a + b;
+}
+
+int main(int argc, char** argv) {
+    return bench::run_program<bench::runtime, bench::fib::kernel<fib>>(argc, argv);
+}

@@ -1,0 +1,74 @@
+// The price of a fork on one worker, where nothing is ever stolen.
+#include <benchmark/benchmark.h>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+pilfer::options one_worker(pilfer::exposure exposure) {
+    pilfer::options options;
+    options.workers = 1;
+    options.exposure = exposure;
+    return options;
+}
+
+/// Stands for work: must be called, may not be optimised away.
+[[gnu::noinline]] void work() { asm volatile(""); }
+
+/// Runs `fork` in a loop inside a pool of one worker.
+template <class Fork>
+void measure(benchmark::State& state, pilfer::exposure exposure, Fork fork) {
+    pilfer::pool pool(one_worker(exposure));
+    pool.run([&] {
+        for (auto _ : state)
+            fork();
+    });
+    const auto counted = pool.counters();
+    state.counters["exposures"] = benchmark::Counter(static_cast<double>(counted.exposures));
+}
+
+void two_calls(benchmark::State& state) {
+    for (auto _ : state) {
+        work();
+        work();
+    }
+}
+BENCHMARK(two_calls);
+
+void join(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] { pilfer::join(work, work); });
+}
+BENCHMARK(join)->UseRealTime();
+
+// Against `join`: what exposing a task and taking it back costs.
+void join_exposed(benchmark::State& state) {
+    measure(state, pilfer::exposure::always_public, [] { pilfer::join(work, work); });
+}
+BENCHMARK(join_exposed)->UseRealTime();
+
+void spawn(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] {
+        pilfer::scope scope;
+        scope.spawn(work);
+        work();
+        scope.sync();
+    });
+}
+BENCHMARK(spawn)->UseRealTime();
+
+void defer(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] {
+        pilfer::scope scope;
+        scope.defer(work);
+        work();
+        scope.sync();
+    });
+}
+BENCHMARK(defer)->UseRealTime();
+
+void async_get(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] { pilfer::async(work).get(); });
+}
+BENCHMARK(async_get)->UseRealTime();
+
+} // namespace

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""Tests of run.py and plot.py: test_scripts.py BUILD runs them on the programs of a build and on made-up ones."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import xml.etree.ElementTree
+
+import results
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BUILD = sys.argv.pop(1) if len(sys.argv) > 1 else None
+
+
+def script(name, *arguments):
+    return subprocess.run([sys.executable, os.path.join(HERE, name), *arguments], capture_output=True, text=True,
+                          check=False)
+
+
+class Scripts(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.output = os.path.join(self.folder.name, "results.json")
+
+    def program(self, name, seconds, ok=True, sleep=0):
+        """A made-up program that always reports the same."""
+        folder = os.path.join(self.folder.name, "bench", "bin")
+        os.makedirs(folder, exist_ok=True)
+        _, kernel, runtime = name.split("-")
+        report = {"kernel": kernel, "runtime": runtime, "compiler": "g++ 0", "workers": 1, "size": "tiny",
+                  "seconds": [seconds], "peak_kib": 2048, "ok": ok, "answer": 7}
+        path = os.path.join(folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nsleep {sleep}\necho '{json.dumps(report)}'\nexit {0 if ok else 1}\n")
+        os.chmod(path, 0o755)
+
+    def run_made_up(self, *more):
+        return script("run.py", "--build", self.folder.name, "--size", "tiny", "--rounds", "3", "--output",
+                      self.output, *more)
+
+    def test_ratios_and_speed_up(self):
+        self.program("bench-k-serial", 1.0)
+        self.program("bench-k-pilfer_join", 1.25)
+        self.program("bench-k-tbb", 5.0)
+        done = self.run_made_up("--workers", "1,2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| tbb | g++ 0 | 1 | 5 | 5 | 5.00 | 4.00 |  | 2.0 |", done.stdout)
+        self.assertIn("| serial_twice | g++ 0 | 2 | 1 | 1 | 1.00 | 0.80 | 2.00 | 4.0 |", done.stdout)
+        records = results.load(self.output)["records"]
+        self.assertEqual(len(records), 6)
+        self.assertTrue(all(len(record["seconds"]) == 3 for record in records))
+
+    def test_wrong_answer_fails_and_is_run_once(self):
+        self.program("bench-k-serial", 1.0)
+        self.program("bench-k-tbb", 1.0, ok=False)
+        done = self.run_made_up()
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.count("wrong answer"), 1)
+
+    def test_timeout_fails(self):
+        self.program("bench-k-serial", 1.0, sleep=20)
+        self.assertIn("over 0.2 s", self.run_made_up("--timeout", "0.2").stderr)
+
+    def test_earlier_records_stay(self):
+        self.program("bench-k-serial", 1.0)
+        self.run_made_up()
+        self.program("bench-other-serial", 3.0)
+        self.run_made_up("--kernels", "other")
+        self.assertEqual([r["kernel"] for r in results.load(self.output)["records"]], ["k", "other"])
+
+    def test_unknown_kernel(self):
+        self.program("bench-k-serial", 1.0)
+        self.assertNotEqual(self.run_made_up("--kernels", "absent").returncode, 0)
+
+    def test_plot(self):
+        self.program("bench-k-serial", 1.0)
+        self.program("bench-k-pilfer_join", 2.0)
+        self.program("bench-k-tbb", 50.0)
+        self.run_made_up()
+        picture = os.path.join(self.folder.name, "p.svg")
+        done = script("plot.py", "--input", self.output, "--output", picture, "--size", "tiny")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        words = [element.text for element in xml.etree.ElementTree.parse(picture).iter() if element.text]
+        self.assertIn("25.00  (50 s)", words)
+        self.assertNotEqual(script("plot.py", "--input", self.output, "--size", "full").returncode, 0)
+
+    def test_machine_is_no_host_name(self):
+        name = results.file_name(results.machine())
+        self.assertRegex(name, r"^[a-z0-9-]+-\d+-cores\.json$")
+        self.assertNotIn(os.uname().nodename.lower(), name)
+
+    @unittest.skipIf(BUILD is None, "needs a build folder")
+    def test_real_programs(self):
+        done = script("run.py", "--build", BUILD, "--size", "tiny", "--rounds", "2", "--kernels", "fib", "--output",
+                      self.output)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("### fib, tiny", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
