@@ -98,6 +98,7 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         "movq %%rsp, 8(%%rsi)\n\t"
         "movq %%rbp, 16(%%rsi)\n\t"
         "movq %%rbx, 24(%%rsi)\n\t"
+        "stmxcsr 32(%%rsi)\n\t"
         "movq %%rdi, %%rsp\n\t" PILFER_CFI_BOTTOM
         "call *%%rdx\n\t" PILFER_CFI_RESTORE
         "movq 8(%%rax), %%rsp\n\t"
