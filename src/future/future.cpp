@@ -111,6 +111,11 @@ void future_core::wait() noexcept {
         finish();
         return;
     }
+    while (static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (is_done()) {
+            return;
+        }
+    }
     future_wait s;
     s.future = this;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
@@ -119,7 +124,7 @@ void future_core::wait() noexcept {
         auto& wait = static_cast<future_wait&>(self);
         return wait.add(*wait.future, wait.entry);
     };
-    suspend(w, s);
+    suspend(this_worker(), s);
     (void)is_done();
 }
 

@@ -124,7 +124,9 @@ worker* scheduler::reclaim_slow(task_word task) noexcept {
 }
 
 bool scheduler::help_on_top() noexcept {
-    if (!m_pool.stacks.exhausted() || has_context()) {
+    // A worker that suspends its last context must be able to start another one, or have nothing left to
+    // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
+    if (has_context()) {
         return false;
     }
     auto own = deque.owner();

@@ -36,7 +36,8 @@ public:
     [[nodiscard]] bool tripped(task_word task) noexcept;
     /// After the bottom was lowered below the guard: see reclaim().
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
-    /// Runs an own spark on top of the calling frame when no context can be had. False: there is none.
+    /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
+    /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
 
     /// The end of a context's job: never returns to it.
