@@ -158,29 +158,17 @@ template <class F> struct spawned {
         san::release(s);
         return succeeded;
     }
-#if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE bool call_seen(spawned* self, scope* s) noexcept {
-        return call(self, s);
-    }
-#endif
-    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
-    static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
-        auto* self = static_cast<spawned*>(top);
-        auto* s = reinterpret_cast<scope*>(rest);
-        context* c = context_of(top);
-        san::enter(c->view);
+    /// Everything main does between the switches: announces the rest of the parent, runs the function, and
+    /// prepares the way back. Null: the rest was taken by somebody else.
+    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         // Only here, off the parent's stack, may the rest of the parent be announced.
         const bool announced = announce(this_worker(), s->entry());
-#if defined(PILFER_SANITIZED)
-        const bool succeeded = call_seen(self, s);
-#else
         const bool succeeded = call(self, s);
-#endif
         worker* w = this_worker();
         if (announced) [[likely]] {
             w = reclaim(w, s->entry());
             if (w == nullptr) [[unlikely]] {
-                child_is_last_or_search(c, s);
+                return nullptr;
             }
         }
         // From here on this is the parent's executor.
@@ -190,7 +178,30 @@ template <class F> struct spawned {
         activation* owner = s->m_owner;
         w->current.store(owner, rlx);
         put_context(w, c);
-        san::leave(nullptr, owner->ctx->view);
+        return owner->ctx;
+    }
+#if defined(PILFER_SANITIZED)
+    // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
+    // instrumentation that takes such marks back, and the next user of the stack would be accused.
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s, context* c) noexcept {
+        return work(self, s, c);
+    }
+#endif
+    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
+    static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
+        auto* self = static_cast<spawned*>(top);
+        auto* s = reinterpret_cast<scope*>(rest);
+        context* c = context_of(top);
+        san::enter(c->view);
+#if defined(PILFER_SANITIZED)
+        context* parent = work_seen(self, s, c);
+#else
+        context* parent = work(self, s, c);
+#endif
+        if (parent == nullptr) [[unlikely]] {
+            child_is_last_or_search(c, s);
+        }
+        san::leave(nullptr, parent->view);
         return rest;
     }
 };
