@@ -76,7 +76,7 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         if (m_children.untouched() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
-            detail::san::acquire(this);
+            detail::san::acquire(&m_children);
             return;
         }
         sync_cold();
@@ -144,23 +144,19 @@ template <class F> struct spawned {
         const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
         return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
     }
-    /// False: the function threw.
-    static PILFER_ALWAYS_INLINE bool call(spawned* self, scope* s) noexcept {
+    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
-        bool succeeded = true;
         try {
             std::invoke(self->function);
         } catch (...) {
             s->fail(std::current_exception());
-            succeeded = false;
         }
         std::destroy_at(self);
-        san::release(s);
-        return succeeded;
+        san::release(&s->m_children);
     }
 #if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE bool call_seen(spawned* self, scope* s) noexcept {
-        return call(self, s);
+    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
+        call(self, s);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
@@ -172,9 +168,9 @@ template <class F> struct spawned {
         // Only here, off the parent's stack, may the rest of the parent be announced.
         const bool announced = announce(this_worker(), s->entry());
 #if defined(PILFER_SANITIZED)
-        const bool succeeded = call_seen(self, s);
+        call_seen(self, s);
 #else
-        const bool succeeded = call(self, s);
+        call(self, s);
 #endif
         worker* w = this_worker();
         if (announced) [[likely]] {
@@ -182,10 +178,6 @@ template <class F> struct spawned {
             if (w == nullptr) [[unlikely]] {
                 child_is_last_or_search(c, s);
             }
-        }
-        // From here on this is the parent's executor.
-        if (!succeeded || s->m_children.announced_from_below()) [[unlikely]] {
-            s->m_children.disturb();
         }
         activation* owner = s->m_owner;
         w->current.store(owner, rlx);
@@ -201,6 +193,8 @@ template <class F> inline constexpr bool fits_on_context = sizeof(spawned<F>) <=
 /// What every deferred child has in front of its function.
 struct deferred_base : spark {
     std::uintptr_t scope_word;  // relaxed atomic accesses: a stale entry may be looked at
+
+    explicit deferred_base(run_function f) noexcept : spark{f} {}
 };
 
 /// What the scheduler does to a scope whose continuation it took.
@@ -210,11 +204,17 @@ struct scope_access {
     [[nodiscard]] static activation* taken(scope& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
-        san::release(&s.m_rest);
-        return s.m_owner;
+        activation* owner = s.m_owner;
+        san::release(&s);
+        return owner;
     }
     [[nodiscard]] static const continuation* rest(const scope& s) noexcept {
         return &s.m_rest;
+    }
+    /// The name of the edge from the end of a child to sync. The one from a task to its children is the
+    /// scope's own address: a child must not be ordered before its parent's next statement.
+    [[nodiscard]] static const void* ends(const scope* s) noexcept {
+        return &s->m_children;
     }
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept {

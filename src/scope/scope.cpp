@@ -83,7 +83,7 @@ void scope::wait_for_children() noexcept {
         break;
     }
     m_children.reset();
-    san::acquire(this);
+    san::acquire(&m_children);
 }
 
 void scope::block_for_children() noexcept {
@@ -95,7 +95,7 @@ void scope::block_for_children() noexcept {
         }
     }
     m_children.reset();
-    san::acquire(this);
+    san::acquire(&m_children);
 }
 
 void scope::sync_cold() {

@@ -36,7 +36,7 @@ template <class F> struct deferred : deferred_base {
         return sizeof(deferred) <= record_bytes[0] ? 0 : 1;
     }
 
-    template <class G> deferred(scope* s, G&& g) : deferred_base{{&deferred::run_child}, {}}, function(std::forward<G>(g)) {
+    template <class G> deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
         std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
     }
     [[nodiscard]] task_word entry() noexcept {
@@ -59,7 +59,7 @@ template <class F> struct deferred : deferred_base {
         std::destroy_at(d);
         worker* now = this_worker();
         put_record(now, size_class(), d);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return w != nullptr ? child_ended(s, now) : nullptr;
     }
 };
@@ -91,7 +91,7 @@ template <class F> struct submitted_child : submission {
         delete c;
         worker* now = this_worker();
         unit_ends(now);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return child_ended(s, now);
     }
 };
@@ -119,7 +119,12 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 detail::san::leave(&m_owner->ctx->view, c->view);
                 detail::call_on(k, &m_rest, &child::main);
                 detail::san::enter(m_owner->ctx->view);
-                detail::san::acquire(&m_rest);
+                detail::san::acquire(this);
+                detail::arrive();
+                // On the parent's side, so that only its executor writes the plain half of the counter.
+                if (failed() || m_children.announced_from_below()) [[unlikely]] {
+                    m_children.disturb();
+                }
                 return;
             }
         }
