@@ -72,7 +72,7 @@ public:
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
     /// scope may be used again afterwards. Throws usage_error if the caller does not own the scope.
-    /// Cost with nothing stolen or deferred: three loads.
+    /// Cost with nothing stolen or deferred: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         if (m_children.untouched() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
@@ -184,7 +184,7 @@ template <class F> struct spawned {
             }
         }
         // From here on this is the parent's executor.
-        if (!succeeded || s->m_children.announced_from_below()) [[unlikely]] {
+        if (!succeeded) [[unlikely]] {
             s->m_children.disturb();
         }
         activation* owner = s->m_owner;
