@@ -69,7 +69,7 @@ public:
 
 /// Base of the fixtures: no test hangs for ever.
 class guarded : public ::testing::Test {
-    watchdog m_watchdog{60};
+    watchdog m_watchdog{20};
 };
 
 /// A scheduling test runs with one worker, a pair, an odd number, and more than there are CPUs.
@@ -82,7 +82,7 @@ public:
     }
 
 private:
-    watchdog m_watchdog{60};
+    watchdog m_watchdog{20};
 };
 
 #define PILFER_OVER_WORKERS(fixture) \
