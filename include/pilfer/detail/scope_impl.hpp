@@ -121,10 +121,6 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 detail::san::enter(m_owner->ctx->view);
                 detail::san::acquire(this);
                 detail::arrive();
-                // On the parent's side, so that only its executor writes the plain half of the counter.
-                if (failed() || m_children.announced_from_below()) [[unlikely]] {
-                    m_children.disturb();
-                }
                 return;
             }
         }
@@ -151,7 +147,6 @@ template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
     // caller, which is not offered to anybody.
     detail::count_plain_call(w);
     std::decay_t<F> function(std::forward<F>(f));
-    m_children.disturb();
     detail::nested_activation child(w);
     try {
         std::invoke(function);
@@ -189,7 +184,7 @@ template <class F> void scope::defer(F&& f) {
     if (own) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
     if (!detail::announce(w, c->entry())) [[unlikely]] {
@@ -197,7 +192,6 @@ template <class F> void scope::defer(F&& f) {
         child::run_child(c, nullptr);
         if (own) {
             m_children.settle();
-            m_children.disturb();
         } else {
             (void)m_children.finish_one();  // never the last: the caller is below and unfinished
         }
@@ -218,7 +212,7 @@ template <class F> PILFER_COLD void scope::submit_child(F&& f) {
     if (owner_calls) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
     try {
