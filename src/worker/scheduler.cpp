@@ -28,6 +28,15 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 
 }  // namespace
 
+#if defined(PILFER_ISA_PORTABLE)
+PILFER_NOINLINE worker* this_worker_cold() noexcept {
+    worker* w = pilfer_v0_this_worker;
+    // A function without effects might be called once for two places in its caller.
+    asm volatile("" : "+r"(w) : : "memory");
+    return w;
+}
+#endif
+
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
     : worker(make_ring(first_capacity), pinned),
       m_pool(owner),

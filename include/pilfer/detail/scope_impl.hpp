@@ -9,11 +9,10 @@ namespace detail {
 
 /// Gives a context back if moving the function to it throws.
 struct context_guard {
-    worker* w;
     context* c;
     ~context_guard() {
         if (c != nullptr) {
-            put_context(w, c);
+            put_context(this_worker(), c);
         }
     }
 };
@@ -111,9 +110,12 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
             if (c != nullptr) [[likely]] {
                 w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
                 detail::san::acquire(c);
-                detail::context_guard guard{w, c};
+                detail::context_guard guard{c};
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;
+                if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+                    w = detail::this_worker();  // moving f may have suspended
+                }
                 w->current.store(&c->self, detail::rlx);
                 detail::san::release(this);
                 detail::san::leave(&m_owner->ctx->view, c->view);

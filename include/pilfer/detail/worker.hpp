@@ -91,6 +91,11 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+#if defined(PILFER_ISA_PORTABLE)
+/// Never inlined, so that no address of a thread-local outlives it.
+[[nodiscard]] PILFER_API worker* this_worker_cold() noexcept;
+#endif
+
 /// A compiler may keep the address of a thread-local across a call; after a call the frame may be on
 /// another thread. So the read is opaque: one volatile asm, which cannot be merged with an earlier one.
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* this_worker() noexcept {
@@ -113,7 +118,6 @@ namespace detail {
         : "x9");
     return w;
 #else
-    PILFER_API worker* this_worker_cold() noexcept;
     return this_worker_cold();
 #endif
 }
