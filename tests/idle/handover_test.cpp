@@ -33,8 +33,8 @@ TEST(Handover, ExactlyOneGoesOnAndSeesTheOthersWrites) {
     const watchdog dog("a hand-over");
     struct frame {
         handover h;
-        std::int64_t result = 0;     // written by the child
-        std::int64_t registers = 0;  // written by the waiter
+        std::int64_t result = 0;    // written by the child
+        std::int64_t registers = 0; // written by the waiter
         std::atomic<int> went_on{0};
     };
     const std::int64_t rounds = scaled(100'000);
@@ -149,10 +149,10 @@ void rounds_of(unsigned children) {
     const std::int64_t rounds = scaled(30'000) / children + 1;
     counter c;
     struct alignas(128) cell {
-        std::int64_t value = 0;  // plain: J3 has to publish it
+        std::int64_t value = 0; // plain: J3 has to publish it
     };
     std::vector<cell> results(children);
-    std::int64_t registers = 0;  // plain: J4
+    std::int64_t registers = 0; // plain: J4
     std::atomic<std::int64_t> go{0};
     std::atomic<std::int64_t> resumed{0};
     std::atomic<int> wrong{0};
@@ -204,4 +204,4 @@ TEST(ChildCounter, ExactlyOneGoesOnRoundAfterRound) {
     }
 }
 
-}  // namespace
+} // namespace

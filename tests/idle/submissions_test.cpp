@@ -1,6 +1,8 @@
 // The submission queue: oldest first, nothing lost, and empty() believes only what it may.
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include <pilfer/detail/submissions.hpp>
 
 #include "base/protocol_support.hpp"
@@ -58,6 +60,46 @@ TEST(Submissions, ANodeMayComeBackAtOnce) {
     EXPECT_TRUE(q.empty());
 }
 
+/// Atomics that let the test look at the queue in between, as another thread could.
+struct watched_atom : pilfer::detail::std_atom {
+    static inline std::function<void()> look;
+    template <class T>
+    struct atomic : std::atomic<T> {
+        using std::atomic<T>::atomic;
+        T exchange(T value, std::memory_order order) noexcept {
+            const T before = std::atomic<T>::exchange(value, order);
+            watched_atom::look();
+            return before;
+        }
+        void store(T value, std::memory_order order) noexcept {
+            std::atomic<T>::store(value, order);
+            watched_atom::look();
+        }
+    };
+};
+
+TEST(Submissions, SomethingIsSeenAtEveryStepOfATaker) {
+    using watched_queue = pilfer::detail::submission_queue<watched_atom>;
+    watched_queue q;
+    watched_queue::node nodes[3];
+    int looks = 0;
+    bool all_told = true;
+    watched_atom::look = [&] {
+        ++looks;
+        all_told = all_told && !q.empty();
+    };
+    for (auto& one : nodes) {
+        q.push(&one);
+    }
+    EXPECT_EQ(q.pop(), &nodes[0]);
+    EXPECT_EQ(q.pop(), &nodes[1]);
+    EXPECT_GE(looks, 7) << "lock, m_in, m_out, unlock; lock, m_out, unlock";
+    EXPECT_TRUE(all_told);
+    watched_atom::look = [] {};
+    EXPECT_EQ(q.pop(), &nodes[2]);
+    EXPECT_TRUE(q.empty());
+}
+
 /// pop() gives up where another worker is at it: that is no emptiness, and empty() says so.
 TEST(Submissions, ATakerWhoIsAtItCountsAsSomething) {
     const watchdog dog("a queue whose lock is held");
@@ -97,7 +139,7 @@ INSTANTIATE_TEST_SUITE_P(ProducersAndConsumers, SubmissionStress,
 TEST_P(SubmissionStress, EachOnceAndInTheOrderOfItsProducer) {
     const watchdog dog("producers and consumers");
     const auto [producers, consumers] = GetParam();
-    const auto each = scaled(100'000) / static_cast<std::int64_t>(producers) / 8 + 1;
+    const auto each = scaled(50'000) / static_cast<std::int64_t>(producers) + 1;
     const std::int64_t all = each * static_cast<std::int64_t>(producers);
     queue q;
     std::vector<item> items(static_cast<std::size_t>(all));
@@ -135,7 +177,7 @@ TEST_P(SubmissionStress, EachOnceAndInTheOrderOfItsProducer) {
 
 TEST(SubmissionStress, OneOrderForAllProducers) {
     const watchdog dog("the order of all producers");
-    const std::int64_t all = scaled(60'000);
+    const std::int64_t all = scaled(200'000);
     queue q;
     std::vector<item> items(static_cast<std::size_t>(all));
     std::mutex ticket;
@@ -154,7 +196,7 @@ TEST(SubmissionStress, OneOrderForAllProducers) {
             return;
         }
         for (;;) {
-            const std::lock_guard lock(ticket);  // who has the earlier number is in earlier
+            const std::lock_guard lock(ticket); // who has the earlier number is in earlier
             if (next == all) {
                 return;
             }
@@ -172,7 +214,8 @@ TEST(SubmissionStress, EmptyNeverOverlooksWhatStays) {
     for (const unsigned takers : {1U, 2U, 7U}) {
         const watchdog dog("a queue said to be empty");
         const std::int64_t bursts = scaled(10'000) / takers + 1;
-        constexpr std::int64_t burst = 24;
+        constexpr std::int64_t burst = 200;
+        std::atomic<std::int64_t> bursts_in{0}; // takers begin together with the looks
         queue q;
         std::vector<item> items(burst);
         std::atomic<std::int64_t> attempts{0};
@@ -183,7 +226,7 @@ TEST(SubmissionStress, EmptyNeverOverlooksWhatStays) {
         together(takers + 1, [&](unsigned i) {
             if (i != 0) {
                 while (!over.load()) {
-                    if (q.empty()) {
+                    if (taken.load() >= bursts_in.load() * burst) {
                         std::this_thread::yield();
                         continue;
                     }
@@ -201,6 +244,7 @@ TEST(SubmissionStress, EmptyNeverOverlooksWhatStays) {
                 for (auto& one : items) {
                     q.push(&one);
                 }
+                bursts_in.store(b);
                 while (taken.load() < b * burst) {
                     const bool said_empty = q.empty();
                     lies += said_empty && attempts.load() < b * burst ? 1 : 0;
@@ -215,4 +259,4 @@ TEST(SubmissionStress, EmptyNeverOverlooksWhatStays) {
     }
 }
 
-}  // namespace
+} // namespace
