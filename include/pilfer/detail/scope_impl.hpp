@@ -35,7 +35,7 @@ template <class F> struct deferred : deferred_base {
         return sizeof(deferred) <= record_bytes[0] ? 0 : 1;
     }
 
-    template <class G> deferred(scope* s, G&& g) : deferred_base{{&deferred::run_child}, {}}, function(std::forward<G>(g)) {
+    template <class G> deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
         std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
     }
     [[nodiscard]] task_word entry() noexcept {
@@ -58,7 +58,7 @@ template <class F> struct deferred : deferred_base {
         std::destroy_at(d);
         worker* now = this_worker();
         put_record(now, size_class(), d);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return w != nullptr ? child_ended(s, now) : nullptr;
     }
 };
@@ -90,7 +90,7 @@ template <class F> struct submitted_child : submission {
         delete c;
         worker* now = this_worker();
         unit_ends(now);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return child_ended(s, now);
     }
 };
@@ -121,7 +121,8 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 detail::san::leave(&m_owner->ctx->view, c->view);
                 detail::call_on(k, &m_rest, &child::main);
                 detail::san::enter(m_owner->ctx->view);
-                detail::san::acquire(&m_rest);
+                detail::san::acquire(this);
+                detail::arrive();
                 return;
             }
         }
@@ -148,7 +149,6 @@ template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
     // caller, which is not offered to anybody.
     detail::count_plain_call(w);
     std::decay_t<F> function(std::forward<F>(f));
-    m_children.disturb();
     detail::nested_activation child(w);
     try {
         std::invoke(function);
@@ -186,7 +186,7 @@ template <class F> void scope::defer(F&& f) {
     if (own) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
     if (!detail::announce(w, c->entry())) [[unlikely]] {
@@ -194,7 +194,6 @@ template <class F> void scope::defer(F&& f) {
         child::run_child(c, nullptr);
         if (own) {
             m_children.settle();
-            m_children.disturb();
         } else {
             (void)m_children.finish_one();  // never the last: the caller is below and unfinished
         }
@@ -215,7 +214,7 @@ template <class F> PILFER_COLD void scope::submit_child(F&& f) {
     if (owner_calls) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
     try {
