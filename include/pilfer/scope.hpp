@@ -181,6 +181,7 @@ template <class F> struct spawned {
             }
         }
         activation* owner = s->m_owner;
+        san::release(&s->m_children);  // that was the last look at the parent's frame
         w->current.store(owner, rlx);
         put_context(w, c);
         return owner->ctx;
