@@ -181,10 +181,11 @@ template <class F> struct spawned {
             }
         }
         activation* owner = s->m_owner;
-        san::release(&s->m_children);  // that was the last look at the parent's frame
+        context* parent = owner->ctx;
+        san::release(&s->m_children);  // that was the last look at the parent's frames
         w->current.store(owner, rlx);
         put_context(w, c);
-        return owner->ctx;
+        return parent;
     }
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
