@@ -18,7 +18,7 @@ void of_a_join() {
 void of_a_scope() {
     pilfer::scope s;
     s.spawn([] { throw std::runtime_error("a child"); });
-    s.spawn([] {});  // dropped if the failure is known by now
+    s.spawn([] {}); // dropped if the failure is known by now
     try {
         s.sync();
     } catch (const std::runtime_error& e) {
@@ -43,7 +43,7 @@ void of_a_loop() {
     }
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     pilfer::pool pool;

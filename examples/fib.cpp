@@ -13,7 +13,7 @@ namespace {
     return a + b;
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     pilfer::pool pool;

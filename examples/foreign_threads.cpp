@@ -11,9 +11,8 @@ int main() {
     std::array<int, 4> results{};
     std::vector<std::thread> threads;
     for (int i = 0; i < 4; ++i) {
-        threads.emplace_back([&, i] {
-            results[static_cast<std::size_t>(i)] = pool.run([i] { return i * i; });
-        });
+        threads.emplace_back(
+            [&, i] { results[static_cast<std::size_t>(i)] = pool.run([i] { return i * i; }); });
     }
     for (auto& t : threads) {
         t.join();

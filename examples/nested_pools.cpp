@@ -16,7 +16,7 @@ namespace {
         0, n, 0L, [](int i) { return long{i}; }, [](long a, long b) { return a + b; });
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     pilfer::pool outer(with_workers(1));

@@ -52,7 +52,7 @@ void drop() {
     while (!started) {
         std::this_thread::yield();
     }
-    auto waiting = pool.async([] {});  // behind the one that runs
+    auto waiting = pool.async([] {}); // behind the one that runs
     std::thread closer([&] { pool.shutdown(pilfer::shutdown_mode::drop); });
     wait_until_closed(pool);
     go_on = true;
@@ -65,7 +65,7 @@ void drop() {
     }
 }
 
-}  // namespace
+} // namespace
 
 int main() {
     drain();

@@ -19,13 +19,9 @@ using debts = std::array<long, states>;
 constexpr debts findings = {1'021, 1'103, 1'207, 1'301, 1'409, 1'511, 1'601, 1'709,
                             1'801, 1'901, 2'003, 2'111, 2'203, 2'309, 2'411, 2'503};
 
-void inspect(std::size_t state, long* debt) {
-    *debt = findings[state];
-}
+void inspect(std::size_t state, long* debt) { *debt = findings[state]; }
 
-[[nodiscard]] long total(const debts& d) {
-    return std::accumulate(d.begin(), d.end(), 0L);
-}
+[[nodiscard]] long total(const debts& d) { return std::accumulate(d.begin(), d.end(), 0L); }
 
 /// The child runs at once; the rest of the loop is offered to idle workers.
 [[nodiscard]] long by_spawn() {
@@ -67,7 +63,7 @@ void inspect_states(std::size_t first, std::size_t last, debts* found) {
     return total(found);
 }
 
-}  // namespace
+} // namespace
 
 int main(int argc, char** argv) {
     const long rounds = argc > 1 ? std::strtol(argv[1], nullptr, 10) : 1;

@@ -154,7 +154,7 @@ TEST(exceptions_of_a_stolen_frame, do_not_meet_those_of_its_child) {
                 try {
                     throw std::runtime_error("child");
                 } catch (const std::runtime_error&) {
-                    stolen.spin();  // until the rest of the parent runs elsewhere
+                    stolen.spin(); // until the rest of the parent runs elsewhere
                     caught.spin();
                     EXPECT_EQ(in_flight(), "child");
                 }
@@ -174,4 +174,4 @@ TEST(exceptions_of_a_stolen_frame, do_not_meet_those_of_its_child) {
 
 INSTANTIATE_TEST_SUITE_P(all, exceptions, testing::ValuesIn(moved::settings), moved::name_of);
 
-}  // namespace
+} // namespace

@@ -14,9 +14,7 @@ namespace moved {
 /// A flag that one task raises and another waits for without giving up its worker.
 class flag {
 public:
-    void raise() noexcept {
-        m_up.store(true, std::memory_order_release);
-    }
+    void raise() noexcept { m_up.store(true, std::memory_order_release); }
     void spin() const noexcept {
         while (!m_up.load(std::memory_order_acquire)) {
             sched_yield();
@@ -35,14 +33,10 @@ public:
             m_started.raise();
             m_flag.spin();
         });
-        m_started.spin();  // a task that nobody has started would be run by whoever waits for it
+        m_started.spin(); // a task that nobody has started would be run by whoever waits for it
     }
-    void open() noexcept {
-        m_flag.raise();
-    }
-    void wait() const {
-        m_opened.get();
-    }
+    void open() noexcept { m_flag.raise(); }
+    void wait() const { m_opened.get(); }
 
 private:
     [[nodiscard]] static pilfer::options one_worker() {
@@ -73,11 +67,8 @@ protected:
 };
 
 inline constexpr setting settings[] = {
-    {1, pilfer::resume::anywhere},
-    {2, pilfer::resume::anywhere},
-    {4, pilfer::resume::anywhere},
-    {2, pilfer::resume::own_thread},
-    {4, pilfer::resume::elsewhere},
+    {1, pilfer::resume::anywhere},   {2, pilfer::resume::anywhere},  {4, pilfer::resume::anywhere},
+    {2, pilfer::resume::own_thread}, {4, pilfer::resume::elsewhere},
 };
 
 [[nodiscard]] inline std::string name_of(const testing::TestParamInfo<setting>& info) {
@@ -85,4 +76,4 @@ inline constexpr setting settings[] = {
     return std::to_string(info.param.workers) + "_" + how[static_cast<int>(info.param.resume)];
 }
 
-}  // namespace moved
+} // namespace moved

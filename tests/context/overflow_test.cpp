@@ -1,4 +1,5 @@
 // A task that runs off its stack ends the process with a message that helps.
+#include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -88,10 +89,13 @@ TEST_F(overflow, names_the_size_that_was_asked_for) {
                 "overflowed its stack of 65536 bytes");
 }
 
-#if !defined(PILFER_SANITIZED)  // sanitizers see these faults before or instead of the handler
+#if !defined(PILFER_SANITIZED) // sanitizers see these faults before or instead of the handler
+
+// An emulator may have something to say about the signal.
+const auto silent = testing::Not(testing::HasSubstr("pilfer"));
 
 TEST_F(overflow, message_can_be_switched_off) {
-    EXPECT_EXIT(overflow_by(way::spawn, 64 * 1024, false), testing::KilledBySignal(SIGSEGV), "^$");
+    EXPECT_EXIT(overflow_by(way::spawn, 64 * 1024, false), testing::KilledBySignal(SIGSEGV), silent);
 }
 
 TEST_F(overflow, other_faults_are_left_alone) {
@@ -100,16 +104,15 @@ TEST_F(overflow, other_faults_are_left_alone) {
             pilfer::pool pool;
             pool.run([] { raise(SIGSEGV); });
         },
-        testing::KilledBySignal(SIGSEGV), "^$");
+        testing::KilledBySignal(SIGSEGV), silent);
     EXPECT_EXIT(
         {
             pilfer::pool pool;
             int* volatile nowhere = nullptr;
             pool.run([&] { *nowhere = 1; });
         },
-        testing::KilledBySignal(SIGSEGV), "^$");
+        testing::KilledBySignal(SIGSEGV), silent);
 }
-
 
 TEST_F(overflow, faults_reach_the_handler_that_was_there_before) {
     EXPECT_EXIT(
@@ -126,4 +129,4 @@ TEST_F(overflow, faults_reach_the_handler_that_was_there_before) {
 
 #endif
 
-}  // namespace
+} // namespace

@@ -72,7 +72,7 @@ TEST(rounding_of_a_thief, is_that_of_the_stolen_frame) {
         s.spawn([&] {
             in_child = std::fegetround();
             std::fesetround(FE_UPWARD);
-            stolen.spin();  // until the rest of the parent runs elsewhere
+            stolen.spin(); // until the rest of the parent runs elsewhere
             std::fesetround(FE_DOWNWARD);
         });
         after_spawn = std::fegetround();
@@ -88,4 +88,4 @@ TEST(rounding_of_a_thief, is_that_of_the_stolen_frame) {
 
 INSTANTIATE_TEST_SUITE_P(all, rounding, testing::ValuesIn(moved::settings), moved::name_of);
 
-}  // namespace
+} // namespace

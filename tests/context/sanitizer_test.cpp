@@ -15,7 +15,8 @@ namespace {
 }
 
 /// Runs `body` in a pool and ends the process. ThreadSanitizer makes the exit code 66 if it reported.
-template <class Body> [[noreturn]] void alone(unsigned workers, Body body) {
+template <class Body>
+[[noreturn]] void alone(unsigned workers, Body body) {
     {
         pilfer::pool pool(with_workers(workers));
         pool.run(body);
@@ -34,9 +35,7 @@ protected:
 // Relaxed: the two sides meet, and yet neither happens before the other.
 struct meeting {
     std::atomic<bool> there{false};
-    void arrive() noexcept {
-        there.store(true, std::memory_order_relaxed);
-    }
+    void arrive() noexcept { there.store(true, std::memory_order_relaxed); }
     void wait() const noexcept {
         while (!there.load(std::memory_order_relaxed)) {
             usleep(100);
@@ -134,7 +133,8 @@ TEST_F(sanitizers, report_a_race_of_deferred_child_and_parent) {
 #if defined(PILFER_ASAN)
 
 /// Not inlined, so that its array is surrounded by red zones on the stack of whoever calls it.
-[[nodiscard]] PILFER_NOINLINE int beyond(volatile int n) {
+[[nodiscard]] PILFER_NOINLINE int beyond(int n) {
+    asm volatile("" : "+r"(n));
     volatile int a[4] = {1, 2, 3, 4};
     return a[n];
 }
@@ -167,4 +167,4 @@ TEST_F(sanitizers, report_a_task_that_moved_and_reads_beyond_its_array) {
 
 #endif
 
-}  // namespace
+} // namespace

@@ -21,7 +21,7 @@ class spawned : public moved::with_pool {};
     alignas(16) char local[16];
     const char* at = local;
 #if defined(__x86_64__)
-    asm volatile("movaps %%xmm0, (%0)" : : "r"(at) : "memory");  // faults on any other address
+    asm volatile("movaps %%xmm0, (%0)" : : "r"(at) : "memory"); // faults on any other address
 #endif
     asm volatile("" : "+r"(at));
     return reinterpret_cast<std::uintptr_t>(at) % 16 == 0;
@@ -37,7 +37,8 @@ TEST_P(spawned, runs_on_aligned_stacks_of_every_colour) {
         for (int i = 0; i < 40; ++i) {
             s.spawn([&] {
                 wrong += aligned_frame() ? 0 : 1;
-                pilfer::join([&] { wrong += aligned_frame() ? 0 : 1; }, [&] { wrong += aligned_frame() ? 0 : 1; });
+                pilfer::join([&] { wrong += aligned_frame() ? 0 : 1; },
+                             [&] { wrong += aligned_frame() ? 0 : 1; });
                 gate.wait();
                 wrong += aligned_frame() ? 0 : 1;
             });
@@ -50,7 +51,8 @@ TEST_P(spawned, runs_on_aligned_stacks_of_every_colour) {
     EXPECT_EQ(wrong.load(), 0);
 }
 
-template <std::size_t Bytes, std::size_t Align> struct payload {
+template <std::size_t Bytes, std::size_t Align>
+struct payload {
     alignas(Align) std::array<std::uint8_t, Bytes> bytes;
     [[nodiscard]] static payload filled(std::uint8_t with) {
         payload p;
@@ -66,7 +68,8 @@ template <std::size_t Bytes, std::size_t Align> struct payload {
     }
 };
 
-template <std::size_t Bytes, std::size_t Align> [[nodiscard]] int damaged(pilfer::pool& pool) {
+template <std::size_t Bytes, std::size_t Align>
+[[nodiscard]] int damaged(pilfer::pool& pool) {
     std::atomic<int> wrong{0};
     pool.run([&] {
         pilfer::scope s;
@@ -128,12 +131,8 @@ struct throws_when_moved {
         }
         ++*alive;
     }
-    ~throws_when_moved() {
-        --*alive;
-    }
-    void operator()() const {
-        ++*ran;
-    }
+    ~throws_when_moved() { --*alive; }
+    void operator()() const { ++*ran; }
 };
 
 TEST_P(spawned, an_exception_while_moving_the_function_leaves_the_scope_intact) {
@@ -173,14 +172,12 @@ struct moves_in_parallel {
         pilfer::join([&] { stolen->spin(); }, [&] { stolen->raise(); });
         values = std::move(other.values);
     }
-    void operator()() const {
-        *sum += std::accumulate(values.begin(), values.end(), 0);
-    }
+    void operator()() const { *sum += std::accumulate(values.begin(), values.end(), 0); }
 };
 
 TEST_P(spawned, functions_may_be_moved_by_a_constructor_that_changes_the_worker) {
     if (GetParam().workers == 1) {
-        return;  // the second branch of that join has to run beside the first
+        return; // the second branch of that join has to run beside the first
     }
     pilfer::pool pool(options());
     std::atomic<int> sum{0};
@@ -287,4 +284,4 @@ TEST(own_thread, a_frame_that_waits_goes_on_on_its_thread) {
 
 INSTANTIATE_TEST_SUITE_P(all, spawned, testing::ValuesIn(moved::settings), moved::name_of);
 
-}  // namespace
+} // namespace

@@ -11,7 +11,7 @@
 
 namespace {
 
-#if !defined(PILFER_SANITIZED)  // these switches are not announced to a sanitizer
+#if !defined(PILFER_SANITIZED) // these switches are not announced to a sanitizer
 
 struct pair {
     void* outer = nullptr;
@@ -21,15 +21,14 @@ struct pair {
 
 class switching : public testing::Test {
 protected:
-    [[nodiscard]] void* top() noexcept {
-        return m_stack + sizeof m_stack;
-    }
+    [[nodiscard]] void* top() noexcept { return m_stack + sizeof m_stack; }
     pair m_pair;
     alignas(64) std::byte m_stack[64 * 1024];
 };
 
 // Twelve integers and ten doubles are more than any instruction set has registers for across a call.
-template <class Switch> [[nodiscard]] PILFER_NOINLINE bool keeps_registers(std::uint64_t seed, Switch&& leave) {
+template <class Switch>
+[[nodiscard]] PILFER_NOINLINE bool keeps_registers(std::uint64_t seed, Switch&& leave) {
     std::uint64_t a = seed, b = seed + 1, c = seed + 2, d = seed + 3, e = seed + 4, f = seed + 5;
     std::uint64_t g = seed + 6, h = seed + 7, i = seed + 8, j = seed + 9, k = seed + 10, l = seed + 11;
     auto s = static_cast<double>(seed);
@@ -38,11 +37,13 @@ template <class Switch> [[nodiscard]] PILFER_NOINLINE bool keeps_registers(std::
     // The compiler must not compute them again afterwards.
     asm volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d), "+r"(e), "+r"(f));
     asm volatile("" : "+r"(g), "+r"(h), "+r"(i), "+r"(j), "+r"(k), "+r"(l));
-#    if defined(__x86_64__)
-    asm volatile("" : "+x"(m), "+x"(n), "+x"(o), "+x"(p), "+x"(q), "+x"(r), "+x"(t), "+x"(u), "+x"(v), "+x"(w));
-#    elif defined(__aarch64__)
-    asm volatile("" : "+w"(m), "+w"(n), "+w"(o), "+w"(p), "+w"(q), "+w"(r), "+w"(t), "+w"(u), "+w"(v), "+w"(w));
-#    endif
+#if defined(__x86_64__)
+    asm volatile(""
+                 : "+x"(m), "+x"(n), "+x"(o), "+x"(p), "+x"(q), "+x"(r), "+x"(t), "+x"(u), "+x"(v), "+x"(w));
+#elif defined(__aarch64__)
+    asm volatile(""
+                 : "+w"(m), "+w"(n), "+w"(o), "+w"(p), "+w"(q), "+w"(r), "+w"(t), "+w"(u), "+w"(v), "+w"(w));
+#endif
     leave();
     const std::uint64_t sum = (a ^ seed) + (b ^ (seed + 1)) + (c ^ (seed + 2)) + (d ^ (seed + 3)) +
                               (e ^ (seed + 4)) + (f ^ (seed + 5)) + (g ^ (seed + 6)) + (h ^ (seed + 7)) +
@@ -58,14 +59,16 @@ TEST_F(switching, keeps_the_registers_of_both_sides) {
         auto& self = *static_cast<pair*>(argument);
         for (;;) {
             const auto round = static_cast<std::uint64_t>(self.rounds);
-            if (!keeps_registers(1'000 + round, [&] { (void)pilfer_v0_switch(&self.inner, self.outer, nullptr); })) {
+            if (!keeps_registers(1'000 + round,
+                                 [&] { (void)pilfer_v0_switch(&self.inner, self.outer, nullptr); })) {
                 self.rounds = -1;
             }
         }
     };
     ASSERT_TRUE(keeps_registers(1, [&] { (void)pilfer_v0_start(&m_pair.outer, top(), inner, &m_pair); }));
     while (m_pair.rounds > 0) {
-        ASSERT_TRUE(keeps_registers(1, [&] { (void)pilfer_v0_switch(&m_pair.outer, m_pair.inner, nullptr); }));
+        ASSERT_TRUE(
+            keeps_registers(1, [&] { (void)pilfer_v0_switch(&m_pair.outer, m_pair.inner, nullptr); }));
         --m_pair.rounds;
     }
     EXPECT_EQ(m_pair.rounds, 0) << "the other stack lost a register";
@@ -151,4 +154,4 @@ TEST_F(switching, a_continuation_can_be_taken_by_somebody_else) {
 
 #endif
 
-}  // namespace
+} // namespace
