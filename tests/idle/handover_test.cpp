@@ -80,21 +80,6 @@ TEST(ChildCounter, UntouchedUntilSomethingIsOwed) {
     EXPECT_TRUE(c.all_done());
 }
 
-TEST(ChildCounter, DisturbanceShowsInTheQuickTestAndNowhereElse) {
-    counter c;
-    c.owe();
-    c.disturb();
-    c.disturb();
-    EXPECT_EQ(c.owed(), 1);
-    c.settle();
-    EXPECT_EQ(c.owed(), 0);
-    EXPECT_FALSE(c.untouched());
-    EXPECT_TRUE(c.all_done());
-    EXPECT_FALSE(c.publish()) << "nothing to wait for";
-    c.reset();
-    EXPECT_TRUE(c.untouched());
-}
-
 /// Every interleaving of one waiter and k children on one thread: the position of publish among them.
 TEST(ChildCounter, EveryOrderOfArrival) {
     for (int children = 0; children <= 4; ++children) {
