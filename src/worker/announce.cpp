@@ -44,9 +44,7 @@ bool scheduler::tripped(task_word task) noexcept {
         expose(1);
     }
     if ((bits & trip::wanted) != 0) {
-        const unsigned before = m_last_woken;
-        m_last_woken = m_pool.idle().publish(index, before, deque.trip());
-        if (m_last_woken != before && m_last_woken != pool_core::pool_sleepers::nobody) {
+        if (m_pool.idle().publish(index, m_last_woken, deque.trip())) {
             count.wakes.add();
         }
     }
