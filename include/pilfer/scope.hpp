@@ -49,7 +49,7 @@ public:
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
-        if (!m_children.untouched()) [[unlikely]] {
+        if (!undisturbed()) [[unlikely]] {
             destroy_cold();
         }
     }
@@ -75,8 +75,8 @@ public:
     /// Cost with nothing stolen or deferred: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
-        if (m_children.untouched() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
-            detail::san::acquire(this);
+        if (undisturbed() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
+            detail::san::acquire(&m_children);
             return;
         }
         sync_cold();
@@ -84,7 +84,7 @@ public:
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
     [[nodiscard]] std::uint64_t suppressed() const noexcept {
-        return m_failed.load(detail::rlx) >> 32;
+        return m_suppressed;
     }
 
 private:
@@ -99,8 +99,15 @@ private:
     void wait_for_children() noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    [[nodiscard]] bool undisturbed() const noexcept {
+        return m_children.untouched() && m_disturbed.load(detail::rlx) == 0;
+    }
+    void announce_from_below() noexcept {
+        m_disturbed.fetch_or(from_below, detail::rlx);
+        m_children.announce_from_below();
+    }
     [[nodiscard]] bool failed() const noexcept {
-        return static_cast<std::uint32_t>(m_failed.load(detail::rlx)) != 0;
+        return (m_disturbed.load(detail::rlx) & failures) != 0;
     }
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
@@ -117,13 +124,19 @@ private:
     detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
     detail::activation* m_owner;
-    // Low half: exceptions thrown by children since the last sync. High half: those it swallowed.
-    std::atomic<std::uint64_t> m_failed{0};
+    // What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
+    // by children, and that a task below announced a child here. Such a task need not be counted by this
+    // scope (it may be a branch of a join, or the child of an inner scope), but its end happens before
+    // this scope's sync, which therefore sees the mark.
+    static constexpr std::uint32_t from_below = 1U << 31;
+    static constexpr std::uint32_t failures = from_below - 1;
+    std::atomic<std::uint32_t> m_disturbed{0};
+    std::uint32_t m_suppressed = 0;
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter;  // set before the counter is published
     const void* m_foreign;    // the owner's thread, if it is no worker
     union {
-        std::exception_ptr m_error;  // alive while the low half of m_failed is not 0
+        std::exception_ptr m_error;  // alive while there are failures
     };
 };
 
@@ -144,23 +157,19 @@ template <class F> struct spawned {
         const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
         return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
     }
-    /// False: the function threw.
-    static PILFER_ALWAYS_INLINE bool call(spawned* self, scope* s) noexcept {
+    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
-        bool succeeded = true;
         try {
             std::invoke(self->function);
         } catch (...) {
             s->fail(std::current_exception());
-            succeeded = false;
         }
         std::destroy_at(self);
-        san::release(s);
-        return succeeded;
+        san::release(&s->m_children);
     }
 #if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE bool call_seen(spawned* self, scope* s) noexcept {
-        return call(self, s);
+    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
+        call(self, s);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
@@ -172,9 +181,9 @@ template <class F> struct spawned {
         // Only here, off the parent's stack, may the rest of the parent be announced.
         const bool announced = announce(this_worker(), s->entry());
 #if defined(PILFER_SANITIZED)
-        const bool succeeded = call_seen(self, s);
+        call_seen(self, s);
 #else
-        const bool succeeded = call(self, s);
+        call(self, s);
 #endif
         worker* w = this_worker();
         if (announced) [[likely]] {
@@ -182,10 +191,6 @@ template <class F> struct spawned {
             if (w == nullptr) [[unlikely]] {
                 child_is_last_or_search(c, s);
             }
-        }
-        // From here on this is the parent's executor.
-        if (!succeeded) [[unlikely]] {
-            s->m_children.disturb();
         }
         activation* owner = s->m_owner;
         w->current.store(owner, rlx);
@@ -201,6 +206,8 @@ template <class F> inline constexpr bool fits_on_context = sizeof(spawned<F>) <=
 /// What every deferred child has in front of its function.
 struct deferred_base : spark {
     std::uintptr_t scope_word;  // relaxed atomic accesses: a stale entry may be looked at
+
+    explicit deferred_base(run_function f) noexcept : spark{f} {}
 };
 
 /// What the scheduler does to a scope whose continuation it took.
@@ -210,11 +217,17 @@ struct scope_access {
     [[nodiscard]] static activation* taken(scope& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
-        san::release(&s.m_rest);
-        return s.m_owner;
+        activation* owner = s.m_owner;
+        san::release(&s);
+        return owner;
     }
     [[nodiscard]] static const continuation* rest(const scope& s) noexcept {
         return &s.m_rest;
+    }
+    /// The name of the edge from the end of a child to sync. The one from a task to its children is the
+    /// scope's own address: a child must not be ordered before its parent's next statement.
+    [[nodiscard]] static const void* ends(const scope* s) noexcept {
+        return &s->m_children;
     }
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept {

@@ -52,7 +52,7 @@ bool scheduler::tripped(task_word task) noexcept {
         m_summoned = summon_patience;
         deque.trip().pin(true);
     }
-    if (m_summoned != 0 && --m_summoned == 0) {
+    if (m_summoned != 0 && (m_summoned = m_summoned - 1) == 0) {
         deque.trip().pin(deque.owner().pinned());
         yield_here();
     }
@@ -85,7 +85,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
-    m_ends |= fairness_mask;  // the next look starts at the submissions
+    m_ends = m_ends | fairness_mask;  // the next look starts at the submissions
     suspend_here(s);
 }
 
@@ -194,8 +194,8 @@ void put_context_cold(worker* w, context* c) noexcept {
 
 void* take_record_cold(worker* w, unsigned size_class) {
     free_record* list = static_cast<scheduler*>(w)->core().records.take(size_class);
-    w->free_records[size_class].store(list->next.load(rlx), rlx);
     san::acquire(list);
+    w->free_records[size_class].store(list->next.load(rlx), rlx);
     return list;
 }
 

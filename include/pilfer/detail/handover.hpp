@@ -53,19 +53,11 @@ public:
     void settle() noexcept {
         m_owed = m_owed - 1;
     }
-    /// Parent's executor: something happened that the quick test of sync must not miss, though nothing
-    /// is owed: a failure.
-    void disturb() noexcept {
-        m_owed = m_owed | disturbed;
-    }
     [[nodiscard]] count owed() const noexcept {
-        return m_owed & ~disturbed;
+        return m_owed;
     }
-    /// A task below the parent, itself unfinished, adds a child. It need not be counted here: it may be
-    /// the branch of a join or the child of an inner scope. Its end happens before the parent's sync,
-    /// which therefore sees the mark.
+    /// A task below the parent, itself unfinished, adds a child. It need not be counted here.
     void announce_from_below() noexcept {
-        m_below.store(1, rlx);
         m_count.fetch_add(1, rlx);
     }
     /// Parent's executor: such children exist, or existed since the last reset.
@@ -81,9 +73,9 @@ public:
     [[nodiscard]] bool all_done() const noexcept {
         return m_count.load(acq) == -owed();
     }
-    /// Parent's executor: no child was ever out of its hands. Two loads.
+    /// Parent's executor: none of its own announcements was ever out of its hands. One load.
     [[nodiscard]] bool untouched() const noexcept {
-        return (m_owed | m_below.load(rlx)) == 0;
+        return m_owed == 0;
     }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
@@ -94,15 +86,12 @@ public:
     void reset() noexcept {
         (void)m_count.load(acq);  // J3 for a parent that was resumed without reading the counter
         m_count.store(0, rlx);
-        m_below.store(0, rlx);
         m_owed = 0;
     }
 
 private:
-    static constexpr count disturbed = count{1} << 50;
     typename Atom::template atomic<count> m_count{0};
     typename Atom::template plain<count> m_owed{0};
-    typename Atom::template atomic<count> m_below{0};  // not 0: children were announced from below
 };
 
 }  // namespace detail
