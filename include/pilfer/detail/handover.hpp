@@ -60,10 +60,6 @@ public:
     void announce_from_below() noexcept {
         m_count.fetch_add(1, rlx);
     }
-    /// Parent's executor: such children exist, or existed since the last reset.
-    [[nodiscard]] bool announced_from_below() const noexcept {
-        return m_below.load(rlx) != 0;
-    }
     /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
     /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
     [[nodiscard]] bool finish_one() noexcept {
