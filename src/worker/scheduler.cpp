@@ -225,11 +225,18 @@ void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
     m_token = false;
     m_pool.worker_is_idle();
-    if (m_pool.stacks.exhausted() && !has_context()) {
-        // There may be tasks that only lack a stack. Whoever frees one goes on with them; look again soon.
-        std::atomic<std::uint32_t> nobody{0};
-        os::futex_wait_for(nobody, 0, 500'000);
-        return;
+    if (m_pool.stacks.exhausted()) {
+        if (has_context()) {
+            // Somebody lacks what would sleep here.
+            m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
+        } else if (anything_ready()) {
+            // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
+            // goes on with them. Look again soon.
+            (void)m_pool.idle().wake_one(index, index);
+            std::atomic<std::uint32_t> nobody{0};
+            os::futex_wait_for(nobody, 0, 500'000);
+            return;
+        }
     }
     const auto tell_all = [this] {
         for (unsigned k = 1; k < m_pool.size(); ++k) {

@@ -101,21 +101,22 @@ public:
         return m_seats[i].hint.load(rlx);
     }
     /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the one it woke last is
-    /// still searching. Clears `wanted` when nobody sleeps any more. Returns whom it woke.
-    unsigned publish(unsigned self, unsigned last_woken, tripwire<Atom>& trip) noexcept {
+    /// still searching. Clears `wanted` when nobody sleeps any more. True: somebody was woken, and
+    /// `last_woken` says who.
+    bool publish(unsigned self, unsigned& last_woken, tripwire<Atom>& trip) noexcept {
         Atom::fence_sc();  // S5: the push before the look at the searcher
         if (last_woken < m_count && is_searching(last_woken)) {
-            return last_woken;
+            return false;
         }
         for (;;) {
-            const unsigned i = wake_one(self, self);
-            if (i != nobody) {
-                return i;
+            last_woken = wake_one(self, self);
+            if (last_woken != nobody) {
+                return true;
             }
             trip.clear_wanted();
             Atom::fence_sc();  // S2: cleared before the map is read again
             if (!anyone_asleep()) {
-                return nobody;
+                return false;
             }
             trip.set(tripwire<Atom>::wanted);
         }
