@@ -1,6 +1,7 @@
 // Stacks: limits, reuse, what they cost while nobody uses them, and what lies below them.
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -49,15 +50,21 @@ void give(stack_pool& pool, const std::vector<context*>& all) {
         pool.give(c);
     }
 }
-std::size_t resident_bytes() {
-    std::ifstream file("/proc/self/statm");
-    std::size_t size = 0;
-    std::size_t resident = 0;
-    file >> size >> resident;
-    return resident * os::page_size();
-}
 std::size_t usable(const context* c) {
     return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(c) - c->low);
+}
+
+/// Bytes of these stacks that lie in memory, as the kernel says.
+std::size_t resident_bytes(const std::vector<std::pair<std::byte*, std::size_t>>& stacks) {
+    std::size_t bytes = 0;
+    for (const auto& [low, size] : stacks) {
+        std::vector<unsigned char> pages(size / os::page_size());
+        EXPECT_EQ(mincore(low, size, pages.data()), 0);
+        for (const unsigned char page : pages) {
+            bytes += (page & 1) != 0 ? os::page_size() : 0;
+        }
+    }
+    return bytes;
 }
 
 TEST(StackPool, GivesListsWithRanksAndCountsWhatLives) {
@@ -149,18 +156,20 @@ TEST(StackPool, AboveTheReservePagesGoBack) {
     constexpr std::size_t n = 300;
     stack_pool pool(nullptr, size, 0, 1);
     constexpr std::size_t reserve = 64 + 32;
-    const std::size_t before = resident_bytes();
     const auto all = take(pool, n);
     ASSERT_EQ(all.size(), n);
+    std::vector<std::pair<std::byte*, std::size_t>> stacks;
+    for (auto* c : all) {
+        stacks.emplace_back(c->low, pool.stack_size());
+    }
+    EXPECT_LE(resident_bytes(stacks), 2 * n * os::page_size()) << "untouched stacks cost a page or two";
     for (auto* c : all) {
         std::memset(c->low, 1, usable(c));
     }
-    const std::size_t full = resident_bytes();
-    EXPECT_GE(full - before, n * (size - 8 * kib));
+    EXPECT_EQ(resident_bytes(stacks), n * size);
     give(pool, all);
     EXPECT_EQ(pool.live(), reserve);
-    const std::size_t after = resident_bytes();
-    EXPECT_LT(after - before, (reserve + 10) * size) << "only the reserve may stay resident";
+    EXPECT_LE(resident_bytes(stacks), reserve * size) << "only the reserve may stay resident";
     // What was given back is as good as new.
     const auto again = take(pool, n);
     EXPECT_EQ(again.size(), n);
