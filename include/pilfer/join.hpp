@@ -60,7 +60,7 @@ private:
     // A small closure without state of its own is copied: the frame then needs it only once in memory,
     // and the original may stay in registers.
     static constexpr bool by_value =
-        std::is_trivially_copyable_v<G> && sizeof(G) <= 32 && std::is_invocable_v<const G&>;
+        std::is_trivially_copyable_v<G> && sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
     using held = std::conditional_t<by_value, G, G*>;
 
     [[nodiscard]] static PILFER_ALWAYS_INLINE held hold(G& g) noexcept {

@@ -82,6 +82,9 @@ private:
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool has_context() noexcept;
     [[nodiscard]] bool grow_ring() noexcept;
+    [[nodiscard]] task_word help_own() noexcept;
+    [[nodiscard]] task_word help_other(unsigned victim) noexcept;
+    void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
     void expose(std::int64_t n) noexcept;
 

@@ -141,6 +141,16 @@ TEST_P(row_C1_future, ready_only_goes_forward) {
     EXPECT_TRUE(f.ready());
 }
 
+TEST_P(row_C1_future, a_task_runs_on_workers_of_its_own_pool_only) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(workers(1));
+    const long place = other.run([] { return thread_id(); });
+    for (int i = 0; i < 50; ++i) {
+        // Submitted, not yet started, and fetched by a worker that could claim it.
+        ASSERT_EQ(pool.run([&] { return other.async([] { return thread_id(); }).get(); }), place);
+    }
+}
+
 TEST_P(row_C1_future, gets_across_pools) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
