@@ -159,7 +159,6 @@ TEST_P(WakeStress, AsManyGetUpAsThereAreTasks) {
         little_pool pool(publishers + servers);
         std::atomic<std::int64_t> started{0};
         std::atomic<std::int64_t> ended{0};
-        std::atomic<std::int64_t> round{0};
         std::atomic<unsigned> left{publishers};
         together(publishers + servers, [&](unsigned i) {
             if (i >= publishers) {
