@@ -44,7 +44,7 @@ public:
     void publish(unsigned i, task_word task) {
         auto& d = *m_deques[i];
         if ((d.push(task) & wire::wanted) != 0) {
-            m_last_woken[i] = m_idle.publish(i, m_last_woken[i], d.deque.trip());
+            (void)m_idle.publish(i, m_last_woken[i], d.deque.trip());
         }
     }
     /// Runs what worker i finds until stop().
