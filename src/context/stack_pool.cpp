@@ -115,7 +115,9 @@ context* stack_pool::one_locked() noexcept {
 
 bool stack_pool::new_slab_locked() noexcept {
     try {
-        m_slabs.reserve(m_slabs.size() + 1);
+        if (m_slabs.size() == m_slabs.capacity()) {
+            m_slabs.reserve(2 * m_slabs.size() + 16);  // by one, a million stacks would copy for seconds
+        }
         m_with_discarded.reserve(m_slabs.capacity());
         auto s = std::make_unique<slab>();
         for (s->count = m_per_slab; s->count > 0; s->count /= 2) {

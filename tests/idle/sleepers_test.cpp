@@ -148,7 +148,9 @@ TEST(SleepersPublish, WakesOneAndLeavesTheLevelSet) {
     b.lay_down(1);
     b.lay_down(3);
     trip.set(plain_bed::wire::wanted);
-    EXPECT_EQ(b.idle.publish(0, nobody, trip), 1U);
+    unsigned last = nobody;
+    EXPECT_TRUE(b.idle.publish(0, last, trip));
+    EXPECT_EQ(last, 1U);
     EXPECT_TRUE(trip.has(plain_bed::wire::wanted));
     EXPECT_EQ(b.idle.hint(1), 0U) << "it is told to look at the publisher first";
     EXPECT_TRUE(b.in_map(3));
@@ -160,18 +162,24 @@ TEST(SleepersPublish, WakesNobodyElseWhileTheLastOneSearches) {
     b.lay_down(1);
     b.lay_down(2);
     trip.set(plain_bed::wire::wanted);
-    ASSERT_EQ(b.idle.publish(0, nobody, trip), 1U);
-    EXPECT_EQ(b.idle.publish(0, 1, trip), 1U);
+    unsigned last = nobody;
+    ASSERT_TRUE(b.idle.publish(0, last, trip));
+    ASSERT_EQ(last, 1U);
+    EXPECT_FALSE(b.idle.publish(0, last, trip));
+    EXPECT_EQ(last, 1U);
     EXPECT_TRUE(b.in_map(2));
     b.idle.settle_token(1);
-    EXPECT_EQ(b.idle.publish(0, 1, trip), 2U) << "it has found something: the next one";
+    EXPECT_TRUE(b.idle.publish(0, last, trip)) << "it has found something: the next one";
+    EXPECT_EQ(last, 2U);
 }
 
 TEST(SleepersPublish, ClearsTheLevelWhenNobodySleeps) {
     plain_bed b(4);
     plain_bed::wire trip(100);
     trip.set(plain_bed::wire::wanted);
-    EXPECT_EQ(b.idle.publish(0, nobody, trip), nobody);
+    unsigned last = nobody;
+    EXPECT_FALSE(b.idle.publish(0, last, trip));
+    EXPECT_EQ(last, nobody);
     EXPECT_FALSE(trip.has(plain_bed::wire::wanted));
     EXPECT_EQ(trip.take(), 0);
     EXPECT_FALSE(trip.hit(99));
@@ -188,7 +196,9 @@ TEST(SleepersPublish, LooksAgainAfterClearing) {
             b.lay_down(2);
         }
     };
-    EXPECT_EQ(b.idle.publish(0, nobody, trip), 2U);
+    unsigned last = nobody;
+    EXPECT_TRUE(b.idle.publish(0, last, trip));
+    EXPECT_EQ(last, 2U);
     EXPECT_TRUE(trip.has(bed<fenced_atom>::wire::wanted)) << "set again for those who still sleep";
     EXPECT_TRUE(trip.hit(0));
     fenced_atom::at_fence = [] {};

@@ -138,14 +138,15 @@ INSTANTIATE_TEST_SUITE_P(ProducersAndConsumers, SubmissionStress,
 
 TEST_P(SubmissionStress, EachOnceAndInTheOrderOfItsProducer) {
     const watchdog dog("producers and consumers");
-    const auto [producers, consumers] = GetParam();
+    const unsigned producers = std::get<0>(GetParam());
+    const unsigned consumers = std::get<1>(GetParam());
     const auto each = scaled(50'000) / static_cast<std::int64_t>(producers) + 1;
     const std::int64_t all = each * static_cast<std::int64_t>(producers);
     queue q;
     std::vector<item> items(static_cast<std::size_t>(all));
     std::atomic<std::int64_t> taken{0};
     std::atomic<int> disorder{0};
-    together(producers + consumers, [&, producers = producers](unsigned i) {
+    together(producers + consumers, [&](unsigned i) {
         if (i < producers) {
             for (std::int64_t k = 0; k < each; ++k) {
                 item& one = items[static_cast<std::size_t>(i * each + k)];

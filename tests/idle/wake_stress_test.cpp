@@ -44,7 +44,7 @@ public:
     void publish(unsigned i, task_word task) {
         auto& d = *m_deques[i];
         if ((d.push(task) & wire::wanted) != 0) {
-            m_last_woken[i] = m_idle.publish(i, m_last_woken[i], d.deque.trip());
+            (void)m_idle.publish(i, m_last_woken[i], d.deque.trip());
         }
     }
     /// Runs what worker i finds until stop().
@@ -159,7 +159,6 @@ TEST_P(WakeStress, AsManyGetUpAsThereAreTasks) {
         little_pool pool(publishers + servers);
         std::atomic<std::int64_t> started{0};
         std::atomic<std::int64_t> ended{0};
-        std::atomic<std::int64_t> round{0};
         std::atomic<unsigned> left{publishers};
         together(publishers + servers, [&](unsigned i) {
             if (i >= publishers) {
