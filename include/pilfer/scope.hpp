@@ -167,9 +167,31 @@ template <class F> struct spawned {
         std::destroy_at(self);
         san::release(&s->m_children);
     }
-#if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
+    /// Everything main does between the switches: announces the rest of the parent, runs the function, and
+    /// prepares the way back. Null: the rest was taken by somebody else.
+    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
+        // Only here, off the parent's stack, may the rest of the parent be announced.
+        const bool announced = announce(this_worker(), s->entry());
         call(self, s);
+        worker* w = this_worker();
+        if (announced) [[likely]] {
+            w = reclaim(w, s->entry());
+            if (w == nullptr) [[unlikely]] {
+                return nullptr;
+            }
+        }
+        activation* owner = s->m_owner;
+        context* parent = owner->ctx;
+        san::release(&s->m_children);  // that was the last look at the parent's frames
+        w->current.store(owner, rlx);
+        put_context(w, c);
+        return parent;
+    }
+#if defined(PILFER_SANITIZED)
+    // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
+    // instrumentation that takes such marks back, and the next user of the stack would be accused.
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s, context* c) noexcept {
+        return work(self, s, c);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
@@ -178,24 +200,15 @@ template <class F> struct spawned {
         auto* s = reinterpret_cast<scope*>(rest);
         context* c = context_of(top);
         san::enter(c->view);
-        // Only here, off the parent's stack, may the rest of the parent be announced.
-        const bool announced = announce(this_worker(), s->entry());
 #if defined(PILFER_SANITIZED)
-        call_seen(self, s);
+        context* parent = work_seen(self, s, c);
 #else
-        call(self, s);
+        context* parent = work(self, s, c);
 #endif
-        worker* w = this_worker();
-        if (announced) [[likely]] {
-            w = reclaim(w, s->entry());
-            if (w == nullptr) [[unlikely]] {
-                child_is_last_or_search(c, s);
-            }
+        if (parent == nullptr) [[unlikely]] {
+            child_is_last_or_search(c, s);
         }
-        activation* owner = s->m_owner;
-        w->current.store(owner, rlx);
-        put_context(w, c);
-        san::leave(nullptr, owner->ctx->view);
+        san::leave(nullptr, parent->view);
         return rest;
     }
 };

@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
@@ -81,8 +80,9 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
 }  // namespace
 
 void install(current_context tell) noexcept {
-    static std::once_flag once;
-    std::call_once(once, [tell] {
+    // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
+    // meet another task of its thread there.
+    [[maybe_unused]] static const bool installed = [tell] {
         current = tell;
         struct sigaction action {};
         action.sa_sigaction = &handle;
@@ -90,7 +90,8 @@ void install(current_context tell) noexcept {
         sigemptyset(&action.sa_mask);
         sigaction(SIGSEGV, &action, &previous_segv);
         sigaction(SIGBUS, &action, &previous_bus);
-    });
+        return true;
+    }();
 }
 
 thread_stack::thread_stack() noexcept {

@@ -32,10 +32,16 @@ bool scheduler::tripped(task_word task) noexcept {
             (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
             return false;
         }
-        // Somebody took a task meanwhile: there is room for one more.
+        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is written.
+        (void)own.make_room();
     }
     if (m_count_all) {
         count.announced.add();
+    }
+    if (own.pinned()) {
+        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
+        // take() alone is no fence: it acquires, and the sleeper's set() releases.
+        std_atom::fence_sc();
     }
     const auto bits = deque.trip().take();
     if (m_pool.settings().exposure == exposure::always_public) {

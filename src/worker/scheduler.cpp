@@ -223,13 +223,15 @@ bool scheduler::anything_ready() noexcept {
 
 void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
-    m_token = false;
     m_pool.worker_is_idle();
     if (m_pool.stacks.exhausted()) {
         if (has_context()) {
             // Somebody lacks what would sleep here.
             m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
         } else if (anything_ready()) {
+            // No successful end of a search, but no scan either: the token goes to somebody who may have a
+            // stack. Kept as `token` in the seat it would silence publishers while this worker runs a task.
+            found_work();
             // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
             // goes on with them. Look again soon.
             (void)m_pool.idle().wake_one(index, index);
@@ -246,6 +248,7 @@ void scheduler::sleep() noexcept {
             }
         }
     };
+    m_token = false;
     count.sleeps.add();
     const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
     m_token = how == sleepers_type::outcome::woken;

@@ -41,8 +41,8 @@ public:
     template <class TellAll, class Ready> outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
         m_seats[i].state.store(asleep, rlx);
         word(i).fetch_or(bit(i), acq_rel);
-        Atom::fence_sc();     // S2: announced before the tripwires are read
-        tell_all();           // S5
+        Atom::fence_sc();     // S2: announced before the tripwires are read; S5: searching no more before the scan
+        tell_all();           // S1, before the heavy fence
         Atom::heavy_fence();  // S1: pushes made before this point are seen by ready()
         if (ready()) {
             if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
