@@ -58,7 +58,7 @@ TEST_P(row_A13_shutdown, drain_runs_all_that_was_accepted) {
         std::vector<pilfer::future<int>> results;
         for (int i = 0; i < 200; ++i) {
             results.push_back(pool.async([&ran, i] {
-                (void)pilfer::async([&ran] { ran.fetch_add(1); });  // begun by an accepted task
+                (void)pilfer::async([&ran] { ran.fetch_add(1); }); // begun by an accepted task
                 ran.fetch_add(1);
                 return i;
             }));
@@ -84,7 +84,7 @@ TEST_P(row_A13_shutdown, drop_breaks_the_promises_of_what_has_not_started) {
                 std::this_thread::yield();
             }
             auto [a, b] = pilfer::join([] { return fib_join(6); }, [] { return fib_spawn(6); });
-            EXPECT_EQ(a, b);  // a task that runs may finish, with its children
+            EXPECT_EQ(a, b); // a task that runs may finish, with its children
         }));
     }
     ASSERT_TRUE(eventually([&] { return running == GetParam(); }));
@@ -148,7 +148,7 @@ TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
     std::this_thread::sleep_for(5ms);
     (void)await_closing(pool);
     std::thread drop([&] { pool.shutdown(shutdown_mode::drop); });
-    std::this_thread::sleep_for(100ms);  // that it has begun cannot be seen from outside
+    std::this_thread::sleep_for(100ms); // that it has begun cannot be seen from outside
     go_on = true;
     drain.join();
     drop.join();
@@ -286,13 +286,15 @@ TEST_F(row_A13_pools, forty_at_once) {
 }
 
 TEST_F(row_A13_pools, the_common_pool_is_not_joined_at_exit) {
-    const auto result = in_child([] {
-        (void)pilfer::async([] {
-            std::this_thread::sleep_for(10s);  // exit must not wait for it
-        });
-        std::exit(7);
-        return 0;
-    }, 5);
+    const auto result = in_child(
+        [] {
+            (void)pilfer::async([] {
+                std::this_thread::sleep_for(10s); // exit must not wait for it
+            });
+            std::exit(7);
+            return 0;
+        },
+        5);
     EXPECT_TRUE(result.exited_with(7)) << result;
 }
 
@@ -308,4 +310,4 @@ TEST_F(bad_input_pool, destroyed_by_one_of_its_own_tasks) {
     EXPECT_TRUE(result.said("destroyed by one of its own tasks")) << result;
 }
 
-}  // namespace
+} // namespace

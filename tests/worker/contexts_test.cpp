@@ -75,8 +75,8 @@ TEST_P(row_A8_bounded, a_cached_context_is_not_out_of_reach) {
     pilfer::options o = with_workers();
     o.max_contexts = 1;
     pilfer::pool pool(o);
-    std::this_thread::sleep_for(10ms);  // all sleep before the first submission
-    for (int i = 0; i < 200; ++i) {  // each lands on another worker; the only context has to follow
+    std::this_thread::sleep_for(10ms); // all sleep before the first submission
+    for (int i = 0; i < 200; ++i) {    // each lands on another worker; the only context has to follow
         ASSERT_EQ(pool.run([i] { return i; }), i);
         if (i % 50 == 0) {
             std::this_thread::sleep_for(3ms);
@@ -170,8 +170,9 @@ TEST_F(row_A8_deep, memory_after_the_peak) {
         };
         pool.run([&] { tree::nest_and_look(depth, peak); });
         const auto after = resident_bytes();
-        const std::string text = "before " + std::to_string(before >> 10) + " KiB, peak " + std::to_string(peak >> 10) +
-                                 " KiB, after " + std::to_string(after >> 10) + " KiB\n";
+        const std::string text = "before " + std::to_string(before >> 10) + " KiB, peak " +
+                                 std::to_string(peak >> 10) + " KiB, after " + std::to_string(after >> 10) +
+                                 " KiB\n";
         (void)!write(2, text.data(), text.size());
         return peak > 2 * before && after < before + before / 10 ? 0 : 1;
     });
@@ -284,4 +285,4 @@ TEST_F(row_A9_overflow, other_faults_go_where_they_went_before) {
     EXPECT_EXIT(die(), ::testing::ExitedWithCode(42), "");
 }
 
-}  // namespace
+} // namespace
