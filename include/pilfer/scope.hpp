@@ -75,7 +75,8 @@ public:
     /// Cost with nothing stolen or deferred: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
-        if (undisturbed() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
+        // Whose scope it is comes first: the counts are plain words of the owner.
+        if (w != nullptr && w->current.load(detail::rlx) == m_owner && undisturbed()) [[likely]] {
             detail::san::acquire(&m_children);
             return;
         }

@@ -157,6 +157,7 @@ context* stack_pool::build_locked(slab& s, unsigned index) noexcept {
 #if defined(PILFER_TSAN)
     c->view.fiber = __tsan_create_fiber(0);
 #endif
+    san::release(c);  // with the walks along lists of contexts
     return c;
 }
 
@@ -179,6 +180,7 @@ void stack_pool::discard_locked(context* c) noexcept {
 void stack_pool::give(context* list) noexcept {
     const std::lock_guard lock(m_mutex);
     while (list != nullptr) {
+        san::acquire(list);
         context* next = list->next.load(rlx);
         if (m_warm_count < m_reserve) {
             list->next.store(m_warm, rlx);

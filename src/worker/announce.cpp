@@ -221,6 +221,9 @@ context* refill_contexts(worker* w) noexcept {
 
 void put_context_cold(worker* w, context* c) noexcept {
     context* head = w->free_contexts.load(rlx);
+    if (head != nullptr) {
+        san::acquire(head);
+    }
     const std::uint32_t keep = static_cast<scheduler*>(w)->core().stacks.keep();
     const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
     const bool end_of_batch = c->next.load(rlx) == nullptr;
@@ -236,11 +239,13 @@ void put_context_cold(worker* w, context* c) noexcept {
     context* last = c;
     for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
         last = last->next.load(rlx);
+        san::acquire(last);
     }
     context* const half = last;
     std::uint32_t kept = n;
     for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
         last = last->next.load(rlx);
+        san::acquire(last);
     }
     if (n <= keep) {
         return;

@@ -107,6 +107,19 @@ void pool_core::notify(unsigned i) noexcept {
 }
 
 void pool_core::enqueue(suspension* s) noexcept {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == this) {
+        enqueue_here(s);
+        return;
+    }
+    // Once it is in the queue it may run, end, and with it the pool, while this thread still looks for
+    // somebody to wake: shutdown waits for such visitors.
+    m_visitors.fetch_add(1, rlx);
+    enqueue_here(s);
+    m_visitors.fetch_sub(1, rel);
+}
+
+void pool_core::enqueue_here(suspension* s) noexcept {
     if (m_options.resume == resume::anywhere) {
         runnable.push(s);
         notify_any();
@@ -204,6 +217,9 @@ void pool_core::stop_threads() noexcept {
     }
     for (unsigned i = 0; i < m_size; ++i) {
         os::thread_join(m_workers[i]->thread);
+    }
+    for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
+        std_atom::relax(round);
     }
 }
 

@@ -91,6 +91,7 @@ public:
 
 private:
     void start_threads();
+    void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     [[nodiscard]] bool quiet() const noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
@@ -105,6 +106,7 @@ private:
     std::atomic<unsigned> m_next{0};  // round robin for foreign submitters
 
     std::atomic<std::uint64_t> m_submitted{0};
+    std::atomic<unsigned> m_visitors{0};  // workers of other pools inside enqueue()
     std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};

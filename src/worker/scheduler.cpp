@@ -317,8 +317,8 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
 
 void scheduler::start(spark* job) noexcept {
     context* c = free_contexts.load(rlx);
-    free_contexts.store(c->next.load(rlx), rlx);
     san::acquire(c);
+    free_contexts.store(c->next.load(rlx), rlx);
     current.store(&c->self, rlx);
     after_switch(enter_context(c, job));
 }

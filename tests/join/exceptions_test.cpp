@@ -25,9 +25,7 @@ void join_with(unsigned mask, std::atomic<int>& begun, std::atomic<int>& ended) 
             begun.fetch_add(1);
             struct at_end {
                 std::atomic<int>& count;
-                ~at_end() {
-                    count.fetch_add(1);
-                }
+                ~at_end() { count.fetch_add(1); }
             } count{ended};
             if ((mask >> i & 1U) != 0) {
                 throw position_error{i};
@@ -114,7 +112,7 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
 
 TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
     pilfer::options o = with_workers();
-    o.workers = 1;  // nobody takes them meanwhile
+    o.workers = 1; // nobody takes them meanwhile
     pilfer::pool pool(o);
     int ran = 0;
     EXPECT_THROW(pool.run([&] {
@@ -166,7 +164,8 @@ TEST_P(row_A7_join, a_moved_frame_keeps_uncaught_exceptions) {
         std::atomic<int>& wrong;
         ~joins_while_unwinding() {
             wrong += std::uncaught_exceptions() != 1;
-            (void)pilfer::join([this] { wrong += fib_join(4) != fib(4); }, [this] { wrong += fib_join(3) != fib(3); });
+            (void)pilfer::join([this] { wrong += fib_join(4) != fib(4); },
+                               [this] { wrong += fib_join(3) != fib(3); });
             wrong += std::uncaught_exceptions() != 1;
         }
     };
@@ -216,4 +215,4 @@ TEST_P(row_A7_join, an_exception_leaves_the_pool_usable) {
 
 PILFER_OVER_WORKERS(row_A7_join);
 
-}  // namespace
+} // namespace

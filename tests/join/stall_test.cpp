@@ -51,7 +51,7 @@ TEST_P(row_A6_stall, the_worker_of_a_stalled_join_does_other_work) {
             },
             [&] {
                 stolen = true;
-                while (!other_ran) {  // ends only when the worker of the stalled join runs the other task
+                while (!other_ran) { // ends only when the worker of the stalled join runs the other task
                     std::this_thread::yield();
                 }
             });
@@ -201,4 +201,4 @@ TEST_P(row_A12_resume, elsewhere_moves_every_join) {
 
 PILFER_OVER_WORKERS(row_A12_resume);
 
-}  // namespace
+} // namespace

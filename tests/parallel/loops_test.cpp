@@ -23,9 +23,8 @@ TEST_P(row_A11_for_each, every_index_once) {
     pilfer::pool pool(with_workers());
     for (const int n : {1, 2, 3, 7, 64, 1000, 100'000}) {
         std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
-        pool.run([&] {
-            pilfer::for_each(0, n, [&](int i) { seen[static_cast<std::size_t>(i)].fetch_add(1); });
-        });
+        pool.run(
+            [&] { pilfer::for_each(0, n, [&](int i) { seen[static_cast<std::size_t>(i)].fetch_add(1); }); });
         for (auto& s : seen) {
             ASSERT_EQ(s, 1);
         }
@@ -84,8 +83,12 @@ TEST_P(row_A11_for_each, empty_and_reversed_do_nothing) {
         pilfer::for_each(0, -100, [&](int) { ++calls; });
         std::vector<int> none;
         pilfer::for_each(none.begin(), none.end(), [&](int) { ++calls; });
-        EXPECT_EQ(pilfer::reduce(5, 4, 17, [](int i) { return i; }, std::plus<>()), 17);
-        EXPECT_EQ(pilfer::reduce(none.begin(), none.end(), 17, [](int i) { return i; }, std::plus<>()), 17);
+        EXPECT_EQ(pilfer::reduce(
+                      5, 4, 17, [](int i) { return i; }, std::plus<>()),
+                  17);
+        EXPECT_EQ(pilfer::reduce(
+                      none.begin(), none.end(), 17, [](int i) { return i; }, std::plus<>()),
+                  17);
     });
     EXPECT_EQ(calls, 0);
 }
@@ -157,17 +160,20 @@ TEST_P(row_A11_reduce, sums) {
     pilfer::pool pool(with_workers());
     const auto identity = [](std::int64_t i) { return i; };
     for (const std::int64_t n : {1, 2, 3, 1000, 300'000}) {
-        EXPECT_EQ(pool.run([&] { return pilfer::reduce(std::int64_t{0}, n, std::int64_t{5}, identity, std::plus<>()); }),
+        EXPECT_EQ(pool.run([&] {
+            return pilfer::reduce(std::int64_t{0}, n, std::int64_t{5}, identity, std::plus<>());
+        }),
                   5 + n * (n - 1) / 2);
     }
     std::vector<int> values(1234, 2);
     EXPECT_EQ(pool.run([&] {
-        return pilfer::reduce(values.begin(), values.end(), 0, [](int v) { return v; }, std::plus<>());
+        return pilfer::reduce(
+            values.begin(), values.end(), 0, [](int v) { return v; }, std::plus<>());
     }),
               2468);
     EXPECT_EQ(pool.run([&] {
-        return pilfer::reduce(std::int8_t{-128}, std::int8_t{127}, 0, [](std::int8_t v) { return int{v}; },
-                              std::plus<>());
+        return pilfer::reduce(
+            std::int8_t{-128}, std::int8_t{127}, 0, [](std::int8_t v) { return int{v}; }, std::plus<>());
     }),
               -255);
 }
@@ -184,7 +190,7 @@ TEST_P(row_A11_reduce, combines_in_index_order) {
                 0, 2000, std::string("start"),
                 [](int i) {
                     if (i % 100 == 0) {
-                        std::this_thread::sleep_for(std::chrono::microseconds(20));  // gives thieves a chance
+                        std::this_thread::sleep_for(std::chrono::microseconds(20)); // gives thieves a chance
                     }
                     return ',' + std::to_string(i);
                 },
@@ -203,9 +209,12 @@ TEST_P(row_A11_reduce, the_initial_value_is_used_once) {
     };
     const auto result = pool.run([&] {
         return pilfer::reduce(
-            0, 5000, counted{{}, true}, [](int i) { return counted{{i}, false}; },
+            0, 5000, counted{{}, true},
+            [](int i) {
+                return counted{{i}, false};
+            },
             [&](counted a, counted b) {
-                copies += b.initial;  // it may only stand in front
+                copies += b.initial; // it may only stand in front
                 a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
                 return a;
             });
@@ -266,7 +275,8 @@ TEST_F(row_A11_memory, loops_allocate_nothing) {
     std::atomic<std::uint64_t> sum{0};
     const auto loop = [&] {
         pilfer::for_each(0, 20'000, [&](int i) { sum.fetch_add(static_cast<std::uint64_t>(i)); });
-        sum.fetch_add(pilfer::reduce(0, 20'000, std::uint64_t{0}, [](int) { return std::uint64_t{1}; }, std::plus<>()));
+        sum.fetch_add(pilfer::reduce(
+            0, 20'000, std::uint64_t{0}, [](int) { return std::uint64_t{1}; }, std::plus<>()));
     };
     // The first thefts map stacks; what counts is that loops as such need nothing.
     std::uint64_t fewest = UINT64_MAX;
@@ -279,4 +289,4 @@ TEST_F(row_A11_memory, loops_allocate_nothing) {
     EXPECT_EQ(sum, 10 * (20'000ULL * 19'999 / 2 + 20'000));
 }
 
-}  // namespace
+} // namespace

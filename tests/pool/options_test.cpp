@@ -55,7 +55,8 @@ TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
     const auto result = in_child([] {
         unsetenv("PILFER_WORKERS");
         const pilfer::pool pool;
-        return pool.workers() >= 1 && pool.workers() <= std::max(1U, std::thread::hardware_concurrency()) ? 0 : 1;
+        return pool.workers() >= 1 && pool.workers() <= std::max(1U, std::thread::hardware_concurrency()) ? 0
+                                                                                                          : 1;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
@@ -138,4 +139,4 @@ TEST_F(bad_input_options, every_combination_works) {
     }
 }
 
-}  // namespace
+} // namespace

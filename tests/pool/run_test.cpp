@@ -73,7 +73,7 @@ TEST_F(row_A10_nested, three_pools_of_one_worker_call_in_a_circle) {
             return b.run([&] {
                 const long on_b = thread_id();
                 return c.run([&] {
-                    return a.run([&] {  // its only worker is free: the caller's context has suspended
+                    return a.run([&] { // its only worker is free: the caller's context has suspended
                         EXPECT_EQ(thread_id(), on_a);
                         return b.run([&] {
                             EXPECT_EQ(thread_id(), on_b);
@@ -92,8 +92,9 @@ TEST_F(row_A10_nested, a_calls_b_calls_a_with_forks_everywhere) {
     pilfer::pool b(workers(1));
     for (int i = 0; i < 50; ++i) {
         const auto sum = a.run([&] {
-            auto [x, y] = pilfer::join([&] { return b.run([&] { return a.run([] { return fib_join(8); }); }); },
-                                       [&] { return b.run([] { return fib_spawn(8); }); });
+            auto [x, y] =
+                pilfer::join([&] { return b.run([&] { return a.run([] { return fib_join(8); }); }); },
+                             [&] { return b.run([] { return fib_spawn(8); }); });
             return x + y;
         });
         ASSERT_EQ(sum, 2 * fib(8));
@@ -103,7 +104,8 @@ TEST_F(row_A10_nested, a_calls_b_calls_a_with_forks_everywhere) {
 TEST_F(row_A10_nested, exceptions_cross_pools) {
     pilfer::pool a(workers(1));
     pilfer::pool b(workers(2));
-    EXPECT_THROW(a.run([&] { b.run([&] { a.run([] { throw std::domain_error("deep"); }); }); }), std::domain_error);
+    EXPECT_THROW(a.run([&] { b.run([&] { a.run([] { throw std::domain_error("deep"); }); }); }),
+                 std::domain_error);
 }
 
 TEST_F(row_A10_nested, a_scope_of_one_pool_gets_children_from_another) {
@@ -169,4 +171,4 @@ TEST_F(row_A10_common, joins_and_loops_too) {
     EXPECT_EQ(thread_id(), mine);
 }
 
-}  // namespace
+} // namespace

@@ -117,4 +117,4 @@ TEST_F(row_A4_order, the_second_loop_of_many_defers_allocates_nothing) {
     }
 }
 
-}  // namespace
+} // namespace

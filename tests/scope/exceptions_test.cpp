@@ -42,7 +42,7 @@ TEST_P(row_A7_scope, every_position_and_both_kinds) {
                         caught = n;
                     }
                     EXPECT_EQ(live, 0) << "sync left children running";
-                    s.sync();  // the exception was delivered, the scope is as new
+                    s.sync(); // the exception was delivered, the scope is as new
                 });
                 ASSERT_EQ(caught, bad);
             }
@@ -192,4 +192,4 @@ TEST_F(row_A7_unseen, the_same_for_spawn) {
     EXPECT_TRUE(result.said("no sync() rethrew")) << result;
 }
 
-}  // namespace
+} // namespace

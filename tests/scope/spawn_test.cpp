@@ -82,7 +82,7 @@ TEST_P(row_A3_spawn, the_next_line_may_run_on_another_thread) {
         pilfer::scope s;
         s.spawn([&] {
             child = thread_id();
-            while (!moved_on) {  // ends only when the rest of the parent has been stolen
+            while (!moved_on) { // ends only when the rest of the parent has been stolen
                 std::this_thread::yield();
             }
             local += 1;
@@ -134,7 +134,8 @@ PILFER_OVER_WORKERS(row_A3_spawn);
 class row_A3_order : public guarded {};
 
 /// The same program with calls instead of spawns gives the expected trace.
-template <class Run> void walk(int node, std::vector<int>& trace, Run run) {
+template <class Run>
+void walk(int node, std::vector<int>& trace, Run run) {
     trace.push_back(node);
     if (node < 200) {
         run([&, node] { walk(2 * node, trace, run); });
@@ -198,4 +199,4 @@ TEST_F(row_A3_order, many_spawns_in_one_loop_need_little_memory) {
     }
 }
 
-}  // namespace
+} // namespace

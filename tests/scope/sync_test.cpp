@@ -235,7 +235,7 @@ TEST_P(row_A5_misuse, only_the_owner_may_spawn_and_sync) {
             } catch (const pilfer::usage_error&) {
                 refused.fetch_add(1);
             }
-            s.defer([&] { ran.fetch_add(1); });  // this is allowed
+            s.defer([&] { ran.fetch_add(1); }); // this is allowed
         };
         s.spawn(intrude);
         s.defer(intrude);
@@ -271,4 +271,4 @@ TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
 
 PILFER_OVER_WORKERS(row_A5_misuse);
 
-}  // namespace
+} // namespace

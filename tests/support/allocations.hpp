@@ -16,17 +16,13 @@ namespace support {
 
 inline std::atomic<std::uint64_t> allocation_count{0};
 inline std::atomic<std::uint64_t> mapping_count{0};
-[[nodiscard]] inline std::uint64_t allocations() {
-    return allocation_count.load();
-}
-[[nodiscard]] inline std::uint64_t mappings() {
-    return mapping_count.load();
-}
+[[nodiscard]] inline std::uint64_t allocations() { return allocation_count.load(); }
+[[nodiscard]] inline std::uint64_t mappings() { return mapping_count.load(); }
 
-}  // namespace support
+} // namespace support
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
-#    define PILFER_TEST_COUNTS_MALLOC 1
+#define PILFER_TEST_COUNTS_MALLOC 1
 extern "C" {
 void* __libc_malloc(std::size_t);
 void* __libc_calloc(std::size_t, std::size_t);
@@ -61,9 +57,5 @@ void* mmap(void* at, std::size_t n, int protection, int flags, int file, off_t o
     }
     throw std::bad_alloc();
 }
-[[gnu::noinline]] void operator delete(void* p) noexcept {
-    std::free(p);
-}
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept {
-    std::free(p);
-}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }

@@ -16,7 +16,7 @@ namespace support {
 
 struct child_result {
     int status = 0;
-    std::string output;  ///< what it wrote to standard error
+    std::string output; ///< what it wrote to standard error
 
     [[nodiscard]] bool exited_with(int code) const {
         return WIFEXITED(status) && WEXITSTATUS(status) == code;
@@ -24,9 +24,7 @@ struct child_result {
     [[nodiscard]] bool killed_by(int signal) const {
         return WIFSIGNALED(status) && WTERMSIG(status) == signal;
     }
-    [[nodiscard]] bool said(const std::string& text) const {
-        return output.find(text) != std::string::npos;
-    }
+    [[nodiscard]] bool said(const std::string& text) const { return output.find(text) != std::string::npos; }
 };
 
 inline std::ostream& operator<<(std::ostream& out, const child_result& r) {
@@ -36,7 +34,8 @@ inline std::ostream& operator<<(std::ostream& out, const child_result& r) {
 
 /// Forks, so call it while no pool is alive. The child exits with what `body` returns; an exception is
 /// printed and gives 99.
-template <class Body> [[nodiscard]] child_result in_child(Body body, unsigned seconds = 30) {
+template <class Body>
+[[nodiscard]] child_result in_child(Body body, unsigned seconds = 30) {
     int ends[2];
     if (pipe(ends) != 0) {
         return {-1, "no pipe"};
@@ -67,4 +66,4 @@ template <class Body> [[nodiscard]] child_result in_child(Body body, unsigned se
     return result;
 }
 
-}  // namespace support
+} // namespace support

@@ -16,7 +16,8 @@
 
 namespace support {
 
-#if defined(PILFER_ASAN) || defined(PILFER_TSAN) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(PILFER_ASAN) || defined(PILFER_TSAN) || defined(__SANITIZE_ADDRESS__) ||                         \
+    defined(__SANITIZE_THREAD__)
 inline constexpr bool sanitized = true;
 #else
 inline constexpr bool sanitized = false;
@@ -62,9 +63,7 @@ public:
     }
     watchdog(const watchdog&) = delete;
     watchdog& operator=(const watchdog&) = delete;
-    ~watchdog() {
-        alarm(0);
-    }
+    ~watchdog() { alarm(0); }
 };
 
 /// Base of the fixtures: no test hangs for ever.
@@ -85,8 +84,9 @@ private:
     watchdog m_watchdog{20};
 };
 
-#define PILFER_OVER_WORKERS(fixture) \
-    INSTANTIATE_TEST_SUITE_P(workers, fixture, ::testing::Values(1U, 2U, 3U, 8U, 64U), ::testing::PrintToStringParamName())
+#define PILFER_OVER_WORKERS(fixture)                                                                         \
+    INSTANTIATE_TEST_SUITE_P(workers, fixture, ::testing::Values(1U, 2U, 3U, 8U, 64U),                       \
+                             ::testing::PrintToStringParamName())
 
 [[nodiscard]] inline pilfer::options workers(unsigned n) {
     pilfer::options o;
@@ -135,4 +135,4 @@ inline std::uint64_t fib_defer(unsigned n) {
     return a;
 }
 
-}  // namespace support
+} // namespace support

@@ -22,9 +22,7 @@ namespace support {
     }
     return 0;
 }
-[[nodiscard]] inline std::uint64_t resident_bytes() {
-    return status_kib("VmRSS") * 1024;
-}
+[[nodiscard]] inline std::uint64_t resident_bytes() { return status_kib("VmRSS") * 1024; }
 [[nodiscard]] inline std::size_t thread_count() {
     std::size_t n = 0;
     for ([[maybe_unused]] const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -43,12 +41,11 @@ namespace support {
     return false;
 }
 /// Of the kernel, asked each time: no value that a compiler could keep across a switch.
-[[nodiscard]] inline long thread_id() {
-    return syscall(SYS_gettid);
-}
+[[nodiscard]] inline long thread_id() { return syscall(SYS_gettid); }
 /// Sleeps in small steps until `condition()` holds; false after `limit`.
 template <class Condition>
-[[nodiscard]] bool eventually(Condition condition, std::chrono::milliseconds limit = std::chrono::seconds(20)) {
+[[nodiscard]] bool eventually(Condition condition,
+                              std::chrono::milliseconds limit = std::chrono::seconds(20)) {
     const auto end = std::chrono::steady_clock::now() + limit;
     while (!condition()) {
         if (std::chrono::steady_clock::now() > end) {
@@ -59,4 +56,4 @@ template <class Condition>
     return true;
 }
 
-}  // namespace support
+} // namespace support

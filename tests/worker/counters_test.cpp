@@ -28,8 +28,8 @@ protected:
                 pool.shutdown();
                 const auto c = pool.counters();
                 EXPECT_EQ(c.announced, c.run_inline + c.run_own + c.run_stolen)
-                    << "inline " << c.run_inline << " own " << c.run_own << " stolen " << c.run_stolen << " dropped "
-                    << c.dropped;
+                    << "inline " << c.run_inline << " own " << c.run_own << " stolen " << c.run_stolen
+                    << " dropped " << c.dropped;
                 EXPECT_EQ(c.suspends, c.resumes);
                 EXPECT_GE(c.exposed_tasks, c.exposures);
                 EXPECT_GE(c.steals_tried, c.run_stolen + c.steals_failed);
@@ -109,7 +109,7 @@ TEST_P(row_G1_counters, known_numbers_of_one_worker) {
     ASSERT_TRUE(eventually([&] { return pool.counters().sleeps > 0; }));
     pool.run([] {
         for (int i = 0; i < 10; ++i) {
-            (void)pilfer::join([] {}, [] {}, [] {});  // two announcements each
+            (void)pilfer::join([] {}, [] {}, [] {}); // two announcements each
         }
         pilfer::scope s;
         for (int i = 0; i < 7; ++i) {
@@ -190,4 +190,4 @@ TEST_F(row_D2_steady, an_async_is_one_allocation) {
     });
 }
 
-}  // namespace
+} // namespace

@@ -33,9 +33,7 @@ public:
         m_entries.push_back({std::move(what), thread_id()});
         m_size.fetch_add(1);
     }
-    [[nodiscard]] std::size_t size() const {
-        return m_size;
-    }
+    [[nodiscard]] std::size_t size() const { return m_size; }
     [[nodiscard]] std::vector<std::string> on(long thread) const {
         std::vector<std::string> mine;
         for (const auto& e : m_entries) {
@@ -78,7 +76,7 @@ TEST_F(row_A1_deque, the_first_theft_is_the_oldest_task) {
                 });
             }
             pushed = true;
-            while (first == 0) {  // the owner is blocked until a thief has run one
+            while (first == 0) { // the owner is blocked until a thief has run one
                 std::this_thread::yield();
             }
             s.sync();
@@ -256,7 +254,8 @@ TEST_F(row_B3_own, own_tasks_before_those_of_others) {
                 return thread_id();
             });
             busy.get();
-            ASSERT_EQ(ran.on(thread), (std::vector<std::string>{"own2", "own1", "own0", "other", "other", "other"}));
+            ASSERT_EQ(ran.on(thread),
+                      (std::vector<std::string>{"own2", "own1", "own0", "other", "other", "other"}));
         }
     }
 }
@@ -293,7 +292,8 @@ TEST_F(row_B9_submissions, come_before_theft) {
         release = true;
         const long thread = holder.get();
         victim.get();
-        ASSERT_EQ(ran.on(thread), (std::vector<std::string>{"first", "second", "stolen", "stolen", "stolen"}));
+        ASSERT_EQ(ran.on(thread),
+                  (std::vector<std::string>{"first", "second", "stolen", "stolen", "stolen"}));
     }
 }
 
@@ -317,7 +317,7 @@ protected:
     /// Keeps every worker busy with `endless(stop)` and submits meanwhile.
     static void run(const std::function<void(std::atomic<bool>&)>& endless) {
         std::atomic<bool> stop{false};
-        pilfer::pool pool(with_workers());  // at its end the last tasks have seen `stop`
+        pilfer::pool pool(with_workers()); // at its end the last tasks have seen `stop`
         std::vector<pilfer::future<void>> busy;
         for (unsigned i = 0; i < GetParam(); ++i) {
             busy.push_back(pool.async([&] { endless(stop); }));
@@ -392,4 +392,4 @@ TEST_P(row_B9_starvation, by_contexts_that_suspend_and_resume) {
 
 PILFER_OVER_WORKERS(row_B9_starvation);
 
-}  // namespace
+} // namespace

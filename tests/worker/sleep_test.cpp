@@ -92,7 +92,7 @@ TEST_P(row_B12_wake, by_a_local_push) {
         for (int round = 0; round < 3; ++round) {
             const auto before = pool.counters();
             pool.run([&] {
-                EXPECT_TRUE(settles(pool));  // all others sleep
+                EXPECT_TRUE(settles(pool)); // all others sleep
                 std::atomic<bool> ran{false};
                 const auto wait = [&] {
                     while (!ran) {
@@ -131,7 +131,7 @@ TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
             for (int k = 0; k < i % 50; ++k) {
                 std::atomic_signal_fence(std::memory_order_seq_cst);
             }
-            while (!ran) {  // never awaited by its owner: somebody must come
+            while (!ran) { // never awaited by its owner: somebody must come
                 std::this_thread::yield();
             }
         }
@@ -178,7 +178,7 @@ TEST_P(row_B12_wake, the_only_sleeper_far_from_the_publisher) {
             others.push_back(pool.async([&] {
                 busy.fetch_add(1);
                 while (!stop) {
-                    std::this_thread::sleep_for(50us);  // inside a long task: tells nobody
+                    std::this_thread::sleep_for(50us); // inside a long task: tells nobody
                 }
             }));
         }
@@ -228,7 +228,7 @@ TEST_P(row_B12_wake, by_shutdown) {
         pool.shutdown(mode);
     }
     for (int i = 0; i < 100 / static_cast<int>(1 + GetParam() / 8); ++i) {
-        pilfer::pool pool(with_workers());  // while its workers still fall asleep
+        pilfer::pool pool(with_workers()); // while its workers still fall asleep
         if (i % 2 == 0) {
             std::this_thread::sleep_for(std::chrono::microseconds(i * 5));
         }
@@ -237,4 +237,4 @@ TEST_P(row_B12_wake, by_shutdown) {
 
 PILFER_OVER_WORKERS(row_B12_wake);
 
-}  // namespace
+} // namespace

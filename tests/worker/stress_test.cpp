@@ -44,7 +44,7 @@ public:
             pilfer::scope s;
             s.defer([=, this] { run(first, middle); });
             run(middle, last);
-            return;  // the destructor waits
+            return; // the destructor waits
         }
         default: {
             auto f = pilfer::async([=, this] { run(first, middle); });
@@ -61,9 +61,7 @@ public:
         }
         return n;
     }
-    [[nodiscard]] std::uint64_t size() const {
-        return m_size;
-    }
+    [[nodiscard]] std::uint64_t size() const { return m_size; }
 
 private:
     std::vector<std::atomic<std::uint8_t>> m_runs;
@@ -88,9 +86,7 @@ protected:
 };
 
 // 10^8 in all at full scale.
-TEST_P(exactly_once, on_demand) {
-    check(with_workers(), hundredth_of(8'000'000));
-}
+TEST_P(exactly_once, on_demand) { check(with_workers(), hundredth_of(8'000'000)); }
 
 TEST_P(exactly_once, always_public) {
     pilfer::options o = with_workers();
@@ -124,4 +120,4 @@ TEST_P(exactly_once, with_few_contexts) {
 
 PILFER_OVER_WORKERS(exactly_once);
 
-}  // namespace
+} // namespace

@@ -108,8 +108,8 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 c = detail::refill_contexts(w);
             }
             if (c != nullptr) [[likely]] {
-                w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
                 detail::san::acquire(c);
+                w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
                 detail::context_guard guard{c};
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;
