@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include <pilfer/detail/context.hpp>
 #include <pilfer/detail/deque.hpp>
@@ -109,6 +110,18 @@ namespace detail {
 #endif
 }
 
+/// The address of an object of the calling frame, computed anew. Kept across a call it would cost a
+/// callee-saved register, which every frame of a recursion stores and loads.
+template <class T> [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_again(T& local) noexcept {
+#if defined(PILFER_ISA_X86_64)
+    std::uintptr_t a;
+    asm volatile("leaq %1, %0" : "=r"(a) : "m"(local));
+    return a;
+#else
+    return reinterpret_cast<std::uintptr_t>(std::addressof(local));
+#endif
+}
+
 /// The tripwire was hit by the push of `task`: makes room, exposes, wakes, yields. False: there is no
 /// memory for a larger ring and `task` was taken back; run it as a plain call. The caller may be on
 /// another worker afterwards.
@@ -129,6 +142,9 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
 /// goes on, or null if the task is gone.
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* reclaim(worker* w, task_word task) noexcept {
     using owner = split_deque<std_atom>::owner_end;
+    if (w == nullptr) {
+        __builtin_unreachable();  // a task is never taken back on a foreign thread
+    }
     const auto got = w->deque.owner().pop_if(task);
     if (got == owner::popped::taken) [[likely]] {
         return w;
