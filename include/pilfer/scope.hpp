@@ -23,6 +23,7 @@ class scope;
 namespace detail {
 template <class F> struct spawned;
 template <class F> struct deferred;
+struct deferred_base;
 template <class F> struct submitted_child;
 struct scope_access;
 }  // namespace detail
@@ -67,7 +68,7 @@ public:
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope. Up to 128 bytes of f are stored in a
     /// recycled record; larger ones cost an allocation. Throws std::bad_alloc and what moving f throws.
-    template <class F> void defer(F&& f);
+    template <class F> PILFER_ALWAYS_INLINE void defer(F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
@@ -75,11 +76,13 @@ public:
     /// Cost with nothing stolen or deferred: three loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
-        if (m_children.untouched() && w != nullptr && w->current.load(detail::rlx) == m_owner) [[likely]] {
+        if (w == nullptr || w->current.load(detail::rlx) != m_owner) [[unlikely]] {
+            sync_cold();
+        } else if (m_children.untouched()) {
             detail::san::acquire(this);
-            return;
+        } else {
+            sync_children(w);
         }
-        sync_cold();
     }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
@@ -96,9 +99,12 @@ private:
     [[nodiscard]] static const void* thread_identity() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
+    void sync_children(detail::worker* w);
     void wait_for_children() noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
+    [[nodiscard]] detail::deferred_base* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] bool failed() const noexcept {
         return static_cast<std::uint32_t>(m_failed.load(detail::rlx)) != 0;
     }
@@ -113,6 +119,9 @@ private:
     }
     template <class F> PILFER_COLD void spawn_cold(F&& f);
     template <class F> PILFER_COLD void submit_child(F&& f);
+    template <class F> PILFER_NOINLINE void defer_below(F&& f);
+    template <class Child> PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    template <class Child, class F> [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
     detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;

@@ -24,14 +24,14 @@ struct exception_state {
     }
 };
 
-/// A recycled record of `defer`; lies over its payload while it is free.
+/// The head of a recycled record of `defer`; the payload lies behind it. It stays as it is while the
+/// record is in use, so that giving back the record that was taken last writes one word.
 struct free_record {
     std::atomic<free_record*> next;
-    std::uintptr_t keep_clear;  // a stale entry may still read the scope word here
-    std::atomic<std::uint32_t> rank;
+    std::atomic<std::uint32_t> rank;  // length of the list from here
 };
 
-inline constexpr std::size_t record_bytes[] = {64, 144};
+inline constexpr std::size_t record_bytes[] = {64, 160};
 
 /// All members but the deque belong to whatever runs on the worker's thread. They are relaxed atomics
 /// because ThreadSanitizer takes the contexts of one thread for strangers.
@@ -176,7 +176,7 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
 }
 
 PILFER_API void* take_record_cold(worker* w, unsigned size_class);
-PILFER_API void put_record_cold(worker* w, unsigned size_class) noexcept;
+PILFER_API void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept;
 
 [[nodiscard]] PILFER_ALWAYS_INLINE void* take_record(worker* w, unsigned size_class) {
     free_record* r = w->free_records[size_class].load(rlx);
@@ -185,18 +185,19 @@ PILFER_API void put_record_cold(worker* w, unsigned size_class) noexcept;
     }
     w->free_records[size_class].store(r->next.load(rlx), rlx);
     san::acquire(r);
-    return r;
+    return r + 1;
 }
-PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* memory) noexcept {
-    auto* r = static_cast<free_record*>(memory);
+PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* payload) noexcept {
+    free_record* r = static_cast<free_record*>(payload) - 1;
     free_record* head = w->free_records[size_class].load(rlx);
-    const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    r->next.store(head, rlx);
-    r->rank.store(rank, rlx);
     san::release(r);
-    w->free_records[size_class].store(r, rlx);
-    if (rank >= 1024) [[unlikely]] {
-        put_record_cold(w, size_class);
+    // Usually the list is as it was when this record was taken. Its rank is compared too: a list that
+    // grew below would otherwise keep the small rank and never be cut.
+    if (head != nullptr && r->next.load(rlx) == head && r->rank.load(rlx) == head->rank.load(rlx) + 1)
+        [[likely]] {
+        w->free_records[size_class].store(r, rlx);
+    } else {
+        put_record_cold(w, size_class, r);
     }
 }
 
