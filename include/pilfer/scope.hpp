@@ -51,7 +51,7 @@ public:
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
         if (!m_children.untouched()) [[unlikely]] {
-            destroy_cold();
+            again().destroy_cold();
         }
     }
 
@@ -77,11 +77,11 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         if (w == nullptr || w->current.load(detail::rlx) != m_owner) [[unlikely]] {
-            sync_cold();
+            again().sync_cold();
         } else if (m_children.untouched()) {
             detail::san::acquire(this);
         } else {
-            sync_children(w);
+            again().sync_children(w);
         }
     }
 
@@ -117,6 +117,16 @@ private:
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
+    /// For calls off the fast path: see address_again().
+    [[nodiscard]] PILFER_ALWAYS_INLINE scope& again() noexcept {
+        return *reinterpret_cast<scope*>(detail::address_again(*this));
+    }
+    /// The same after a call, computed anew rather than kept in a register.
+    [[nodiscard]] PILFER_ALWAYS_INLINE detail::task_word entry_again() noexcept {
+        scope* self = this;
+        asm("" : "+r"(self));
+        return reinterpret_cast<detail::task_word>(self) | detail::kind_continuation;
+    }
     template <class F> PILFER_COLD void spawn_cold(F&& f);
     template <class F> PILFER_COLD void submit_child(F&& f);
     template <class F> PILFER_NOINLINE void defer_below(F&& f);
@@ -148,28 +158,22 @@ template <class F> struct spawned {
     static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
 
     [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
-        // place() put the child right below the context, which is aligned to 64.
-        constexpr std::size_t step = align > alignof(context) ? align : alignof(context);
-        const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
-        return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
+        // place() put the child right below the context.
+        return reinterpret_cast<context*>(static_cast<std::byte*>(top) + context::distance(sizeof(spawned), align));
     }
-    /// False: the function threw.
-    static PILFER_ALWAYS_INLINE bool call(spawned* self, scope* s) noexcept {
+    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
-        bool succeeded = true;
         try {
             std::invoke(self->function);
         } catch (...) {
             s->fail(std::current_exception());
-            succeeded = false;
         }
         std::destroy_at(self);
         san::release(s);
-        return succeeded;
     }
 #if defined(PILFER_SANITIZED)
-    static PILFER_NOINLINE bool call_seen(spawned* self, scope* s) noexcept {
-        return call(self, s);
+    static PILFER_NOINLINE void call_seen(spawned* self, scope* s) noexcept {
+        call(self, s);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
@@ -179,21 +183,24 @@ template <class F> struct spawned {
         context* c = context_of(top);
         san::enter(c->view);
         // Only here, off the parent's stack, may the rest of the parent be announced.
-        const bool announced = announce(this_worker(), s->entry());
+        if (!announce(this_worker(), s->entry())) [[unlikely]] {
+            c->job = c;  // a mark: a flag of this frame would be tested on the fast path
+        }
 #if defined(PILFER_SANITIZED)
-        const bool succeeded = call_seen(self, s);
+        call_seen(self, s);
 #else
-        const bool succeeded = call(self, s);
+        call(self, s);
 #endif
-        worker* w = this_worker();
-        if (announced) [[likely]] {
-            w = reclaim(w, s->entry());
-            if (w == nullptr) [[unlikely]] {
+        worker* w = reclaim(this_worker(), s->entry_again());
+        if (w == nullptr) [[unlikely]] {
+            if (c->job != c) {
                 child_is_last_or_search(c, s);
             }
+            c->job = nullptr;  // it was never announced
+            w = this_worker();
         }
         // From here on this is the parent's executor.
-        if (!succeeded || s->m_children.announced_from_below()) [[unlikely]] {
+        if (s->failed() || s->m_children.announced_from_below()) [[unlikely]] {
             s->m_children.disturb();
         }
         activation* owner = s->m_owner;

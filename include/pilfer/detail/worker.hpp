@@ -20,7 +20,7 @@ struct exception_state {
     void* caught;
     unsigned uncaught;
     [[nodiscard]] bool empty() const noexcept {
-        return caught == nullptr && uncaught == 0;
+        return (reinterpret_cast<std::uintptr_t>(caught) | uncaught) == 0;
     }
 };
 
