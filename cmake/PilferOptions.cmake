@@ -6,6 +6,7 @@ endif()
 
 option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
 option(PILFER_CHECKED "Build the internal checks and exact counters in" OFF)
+option(PILFER_PORTABLE "Switch stacks by ucontext instead of assembly: slow, for other processors" OFF)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
 

@@ -27,8 +27,8 @@ struct counters {
     std::uint64_t no_context = 0;      ///< tasks not started, or spawns run as plain calls, for want of a stack
     std::uint64_t contexts_live = 0;   ///< pool only: stacks in use or cached
     std::uint64_t contexts_peak = 0;   ///< pool only
-    /// Only with options.count_all (else 0): announced() == run_inline + run_own + run_submitted +
-    /// run_stolen + dropped when the pool is at rest.
+    /// Only with options.count_all (else 0): announced == run_inline + run_own + run_stolen when the
+    /// pool is at rest. Submissions are not announced; dropped tasks were announced and taken, or neither.
     std::uint64_t announced = 0;
     std::uint64_t run_inline = 0;      ///< taken back by the frame that announced it
 };

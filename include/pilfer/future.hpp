@@ -39,8 +39,8 @@ public:
     [[nodiscard]] bool ready() const {
         return state().is_done();
     }
-    /// Waits until the result is there. On a worker: a task that nobody has started is claimed and run
-    /// here; otherwise the context suspends. On a foreign thread: blocks.
+    /// Waits until the result is there. On a worker of the task's pool: a task that nobody has started is
+    /// claimed and run here; otherwise the context suspends. On a foreign thread: blocks.
     void wait() const {
         state().wait();
     }

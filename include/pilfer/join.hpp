@@ -18,7 +18,7 @@ namespace detail {
 /// the original may stay in registers.
 template <class G>
 inline constexpr bool held_by_value =
-    std::is_trivially_copyable_v<G> && sizeof(G) <= 32 && std::is_invocable_v<const G&>;
+    std::is_trivially_copyable_v<G> && sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
 
 /// How a function goes to the cold half of a join.
 template <class F> using passed = std::conditional_t<held_by_value<F>, F, F&>;
@@ -140,7 +140,7 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
 
 template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
     join_spark<G> spark(g);
-    if (w->deque.owner().push(spark.entry())) [[unlikely]] {
+    if (push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
         auto results = join_tripped<F, G>(w, f, spark);
         return both_results<F, G>(std::move(results));

@@ -109,8 +109,11 @@ quota read_hierarchy(const std::string& root, const std::string& path, bool v2) 
         return {};
     }
     std::string below = path;
-    if (where->subtree != "/" && below.rfind(where->subtree, 0) == 0) {
-        below.erase(0, where->subtree.size());
+    const std::size_t prefix = where->subtree.size();
+    // "/box" is no parent of "/boxes".
+    if (where->subtree != "/" && below.starts_with(where->subtree) &&
+        (below.size() == prefix || below[prefix] == '/')) {
+        below.erase(0, prefix);
     }
     const std::string base = root + where->point;
     return v2 ? along(base, below, read_v2) : along(base, below, read_v1);

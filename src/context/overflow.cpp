@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <mutex>
 
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
@@ -42,19 +41,28 @@ const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
     return at < low && at >= low - stack_pool::guard_bytes ? c : nullptr;
 }
 
+/// By kill, raise and the like: there is no address then.
+[[nodiscard]] bool sent(const siginfo_t* info) noexcept {
+    return info->si_code <= 0;
+}
+
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* machine) noexcept {
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
         before.sa_sigaction(signal, info, machine);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
-    } else {
-        // Back to the default: the faulting instruction runs again and ends the process.
+    } else if (!sent(info) || before.sa_handler == SIG_DFL) {
+        // Back to the default: the faulting instruction runs again and ends the process. A signal that
+        // somebody sent has no such instruction.
         sigaction(signal, &before, nullptr);
+        if (sent(info)) {
+            raise(signal);
+        }
     }
 }
 
 void handle(int signal, siginfo_t* info, void* machine) noexcept {
-    const context* c = overflowed(info->si_addr);
+    const context* c = sent(info) ? nullptr : overflowed(info->si_addr);
     if (c == nullptr) {
         pass_on(signal == SIGSEGV ? previous_segv : previous_bus, signal, info, machine);
         return;
@@ -72,8 +80,9 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
 }  // namespace
 
 void install(current_context tell) noexcept {
-    static std::once_flag once;
-    std::call_once(once, [tell] {
+    // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
+    // meet another task of its thread there.
+    [[maybe_unused]] static const bool installed = [tell] {
         current = tell;
         struct sigaction action {};
         action.sa_sigaction = &handle;
@@ -81,7 +90,8 @@ void install(current_context tell) noexcept {
         sigemptyset(&action.sa_mask);
         sigaction(SIGSEGV, &action, &previous_segv);
         sigaction(SIGBUS, &action, &previous_bus);
-    });
+        return true;
+    }();
 }
 
 thread_stack::thread_stack() noexcept {

@@ -120,6 +120,21 @@ END pilfer_v0_start
 FUNCTION pilfer_v0_continue
         SAVE
         ldmxcsr 32(%rsi)
+        // spawn saves mxcsr only, fnstcw would cost it too much. Rounding (bits 13-14) and exception masks
+        // (7-12) are set alike in both words by <cfenv>, so the x87 word (10-11 and 0-5) follows from it.
+        fnstcw  -8(%rsp)
+        movl    32(%rsi), %eax
+        movl    %eax, %ecx
+        shrl    $3, %eax
+        andl    $0x0c00, %eax
+        shrl    $7, %ecx
+        andl    $0x3f, %ecx
+        orl     %ecx, %eax
+        movl    -8(%rsp), %ecx
+        andl    $0xf3c0, %ecx
+        orl     %eax, %ecx
+        movl    %ecx, -8(%rsp)
+        fldcw   -8(%rsp)
         movq    16(%rsi), %rbp
         movq    24(%rsi), %rbx
         movq    8(%rsi), %rsp

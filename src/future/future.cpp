@@ -30,6 +30,7 @@ future_core::future_core() noexcept {
 future_core::~future_core() = default;
 
 void future_core::start(pool_core& p) {
+    m_pool = &p;
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
         try {
@@ -104,8 +105,9 @@ void future_core::wait() noexcept {
         (void)is_done();
         return;
     }
-    if (claim()) {
+    if (w->pool == m_pool && claim()) {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
+        // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
         nested_activation child(w);
         execute();
         finish();

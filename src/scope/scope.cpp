@@ -32,7 +32,7 @@ void scope::not_owner(const char* call) const {
 
 void scope::fail(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
-    if (static_cast<std::uint32_t>(m_failed.fetch_add(1, rlx)) == 0) {
+    if ((m_disturbed.fetch_add(1, rlx) & failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
 }
@@ -100,7 +100,7 @@ void scope::wait_for_children() noexcept {
         break;
     }
     m_children.reset();
-    san::acquire(this);
+    san::acquire(&m_children);
 }
 
 void scope::block_for_children() noexcept {
@@ -112,7 +112,7 @@ void scope::block_for_children() noexcept {
         }
     }
     m_children.reset();
-    san::acquire(this);
+    san::acquire(&m_children);
 }
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
@@ -137,8 +137,8 @@ void scope::sync_children(worker* w) {
         w = this_worker();
     }
     w->current.store(m_owner, rlx);
-    if (m_children.untouched() && m_children.all_done() && !failed()) [[likely]] {
-        san::acquire(this);
+    if (undisturbed() && m_children.all_done()) [[likely]] {
+        san::acquire(&m_children);
         return;
     }
     sync_cold();
@@ -157,13 +157,13 @@ void scope::sync_cold() {
         }
         wait_for_children();
     }
-    const auto thrown = static_cast<std::uint32_t>(m_failed.load(rlx));
+    const std::uint32_t thrown = m_disturbed.exchange(0, rlx) & failures;
     if (thrown == 0) {
         return;
     }
     const std::exception_ptr first = std::move(m_error);
     std::destroy_at(&m_error);
-    m_failed.store(std::uint64_t{thrown - 1} << 32, rlx);
+    m_suppressed = thrown - 1;
     count_suppressed(thrown - 1);
     std::rethrow_exception(first);
 }
@@ -174,7 +174,7 @@ void scope::destroy_cold() noexcept {
     } else {
         wait_for_children();
     }
-    const auto thrown = static_cast<std::uint32_t>(m_failed.load(rlx));
+    const std::uint32_t thrown = m_disturbed.load(rlx) & failures;
     if (thrown == 0) {
         return;
     }

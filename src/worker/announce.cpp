@@ -32,10 +32,16 @@ bool scheduler::tripped(task_word task) noexcept {
             (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
             return false;
         }
-        // Somebody took a task meanwhile: there is room for one more.
+        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is written.
+        (void)own.make_room();
     }
     if (m_count_all) {
         count.announced.add();
+    }
+    if (own.pinned()) {
+        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
+        // take() alone is no fence: it acquires, and the sleeper's set() releases.
+        std_atom::fence_sc();
     }
     const auto bits = deque.trip().take();
     if (m_pool.settings().exposure == exposure::always_public) {
@@ -44,17 +50,17 @@ bool scheduler::tripped(task_word task) noexcept {
         expose(1);
     }
     if ((bits & trip::wanted) != 0) {
-        const unsigned before = m_last_woken;
-        m_last_woken = m_pool.idle().publish(index, before, deque.trip());
-        if (m_last_woken != before && m_last_woken != pool_core::pool_sleepers::nobody) {
+        unsigned last = m_last_woken;
+        if (m_pool.idle().publish(index, last, deque.trip())) {
             count.wakes.add();
         }
+        m_last_woken = last;
     }
     if ((bits & trip::summon) != 0 && m_summoned == 0) {
         m_summoned = summon_patience;
         deque.trip().pin(true);
     }
-    if (m_summoned != 0 && --m_summoned == 0) {
+    if (m_summoned != 0 && (m_summoned = m_summoned - 1) == 0) {
         deque.trip().pin(deque.owner().pinned());
         yield_here();
     }
@@ -87,7 +93,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
-    m_ends |= fairness_mask;  // the next look starts at the submissions
+    m_ends = m_ends | fairness_mask;  // the next look starts at the submissions
     suspend_here(s);
 }
 
@@ -129,27 +135,72 @@ bool scheduler::help_on_top() noexcept {
     if (has_context()) {
         return false;
     }
+    const task_word task = help_own();
+    if (task != 0) {
+        count.run_own.add();
+        run_on_top(task);
+        return true;
+    }
+    // What this frame announced may lie in the deque of a worker that it has left, where nobody has a
+    // stack to start it on.
+    for (unsigned k = 1; k < m_pool.size(); ++k) {
+        if (const task_word stolen = help_other((index + k) % m_pool.size())) {
+            count.run_stolen.add();
+            run_on_top(stolen);
+            return true;
+        }
+    }
+    return false;
+}
+
+task_word scheduler::help_own() noexcept {
     auto own = deque.owner();
     const task_word newest = own.peek();
     if (newest == 0 || (newest & kind_mask) == kind_continuation) {
-        return false;
+        return 0;
     }
     const task_word task = own.pop(1);
-    if (task == 0) {
-        return false;
-    }
-    if ((task & kind_mask) == kind_continuation) {
+    if (task != 0 && (task & kind_mask) == kind_continuation) {
+        if (m_count_all) {
+            count.run_inline.add();  // it is announced once more
+        }
         (void)announce(this, task);
-        return false;
+        return 0;
     }
-    count.run_own.add();
+    return task;
+}
+
+task_word scheduler::help_other(unsigned victim) noexcept {
+    auto thief = m_pool.at(victim).deque.thief();
+    const auto no_continuation = [](task_word t) { return (t & kind_mask) != kind_continuation; };
+    for (unsigned round = 0; thief.has_any(); ++round) {
+        count.steals_tried.add();
+        const steal_result got = thief.steal(no_continuation);
+        if (got.status == steal_status::success) {
+            return got.task;
+        }
+        if (got.status == steal_status::lost) {
+            count.steals_lost.add();
+            continue;
+        }
+        count.steals_failed.add();
+        if (!thief.shared_empty()) {
+            return 0;  // a continuation is the oldest: it needs no stack, any idle worker goes on with it
+        }
+        if (thief.reach(1) == 0) {
+            std_atom::relax(round);
+        }
+    }
+    return 0;
+}
+
+void scheduler::run_on_top(task_word task) noexcept {
     count.no_context.add();
     nested_activation child(this);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
     if (suspension* next = job->run(job, this)) {
         make_runnable(next);
     }
-    return true;
 }
 
 void suspend(worker* w, suspension& s) noexcept {
@@ -170,39 +221,48 @@ context* refill_contexts(worker* w) noexcept {
 
 void put_context_cold(worker* w, context* c) noexcept {
     context* head = w->free_contexts.load(rlx);
+    const std::uint32_t keep = static_cast<scheduler*>(w)->core().stacks.keep();
     const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    stack_pool& stacks = static_cast<scheduler*>(w)->core().stacks;
+    const bool end_of_batch = c->next.load(rlx) == nullptr;
     c->next.store(head, rlx);
     c->rank.store(rank, rlx);
     w->free_contexts.store(c, rlx);
-    if (rank <= stacks.keep() || head == nullptr) {
+    // Contexts that come back by the quick way keep the rank of their own batch, so at the end of each
+    // batch the list is counted.
+    if (head == nullptr || (rank <= keep && !end_of_batch)) {
         return;
     }
-    // Half of the list goes back, but never `c`: the caller still stands on it.
+    std::uint32_t n = 1;
     context* last = c;
-    for (std::uint32_t n = 1; n < rank / 2 && last->next.load(rlx) != nullptr; ++n) {
+    for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
         last = last->next.load(rlx);
     }
-    context* rest = last->next.exchange(nullptr, rlx);
-    std::uint32_t n = 0;
-    for (context* k = c; k != nullptr; k = k->next.load(rlx)) {
-        ++n;
+    context* const half = last;
+    std::uint32_t kept = n;
+    for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
+        last = last->next.load(rlx);
     }
-    for (context* k = c; k != nullptr; k = k->next.load(rlx)) {
-        k->rank.store(n--, rlx);
+    if (n <= keep) {
+        return;
     }
-    stacks.give(rest);
+    // What is beyond the half goes back, but never `c`: the caller still stands on it.
+    context* rest = half->next.exchange(nullptr, rlx);
+    for (context* k = c; k != nullptr; k = k->next.load(rlx)) {
+        k->rank.store(kept--, rlx);
+    }
+    static_cast<scheduler*>(w)->core().stacks.give(rest);
 }
 
 void* take_record_cold(worker* w, unsigned size_class) {
     free_record* list = static_cast<scheduler*>(w)->core().records.take(size_class);
-    w->free_records[size_class].store(list->next.load(rlx), rlx);
     san::acquire(list);
+    w->free_records[size_class].store(list->next.load(rlx), rlx);
     return list + 1;
 }
 
 void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
     free_record* head = w->free_records[size_class].load(rlx);
+    san::acquire(head);
     const std::uint32_t length = head != nullptr ? head->rank.load(rlx) + 1 : 1;
     r->next.store(head, rlx);
     r->rank.store(length, rlx);

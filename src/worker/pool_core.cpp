@@ -48,6 +48,7 @@ pool_core::pool_core(const options& checked)
 
 pool_core::~pool_core() {
     shutdown(shutdown_mode::drain);
+    san::acquire(this);
 }
 
 void pool_core::start_threads() {
@@ -143,6 +144,7 @@ void pool_core::accept(submission* s) {
         worker_is_idle();
         throw pool_closed();
     }
+    san::release(static_cast<spark*>(s));
     submissions.push(s);
     notify_any();
 }

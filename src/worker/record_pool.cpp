@@ -20,6 +20,7 @@ free_record* record_pool::take(unsigned size_class) {
     const std::lock_guard lock(m_mutex);
     if (free_record* batch = m_batches[size_class]) {
         m_batches[size_class] = next_batch(batch);
+        san::release(batch);
         return batch;
     }
     const std::size_t bytes = record_bytes[size_class];
@@ -35,6 +36,7 @@ free_record* record_pool::take(unsigned size_class) {
         auto* r = ::new (m_rest[size_class]) free_record;
         r->next.store(list, rlx);
         r->rank.store(i + 1, rlx);
+        san::release(r);
         list = r;
         m_rest[size_class] += bytes;
         m_left[size_class] -= bytes;
@@ -44,6 +46,7 @@ free_record* record_pool::take(unsigned size_class) {
 
 void record_pool::give(unsigned size_class, free_record* batch) noexcept {
     const std::lock_guard lock(m_mutex);
+    san::acquire(batch);
     next_batch(batch) = m_batches[size_class];
     m_batches[size_class] = batch;
 }

@@ -28,6 +28,15 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 
 }  // namespace
 
+#if defined(PILFER_ISA_PORTABLE)
+PILFER_NOINLINE worker* this_worker_cold() noexcept {
+    worker* w = pilfer_v0_this_worker;
+    // A function without effects might be called once for two places in its caller.
+    asm volatile("" : "+r"(w) : : "memory");
+    return w;
+}
+#endif
+
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
     : worker(make_ring(first_capacity), pinned),
       m_pool(owner),
@@ -58,6 +67,7 @@ void scheduler::run() noexcept {
 #if defined(PILFER_ASAN)
     os::thread_bounds(m_view.low, m_view.size);
 #endif
+    san::release(static_cast<worker*>(this));  // every task of this thread comes after its start
     m_pool.wait_for_start();
     for (;;) {
         if (step()) {
@@ -97,7 +107,7 @@ bool scheduler::resume_one() noexcept {
     }
     found_work();
     count.run_resumed.add();
-    ++m_ends;
+    m_ends = m_ends + 1;
     resume_now(*static_cast<suspension*>(n));
     return true;
 }
@@ -128,8 +138,10 @@ bool scheduler::run_submission() noexcept {
     }
     found_work();
     count.run_submitted.add();
-    ++m_ends;
-    start(static_cast<submission*>(n));
+    m_ends = m_ends + 1;
+    spark* job = static_cast<submission*>(n);
+    san::release(job);
+    start(job);
     return true;
 }
 
@@ -211,13 +223,22 @@ bool scheduler::anything_ready() noexcept {
 
 void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
-    m_token = false;
     m_pool.worker_is_idle();
-    if (m_pool.stacks.exhausted() && !has_context()) {
-        // There may be tasks that only lack a stack. Whoever frees one goes on with them; look again soon.
-        std::atomic<std::uint32_t> nobody{0};
-        os::futex_wait_for(nobody, 0, 500'000);
-        return;
+    if (m_pool.stacks.exhausted()) {
+        if (has_context()) {
+            // Somebody lacks what would sleep here.
+            m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
+        } else if (anything_ready()) {
+            // No successful end of a search, but no scan either: the token goes to somebody who may have a
+            // stack. Kept as `token` in the seat it would silence publishers while this worker runs a task.
+            found_work();
+            // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
+            // goes on with them. Look again soon.
+            (void)m_pool.idle().wake_one(index, index);
+            std::atomic<std::uint32_t> nobody{0};
+            os::futex_wait_for(nobody, 0, 500'000);
+            return;
+        }
     }
     const auto tell_all = [this] {
         for (unsigned k = 1; k < m_pool.size(); ++k) {
@@ -227,6 +248,7 @@ void scheduler::sleep() noexcept {
             }
         }
     };
+    m_token = false;
     count.sleeps.add();
     const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
     m_token = how == sleepers_type::outcome::woken;
@@ -257,7 +279,7 @@ bool scheduler::has_context() noexcept {
 }
 
 void scheduler::execute(task_word task) noexcept {
-    ++m_ends;
+    m_ends = m_ends + 1;
     if ((task & kind_mask) != kind_continuation) {
         start(reinterpret_cast<spark*>(task & ~kind_mask));
         return;
@@ -276,7 +298,8 @@ PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
     return message;
 }
 
-PILFER_NO_SANITIZE void* scheduler::enter_context(context* c) noexcept {
+PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, spark* job) noexcept {
+    c->job = job;
     san::leave(&m_view, c->view);
     // The context's own record is the end of its stack.
     void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
@@ -285,6 +308,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_context(context* c) noexcept {
 }
 
 PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
+    san::release(&s);
     san::leave(&m_view, s.act->ctx->view);
     void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(this));
     san::enter(m_view);
@@ -295,9 +319,8 @@ void scheduler::start(spark* job) noexcept {
     context* c = free_contexts.load(rlx);
     free_contexts.store(c->next.load(rlx), rlx);
     san::acquire(c);
-    c->job = job;
     current.store(&c->self, rlx);
-    after_switch(enter_context(c));
+    after_switch(enter_context(c, job));
 }
 
 void scheduler::resume_now(suspension& s) noexcept {
@@ -311,6 +334,7 @@ void scheduler::after_switch(void* message) noexcept {
             return;
         }
         auto* s = static_cast<suspension*>(message);
+        san::acquire(s);  // what the frame wrote before it left
         if (s->publish(*s)) {
             return;
         }
@@ -321,14 +345,17 @@ void scheduler::after_switch(void* message) noexcept {
 void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
     s.home = this;
-    s.exceptions = *exceptions;
-    *exceptions = {nullptr, 0};
+    s.exceptions = exceptions->load();
+    exceptions->store({nullptr, 0});
     count.suspends.add();
+    san::release(&s);
     san::leave(&s.act->ctx->view, m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
+    san::acquire(&s);
+    san::acquire(now);
     san::enter(s.act->ctx->view);
     now->current.store(s.act, rlx);
-    *now->exceptions = s.exceptions;
+    now->exceptions->store(s.exceptions);
     of(now).count.resumes.add();
 }
 
@@ -336,6 +363,8 @@ namespace {
 
 /// Instrumented, in contrast to its caller: the task's own frames begin here.
 PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
+    san::acquire(job);
+    san::acquire(this_worker());
     return job->run(job, this_worker());
 }
 
@@ -351,6 +380,7 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
     put_context(this, c);
     if (next != nullptr) {
+        san::release(next);
         san::leave(nullptr, next->act->ctx->view);
         pilfer_v0_jump(next->sp, static_cast<worker*>(this));
     }

@@ -78,10 +78,13 @@ private:
     void resume_now(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
     [[nodiscard]] void* continue_parent(scope& s) noexcept;
-    [[nodiscard]] void* enter_context(context* c) noexcept;
+    [[nodiscard]] void* enter_context(context* c, spark* job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool has_context() noexcept;
     [[nodiscard]] bool grow_ring() noexcept;
+    [[nodiscard]] task_word help_own() noexcept;
+    [[nodiscard]] task_word help_other(unsigned victim) noexcept;
+    void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
     void expose(std::int64_t n) noexcept;
 
@@ -90,10 +93,10 @@ private:
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     balance::random m_random;
-    std::uint64_t m_ends = 0;   // tasks run by the scheduler: every 64th look starts elsewhere
-    unsigned m_last_woken = UINT32_MAX;
-    unsigned m_summoned = 0;    // announcements left until a summoned worker yields
-    bool m_token = false;       // woken: look again before running what is found
+    own_word<std::uint64_t> m_ends{0};  // tasks run by the scheduler: every 64th look starts elsewhere
+    own_word<unsigned> m_last_woken{UINT32_MAX};
+    own_word<unsigned> m_summoned{0};   // announcements left until a summoned worker yields
+    bool m_token = false;               // woken: look again before running what is found
     bool m_count_all;
 };
 

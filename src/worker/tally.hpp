@@ -23,6 +23,23 @@ private:
     std::atomic<std::uint64_t> m_value{0};
 };
 
+/// A word of the worker's own thread that several of its contexts touch: plain for the machine, and no
+/// race for ThreadSanitizer, which takes the contexts of one thread for strangers.
+template <class T> class own_word {
+public:
+    explicit own_word(T value) noexcept : m_value(value) {}
+    own_word& operator=(T value) noexcept {
+        m_value.store(value, std::memory_order_relaxed);
+        return *this;
+    }
+    operator T() const noexcept {
+        return m_value.load(std::memory_order_relaxed);
+    }
+
+private:
+    std::atomic<T> m_value;
+};
+
 struct tally {
     tally_counter run_own, run_submitted, run_stolen, run_resumed;
     tally_counter steals_tried, steals_failed, steals_lost, reaches;

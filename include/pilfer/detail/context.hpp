@@ -58,7 +58,7 @@ struct continuation {
     void* sp;
     void* bp;  // x29 on AArch64
     void* bx;  // x19 on AArch64
-    std::uint64_t fp_control;  // mxcsr; FPCR on AArch64
+    std::uint64_t fp_control;  // mxcsr, from which the x87 control word follows; FPCR on AArch64
 #if defined(PILFER_ISA_X86_64)
     void* more[4];  // r12..r15: loaded by the code at `ip`, which finds this record in rsi
     void* top;      // of the child's stack: tells this spawn from a later one of the same frame
@@ -168,8 +168,8 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         "hint #36\n\t"  // bti j; x16/x17 are not used for the jump
         : "+r"(x0), "+r"(x1), "+r"(x2)
         :
-        : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x20",
-          "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
+        : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
+          "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
           "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
           "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
 }

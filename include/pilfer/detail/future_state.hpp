@@ -36,7 +36,7 @@ public:
     [[nodiscard]] bool is_done() const noexcept {
         return m_stage.load(acq) == done;
     }
-    /// Claims and runs a queued task on a worker, else waits.
+    /// Claims and runs a queued task on a worker of its pool, else waits.
     void wait() noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
     void start(pool_core& p);
@@ -63,6 +63,7 @@ private:
     std::atomic<std::uint32_t> m_stage{queued};
     std::atomic<std::uint32_t> m_references{2};  // the handle's and the announcement's
     std::atomic<future_waiter*> m_waiters{nullptr};
+    pool_core* m_pool = nullptr;  // set before anybody else sees the task
 };
 
 template <class T> class future_state : public future_core {

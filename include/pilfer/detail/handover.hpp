@@ -53,21 +53,12 @@ public:
     void settle() noexcept {
         m_owed = m_owed - 1;
     }
-    /// Parent's executor: something happened that the quick test of sync must not miss, though nothing
-    /// is owed: a failure, or children announced from below.
-    void disturb() noexcept {
-        m_owed = m_owed | disturbed;
-    }
     [[nodiscard]] count owed() const noexcept {
-        return m_owed & ~disturbed;
+        return m_owed;
     }
-    /// A task below the parent, itself unfinished and counted, adds a child.
+    /// A task below the parent, itself unfinished, adds a child. It need not be counted here.
     void announce_from_below() noexcept {
         m_count.fetch_add(1, rlx);
-    }
-    /// Parent's executor: children may have been added by, or below, one that has ended meanwhile.
-    [[nodiscard]] bool announced_from_below() const noexcept {
-        return m_count.load(rlx) != 0;
     }
     /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
     /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
@@ -78,7 +69,7 @@ public:
     [[nodiscard]] bool all_done() const noexcept {
         return m_count.load(acq) == -owed();
     }
-    /// Parent's executor: no child was ever out of its hands. One load.
+    /// Parent's executor: none of its own announcements was ever out of its hands. One load.
     [[nodiscard]] bool untouched() const noexcept {
         return m_owed == 0;
     }
@@ -95,7 +86,6 @@ public:
     }
 
 private:
-    static constexpr count disturbed = count{1} << 50;
     typename Atom::template atomic<count> m_count{0};
     typename Atom::template plain<count> m_owed{0};
 };

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#if defined(PILFER_SHARED)
+#if !defined(PILFER_STATIC)
 #    define PILFER_API __attribute__((visibility("default")))
 #else
 #    define PILFER_API

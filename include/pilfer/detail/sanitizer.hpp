@@ -50,12 +50,16 @@ PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
 }
 PILFER_ALWAYS_INLINE void acquire([[maybe_unused]] const void* edge) noexcept {
 #if defined(PILFER_TSAN)
-    __tsan_acquire(const_cast<void*>(edge));
+    if (edge != nullptr) {
+        __tsan_acquire(const_cast<void*>(edge));
+    }
 #endif
 }
 PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
 #if defined(PILFER_TSAN)
-    __tsan_release(const_cast<void*>(edge));
+    if (edge != nullptr) {
+        __tsan_release(const_cast<void*>(edge));
+    }
 #endif
 }
 PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low, [[maybe_unused]] std::size_t size) noexcept {

@@ -9,11 +9,10 @@ namespace detail {
 
 /// Gives a context back if moving the function to it throws.
 struct context_guard {
-    worker* w;
     context* c;
     ~context_guard() {
         if (c != nullptr) {
-            put_context(w, c);
+            put_context(this_worker(), c);
         }
     }
 };
@@ -36,7 +35,7 @@ template <class F> struct deferred : deferred_base {
         return sizeof(free_record) + sizeof(deferred) <= record_bytes[0] ? 0 : 1;
     }
 
-    template <class G> deferred(scope* s, G&& g) : deferred_base{{&deferred::run_child}, {}}, function(std::forward<G>(g)) {
+    template <class G> deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
         std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
     }
     [[nodiscard]] task_word entry() noexcept {
@@ -59,7 +58,7 @@ template <class F> struct deferred : deferred_base {
         std::destroy_at(d);
         worker* now = this_worker();
         put_record(now, size_class(), d);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return w != nullptr ? child_ended(s, now) : nullptr;
     }
 };
@@ -91,7 +90,7 @@ template <class F> struct submitted_child : submission {
         delete c;
         worker* now = this_worker();
         unit_ends(now);
-        san::release(s);
+        san::release(scope_access::ends(s));
         return child_ended(s, now);
     }
 };
@@ -111,15 +110,19 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
             if (c != nullptr) [[likely]] {
                 w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
                 detail::san::acquire(c);
-                detail::context_guard guard{w, c};
+                detail::context_guard guard{c};
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;
+                if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+                    w = detail::this_worker();  // moving f may have suspended
+                }
                 w->current.store(&c->self, detail::rlx);
                 detail::san::release(this);
                 detail::san::leave(&m_owner->ctx->view, c->view);
                 detail::call_on(k, &m_rest, &child::main);
                 detail::san::enter(m_owner->ctx->view);
-                detail::san::acquire(&m_rest);
+                detail::san::acquire(this);
+                detail::arrive();
                 return;
             }
         }
@@ -146,7 +149,6 @@ template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
     // caller, which is not offered to anybody.
     detail::count_plain_call(w);
     std::decay_t<F> function(std::forward<F>(f));
-    m_children.disturb();
     detail::nested_activation child(w);
     try {
         std::invoke(function);
@@ -165,7 +167,7 @@ template <class F> PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
         }
         m_children.owe();
         detail::san::release(this);
-        if (w->deque.owner().push(c->entry())) [[unlikely]] {
+        if (detail::push_task(w, c->entry())) [[unlikely]] {
             defer_tripped(w, c, true);
         }
         return;
@@ -199,7 +201,6 @@ template <class Child> PILFER_COLD void scope::defer_tripped(detail::worker* w, 
     Child::run_child(c, nullptr);
     if (own) {
         m_children.settle();
-        m_children.disturb();
     } else {
         (void)m_children.finish_one();  // never the last: the caller is below and unfinished
     }
@@ -223,10 +224,10 @@ template <class F> PILFER_NOINLINE void scope::defer_below(F&& f) {
     if (own) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
-    if (w->deque.owner().push(c->entry())) [[unlikely]] {
+    if (detail::push_task(w, c->entry())) [[unlikely]] {
         defer_tripped(w, c, own);
     }
 }
@@ -245,7 +246,7 @@ template <class F> PILFER_COLD void scope::submit_child(F&& f) {
     if (owner_calls) {
         m_children.owe();
     } else {
-        m_children.announce_from_below();
+        announce_from_below();
     }
     detail::san::release(this);
     try {

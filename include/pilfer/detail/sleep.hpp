@@ -41,8 +41,8 @@ public:
     template <class TellAll, class Ready> outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
         m_seats[i].state.store(asleep, rlx);
         word(i).fetch_or(bit(i), acq_rel);
-        Atom::fence_sc();     // S2: announced before the tripwires are read
-        tell_all();           // S5
+        Atom::fence_sc();     // S2: announced before the tripwires are read; S5: searching no more before the scan
+        tell_all();           // S1, before the heavy fence
         Atom::heavy_fence();  // S1: pushes made before this point are seen by ready()
         if (ready()) {
             if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
@@ -101,21 +101,22 @@ public:
         return m_seats[i].hint.load(rlx);
     }
     /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the one it woke last is
-    /// still searching. Clears `wanted` when nobody sleeps any more. Returns whom it woke.
-    unsigned publish(unsigned self, unsigned last_woken, tripwire<Atom>& trip) noexcept {
+    /// still searching. Clears `wanted` when nobody sleeps any more. True: somebody was woken, and
+    /// `last_woken` says who.
+    bool publish(unsigned self, unsigned& last_woken, tripwire<Atom>& trip) noexcept {
         Atom::fence_sc();  // S5: the push before the look at the searcher
         if (last_woken < m_count && is_searching(last_woken)) {
-            return last_woken;
+            return false;
         }
         for (;;) {
-            const unsigned i = wake_one(self, self);
-            if (i != nobody) {
-                return i;
+            last_woken = wake_one(self, self);
+            if (last_woken != nobody) {
+                return true;
             }
             trip.clear_wanted();
             Atom::fence_sc();  // S2: cleared before the map is read again
             if (!anyone_asleep()) {
-                return nobody;
+                return false;
             }
             trip.set(tripwire<Atom>::wanted);
         }

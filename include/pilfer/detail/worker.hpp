@@ -16,11 +16,21 @@ namespace detail {
 class pool_core;
 
 /// The head of the C++ runtime's per-thread exception state (Itanium C++ ABI, 2.2.2).
+/// Relaxed atomic accesses, as for all words that several contexts of one thread touch.
 struct exception_state {
     void* caught;
     unsigned uncaught;
-    [[nodiscard]] bool empty() const noexcept {
-        return (reinterpret_cast<std::uintptr_t>(caught) | uncaught) == 0;
+
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool empty() noexcept {
+        return (reinterpret_cast<std::uintptr_t>(std::atomic_ref(caught).load(rlx)) |
+                std::atomic_ref(uncaught).load(rlx)) == 0;
+    }
+    [[nodiscard]] exception_state load() noexcept {
+        return {std::atomic_ref(caught).load(rlx), std::atomic_ref(uncaught).load(rlx)};
+    }
+    void store(exception_state other) noexcept {
+        std::atomic_ref(caught).store(other.caught, rlx);
+        std::atomic_ref(uncaught).store(other.uncaught, rlx);
     }
 };
 
@@ -83,6 +93,11 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+#if defined(PILFER_ISA_PORTABLE)
+/// Never inlined, so that no address of a thread-local outlives it.
+[[nodiscard]] PILFER_API worker* this_worker_cold() noexcept;
+#endif
+
 /// A compiler may keep the address of a thread-local across a call; after a call the frame may be on
 /// another thread. So the read is opaque: one volatile asm, which cannot be merged with an earlier one.
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* this_worker() noexcept {
@@ -105,8 +120,14 @@ namespace detail {
         : "x9");
     return w;
 #else
-    PILFER_API worker* this_worker_cold() noexcept;
     return this_worker_cold();
+#endif
+}
+
+/// A frame goes on, perhaps on another thread: what that thread did before its first task comes first.
+PILFER_ALWAYS_INLINE void arrive() noexcept {
+#if defined(PILFER_TSAN)
+    san::acquire(this_worker());
 #endif
 }
 
@@ -127,9 +148,15 @@ template <class T> [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_aga
 /// another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
 
+/// Puts `task` on the bottom of the own deque. True: call announce_tripped().
+[[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
+    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
+    return w->deque.owner().push(task);
+}
+
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task) noexcept {
-    if (w->deque.owner().push(task)) [[unlikely]] {
+    if (push_task(w, task)) [[unlikely]] {
         return announce_tripped(w, task);
     }
     return true;
@@ -173,6 +200,7 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     } else {
         put_context_cold(w, c);
     }
+    san::release(w->pool);  // the end of the pool comes after every context's last task
 }
 
 PILFER_API void* take_record_cold(worker* w, unsigned size_class);
@@ -183,13 +211,14 @@ PILFER_API void put_record_cold(worker* w, unsigned size_class, free_record* r) 
     if (r == nullptr) [[unlikely]] {
         return take_record_cold(w, size_class);
     }
-    w->free_records[size_class].store(r->next.load(rlx), rlx);
     san::acquire(r);
+    w->free_records[size_class].store(r->next.load(rlx), rlx);
     return r + 1;
 }
 PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* payload) noexcept {
     free_record* r = static_cast<free_record*>(payload) - 1;
     free_record* head = w->free_records[size_class].load(rlx);
+    san::acquire(head);
     san::release(r);
     // Usually the list is as it was when this record was taken. Its rank is compared too: a list that
     // grew below would otherwise keep the small rank and never be cut.

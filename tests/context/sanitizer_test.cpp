@@ -1,0 +1,170 @@
+// The sanitizers must keep seeing errors of tasks; that they see none where there is none is the business of
+// all other tests. Without a sanitizer nothing is left to test here but the correct twin.
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "context/moved.hpp"
+
+namespace {
+
+[[nodiscard]] pilfer::options with_workers(unsigned n) {
+    pilfer::options o;
+    o.workers = n;
+    return o;
+}
+
+/// Runs `body` in a pool and ends the process. ThreadSanitizer makes the exit code 66 if it reported.
+template <class Body> [[noreturn]] void alone(unsigned workers, Body body) {
+    {
+        pilfer::pool pool(with_workers(workers));
+        pool.run(body);
+    }
+    std::exit(0);
+}
+
+class sanitizers : public testing::Test {
+protected:
+    void SetUp() override {
+        // Each case is the first in its process, so that no thread exists when it forks.
+        GTEST_FLAG_SET(death_test_style, "fast");
+    }
+};
+
+// Relaxed: the two sides meet, and yet neither happens before the other.
+struct meeting {
+    std::atomic<bool> there{false};
+    void arrive() noexcept {
+        there.store(true, std::memory_order_relaxed);
+    }
+    void wait() const noexcept {
+        while (!there.load(std::memory_order_relaxed)) {
+            usleep(100);
+        }
+    }
+};
+
+TEST_F(sanitizers, accept_children_that_are_awaited) {
+    EXPECT_EXIT(alone(2,
+                      [] {
+                          int x = 0;
+                          pilfer::scope s;
+                          for (int i = 0; i < 100; ++i) {
+                              s.spawn([&x] { ++x; });
+                              s.sync();
+                              ++x;
+                              s.defer([&x] { ++x; });
+                              s.sync();
+                              ++x;
+                              pilfer::join([&x] { ++x; }, [] {});
+                              ++x;
+                          }
+                          std::exit(x == 600 ? 0 : 1);
+                      }),
+                testing::ExitedWithCode(0), "");
+}
+
+#if defined(PILFER_TSAN)
+
+TEST_F(sanitizers, report_a_race_of_child_and_parent_on_one_thread) {
+    EXPECT_EXIT(alone(1,
+                      [] {
+                          volatile int x = 0;
+                          pilfer::scope s;
+                          s.spawn([&x] { x = 1; });
+                          x = 2;
+                          s.sync();
+                      }),
+                testing::ExitedWithCode(66), "data race");
+}
+
+TEST_F(sanitizers, report_a_race_of_child_and_stolen_parent) {
+    EXPECT_EXIT(alone(2,
+                      [] {
+                          volatile int x = 0;
+                          meeting m;
+                          pilfer::scope s;
+                          s.spawn([&] {
+                              x = 1;
+                              m.wait();
+                          });
+                          m.arrive();
+                          x = 2;
+                          s.sync();
+                      }),
+                testing::ExitedWithCode(66), "data race");
+}
+
+TEST_F(sanitizers, report_a_race_of_two_branches) {
+    EXPECT_EXIT(alone(2,
+                      [] {
+                          volatile int x = 0;
+                          meeting m;
+                          pilfer::join(
+                              [&] {
+                                  x = 1;
+                                  m.wait();
+                              },
+                              [&] {
+                                  m.arrive();
+                                  x = 2;
+                              });
+                      }),
+                testing::ExitedWithCode(66), "data race");
+}
+
+TEST_F(sanitizers, report_a_race_of_deferred_child_and_parent) {
+    EXPECT_EXIT(alone(2,
+                      [] {
+                          volatile int x = 0;
+                          meeting m;
+                          pilfer::scope s;
+                          s.defer([&] {
+                              m.arrive();
+                              x = 1;
+                          });
+                          m.wait();
+                          x = 2;
+                          s.sync();
+                      }),
+                testing::ExitedWithCode(66), "data race");
+}
+
+#endif
+#if defined(PILFER_ASAN)
+
+/// Not inlined, so that its array is surrounded by red zones on the stack of whoever calls it.
+[[nodiscard]] PILFER_NOINLINE int beyond(volatile int n) {
+    volatile int a[4] = {1, 2, 3, 4};
+    return a[n];
+}
+
+TEST_F(sanitizers, report_a_child_that_reads_beyond_its_array) {
+    EXPECT_DEATH(alone(1,
+                       [] {
+                           int sum = 0;
+                           pilfer::scope s;
+                           s.spawn([&sum] { sum = beyond(4); });
+                           s.sync();
+                           std::exit(sum == 0 ? 0 : 2);
+                       }),
+                 "stack-buffer-overflow|out of bounds");
+}
+
+TEST_F(sanitizers, report_a_task_that_moved_and_reads_beyond_its_array) {
+    EXPECT_DEATH(alone(2,
+                       [] {
+                           moved::flag stolen;
+                           pilfer::scope s;
+                           s.spawn([&] { stolen.spin(); });
+                           const int sum = beyond(4);
+                           stolen.raise();
+                           s.sync();
+                           std::exit(sum == 0 ? 0 : 2);
+                       }),
+                 "stack-buffer-overflow|out of bounds");
+}
+
+#endif
+
+}  // namespace

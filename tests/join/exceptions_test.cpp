@@ -1,0 +1,219 @@
+// Exceptions of joins: in every position, stolen or not, inside catch blocks.
+#include <array>
+#include <atomic>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+
+struct position_error {
+    int position;
+};
+
+class row_A7_join : public over_workers {};
+
+/// Joins four functions of which those in `mask` throw.
+void join_with(unsigned mask, std::atomic<int>& begun, std::atomic<int>& ended) {
+    const auto part = [&](int i) {
+        return [&, i] {
+            begun.fetch_add(1);
+            struct at_end {
+                std::atomic<int>& count;
+                ~at_end() {
+                    count.fetch_add(1);
+                }
+            } count{ended};
+            if ((mask >> i & 1U) != 0) {
+                throw position_error{i};
+            }
+            return i;
+        };
+    };
+    auto results = pilfer::join(part(0), part(1), part(2), part(3));
+    ASSERT_EQ(results, std::make_tuple(0, 1, 2, 3));
+}
+
+TEST_P(row_A7_join, every_position) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 20; ++round) {
+        for (unsigned mask = 0; mask < 16; ++mask) {
+            std::atomic<int> begun{0};
+            std::atomic<int> ended{0};
+            int caught = -1;
+            try {
+                pool.run([&] { join_with(mask, begun, ended); });
+            } catch (const position_error& e) {
+                caught = e.position;
+            }
+            if (mask == 0) {
+                EXPECT_EQ(caught, -1);
+                EXPECT_EQ(ended, 4);
+            } else {
+                ASSERT_GE(caught, 0) << "mask " << mask;
+                EXPECT_NE(mask >> caught & 1U, 0U) << "rethrew what nobody threw";
+            }
+            EXPECT_EQ(begun, ended) << "the join returned before its functions did";
+        }
+    }
+}
+
+TEST_P(row_A7_join, a_stolen_function_throws) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    pilfer::pool pool(with_workers());
+    std::atomic<bool> stolen{false};
+    EXPECT_THROW(pool.run([&] {
+        (void)pilfer::join(
+            [&] {
+                while (!stolen) {
+                    std::this_thread::yield();
+                }
+            },
+            [&] {
+                stolen = true;
+                throw std::out_of_range("stolen");
+            });
+    }),
+                 std::out_of_range);
+}
+
+TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    pilfer::pool pool(with_workers());
+    std::atomic<bool> stolen{false};
+    pool.run([&] {
+        try {
+            (void)pilfer::join(
+                [&] {
+                    while (!stolen) {
+                        std::this_thread::yield();
+                    }
+                    throw position_error{0};
+                },
+                [&] {
+                    stolen = true;
+                    throw position_error{1};
+                });
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const position_error& e) {
+            EXPECT_EQ(e.position, 0);
+            EXPECT_EQ(pilfer::suppressed_exceptions(), 1U);
+        }
+    });
+    EXPECT_EQ(pool.counters().exceptions_suppressed, 1U);
+}
+
+TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
+    pilfer::options o = with_workers();
+    o.workers = 1;  // nobody takes them meanwhile
+    pilfer::pool pool(o);
+    int ran = 0;
+    EXPECT_THROW(pool.run([&] {
+        (void)pilfer::join([] { throw position_error{0}; }, [&] { ++ran; }, [&] { ++ran; });
+    }),
+                 position_error);
+    EXPECT_EQ(ran, 0);
+    EXPECT_GE(pool.counters().dropped, 1U);
+}
+
+TEST_P(row_A7_join, a_moved_frame_keeps_the_exception_it_handles) {
+    pilfer::options o = with_workers();
+    o.resume = pilfer::resume::elsewhere;
+    pilfer::pool pool(o);
+    pool.run([] {
+        for (int i = 0; i < 200; ++i) {
+            try {
+                throw position_error{i};
+            } catch (const position_error& e) {
+                const auto before = std::current_exception();
+                auto [a, b] = pilfer::join([] { return fib_join(5); },
+                                           [i] {
+                                               try {
+                                                   throw i;
+                                               } catch (int n) {
+                                                   return n;
+                                               }
+                                           });
+                ASSERT_EQ(a, fib(5));
+                ASSERT_EQ(b, i);
+                ASSERT_EQ(before, std::current_exception());
+                ASSERT_EQ(e.position, i);
+                try {
+                    throw;
+                } catch (const position_error& again) {
+                    ASSERT_EQ(&again, &e);
+                }
+            }
+            ASSERT_EQ(std::current_exception(), nullptr);
+        }
+    });
+}
+
+TEST_P(row_A7_join, a_moved_frame_keeps_uncaught_exceptions) {
+    pilfer::options o = with_workers();
+    o.resume = pilfer::resume::elsewhere;
+    pilfer::pool pool(o);
+    struct joins_while_unwinding {
+        std::atomic<int>& wrong;
+        ~joins_while_unwinding() {
+            wrong += std::uncaught_exceptions() != 1;
+            (void)pilfer::join([this] { wrong += fib_join(4) != fib(4); }, [this] { wrong += fib_join(3) != fib(3); });
+            wrong += std::uncaught_exceptions() != 1;
+        }
+    };
+    std::atomic<int> wrong{0};
+    pool.run([&] {
+        for (int i = 0; i < 200; ++i) {
+            try {
+                const joins_while_unwinding guard{wrong};
+                throw i;
+            } catch (int n) {
+                wrong += n != i;
+            }
+            wrong += std::uncaught_exceptions() != 0;
+        }
+    });
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST_P(row_A7_join, deep_throws_reach_the_root) {
+    pilfer::pool pool(with_workers());
+    struct tree {
+        static int grow(int depth, int bad) {
+            if (depth == 0) {
+                if (bad == 0) {
+                    throw position_error{7};
+                }
+                return 1;
+            }
+            auto [a, b] = pilfer::join([=] { return grow(depth - 1, bad); },
+                                       [=] { return grow(depth - 1, bad - (1 << (depth - 1))); });
+            return a + b;
+        }
+    };
+    for (int bad = 0; bad < 64; ++bad) {
+        EXPECT_THROW((void)pool.run([bad] { return tree::grow(6, bad); }), position_error);
+    }
+    EXPECT_EQ(pool.run([] { return tree::grow(10, -1); }), 1024);
+}
+
+TEST_P(row_A7_join, an_exception_leaves_the_pool_usable) {
+    pilfer::pool pool(with_workers());
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_THROW(pool.run([] { throw std::runtime_error("body"); }), std::runtime_error);
+    }
+    EXPECT_EQ(pool.run([] { return fib_join(10); }), fib(10));
+}
+
+PILFER_OVER_WORKERS(row_A7_join);
+
+}  // namespace

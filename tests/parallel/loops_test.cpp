@@ -1,0 +1,282 @@
+// for_each and reduce: every index once, in order where order is promised.
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/allocations.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+
+class row_A11_for_each : public over_workers {};
+
+TEST_P(row_A11_for_each, every_index_once) {
+    pilfer::pool pool(with_workers());
+    for (const int n : {1, 2, 3, 7, 64, 1000, 100'000}) {
+        std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
+        pool.run([&] {
+            pilfer::for_each(0, n, [&](int i) { seen[static_cast<std::size_t>(i)].fetch_add(1); });
+        });
+        for (auto& s : seen) {
+            ASSERT_EQ(s, 1);
+        }
+    }
+}
+
+TEST_P(row_A11_for_each, negative_and_large_bounds) {
+    pilfer::pool pool(with_workers());
+    std::atomic<std::int64_t> sum{0};
+    pool.run([&] { pilfer::for_each(-100, 101, [&](int i) { sum.fetch_add(i); }); });
+    EXPECT_EQ(sum, 0);
+    std::atomic<int> count{0};
+    pool.run([&] {
+        pilfer::for_each(INT64_MAX - 10, INT64_MAX, [&](std::int64_t) { count.fetch_add(1); });
+        pilfer::for_each(UINT64_MAX - 10, UINT64_MAX, [&](std::uint64_t) { count.fetch_add(1); });
+        pilfer::for_each(INT64_MIN, INT64_MIN + 10, [&](std::int64_t) { count.fetch_add(1); });
+    });
+    EXPECT_EQ(count, 30);
+}
+
+TEST_P(row_A11_for_each, the_full_range_of_small_types) {
+    pilfer::pool pool(with_workers());
+    std::vector<std::atomic<int>> seen(256);
+    pool.run([&] {
+        pilfer::for_each(std::int8_t{-128}, std::int8_t{127}, [&](std::int8_t i) {
+            seen[static_cast<std::size_t>(i + 128)].fetch_add(1);
+            if (i % 16 == 0) {
+                std::this_thread::yield();
+            }
+        });
+    });
+    for (std::size_t i = 0; i < 255; ++i) {
+        ASSERT_EQ(seen[i], 1) << i;
+    }
+    EXPECT_EQ(seen[255], 0);
+    std::atomic<int> bytes{0};
+    pool.run([&] {
+        pilfer::for_each(std::uint8_t{0}, std::uint8_t{255}, [&](std::uint8_t) { bytes.fetch_add(1); });
+    });
+    EXPECT_EQ(bytes, 255);
+}
+
+TEST_P(row_A11_for_each, iterators) {
+    pilfer::pool pool(with_workers());
+    std::deque<int> values(5000, 1);
+    pool.run([&] { pilfer::for_each(values.begin(), values.end(), [](int& v) { v *= 3; }); });
+    EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 15'000);
+}
+
+TEST_P(row_A11_for_each, empty_and_reversed_do_nothing) {
+    pilfer::pool pool(with_workers());
+    int calls = 0;
+    pool.run([&] {
+        pilfer::for_each(5, 5, [&](int) { ++calls; });
+        pilfer::for_each(5, 4, [&](int) { ++calls; });
+        pilfer::for_each(0, -100, [&](int) { ++calls; });
+        std::vector<int> none;
+        pilfer::for_each(none.begin(), none.end(), [&](int) { ++calls; });
+        EXPECT_EQ(pilfer::reduce(5, 4, 17, [](int i) { return i; }, std::plus<>()), 17);
+        EXPECT_EQ(pilfer::reduce(none.begin(), none.end(), 17, [](int i) { return i; }, std::plus<>()), 17);
+    });
+    EXPECT_EQ(calls, 0);
+}
+
+TEST_P(row_A11_for_each, an_exception_ends_the_loop) {
+    pilfer::pool pool(with_workers());
+    for (int bad = 0; bad < 1000; bad += 37) {
+        std::atomic<int> inside{0};
+        try {
+            pool.run([&] {
+                pilfer::for_each(0, 1000, [&](int i) {
+                    inside.fetch_add(1);
+                    if (i == bad) {
+                        inside.fetch_sub(1);
+                        throw std::out_of_range(std::to_string(i));
+                    }
+                    inside.fetch_sub(1);
+                });
+            });
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const std::out_of_range& e) {
+            EXPECT_EQ(e.what(), std::to_string(bad));
+        }
+        EXPECT_EQ(inside, 0) << "a body still runs";
+    }
+}
+
+TEST_P(row_A11_for_each, loops_nest_and_fork) {
+    pilfer::pool pool(with_workers());
+    std::atomic<std::uint64_t> sum{0};
+    pool.run([&] {
+        pilfer::for_each(0, 20, [&](int) {
+            pilfer::for_each(0, 20, [&](int) {
+                auto [a, b] = pilfer::join([] { return fib_spawn(4); }, [] { return fib_defer(4); });
+                sum.fetch_add(a + b);
+            });
+        });
+    });
+    EXPECT_EQ(sum, 400 * 2 * fib(4));
+}
+
+TEST_P(row_A11_for_each, idle_workers_get_their_part) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "there is nobody idle";
+    }
+    pilfer::pool pool(workers(2));
+    // Each half waits for the other: ends only if the range is split while it runs.
+    std::atomic<bool> first{false};
+    std::atomic<bool> last{false};
+    pool.run([&] {
+        pilfer::for_each(0, 1000, [&](int i) {
+            (i < 500 ? first : last) = true;
+            if (i == 100) {
+                // The upper part can only be begun by somebody else; splits happen between pieces.
+                EXPECT_TRUE(eventually([&] { return last.load(); }, std::chrono::seconds(10)));
+            } else if (i < 100) {
+                std::this_thread::sleep_for(std::chrono::microseconds(200));
+            }
+        });
+    });
+    EXPECT_TRUE(first && last);
+}
+
+PILFER_OVER_WORKERS(row_A11_for_each);
+
+class row_A11_reduce : public over_workers {};
+
+TEST_P(row_A11_reduce, sums) {
+    pilfer::pool pool(with_workers());
+    const auto identity = [](std::int64_t i) { return i; };
+    for (const std::int64_t n : {1, 2, 3, 1000, 300'000}) {
+        EXPECT_EQ(pool.run([&] { return pilfer::reduce(std::int64_t{0}, n, std::int64_t{5}, identity, std::plus<>()); }),
+                  5 + n * (n - 1) / 2);
+    }
+    std::vector<int> values(1234, 2);
+    EXPECT_EQ(pool.run([&] {
+        return pilfer::reduce(values.begin(), values.end(), 0, [](int v) { return v; }, std::plus<>());
+    }),
+              2468);
+    EXPECT_EQ(pool.run([&] {
+        return pilfer::reduce(std::int8_t{-128}, std::int8_t{127}, 0, [](std::int8_t v) { return int{v}; },
+                              std::plus<>());
+    }),
+              -255);
+}
+
+TEST_P(row_A11_reduce, combines_in_index_order) {
+    pilfer::pool pool(with_workers());
+    std::string expected = "start";
+    for (int i = 0; i < 2000; ++i) {
+        expected += ',' + std::to_string(i);
+    }
+    for (int round = 0; round < 10; ++round) {
+        const std::string all = pool.run([&] {
+            return pilfer::reduce(
+                0, 2000, std::string("start"),
+                [](int i) {
+                    if (i % 100 == 0) {
+                        std::this_thread::sleep_for(std::chrono::microseconds(20));  // gives thieves a chance
+                    }
+                    return ',' + std::to_string(i);
+                },
+                [](std::string a, const std::string& b) { return std::move(a) + b; });
+        });
+        ASSERT_EQ(all, expected);
+    }
+}
+
+TEST_P(row_A11_reduce, the_initial_value_is_used_once) {
+    pilfer::pool pool(with_workers());
+    std::atomic<int> copies{0};
+    struct counted {
+        std::vector<int> parts;
+        bool initial;
+    };
+    const auto result = pool.run([&] {
+        return pilfer::reduce(
+            0, 5000, counted{{}, true}, [](int i) { return counted{{i}, false}; },
+            [&](counted a, counted b) {
+                copies += b.initial;  // it may only stand in front
+                a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
+                return a;
+            });
+    });
+    EXPECT_TRUE(result.initial);
+    EXPECT_EQ(copies, 0);
+    ASSERT_EQ(result.parts.size(), 5000U);
+    for (int i = 0; i < 5000; ++i) {
+        ASSERT_EQ(result.parts[static_cast<std::size_t>(i)], i);
+    }
+}
+
+TEST_P(row_A11_reduce, values_that_only_move) {
+    pilfer::pool pool(with_workers());
+    auto sum = pool.run([] {
+        return pilfer::reduce(
+            0, 1000, std::make_unique<int>(0), [](int i) { return std::make_unique<int>(i); },
+            [](std::unique_ptr<int> a, std::unique_ptr<int> b) { return std::make_unique<int>(*a + *b); });
+    });
+    EXPECT_EQ(*sum, 499'500);
+}
+
+TEST_P(row_A11_reduce, exceptions_of_map_and_combine) {
+    pilfer::pool pool(with_workers());
+    for (const int bad : {0, 1, 500, 998, 999}) {
+        EXPECT_THROW((void)pool.run([&] {
+            return pilfer::reduce(
+                0, 1000, 0,
+                [&](int i) {
+                    if (i == bad) {
+                        throw std::domain_error("map");
+                    }
+                    return 1;
+                },
+                std::plus<>());
+        }),
+                     std::domain_error);
+        EXPECT_THROW((void)pool.run([&] {
+            return pilfer::reduce(
+                0, 1000, 0, [](int i) { return i; },
+                [&](int a, int b) {
+                    if (b == bad || a == bad) {
+                        throw std::range_error("combine");
+                    }
+                    return -1;
+                });
+        }),
+                     std::range_error);
+    }
+}
+
+PILFER_OVER_WORKERS(row_A11_reduce);
+
+class row_A11_memory : public guarded {};
+
+TEST_F(row_A11_memory, loops_allocate_nothing) {
+    pilfer::pool pool(workers(2));
+    std::atomic<std::uint64_t> sum{0};
+    const auto loop = [&] {
+        pilfer::for_each(0, 20'000, [&](int i) { sum.fetch_add(static_cast<std::uint64_t>(i)); });
+        sum.fetch_add(pilfer::reduce(0, 20'000, std::uint64_t{0}, [](int) { return std::uint64_t{1}; }, std::plus<>()));
+    };
+    // The first thefts map stacks; what counts is that loops as such need nothing.
+    std::uint64_t fewest = UINT64_MAX;
+    for (int round = 0; round < 10; ++round) {
+        const auto before = allocations();
+        pool.run(loop);
+        fewest = std::min(fewest, allocations() - before);
+    }
+    EXPECT_EQ(fewest, 0U);
+    EXPECT_EQ(sum, 10 * (20'000ULL * 19'999 / 2 + 20'000));
+}
+
+}  // namespace

@@ -1,0 +1,141 @@
+// What a pool makes of its options.
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "support/child.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+
+class row_F1_workers : public guarded {};
+
+TEST_F(row_F1_workers, an_explicit_number_is_obeyed) {
+    const auto before = thread_count();
+    for (const unsigned n : {1U, 2U, 16U, 64U}) {
+        pilfer::pool pool(workers(n));
+        EXPECT_EQ(pool.workers(), n);
+        EXPECT_EQ(pool.settings().workers, n);
+        EXPECT_EQ(thread_count() - before, n);
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(row_F1_workers, the_environment_decides_where_the_options_do_not) {
+    const auto result = in_child([] {
+        setenv("PILFER_WORKERS", "5", 1);
+        const auto before = thread_count();
+        pilfer::pool automatic;
+        const bool five = automatic.workers() == 5 && thread_count() - before == 5;
+        pilfer::pool explicit_number(workers(3));
+        return five && explicit_number.workers() == 3 && pilfer::pool::common().workers() == 5 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+TEST_F(row_F1_workers, a_wrong_environment_is_an_error) {
+    for (const char* wrong : {"0", "4097", "-1", "two", "", "3x", " 3", "99999999999999999999"}) {
+        const auto result = in_child([wrong] {
+            setenv("PILFER_WORKERS", wrong, 1);
+            try {
+                const pilfer::pool pool;
+            } catch (const std::invalid_argument& e) {
+                return std::string(e.what()).find("PILFER_WORKERS") != std::string::npos ? 0 : 2;
+            }
+            return 1;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << '"' << wrong << "\": " << result;
+    }
+}
+
+TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
+    const auto result = in_child([] {
+        unsetenv("PILFER_WORKERS");
+        const pilfer::pool pool;
+        return pool.workers() >= 1 && pool.workers() <= std::max(1U, std::thread::hardware_concurrency()) ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+class bad_input_options : public guarded {};
+
+void expect_refused(const char* field, const char* range_start, const char* range_end,
+                    const std::function<void(pilfer::options&)>& spoil) {
+    pilfer::options o;
+    o.workers = 1;
+    spoil(o);
+    const auto before = thread_count();
+    try {
+        const pilfer::pool pool(o);
+        ADD_FAILURE() << field << " was accepted";
+    } catch (const std::invalid_argument& e) {
+        const std::string text = e.what();
+        EXPECT_NE(text.find(std::string("options.") + field), std::string::npos) << text;
+        EXPECT_NE(text.find(range_start), std::string::npos) << text;
+        EXPECT_NE(text.find(range_end), std::string::npos) << text;
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(bad_input_options, each_names_the_field_and_its_range) {
+    expect_refused("workers", "1", "4096", [](auto& o) { o.workers = 4097; });
+    expect_refused("workers", "1", "4096", [](auto& o) { o.workers = UINT32_MAX; });
+    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = 16 * 1024 - 1; });
+    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = 0; });
+    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = (1UL << 30) + 1; });
+    expect_refused("max_contexts", "0", "2147483648", [](auto& o) { o.max_contexts = (1UL << 31) + 1; });
+    expect_refused("exposure", "0", "1", [](auto& o) { o.exposure = static_cast<pilfer::exposure>(2); });
+    expect_refused("resume", "0", "2", [](auto& o) { o.resume = static_cast<pilfer::resume>(3); });
+    expect_refused("take_back", "0", "1", [](auto& o) { o.take_back = static_cast<pilfer::take_back>(-1); });
+}
+
+TEST_F(bad_input_options, the_limits_themselves_are_accepted) {
+    pilfer::options o = workers(1);
+    o.stack_size = 16 * 1024;
+    o.max_contexts = 1;
+    {
+        pilfer::pool pool(o);
+        EXPECT_EQ(pool.run([] { return 5; }), 5);
+    }
+    o.stack_size = std::size_t{1} << 30;
+    o.max_contexts = std::size_t{1} << 31;
+    if (!sanitized) {
+        pilfer::pool pool(o);
+        EXPECT_EQ(pool.run([] { return 6; }), 6);
+    }
+}
+
+TEST_F(bad_input_options, a_worker_that_does_not_exist) {
+    const pilfer::pool pool(workers(2));
+    EXPECT_NO_THROW((void)pool.counters(1));
+    EXPECT_THROW((void)pool.counters(2), std::out_of_range);
+}
+
+/// Every setting runs the same programs.
+TEST_F(bad_input_options, every_combination_works) {
+    for (const unsigned n : {1U, 2U, 5U}) {
+        for (const auto exposure : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
+            for (const auto resume :
+                 {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
+                for (const auto take_back : {pilfer::take_back::one, pilfer::take_back::all}) {
+                    for (const bool count_all : {false, true}) {
+                        pilfer::options o = workers(n);
+                        o.exposure = exposure;
+                        o.resume = resume;
+                        o.take_back = take_back;
+                        o.count_all = count_all;
+                        pilfer::pool pool(o);
+                        EXPECT_EQ(pool.run([] { return fib_join(11); }), fib(11));
+                        EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));
+                        EXPECT_EQ(pool.run([] { return fib_defer(10); }), fib(10));
+                    }
+                }
+            }
+        }
+    }
+}
+
+}  // namespace

@@ -1,0 +1,298 @@
+// The end of a pool, in every state and by every call.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+using pilfer::shutdown_mode;
+
+class row_A13_shutdown : public over_workers {};
+
+TEST_P(row_A13_shutdown, a_fresh_pool) {
+    const auto before = thread_count();
+    for (const auto mode : {shutdown_mode::drain, shutdown_mode::drop}) {
+        pilfer::pool pool(with_workers());
+        pool.shutdown(mode);
+        EXPECT_TRUE(threads_become(before));
+        pool.shutdown(mode);
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_P(row_A13_shutdown, a_pool_that_sleeps) {
+    const auto before = thread_count();
+    for (const auto mode : {shutdown_mode::drain, shutdown_mode::drop}) {
+        pilfer::pool pool(with_workers());
+        EXPECT_EQ(pool.run([] { return fib_join(10); }), fib(10));
+        std::this_thread::sleep_for(10ms);
+        pool.shutdown(mode);
+        EXPECT_TRUE(threads_become(before));
+    }
+}
+
+TEST_P(row_A13_shutdown, drain_runs_all_that_was_accepted) {
+    for (int round = 0; round < 10; ++round) {
+        std::atomic<int> ran{0};
+        pilfer::pool pool(with_workers());
+        std::vector<pilfer::future<int>> results;
+        for (int i = 0; i < 200; ++i) {
+            results.push_back(pool.async([&ran, i] {
+                (void)pilfer::async([&ran] { ran.fetch_add(1); });  // begun by an accepted task
+                ran.fetch_add(1);
+                return i;
+            }));
+        }
+        pool.shutdown(shutdown_mode::drain);
+        EXPECT_EQ(ran, 400);
+        for (int i = 0; i < 200; ++i) {
+            EXPECT_EQ(results[static_cast<std::size_t>(i)].get(), i);
+        }
+        EXPECT_EQ(pool.counters().dropped, 0U);
+    }
+}
+
+TEST_P(row_A13_shutdown, drop_breaks_the_promises_of_what_has_not_started) {
+    pilfer::pool pool(with_workers());
+    std::atomic<unsigned> running{0};
+    std::atomic<bool> go_on{false};
+    std::vector<pilfer::future<void>> busy;
+    for (unsigned i = 0; i < GetParam(); ++i) {
+        busy.push_back(pool.async([&] {
+            running.fetch_add(1);
+            while (!go_on) {
+                std::this_thread::yield();
+            }
+            auto [a, b] = pilfer::join([] { return fib_join(6); }, [] { return fib_spawn(6); });
+            EXPECT_EQ(a, b);  // a task that runs may finish, with its children
+        }));
+    }
+    ASSERT_TRUE(eventually([&] { return running == GetParam(); }));
+    std::atomic<int> ran{0};
+    std::vector<pilfer::future<int>> late;
+    for (int i = 0; i < 50; ++i) {
+        late.push_back(pool.async([&ran] { return ran.fetch_add(1); }));
+    }
+    std::atomic<int> broken{0};
+    std::thread blocked([&] {
+        try {
+            pool.run([&] { ran.fetch_add(1); });
+        } catch (const pilfer::broken_promise&) {
+            broken.fetch_add(1);
+        } catch (const pilfer::pool_closed&) {
+            broken.fetch_add(1);
+        }
+    });
+    std::thread getter([&] {
+        try {
+            (void)late.front().get();
+        } catch (const pilfer::broken_promise&) {
+            broken.fetch_add(1);
+        }
+    });
+    std::this_thread::sleep_for(5ms);
+    std::thread ender([&] { pool.shutdown(shutdown_mode::drop); });
+    std::this_thread::sleep_for(5ms);
+    go_on = true;
+    ender.join();
+    blocked.join();
+    getter.join();
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(broken, 2);
+    for (auto& f : busy) {
+        EXPECT_NO_THROW(f.get());
+    }
+    for (auto& f : late) {
+        EXPECT_THROW((void)f.get(), pilfer::broken_promise);
+    }
+    EXPECT_GE(pool.counters().dropped, 50U);
+    EXPECT_LE(pool.counters().dropped, 51U);
+}
+
+TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
+    pilfer::pool pool(with_workers());
+    std::atomic<bool> go_on{false};
+    std::atomic<unsigned> running{0};
+    for (unsigned i = 0; i < GetParam(); ++i) {
+        (void)pool.async([&] {
+            running.fetch_add(1);
+            while (!go_on) {
+                std::this_thread::yield();
+            }
+        });
+    }
+    ASSERT_TRUE(eventually([&] { return running == GetParam(); }));
+    std::atomic<int> ran{0};
+    auto late = pool.async([&] { ran.fetch_add(1); });
+    std::thread drain([&] { pool.shutdown(shutdown_mode::drain); });
+    std::this_thread::sleep_for(5ms);
+    std::thread drop([&] { pool.shutdown(shutdown_mode::drop); });
+    std::this_thread::sleep_for(5ms);
+    go_on = true;
+    drain.join();
+    drop.join();
+    EXPECT_THROW(late.get(), pilfer::broken_promise);
+    EXPECT_EQ(ran, 0);
+}
+
+TEST_P(row_A13_shutdown, calls_into_a_pool_that_is_shut_down) {
+    pilfer::pool pool(with_workers());
+    pool.shutdown();
+    EXPECT_THROW(pool.run([] {}), pilfer::pool_closed);
+    EXPECT_THROW((void)pool.async([] {}), pilfer::pool_closed);
+    pilfer::pool other(workers(1));
+    EXPECT_THROW(other.run([&] { pool.run([] {}); }), pilfer::pool_closed);
+    EXPECT_THROW(other.run([&] { (void)pool.async([] {}); }), pilfer::pool_closed);
+    EXPECT_EQ(pool.workers(), GetParam());
+    EXPECT_NO_THROW((void)pool.counters());
+    EXPECT_NO_THROW((void)pool.counters(0));
+    EXPECT_NO_THROW((void)pool.settings());
+    EXPECT_NO_THROW(pool.shutdown(shutdown_mode::drop));
+    EXPECT_NO_THROW(pool.shutdown(shutdown_mode::drain));
+}
+
+TEST_P(row_A13_shutdown, from_one_of_its_workers_it_is_an_error) {
+    pilfer::pool pool(with_workers());
+    EXPECT_THROW(pool.run([&] { pool.shutdown(); }), pilfer::usage_error);
+    EXPECT_THROW(pool.run([&] { pool.shutdown(shutdown_mode::drop); }), pilfer::usage_error);
+    EXPECT_EQ(pool.run([] { return 3; }), 3) << "the pool lives on";
+    pilfer::pool other(workers(1));
+    EXPECT_NO_THROW(other.run([&] { pool.shutdown(); })) << "a worker of another pool may";
+}
+
+TEST_P(row_A13_shutdown, from_several_threads_at_once) {
+    const auto before = thread_count();
+    for (int round = 0; round < 20; ++round) {
+        pilfer::pool pool(with_workers());
+        std::atomic<int> ran{0};
+        for (int i = 0; i < 20; ++i) {
+            (void)pool.async([&] { ran.fetch_add(1); });
+        }
+        std::vector<std::thread> enders;
+        for (int t = 0; t < 4; ++t) {
+            enders.emplace_back([&] {
+                pool.shutdown();
+                EXPECT_EQ(ran, 20) << "it returned before the pool was at its end";
+            });
+        }
+        for (auto& t : enders) {
+            t.join();
+        }
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_P(row_A13_shutdown, while_others_submit) {
+    for (int round = 0; round < 20; ++round) {
+        pilfer::pool pool(with_workers());
+        std::atomic<int> accepted{0};
+        std::atomic<int> ran{0};
+        std::vector<std::thread> submitters;
+        for (int t = 0; t < 3; ++t) {
+            submitters.emplace_back([&] {
+                try {
+                    for (;;) {
+                        (void)pool.async([&] { ran.fetch_add(1); });
+                        accepted.fetch_add(1);
+                    }
+                } catch (const pilfer::pool_closed&) {
+                }
+            });
+        }
+        while (accepted < 20) {
+            std::this_thread::yield();
+        }
+        pool.shutdown();
+        for (auto& t : submitters) {
+            t.join();
+        }
+        EXPECT_EQ(accepted, ran);
+    }
+}
+
+TEST_P(row_A13_shutdown, the_destructor_drains) {
+    std::atomic<int> ran{0};
+    {
+        pilfer::pool pool(with_workers());
+        for (int i = 0; i < 100; ++i) {
+            (void)pool.async([&] {
+                (void)fib_join(5);
+                ran.fetch_add(1);
+            });
+        }
+    }
+    EXPECT_EQ(ran, 100);
+}
+
+TEST_P(row_A13_shutdown, the_pool_may_go_as_soon_as_its_last_run_returns) {
+    for (int i = 0; i < 300 / static_cast<int>(1 + GetParam() / 8); ++i) {
+        auto pool = std::make_unique<pilfer::pool>(with_workers());
+        ASSERT_EQ(pool->run([i] { return i; }), i);
+        pool.reset();
+    }
+}
+
+PILFER_OVER_WORKERS(row_A13_shutdown);
+
+class row_A13_pools : public guarded {};
+
+TEST_F(row_A13_pools, forty_in_turn) {
+    const auto before = thread_count();
+    for (int i = 0; i < 40; ++i) {
+        pilfer::pool pool(workers(4));
+        EXPECT_EQ(pool.run([] { return fib_join(8); }), fib(8));
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(row_A13_pools, forty_at_once) {
+    const auto before = thread_count();
+    {
+        std::vector<std::unique_ptr<pilfer::pool>> pools;
+        for (int i = 0; i < 40; ++i) {
+            pools.push_back(std::make_unique<pilfer::pool>(workers(4)));
+        }
+        EXPECT_EQ(thread_count() - before, 160U);
+        std::vector<pilfer::future<std::uint64_t>> results;
+        for (auto& p : pools) {
+            results.push_back(p->async([] { return fib_join(10); }));
+        }
+        for (auto& f : results) {
+            EXPECT_EQ(f.get(), fib(10));
+        }
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(row_A13_pools, the_common_pool_is_not_joined_at_exit) {
+    const auto result = in_child([] {
+        (void)pilfer::async([] {
+            std::this_thread::sleep_for(10s);  // exit must not wait for it
+        });
+        std::exit(7);
+        return 0;
+    }, 5);
+    EXPECT_TRUE(result.exited_with(7)) << result;
+}
+
+class bad_input_pool : public guarded {};
+
+TEST_F(bad_input_pool, destroyed_by_one_of_its_own_tasks) {
+    const auto result = in_child([] {
+        auto* pool = new pilfer::pool(workers(2));
+        pool->run([pool] { delete pool; });
+        return 0;
+    });
+    EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
+    EXPECT_TRUE(result.said("destroyed by one of its own tasks")) << result;
+}
+
+}  // namespace

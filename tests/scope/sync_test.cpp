@@ -1,0 +1,274 @@
+// scope::sync and the destructor: what is awaited, what runs meanwhile, who may call.
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+
+class row_A5_sync : public over_workers {};
+
+TEST_P(row_A5_sync, a_slow_stolen_child_is_awaited) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    pilfer::pool pool(with_workers());
+    for (const bool by_destructor : {false, true}) {
+        std::atomic<bool> started{false};
+        std::atomic<bool> ended{false};
+        pool.run([&] {
+            {
+                pilfer::scope s;
+                s.defer([&] {
+                    started = true;
+                    std::this_thread::sleep_for(50ms);
+                    ended = true;
+                });
+                while (!started) {
+                    std::this_thread::yield();
+                }
+                if (!by_destructor) {
+                    s.sync();
+                    EXPECT_TRUE(ended);
+                }
+            }
+            EXPECT_TRUE(ended);
+        });
+    }
+}
+
+TEST_P(row_A5_sync, a_slow_child_is_awaited_by_a_moved_parent) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    pilfer::pool pool(with_workers());
+    std::atomic<bool> moved{false};
+    std::atomic<bool> ended{false};
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            while (!moved) {
+                std::this_thread::yield();
+            }
+            std::this_thread::sleep_for(50ms);
+            ended = true;
+        });
+        moved = true;
+        s.sync();
+        EXPECT_TRUE(ended);
+    });
+}
+
+TEST_P(row_A5_sync, what_stolen_join_branches_defer_is_awaited) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            {
+                pilfer::scope s;
+                (void)pilfer::join([] { std::this_thread::sleep_for(100us); },
+                                   [&] {
+                                       s.defer([&] {
+                                           std::this_thread::sleep_for(200us);
+                                           ran.fetch_add(1);
+                                       });
+                                   });
+                if (round % 2 == 0) {
+                    s.sync();
+                    EXPECT_EQ(ran, 1) << "sync returned before a child from below had run";
+                }
+            }
+            EXPECT_EQ(ran, 1) << "the scope ended before a child from below had run";
+        });
+    }
+}
+
+TEST_P(row_A5_sync, what_loop_bodies_defer_is_awaited) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 20; ++round) {
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::scope s;
+            pilfer::for_each(0, 200, [&](int) { s.defer([&] { ran.fetch_add(1); }); });
+            s.sync();
+            EXPECT_EQ(ran, 200);
+        });
+    }
+}
+
+TEST_P(row_A5_sync, what_tasks_of_inner_scopes_defer_is_awaited) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 50; ++round) {
+        std::atomic<int> ran{0};
+        std::atomic<int> thrown{0};
+        pool.run([&] {
+            pilfer::scope outer;
+            {
+                pilfer::scope inner;
+                for (int i = 0; i < 4; ++i) {
+                    inner.spawn([&] {
+                        outer.defer([&] {
+                            std::this_thread::sleep_for(100us);
+                            ran.fetch_add(1);
+                        });
+                    });
+                    inner.defer([&] { outer.defer([&] { ran.fetch_add(1); }); });
+                }
+                inner.sync();
+            }
+            outer.sync();
+            EXPECT_EQ(ran, 8);
+            // And their exceptions arrive.
+            {
+                pilfer::scope inner;
+                inner.spawn([&] { outer.defer([] { throw 5; }); });
+                inner.sync();
+            }
+            try {
+                outer.sync();
+            } catch (int) {
+                thrown.fetch_add(1);
+            }
+        });
+        EXPECT_EQ(thrown, 1);
+    }
+}
+
+TEST_P(row_A5_sync, what_children_defer_from_below_is_awaited) {
+    pilfer::pool pool(with_workers());
+    struct tree {
+        static void grow(pilfer::scope& s, int depth, std::atomic<int>& ran) {
+            ran.fetch_add(1);
+            if (depth > 0) {
+                s.defer([&s, depth, &ran] { grow(s, depth - 1, ran); });
+                s.defer([&s, depth, &ran] { grow(s, depth - 1, ran); });
+            }
+        }
+    };
+    for (int round = 0; round < 5; ++round) {
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] { tree::grow(s, 8, ran); });
+            s.defer([&] { tree::grow(s, 8, ran); });
+            s.sync();
+            EXPECT_EQ(ran, 2 * 511);
+        });
+    }
+}
+
+PILFER_OVER_WORKERS(row_A5_sync);
+
+class row_A5_inner : public guarded {};
+
+TEST_F(row_A5_inner, an_outer_task_does_not_run_in_the_inner_sync) {
+    pilfer::pool pool(workers(1));
+    std::vector<int> trace;
+    pool.run([&] {
+        pilfer::scope outer;
+        outer.defer([&] { trace.push_back(1); });
+        {
+            pilfer::scope inner;
+            inner.defer([&] { trace.push_back(2); });
+            inner.sync();
+            trace.push_back(3);
+        }
+        trace.push_back(4);
+        outer.sync();
+    });
+    EXPECT_EQ(trace, (std::vector<int>{2, 3, 4, 1}));
+}
+
+TEST_F(row_A5_inner, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) {
+    pilfer::pool pool(workers(2));
+    std::atomic<bool> outer_ran{false};
+    std::atomic<bool> stolen{false};
+    pool.run([&] {
+        char here;
+        const auto frame = reinterpret_cast<std::uintptr_t>(&here);
+        std::uintptr_t outer_frame = 0;
+        pilfer::scope outer;
+        pilfer::scope inner;
+        inner.defer([&] {
+            stolen = true;
+            while (!outer_ran) {
+                std::this_thread::yield();
+            }
+        });
+        while (!stolen) {
+            std::this_thread::yield();
+        }
+        outer.defer([&] {
+            char there;
+            outer_frame = reinterpret_cast<std::uintptr_t>(&there);
+            outer_ran = true;
+        });
+        inner.sync();
+        outer.sync();
+        const auto distance = outer_frame > frame ? outer_frame - frame : frame - outer_frame;
+        EXPECT_GT(distance, 100'000U) << "it ran on the stack of the waiting frame";
+    });
+}
+
+class row_A5_misuse : public over_workers {};
+
+TEST_P(row_A5_misuse, only_the_owner_may_spawn_and_sync) {
+    pilfer::pool pool(with_workers());
+    std::atomic<int> refused{0};
+    std::atomic<int> ran{0};
+    pool.run([&] {
+        pilfer::scope s;
+        const auto intrude = [&] {
+            try {
+                s.spawn([&] { ran.fetch_add(100); });
+            } catch (const pilfer::usage_error&) {
+                refused.fetch_add(1);
+            }
+            try {
+                s.sync();
+            } catch (const pilfer::usage_error&) {
+                refused.fetch_add(1);
+            }
+            s.defer([&] { ran.fetch_add(1); });  // this is allowed
+        };
+        s.spawn(intrude);
+        s.defer(intrude);
+        pilfer::async(intrude).get();
+        s.sync();
+    });
+    EXPECT_EQ(refused, 6);
+    EXPECT_EQ(ran, 3);
+}
+
+TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
+    pilfer::pool pool(with_workers());
+    int refused = 0;
+    pool.run([&] {
+        pilfer::scope s;
+        std::thread stranger([&] {
+            const auto refuses = [&](auto call) {
+                try {
+                    call();
+                } catch (const pilfer::usage_error& e) {
+                    refused += std::string(e.what()).find("scope") != std::string::npos;
+                }
+            };
+            refuses([&] { s.spawn([] {}); });
+            refuses([&] { s.defer([] {}); });
+            refuses([&] { s.sync(); });
+        });
+        stranger.join();
+        s.sync();
+    });
+    EXPECT_EQ(refused, 3);
+}
+
+PILFER_OVER_WORKERS(row_A5_misuse);
+
+}  // namespace

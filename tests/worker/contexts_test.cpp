@@ -1,0 +1,287 @@
+// Contexts run out, stacks are large, recursion is deep: everything goes on, nothing waits for a stack.
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "support/child.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+
+void nest(std::uint64_t depth, std::atomic<std::uint64_t>& deepest) {
+    if (depth == 0) {
+        return;
+    }
+    pilfer::scope s;
+    s.spawn([=, &deepest] { nest(depth - 1, deepest); });
+    s.sync();
+    deepest.fetch_add(1, std::memory_order_relaxed);
+}
+/// Spawns a leaf and recurses in the rest of the caller.
+void recurse_right(std::uint64_t depth, std::atomic<std::uint64_t>& leaves) {
+    if (depth == 0) {
+        return;
+    }
+    pilfer::scope s;
+    s.spawn([&leaves] { leaves.fetch_add(1, std::memory_order_relaxed); });
+    recurse_right(depth - 1, leaves);
+    s.sync();
+}
+
+class row_A8_bounded : public over_workers {
+protected:
+    static void mixed_work(pilfer::pool& pool) {
+        EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
+        EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
+        EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+        EXPECT_EQ(pool.run([] {
+            auto a = pilfer::async([] { return fib_join(8); });
+            auto b = pilfer::async([] { return fib_spawn(8); });
+            return a.get() + b.get();
+        }),
+                  2 * fib(8));
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::scope s;
+            pilfer::for_each(0, 300, [&](int) { s.defer([&] { ran.fetch_add(1); }); });
+            s.sync();
+        });
+        EXPECT_EQ(ran, 300);
+    }
+};
+
+TEST_P(row_A8_bounded, few_contexts_are_enough) {
+    for (const std::size_t most : {1, 2, 4, 16}) {
+        pilfer::options o = with_workers();
+        o.max_contexts = most;
+        pilfer::pool pool(o);
+        for (int round = 0; round < 5; ++round) {
+            mixed_work(pool);
+        }
+        EXPECT_LE(pool.counters().contexts_peak, most);
+    }
+}
+
+TEST_P(row_A8_bounded, a_cached_context_is_not_out_of_reach) {
+    pilfer::options o = with_workers();
+    o.max_contexts = 1;
+    pilfer::pool pool(o);
+    std::this_thread::sleep_for(10ms);  // all sleep before the first submission
+    for (int i = 0; i < 200; ++i) {  // each lands on another worker; the only context has to follow
+        ASSERT_EQ(pool.run([i] { return i; }), i);
+        if (i % 50 == 0) {
+            std::this_thread::sleep_for(3ms);
+        }
+    }
+}
+
+TEST_P(row_A8_bounded, exceptions_with_few_contexts) {
+    pilfer::options o = with_workers();
+    o.max_contexts = 2;
+    pilfer::pool pool(o);
+    for (int i = 0; i < 50; ++i) {
+        EXPECT_THROW(pool.run([] {
+            pilfer::scope s;
+            s.spawn([] { throw 1; });
+            s.defer([] { throw 2; });
+            (void)pilfer::join([] { return fib_spawn(5); }, [] { return fib_join(5); });
+            s.sync();
+        }),
+                     int);
+    }
+    mixed_work(pool);
+}
+
+TEST_P(row_A8_bounded, many_waiters_with_few_contexts) {
+    pilfer::options o = with_workers();
+    o.max_contexts = 4;
+    pilfer::pool pool(o);
+    for (int round = 0; round < 10; ++round) {
+        std::vector<pilfer::future<std::uint64_t>> results;
+        for (int i = 0; i < 100; ++i) {
+            results.push_back(pool.async([] { return fib_join(6); }));
+        }
+        for (auto& f : results) {
+            ASSERT_EQ(f.get(), fib(6));
+        }
+    }
+}
+
+PILFER_OVER_WORKERS(row_A8_bounded);
+
+class row_A8_deep : public guarded {};
+
+TEST_F(row_A8_deep, nested_spawns) {
+    const std::uint64_t depth = hundredth_of(100'000);
+    for (const unsigned n : {1U, 4U}) {
+        for (const std::size_t most : {std::size_t{0}, std::size_t{10}, std::size_t{1000}}) {
+            pilfer::options o = workers(n);
+            o.max_contexts = most;
+            o.stack_size = most != 0 ? 64U << 20 : o.stack_size;
+            pilfer::pool pool(o);
+            std::atomic<std::uint64_t> deepest{0};
+            for (int round = 0; round < 3; ++round) {
+                deepest = 0;
+                pool.run([&] { nest(depth, deepest); });
+                EXPECT_EQ(deepest, depth);
+            }
+            if (most == 10) {
+                EXPECT_GT(pool.counters().no_context, 0U);
+                EXPECT_LE(pool.counters().contexts_peak, 10U);
+            }
+            if (!sanitized) {
+                EXPECT_LT(resident_bytes(), std::uint64_t{1} << 30);
+            }
+        }
+    }
+}
+
+TEST_F(row_A8_deep, memory_after_the_peak) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer's own memory is in the way";
+    }
+    const auto result = in_child([] {
+        pilfer::pool pool(workers(2));
+        std::atomic<std::uint64_t> deepest{0};
+        // The working set of the pool as such: what it keeps ready is no part of the peak.
+        pool.run([&] { nest(600, deepest); });
+        const auto before = resident_bytes();
+        std::uint64_t peak = 0;
+        const std::uint64_t depth = std::max<std::uint64_t>(hundredth_of(100'000), 5000);
+        struct tree {
+            static void nest_and_look(std::uint64_t depth, std::uint64_t& peak) {
+                if (depth == 0) {
+                    peak = resident_bytes();
+                    return;
+                }
+                pilfer::scope s;
+                s.spawn([=, &peak] { nest_and_look(depth - 1, peak); });
+                s.sync();
+            }
+        };
+        pool.run([&] { tree::nest_and_look(depth, peak); });
+        const auto after = resident_bytes();
+        const std::string text = "before " + std::to_string(before >> 10) + " KiB, peak " + std::to_string(peak >> 10) +
+                                 " KiB, after " + std::to_string(after >> 10) + " KiB\n";
+        (void)!write(2, text.data(), text.size());
+        return peak > 2 * before && after < before + before / 10 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+TEST_F(row_A8_deep, large_stacks_in_little_address_space) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer needs the address space itself";
+    }
+    for (const unsigned n : {1U, 2U, 4U}) {
+        const auto result = in_child([n] {
+            const rlimit limit{std::uint64_t{1} << 30, std::uint64_t{1} << 30};
+            setrlimit(RLIMIT_AS, &limit);
+            pilfer::options o = workers(n);
+            o.stack_size = 64U << 20;
+            pilfer::pool pool(o);
+            std::atomic<std::uint64_t> leaves{0};
+            const std::uint64_t depth = hundredth_of(100'000);
+            for (int round = 0; round < 3; ++round) {
+                leaves = 0;
+                pool.run([&] { recurse_right(depth, leaves); });
+                if (leaves != depth) {
+                    return 1;
+                }
+                leaves = 0;
+                pool.run([&] { nest(depth, leaves); });
+                if (leaves != depth) {
+                    return 2;
+                }
+                if (pool.run([] { return fib_join(12) + fib_spawn(12) + fib_defer(12); }) != 3 * fib(12)) {
+                    return 3;
+                }
+            }
+            return 0;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << n << " workers: " << result;
+    }
+}
+
+class row_A9_overflow : public guarded {};
+
+/// Needs all the stack there is.
+[[gnu::noinline]] int eat(int depth) {
+    std::array<volatile char, 2048> frame{};
+    frame[0] = static_cast<char>(depth);
+    return depth == 0 ? 0 : eat(depth - 1) + frame[0];
+}
+
+TEST_F(row_A9_overflow, a_message_and_an_abort) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer has its own report";
+    }
+    for (const int kind : {0, 1, 2}) {
+        const auto result = in_child([kind] {
+            pilfer::options o = workers(2);
+            o.stack_size = 128 * 1024;
+            pilfer::pool pool(o);
+            return pool.run([kind] {
+                const auto body = [] { return eat(1'000'000); };
+                pilfer::scope s;
+                if (kind == 0) {
+                    return body();
+                }
+                if (kind == 1) {
+                    s.spawn(body);
+                } else {
+                    s.defer(body);
+                }
+                s.sync();
+                return 0;
+            });
+        });
+        EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
+        EXPECT_TRUE(result.said("131072")) << result;
+        EXPECT_TRUE(result.said("options.stack_size")) << result;
+    }
+}
+
+// These two need a process in which no other pool has installed its handler before.
+TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer has its own report";
+    }
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto die = [] {
+        pilfer::options o = workers(1);
+        o.overflow_message = false;
+        pilfer::pool pool(o);
+        std::exit(pool.run([] { return eat(1'000'000); }));
+    };
+    EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGSEGV), ::testing::Not(::testing::HasSubstr("pilfer")));
+}
+
+TEST_F(row_A9_overflow, other_faults_go_where_they_went_before) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer has its own report";
+    }
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    const auto die = [] {
+        struct sigaction mine {};
+        mine.sa_handler = [](int) { _exit(42); };
+        sigaction(SIGSEGV, &mine, nullptr);
+        pilfer::pool pool(workers(1));
+        pool.run([] {
+            volatile int* volatile nowhere = nullptr;
+            *nowhere = 1;
+        });
+    };
+    EXPECT_EXIT(die(), ::testing::ExitedWithCode(42), "");
+}
+
+}  // namespace
