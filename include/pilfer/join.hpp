@@ -14,6 +14,15 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+/// A small closure without state of its own is copied: the frame then needs it only once in memory, and
+/// the original may stay in registers.
+template <class G>
+inline constexpr bool held_by_value =
+    std::is_trivially_copyable_v<G> && sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
+
+/// How a function goes to the cold half of a join.
+template <class F> using passed = std::conditional_t<held_by_value<F>, F, F&>;
+
 /// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
 /// complete().
 template <class G> class join_spark final : public spark {
@@ -24,6 +33,10 @@ public:
 
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
+    }
+    /// The same after a call; the compiler does not keep it in a register meanwhile.
+    [[nodiscard]] PILFER_ALWAYS_INLINE task_word entry_again() noexcept {
+        return address_again(*this) | kind_spark;
     }
     /// Stolen, or out of reach because this frame moved.
     [[nodiscard]] PILFER_COLD value wait_and_take() {
@@ -47,6 +60,15 @@ public:
         m_outcome.discard();
     }
 
+    /// The copy if there is one: the caller then need not keep the original across the first function.
+    [[nodiscard]] G& function() noexcept {
+        if constexpr (by_value) {
+            return m_function;
+        } else {
+            return *m_function;
+        }
+    }
+
 private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
@@ -57,10 +79,7 @@ private:
         return waiter != 0 ? release_waiter(waiter, w) : nullptr;
     }
 
-    // A small closure without state of its own is copied: the frame then needs it only once in memory,
-    // and the original may stay in registers.
-    static constexpr bool by_value =
-        std::is_trivially_copyable_v<G> && sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
+    static constexpr bool by_value = held_by_value<G>;
     using held = std::conditional_t<by_value, G, G*>;
 
     [[nodiscard]] static PILFER_ALWAYS_INLINE held hold(G& g) noexcept {
@@ -70,58 +89,63 @@ private:
             return std::addressof(g);
         }
     }
-    [[nodiscard]] G& function() noexcept {
-        if constexpr (by_value) {
-            return m_function;
-        } else {
-            return *m_function;
-        }
-    }
-
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
 };
 
-/// Takes back what an exception of an earlier function leaves behind.
-template <class Spark> struct abandon_guard {
-    Spark* spark;
-    ~abandon_guard() {
-        if (spark != nullptr) {
-            spark->abandon();
-        }
+/// The first function of a join; on its exception the other one is taken back or waited for.
+template <class F, class Spark> PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other) {
+    try {
+        return invoke_regular(f);
+    } catch (...) {
+        reinterpret_cast<Spark*>(address_again(other))->abandon();
+        throw;
     }
-};
+}
 
-/// On the way out with the only exception of a join.
-struct alone_guard {
-    bool armed = true;
-    ~alone_guard() {
-        if (armed) {
-            count_suppressed(0);
-        }
+/// The last function of a join: its exception is the only one.
+template <class G> PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
+    try {
+        return invoke_regular(g);
+    } catch (...) {
+        count_suppressed(0);
+        throw;
     }
-};
+}
 
-template <class F, class G>
-PILFER_ALWAYS_INLINE std::tuple<result_t<F>, result_t<G>> join_two(worker* w, F& f, G& g) {
-    using results = std::tuple<result_t<F>, result_t<G>>;
-    join_spark<G> spark(g);
-    if (!announce(w, spark.entry())) [[unlikely]] {
-        // Braces evaluate in order; no memory for the announcement is no error.
-        return results{invoke_regular(f), invoke_regular(g)};
-    }
-    abandon_guard<join_spark<G>> guard{&spark};
-    result_t<F> first = invoke_regular(f);
-    guard.spark = nullptr;
+template <class F, class G> using both_results = std::tuple<result_t<F>, result_t<G>>;
+
+/// The announced part of a join.
+template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark) {
+    result_t<F> first = run_first(f, spark);
     // f may have suspended and gone on elsewhere: the worker is read again.
-    if (reclaim(this_worker(), spark.entry()) != nullptr) [[likely]] {
-        alone_guard alone;
-        results all{std::forward<result_t<F>>(first), invoke_regular(g)};
-        alone.armed = false;
-        return all;
+    if (reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
+        return both_results<F, G>{std::forward<result_t<F>>(first), run_last(spark.function())};
     }
-    return results{std::forward<result_t<F>>(first), spark.wait_and_take()};
+    return both_results<F, G>{std::forward<result_t<F>>(first),
+                              reinterpret_cast<join_spark<G>*>(address_again(spark))->wait_and_take()};
+}
+
+/// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
+/// f would live across a call on the fast path too, and each frame would save one more register.
+template <class F, class G>
+PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark) {
+    if (announce_tripped(w, spark.entry())) [[likely]] {
+        return join_announced<F, G>(f, spark);
+    }
+    // Braces evaluate in order; no memory for the announcement is no error.
+    return both_results<F, G>{invoke_regular<F>(f), invoke_regular<G>(spark.function())};
+}
+
+template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
+    join_spark<G> spark(g);
+    if (push_task(w, spark.entry())) [[unlikely]] {
+        // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
+        auto results = join_tripped<F, G>(w, f, spark);
+        return both_results<F, G>(std::move(results));
+    }
+    return join_announced(f, spark);
 }
 
 template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {

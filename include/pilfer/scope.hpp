@@ -23,6 +23,7 @@ class scope;
 namespace detail {
 template <class F> struct spawned;
 template <class F> struct deferred;
+struct deferred_base;
 template <class F> struct submitted_child;
 struct scope_access;
 }  // namespace detail
@@ -50,7 +51,7 @@ public:
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
         if (!undisturbed()) [[unlikely]] {
-            destroy_cold();
+            again().destroy_cold();
         }
     }
 
@@ -67,7 +68,7 @@ public:
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope. Up to 128 bytes of f are stored in a
     /// recycled record; larger ones cost an allocation. Throws std::bad_alloc and what moving f throws.
-    template <class F> void defer(F&& f);
+    template <class F> PILFER_ALWAYS_INLINE void defer(F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
@@ -76,11 +77,13 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
-        if (w != nullptr && w->current.load(detail::rlx) == m_owner && undisturbed()) [[likely]] {
+        if (w == nullptr || w->current.load(detail::rlx) != m_owner) [[unlikely]] {
+            again().sync_cold();
+        } else if (undisturbed()) {
             detail::san::acquire(&m_children);
-            return;
+        } else {
+            again().sync_children(w);
         }
-        sync_cold();
     }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
@@ -97,9 +100,12 @@ private:
     [[nodiscard]] static const void* thread_identity() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
+    void sync_children(detail::worker* w);
     void wait_for_children() noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
+    [[nodiscard]] detail::deferred_base* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] bool undisturbed() const noexcept {
         return m_children.untouched() && m_disturbed.load(detail::rlx) == 0;
     }
@@ -119,8 +125,21 @@ private:
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
+    /// For calls off the fast path: see address_again().
+    [[nodiscard]] PILFER_ALWAYS_INLINE scope& again() noexcept {
+        return *reinterpret_cast<scope*>(detail::address_again(*this));
+    }
+    /// The same after a call, computed anew rather than kept in a register.
+    [[nodiscard]] PILFER_ALWAYS_INLINE detail::task_word entry_again() noexcept {
+        scope* self = this;
+        asm("" : "+r"(self));
+        return reinterpret_cast<detail::task_word>(self) | detail::kind_continuation;
+    }
     template <class F> PILFER_COLD void spawn_cold(F&& f);
     template <class F> PILFER_COLD void submit_child(F&& f);
+    template <class F> PILFER_NOINLINE void defer_below(F&& f);
+    template <class Child> PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    template <class Child, class F> [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
     detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
@@ -153,10 +172,8 @@ template <class F> struct spawned {
     static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
 
     [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
-        // place() put the child right below the context, which is aligned to 64.
-        constexpr std::size_t step = align > alignof(context) ? align : alignof(context);
-        const auto at = reinterpret_cast<std::uintptr_t>(top) + sizeof(spawned);
-        return reinterpret_cast<context*>((at + step - 1) & ~(std::uintptr_t{step} - 1));
+        // place() put the child right below the context.
+        return reinterpret_cast<context*>(static_cast<std::byte*>(top) + context::distance(sizeof(spawned), align));
     }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
@@ -172,14 +189,17 @@ template <class F> struct spawned {
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         // Only here, off the parent's stack, may the rest of the parent be announced.
-        const bool announced = announce(this_worker(), s->entry());
+        if (!announce(this_worker(), s->entry())) [[unlikely]] {
+            c->job = c;  // a mark: a flag of this frame would be tested on the fast path
+        }
         call(self, s);
-        worker* w = this_worker();
-        if (announced) [[likely]] {
-            w = reclaim(w, s->entry());
-            if (w == nullptr) [[unlikely]] {
+        worker* w = reclaim(this_worker(), s->entry_again());
+        if (w == nullptr) [[unlikely]] {
+            if (c->job != c) {
                 return nullptr;
             }
+            c->job = nullptr;  // it was never announced
+            w = this_worker();
         }
         activation* owner = s->m_owner;
         context* parent = owner->ctx;

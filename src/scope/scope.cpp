@@ -37,30 +37,47 @@ void scope::fail(std::exception_ptr error) noexcept {
     }
 }
 
-bool scope::run_newest_child(worker* w) noexcept {
-    const task_word newest = w->deque.owner().peek();
-    if ((newest & kind_mask) != kind_deferred) {
-        return false;
+/// The deferred child of this scope behind an entry, null if there is none. The look may hit a record that
+/// a thief has long given back: records are never unmapped while the pool lives, and only an exact match
+/// counts.
+PILFER_ALWAYS_INLINE deferred_base* scope::child_at(task_word entry) const noexcept {
+    if ((entry & kind_mask) != kind_deferred) {
+        return nullptr;
     }
-    auto* d = reinterpret_cast<deferred_base*>(newest & ~kind_mask);
-    // The look may hit a record that a thief has long given back: records are never unmapped while the
-    // pool lives, and only an exact match counts, checked again once it is ours.
+    auto* d = reinterpret_cast<deferred_base*>(entry & ~kind_mask);
     const auto self = reinterpret_cast<std::uintptr_t>(this);
-    if (std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) != self) {
+    return std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) == self ? d : nullptr;
+}
+
+/// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
+/// once it is taken back it is looked at again. False: there is none.
+bool scope::reclaim_child(worker* w, task_word entry) noexcept {
+    w = reclaim_slow(w, entry);
+    if (w == nullptr) {
         return false;
     }
-    worker* now = reclaim(w, newest);
-    if (now == nullptr) {
+    deferred_base* d = child_at(entry);
+    if (d == nullptr) {
+        (void)announce(w, entry);
         return false;
     }
-    if (std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) != self) {
-        (void)announce(now, newest);
+    d->run(d, nullptr);
+    m_children.settle();
+    return true;
+}
+
+bool scope::run_newest_child(worker* w) noexcept {
+    auto own = w->deque.owner();
+    const task_word newest = own.newest();
+    deferred_base* d = child_at(newest);
+    if (d == nullptr) {
         return false;
     }
-    {
-        nested_activation child(now);
-        d->run(d, nullptr);
+    nested_activation child(w);
+    if (!own.pop_newest()) {
+        return reclaim_child(w, newest);
     }
+    d->run(d, nullptr);
     m_children.settle();
     return true;
 }
@@ -96,6 +113,35 @@ void scope::block_for_children() noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
+}
+
+/// Deferred children that nobody took are the usual reason to come here: one loop without further calls
+/// but those of the children, all of which run under one identity. `w` runs the owner.
+void scope::sync_children(worker* w) {
+    activation child{m_owner->ctx};
+    w->current.store(&child, rlx);
+    bool found = true;
+    while (found && m_children.owed() > 0) [[likely]] {
+        auto own = w->deque.owner();
+        const task_word newest = own.newest();
+        auto* d = child_at(newest);
+        if (d == nullptr) {
+            break;
+        }
+        if (own.pop_newest()) [[likely]] {
+            d->run(d, nullptr);
+            m_children.settle();
+        } else {
+            found = reclaim_child(w, newest);
+        }
+        w = this_worker();
+    }
+    w->current.store(m_owner, rlx);
+    if (undisturbed() && m_children.all_done()) [[likely]] {
+        san::acquire(&m_children);
+        return;
+    }
+    sync_cold();
 }
 
 void scope::sync_cold() {

@@ -7,9 +7,10 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// The link between batches lies behind the three words of a free record.
+/// The link between batches lies in the first word of the payload. The second one stays untouched: a
+/// stale entry of a deque may still read the scope word there.
 [[nodiscard]] free_record*& next_batch(free_record* first) noexcept {
-    return *reinterpret_cast<free_record**>(reinterpret_cast<std::byte*>(first) + sizeof(free_record));
+    return *reinterpret_cast<free_record**>(first + 1);
 }
 static_assert(sizeof(free_record) + sizeof(free_record*) <= record_bytes[0]);
 

@@ -39,20 +39,30 @@ struct alignas(64) context {
     std::uint32_t valgrind_id = 0;
 
     /// The first address below this record that is free for `bytes` bytes aligned to `align`.
+    /// The context itself is aligned to 64, so for an `align` up to that the distance is a constant.
     [[nodiscard]] PILFER_ALWAYS_INLINE void* place(std::size_t bytes, std::size_t align) noexcept {
-        auto at = reinterpret_cast<std::uintptr_t>(this) - bytes;
-        return reinterpret_cast<void*>(at & ~(std::uintptr_t{align} - 1));
+        return reinterpret_cast<std::byte*>(this) - distance(bytes, align);
+    }
+    [[nodiscard]] static constexpr std::size_t distance(std::size_t bytes, std::size_t align) noexcept {
+        return (bytes + align - 1) & ~(align - 1);
     }
 };
 
 /// The rest of a function that called `spawn`: it goes on at `ip` with these registers. Everything else
 /// that the caller keeps alive lies on its stack, because the switch names it as clobbered.
+///
+/// x86-64: all callee-saved registers are kept here. Naming r12..r15 as clobbered costs more: the caller's
+/// prologue and epilogue then store and load them, even in calls that return before they spawn.
 struct continuation {
     void* ip;
     void* sp;
     void* bp;  // x29 on AArch64
     void* bx;  // x19 on AArch64
     std::uint64_t fp_control;  // mxcsr, from which the x87 control word follows; FPCR on AArch64
+#if defined(PILFER_ISA_X86_64)
+    void* more[4];  // r12..r15: loaded by the code at `ip`, which finds this record in rsi
+    void* top;      // of the child's stack: tells this spawn from a later one of the same frame
+#endif
 };
 
 using child_main = continuation* (*)(void* top, continuation*);
@@ -89,29 +99,49 @@ using child_main = continuation* (*)(void* top, continuation*);
 /// Saves the caller in `cont`, calls main(top, cont) on the stack that ends at `top`, and goes on behind
 /// this call: at once with what main returns, or later on whatever thread took `cont`.
 ///
-/// main's return is an ordinary `ret`, which keeps the return predictor in step; the jump goes through
-/// the record, because after an equal address the record may be that of a later spawn of this frame.
+/// main's return is an ordinary `ret`, which keeps the return predictor in step, and as any function it
+/// has kept the callee-saved registers: if the record is still that of this spawn, only the stack
+/// pointer is missing. After an equal address it may be that of a later spawn of this frame; then `top`
+/// differs, for this child's stack is still in use, and everything comes from the record. The rare
+/// halves lie behind the function.
 PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
     asm volatile(
-        "leaq 1f(%%rip), %%rax\n\t"
+        "leaq 2f(%%rip), %%rax\n\t"
         "movq %%rax, 0(%%rsi)\n\t"
         "movq %%rsp, 8(%%rsi)\n\t"
         "movq %%rbp, 16(%%rsi)\n\t"
         "movq %%rbx, 24(%%rsi)\n\t"
         "stmxcsr 32(%%rsi)\n\t"
+        "movq %%r12, 40(%%rsi)\n\t"
+        "movq %%r13, 48(%%rsi)\n\t"
+        "movq %%r14, 56(%%rsi)\n\t"
+        "movq %%r15, 64(%%rsi)\n\t"
+        "movq %%rdi, 72(%%rsi)\n\t"
         "movq %%rdi, %%rsp\n\t" PILFER_CFI_BOTTOM
         "call *%%rdx\n\t" PILFER_CFI_RESTORE
-        "movq 8(%%rax), %%rsp\n\t"
-        "movq 16(%%rax), %%rbp\n\t"
-        "movq 24(%%rax), %%rbx\n\t"
-        "jmp *0(%%rax)\n"
-        "1:\n\t" PILFER_LANDING
+        "cmpq %%rsp, 72(%%rax)\n\t"
+        "jne 3f\n\t"
+        "movq 8(%%rax), %%rsp\n"
+        "1:\n\t"
+        ".subsection 1\n"
+        "3:\n\t"
+        "movq %%rax, %%rsi\n\t"
+        "movq 8(%%rsi), %%rsp\n\t"
+        "movq 16(%%rsi), %%rbp\n\t"
+        "movq 24(%%rsi), %%rbx\n\t"
+        "jmp *0(%%rsi)\n"
+        "2:\n\t" PILFER_LANDING
+        "movq 40(%%rsi), %%r12\n\t"
+        "movq 48(%%rsi), %%r13\n\t"
+        "movq 56(%%rsi), %%r14\n\t"
+        "movq 64(%%rsi), %%r15\n\t"
+        "jmp 1b\n\t"
+        ".previous\n\t"
         : "+D"(top), "+S"(cont), "+d"(main)
         :
-        : "rax", "rcx", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "xmm0", "xmm1",
-          "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",
-          "xmm14", "xmm15", "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)",
-          "st(7)" PILFER_CLOBBER_WIDE);
+        : "rax", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
+          "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)",
+          "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" PILFER_CLOBBER_WIDE);
 }
 
 #elif defined(PILFER_ISA_AARCH64)
@@ -154,6 +184,9 @@ PILFER_API void call_on(void* top, continuation* cont, child_main main) noexcept
 static_assert(offsetof(continuation, ip) == 0 && offsetof(continuation, sp) == 8);
 static_assert(offsetof(continuation, bp) == 16 && offsetof(continuation, bx) == 24);
 static_assert(offsetof(continuation, fp_control) == 32);
+#if defined(PILFER_ISA_X86_64)
+static_assert(offsetof(continuation, more) == 40 && offsetof(continuation, top) == 72);
+#endif
 
 }  // namespace detail
 }  // namespace v0

@@ -142,9 +142,11 @@ public:
         if (at(b).load(rlx) != task) {
             return popped::gone;
         }
-        d.m_bottom.store(b, rel);
-        Atom::light_fence();  // R1, with the reaching thief's heavy fence
-        return b >= d.m_guard.load(rlx) ? popped::taken : popped::slow;
+        return lower_to(b) ? popped::taken : popped::slow;
+    }
+    /// Takes what newest() has just returned. False: bottom is already lowered, call pop_slow().
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest() noexcept {
+        return lower_to(d.m_bottom.load(rlx) - 1);
     }
     /// The newest task, or 0 if there is none.
     [[nodiscard]] task_word pop(std::int64_t take_back) noexcept {
@@ -152,12 +154,7 @@ public:
         if (b < d.m_top.load(rlx)) {
             return 0;
         }
-        d.m_bottom.store(b, rel);
-        Atom::light_fence();
-        if (b >= d.m_guard.load(rlx)) {
-            return at(b).load(rlx);
-        }
-        return pop_slow(take_back);
+        return lower_to(b) ? at(b).load(rlx) : pop_slow(take_back);
     }
     /// After bottom was lowered below the guard: a reach is under way, the private part is empty, or
     /// the deque is pinned. `take_back`: how many shared tasks to make private again at most.
@@ -185,6 +182,10 @@ public:
     [[nodiscard]] task_word peek() const noexcept {
         const std::int64_t b = d.m_bottom.load(rlx) - 1;
         return b < d.m_top.load(rlx) ? 0 : at(b).load(rlx);
+    }
+    /// The same without a look at the thieves' line: where the deque is empty, what was there last.
+    [[nodiscard]] task_word newest() const noexcept {
+        return at(d.m_bottom.load(rlx) - 1).load(rlx);
     }
     /// Moves up to `count` of the oldest private tasks to the shared part. 0: nothing private, or a
     /// reach holds the lock and is about to expose anyway: keep the request.
@@ -240,6 +241,12 @@ public:
     }
 
 private:
+    /// True: what lies at `b` is the owner's.
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
+        d.m_bottom.store(b, rel);
+        Atom::light_fence();  // R1, with the reaching thief's heavy fence
+        return b >= d.m_guard.load(rlx);
+    }
     [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
         return d.m_slots.load(own_slots_load)[index & d.m_mask.load(rlx)];
     }

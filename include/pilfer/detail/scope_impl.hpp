@@ -32,7 +32,7 @@ template <class F> struct deferred : deferred_base {
     F function;
 
     static constexpr unsigned size_class() noexcept {
-        return sizeof(deferred) <= record_bytes[0] ? 0 : 1;
+        return sizeof(free_record) + sizeof(deferred) <= record_bytes[0] ? 0 : 1;
     }
 
     template <class G> deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
@@ -157,9 +157,58 @@ template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
     }
 }
 
-template <class F> void scope::defer(F&& f) {
-    using function = detail::deferrable<std::decay_t<F>>;
-    using child = detail::deferred<function>;
+template <class F> PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
+    using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
+    detail::worker* w = detail::this_worker();
+    if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed()) [[likely]] {
+        auto* c = make_deferred<child>(w, std::forward<F>(f));
+        if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+            w = detail::this_worker();  // moving f may have suspended
+        }
+        m_children.owe();
+        detail::san::release(this);
+        if (detail::push_task(w, c->entry())) [[unlikely]] {
+            defer_tripped(w, c, true);
+        }
+        return;
+    }
+    // A copy, so that the usual f need not have an address: see spawn.
+    defer_below(std::decay_t<F>(std::forward<F>(f)));
+}
+
+/// Puts f into a record. Throws std::bad_alloc and what moving f throws.
+template <class Child, class F> PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
+    using function = decltype(Child::function);
+    void* memory = detail::take_record(w, Child::size_class());
+    try {
+        if constexpr (std::is_same_v<function, std::decay_t<F>>) {
+            return ::new (memory) Child(this, std::forward<F>(f));
+        } else {
+            return ::new (memory) Child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
+        }
+    } catch (...) {
+        detail::put_record(detail::this_worker(), Child::size_class(), memory);
+        throw;
+    }
+}
+
+/// The tripwire was hit by the announcement of `c`.
+template <class Child> PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
+    if (detail::announce_tripped(w, c->entry())) [[likely]] {
+        return;
+    }
+    detail::nested_activation me(detail::this_worker());
+    Child::run_child(c, nullptr);
+    if (own) {
+        m_children.settle();
+    } else {
+        (void)m_children.finish_one();  // never the last: the caller is below and unfinished
+    }
+}
+
+/// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
+template <class F> PILFER_NOINLINE void scope::defer_below(F&& f) {
+    using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w == nullptr || m_owner == nullptr || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
         submit_child(std::forward<F>(f));
@@ -169,18 +218,7 @@ template <class F> void scope::defer(F&& f) {
         detail::count_dropped(w);
         return;
     }
-    child* c;
-    void* memory = detail::take_record(w, child::size_class());
-    try {
-        if constexpr (std::is_same_v<function, std::decay_t<F>>) {
-            c = ::new (memory) child(this, std::forward<F>(f));
-        } else {
-            c = ::new (memory) child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
-        }
-    } catch (...) {
-        detail::put_record(detail::this_worker(), child::size_class(), memory);
-        throw;
-    }
+    auto* c = make_deferred<child>(w, std::forward<F>(f));
     w = detail::this_worker();  // moving f may have suspended
     const bool own = on_own_stack(w);
     if (own) {
@@ -189,14 +227,8 @@ template <class F> void scope::defer(F&& f) {
         announce_from_below();
     }
     detail::san::release(this);
-    if (!detail::announce(w, c->entry())) [[unlikely]] {
-        detail::nested_activation me(detail::this_worker());
-        child::run_child(c, nullptr);
-        if (own) {
-            m_children.settle();
-        } else {
-            (void)m_children.finish_one();  // never the last: the caller is below and unfinished
-        }
+    if (detail::push_task(w, c->entry())) [[unlikely]] {
+        defer_tripped(w, c, own);
     }
 }
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 
 #include <pilfer/detail/context.hpp>
 #include <pilfer/detail/deque.hpp>
@@ -21,7 +22,8 @@ struct exception_state {
     unsigned uncaught;
 
     [[nodiscard]] PILFER_ALWAYS_INLINE bool empty() noexcept {
-        return std::atomic_ref(caught).load(rlx) == nullptr && std::atomic_ref(uncaught).load(rlx) == 0;
+        return (reinterpret_cast<std::uintptr_t>(std::atomic_ref(caught).load(rlx)) |
+                std::atomic_ref(uncaught).load(rlx)) == 0;
     }
     [[nodiscard]] exception_state load() noexcept {
         return {std::atomic_ref(caught).load(rlx), std::atomic_ref(uncaught).load(rlx)};
@@ -32,14 +34,14 @@ struct exception_state {
     }
 };
 
-/// A recycled record of `defer`; lies over its payload while it is free.
+/// The head of a recycled record of `defer`; the payload lies behind it. It stays as it is while the
+/// record is in use, so that giving back the record that was taken last writes one word.
 struct free_record {
     std::atomic<free_record*> next;
-    std::uintptr_t keep_clear;  // a stale entry may still read the scope word here
-    std::atomic<std::uint32_t> rank;
+    std::atomic<std::uint32_t> rank;  // length of the list from here
 };
 
-inline constexpr std::size_t record_bytes[] = {64, 144};
+inline constexpr std::size_t record_bytes[] = {64, 160};
 
 /// All members but the deque belong to whatever runs on the worker's thread. They are relaxed atomics
 /// because ThreadSanitizer takes the contexts of one thread for strangers.
@@ -129,15 +131,32 @@ PILFER_ALWAYS_INLINE void arrive() noexcept {
 #endif
 }
 
+/// The address of an object of the calling frame, computed anew. Kept across a call it would cost a
+/// callee-saved register, which every frame of a recursion stores and loads.
+template <class T> [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_again(T& local) noexcept {
+#if defined(PILFER_ISA_X86_64)
+    std::uintptr_t a;
+    asm volatile("leaq %1, %0" : "=r"(a) : "m"(local));
+    return a;
+#else
+    return reinterpret_cast<std::uintptr_t>(std::addressof(local));
+#endif
+}
+
 /// The tripwire was hit by the push of `task`: makes room, exposes, wakes, yields. False: there is no
 /// memory for a larger ring and `task` was taken back; run it as a plain call. The caller may be on
 /// another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
 
+/// Puts `task` on the bottom of the own deque. True: call announce_tripped().
+[[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
+    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
+    return w->deque.owner().push(task);
+}
+
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task) noexcept {
-    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
-    if (w->deque.owner().push(task)) [[unlikely]] {
+    if (push_task(w, task)) [[unlikely]] {
         return announce_tripped(w, task);
     }
     return true;
@@ -150,6 +169,9 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
 /// goes on, or null if the task is gone.
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* reclaim(worker* w, task_word task) noexcept {
     using owner = split_deque<std_atom>::owner_end;
+    if (w == nullptr) {
+        __builtin_unreachable();  // a task is never taken back on a foreign thread
+    }
     const auto got = w->deque.owner().pop_if(task);
     if (got == owner::popped::taken) [[likely]] {
         return w;
@@ -182,7 +204,7 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
 }
 
 PILFER_API void* take_record_cold(worker* w, unsigned size_class);
-PILFER_API void put_record_cold(worker* w, unsigned size_class) noexcept;
+PILFER_API void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept;
 
 [[nodiscard]] PILFER_ALWAYS_INLINE void* take_record(worker* w, unsigned size_class) {
     free_record* r = w->free_records[size_class].load(rlx);
@@ -191,20 +213,20 @@ PILFER_API void put_record_cold(worker* w, unsigned size_class) noexcept;
     }
     san::acquire(r);
     w->free_records[size_class].store(r->next.load(rlx), rlx);
-    return r;
+    return r + 1;
 }
-PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* memory) noexcept {
-    auto* r = static_cast<free_record*>(memory);
+PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* payload) noexcept {
+    free_record* r = static_cast<free_record*>(payload) - 1;
     free_record* head = w->free_records[size_class].load(rlx);
     san::acquire(head);
-    const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    san::release(head);
-    r->next.store(head, rlx);
-    r->rank.store(rank, rlx);
     san::release(r);
-    w->free_records[size_class].store(r, rlx);
-    if (rank >= 1024) [[unlikely]] {
-        put_record_cold(w, size_class);
+    // Usually the list is as it was when this record was taken. Its rank is compared too: a list that
+    // grew below would otherwise keep the small rank and never be cut.
+    if (head != nullptr && r->next.load(rlx) == head && r->rank.load(rlx) == head->rank.load(rlx) + 1)
+        [[likely]] {
+        w->free_records[size_class].store(r, rlx);
+    } else {
+        put_record_cold(w, size_class, r);
     }
 }
 
