@@ -42,7 +42,7 @@ void future_core::start(pool_core& p) {
         return;
     }
     unit_begins(w);
-    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
+    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
         nested_activation child(this_worker());
         (void)run_task(this, this_worker());  // it never resumes anybody directly
     }

@@ -58,7 +58,7 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
     }
     deferred_base* d = child_at(entry);
     if (d == nullptr) {
-        (void)announce(w, entry);
+        (void)announce(w, entry, way::keep);
         return false;
     }
     d->run(d, nullptr);
@@ -135,6 +135,10 @@ void scope::sync_children(worker* w) {
             found = reclaim_child(w, newest);
         }
         w = this_worker();
+        if (w->deque.trip().has(tripwire<std_atom>::summon)) [[unlikely]] {
+            make_way(w);
+            w = this_worker();
+        }
     }
     w->current.store(m_owner, rlx);
     if (undisturbed() && m_children.all_done()) [[likely]] {

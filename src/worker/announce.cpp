@@ -18,11 +18,15 @@ struct handing_on : suspension {
 
 }  // namespace
 
-bool announce_tripped(worker* w, task_word task) noexcept {
-    return static_cast<scheduler*>(w)->tripped(task);
+bool announce_tripped(worker* w, task_word task, way may) noexcept {
+    return static_cast<scheduler*>(w)->tripped(task, may);
 }
 
-bool scheduler::tripped(task_word task) noexcept {
+void make_way(worker* w) noexcept {
+    static_cast<scheduler*>(w)->make_way();
+}
+
+bool scheduler::tripped(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
     auto own = deque.owner();
     // Room first: nothing may be announced before there is some.
@@ -60,11 +64,35 @@ bool scheduler::tripped(task_word task) noexcept {
         m_summoned = summon_patience;
         deque.trip().pin(true);
     }
-    if (m_summoned != 0 && (m_summoned = m_summoned - 1) == 0) {
-        deque.trip().pin(deque.owner().pinned());
-        yield_here();
+    if (m_summoned > 1) {
+        m_summoned = m_summoned - 1;
+    } else if (m_summoned == 1 && may == way::make) {
+        m_summoned = 0;
+        deque.trip().pin(own.pinned());
+        yield_to_queued();
     }
     return true;
+}
+
+void scheduler::make_way() noexcept {
+    const auto bits = deque.trip().take();
+    if ((bits & tripwire<std_atom>::expose) != 0 && deque.owner().shared_size() <= 0) {
+        expose(1);
+    }
+    yield_to_queued();
+}
+
+bool scheduler::anything_queued() noexcept {
+    return !m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty();
+}
+
+/// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
+/// while an earlier one was being served is not lost: it is set again before the next context starts.
+void scheduler::yield_to_queued() noexcept {
+    std_atom::fence_sc();  // with the one in notify: who found the bit still set has pushed before this look
+    if (anything_queued()) {
+        yield_here();
+    }
 }
 
 void scheduler::expose(std::int64_t n) noexcept {

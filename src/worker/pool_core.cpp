@@ -94,8 +94,15 @@ bool pool_core::wake_somebody() noexcept {
 }
 
 void pool_core::notify_any() noexcept {
-    if (!wake_somebody()) {
-        at(m_next.load(rlx) % m_size).deque.trip().set(tripwire<std_atom>::summon);
+    if (wake_somebody()) {
+        return;
+    }
+    // Any of them may be inside a task that announces nothing: all are told, the first to look takes it.
+    for (unsigned i = 0; i < m_size; ++i) {
+        auto& trip = at(i).deque.trip();
+        if (!trip.has(tripwire<std_atom>::summon)) {
+            trip.set(tripwire<std_atom>::summon);
+        }
     }
 }
 

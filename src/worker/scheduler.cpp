@@ -194,7 +194,7 @@ bool scheduler::search() noexcept {
             return true;
         }
         // Local work and submissions win over a search that goes on.
-        if (!m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty()) {
+        if (anything_queued()) {
             return resume_one() || run_submission();
         }
         for (unsigned i = 0; i < 8; ++i) {
@@ -210,7 +210,7 @@ bool scheduler::search() noexcept {
 }
 
 bool scheduler::anything_ready() noexcept {
-    if (m_pool.stopping() || !m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty()) {
+    if (m_pool.stopping() || anything_queued()) {
         return true;
     }
     for (unsigned k = 0; k < m_pool.size(); ++k) {
@@ -272,6 +272,13 @@ void scheduler::found_work() noexcept {
     }
 }
 
+/// Before a context is entered, which may never come back: what is queued now must not wait for it.
+void scheduler::remind() noexcept {
+    if (anything_queued() && !deque.trip().has(tripwire<std_atom>::summon)) {
+        deque.trip().set(tripwire<std_atom>::summon);
+    }
+}
+
 // ---- running what was found -------------------------------------------------------------------
 
 bool scheduler::has_context() noexcept {
@@ -285,6 +292,7 @@ void scheduler::execute(task_word task) noexcept {
         return;
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
+    remind();
     after_switch(continue_parent(*s));
 }
 
@@ -316,6 +324,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
 }
 
 void scheduler::start(spark* job) noexcept {
+    remind();
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
@@ -324,6 +333,7 @@ void scheduler::start(spark* job) noexcept {
 }
 
 void scheduler::resume_now(suspension& s) noexcept {
+    remind();
     after_switch(enter_suspended(s));
 }
 

@@ -33,7 +33,9 @@ public:
     void run() noexcept;
 
     /// See announce_tripped().
-    [[nodiscard]] bool tripped(task_word task) noexcept;
+    [[nodiscard]] bool tripped(task_word task, way may) noexcept;
+    /// See make_way().
+    void make_way() noexcept;
     /// After the bottom was lowered below the guard: see reclaim().
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
@@ -86,6 +88,9 @@ private:
     [[nodiscard]] task_word help_other(unsigned victim) noexcept;
     void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
+    void yield_to_queued() noexcept;
+    [[nodiscard]] bool anything_queued() noexcept;
+    void remind() noexcept;
     void expose(std::int64_t n) noexcept;
 
     pool_core& m_pool;

@@ -21,10 +21,14 @@ namespace detail {
 /// against a wake-up (5 us and more).
 [[nodiscard]] PILFER_API std::uint64_t piece_ticks() noexcept;
 
-/// Does anybody want work from this worker? One load.
-[[nodiscard]] PILFER_ALWAYS_INLINE bool work_wanted(const worker* w) noexcept {
-    return w->deque.trip().has(tripwire<std_atom>::wanted | tripwire<std_atom>::expose |
-                               tripwire<std_atom>::summon);
+/// Does anybody want work from this worker? One load. Lets those pass first that wait for the worker.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool work_wanted(worker* w) noexcept {
+    using trip = tripwire<std_atom>;
+    if (w->deque.trip().has(trip::summon)) [[unlikely]] {
+        make_way(w);
+        w = this_worker();
+    }
+    return w->deque.trip().has(trip::wanted | trip::expose);
 }
 
 template <class I> using distance_t = std::uint64_t;

@@ -194,7 +194,7 @@ template <class Child, class F> PILFER_ALWAYS_INLINE Child* scope::make_deferred
 
 /// The tripwire was hit by the announcement of `c`.
 template <class Child> PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
-    if (detail::announce_tripped(w, c->entry())) [[likely]] {
+    if (detail::announce_tripped(w, c->entry(), detail::way::keep)) [[likely]] {
         return;
     }
     detail::nested_activation me(detail::this_worker());

@@ -143,10 +143,18 @@ template <class T> [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_aga
 #endif
 }
 
-/// The tripwire was hit by the push of `task`: makes room, exposes, wakes, yields. False: there is no
-/// memory for a larger ring and `task` was taken back; run it as a plain call. The caller may be on
-/// another worker afterwards.
-PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
+/// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are
+/// points where a frame may move anyway. `defer` and `async` are not: their caller may hold a lock.
+enum class way { make, keep };
+
+/// The tripwire was hit by the push of `task`: makes room, exposes, wakes, makes way. False: there is no
+/// memory for a larger ring and `task` was taken back; run it as a plain call. With way::make the caller
+/// may be on another worker afterwards.
+PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
+
+/// Somebody waits for this worker (tripwire::summon): lets queued submissions and contexts pass. The
+/// caller may be on another worker afterwards.
+PILFER_API void make_way(worker* w) noexcept;
 
 /// Puts `task` on the bottom of the own deque. True: call announce_tripped().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
@@ -155,9 +163,9 @@ PILFER_API bool announce_tripped(worker* w, task_word task) noexcept;
 }
 
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
-[[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task) noexcept {
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task, way may = way::make) noexcept {
     if (push_task(w, task)) [[unlikely]] {
-        return announce_tripped(w, task);
+        return announce_tripped(w, task, may);
     }
     return true;
 }
