@@ -135,8 +135,8 @@ void scope::sync_children(worker* w) {
             found = reclaim_child(w, newest);
         }
         w = this_worker();
-        if (w->deque.trip().has(tripwire<std_atom>::summon)) [[unlikely]] {
-            make_way(w);
+        if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
+            attend(w);
             w = this_worker();
         }
     }

@@ -22,8 +22,8 @@ bool announce_tripped(worker* w, task_word task, way may) noexcept {
     return static_cast<scheduler*>(w)->tripped(task, may);
 }
 
-void make_way(worker* w) noexcept {
-    static_cast<scheduler*>(w)->make_way();
+void attend(worker* w) noexcept {
+    static_cast<scheduler*>(w)->attend();
 }
 
 bool scheduler::tripped(task_word task, way may) noexcept {
@@ -50,16 +50,8 @@ bool scheduler::tripped(task_word task, way may) noexcept {
     const auto bits = deque.trip().take();
     if (m_pool.settings().exposure == exposure::always_public) {
         expose(INT64_MAX / 4);
-    } else if ((bits & (trip::expose | trip::wanted)) != 0 && own.shared_size() <= 0) {
-        expose(1);
     }
-    if ((bits & trip::wanted) != 0) {
-        unsigned last = m_last_woken;
-        if (m_pool.idle().publish(index, last, deque.trip())) {
-            count.wakes.add();
-        }
-        m_last_woken = last;
-    }
+    answer(bits);
     if ((bits & trip::summon) != 0 && m_summoned == 0) {
         m_summoned = summon_patience;
         deque.trip().pin(true);
@@ -74,12 +66,43 @@ bool scheduler::tripped(task_word task, way may) noexcept {
     return true;
 }
 
-void scheduler::make_way() noexcept {
-    const auto bits = deque.trip().take();
-    if ((bits & tripwire<std_atom>::expose) != 0 && deque.owner().shared_size() <= 0) {
-        expose(1);
+/// Shares if somebody wants work, and wakes one who sleeps for lack of it.
+void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
+    using trip = tripwire<std_atom>;
+    if ((bits & (trip::expose | trip::wanted)) == 0) {
+        return;
     }
-    yield_to_queued();
+    expose_some();
+    if ((bits & trip::wanted) != 0 && deque.thief().has_any()) {
+        unsigned last = m_last_woken;
+        if (m_pool.idle().publish(index, last, deque.trip())) {
+            count.wakes.add();
+        }
+        m_last_woken = last;
+    }
+}
+
+void scheduler::attend() noexcept {
+    if (deque.owner().pinned()) {
+        std_atom::fence_sc();  // see tripped()
+    }
+    const auto bits = deque.trip().take();
+    answer(bits);
+    if ((bits & tripwire<std_atom>::summon) != 0) {
+        yield_to_queued();
+    }
+}
+
+/// A thief takes one task at a time, and asking costs it about a task of a microsecond; an eighth of what
+/// is private keeps it busy in flat parallelism and is one or two tasks of a recursion. At most 64: each
+/// that comes back costs the owner a lock and a fence.
+void scheduler::expose_some() noexcept {
+    auto own = deque.owner();
+    if (own.shared_size() > 0) {
+        return;
+    }
+    const std::int64_t part = own.private_size() / 8;
+    expose(part < 1 ? 1 : (part < 64 ? part : 64));
 }
 
 bool scheduler::anything_queued() noexcept {

@@ -34,8 +34,8 @@ public:
 
     /// See announce_tripped().
     [[nodiscard]] bool tripped(task_word task, way may) noexcept;
-    /// See make_way().
-    void make_way() noexcept;
+    /// See attend().
+    void attend() noexcept;
     /// After the bottom was lowered below the guard: see reclaim().
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
@@ -92,6 +92,8 @@ private:
     [[nodiscard]] bool anything_queued() noexcept;
     void remind() noexcept;
     void expose(std::int64_t n) noexcept;
+    void expose_some() noexcept;
+    void answer(tripwire<std_atom>::word bits) noexcept;
 
     pool_core& m_pool;
     void* m_sp = nullptr;  // the scheduler's own saved stack while a context runs

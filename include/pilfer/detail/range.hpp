@@ -25,7 +25,7 @@ namespace detail {
 [[nodiscard]] PILFER_ALWAYS_INLINE bool work_wanted(worker* w) noexcept {
     using trip = tripwire<std_atom>;
     if (w->deque.trip().has(trip::summon)) [[unlikely]] {
-        make_way(w);
+        attend(w);
         w = this_worker();
     }
     return w->deque.trip().has(trip::wanted | trip::expose);

@@ -29,6 +29,8 @@ public:
     static constexpr word expose = word{1} << 61;
     static constexpr word summon = word{1} << 60;
     static constexpr word pinned = word{1} << 59;
+    /// Everything that others want.
+    static constexpr word asked = wanted | expose | summon;
     /// Positions are net thefts: 2^59 of them, one every nanosecond, take 18 years.
     static constexpr word limit_mask = pinned - 1;
 

@@ -152,9 +152,10 @@ enum class way { make, keep };
 /// may be on another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
 
-/// Somebody waits for this worker (tripwire::summon): lets queued submissions and contexts pass. The
-/// caller may be on another worker afterwards.
-PILFER_API void make_way(worker* w) noexcept;
+/// Between two tasks or pieces of a loop: does what others ask for (tripwire::asked) without announcing
+/// anything. Exposes, wakes, and lets queued submissions and contexts pass, so that the caller may be on
+/// another worker afterwards.
+PILFER_API void attend(worker* w) noexcept;
 
 /// Puts `task` on the bottom of the own deque. True: call announce_tripped().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
