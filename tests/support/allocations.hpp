@@ -10,10 +10,17 @@
 #include <cstdlib>
 #include <new>
 
+#include <pilfer/detail/platform.hpp>
+
 #include "support/harness.hpp"
 
 namespace support {
 
+#if defined(PILFER_SANITIZED)
+inline constexpr bool counts_allocations = false;
+#else
+inline constexpr bool counts_allocations = true;
+#endif
 inline std::atomic<std::uint64_t> allocation_count{0};
 inline std::atomic<std::uint64_t> mapping_count{0};
 [[nodiscard]] inline std::uint64_t allocations() { return allocation_count.load(); }
@@ -21,7 +28,8 @@ inline std::atomic<std::uint64_t> mapping_count{0};
 
 } // namespace support
 
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) && defined(__GLIBC__)
+// A sanitizer brings an operator new and a malloc of its own: nothing is counted there, see counts_allocations.
+#if !defined(PILFER_SANITIZED) && defined(__GLIBC__)
 #define PILFER_TEST_COUNTS_MALLOC 1
 extern "C" {
 void* __libc_malloc(std::size_t);
@@ -47,6 +55,7 @@ void* mmap(void* at, std::size_t n, int protection, int flags, int file, off_t o
 }
 #endif
 
+#if !defined(PILFER_SANITIZED)
 [[gnu::noinline]] void* operator new(std::size_t n) {
     // malloc counts itself where it can be replaced.
     if (void* p = std::malloc(n != 0 ? n : 1)) {
@@ -59,3 +68,4 @@ void* mmap(void* at, std::size_t n, int protection, int flags, int file, off_t o
 }
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#endif

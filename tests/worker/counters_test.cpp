@@ -132,6 +132,9 @@ PILFER_OVER_WORKERS(row_G1_counters);
 class row_D2_steady : public guarded {};
 
 TEST_F(row_D2_steady, no_malloc_and_no_mmap) {
+    if (!support::counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
     for (const unsigned n : {1U, 2U, 4U}) {
         pilfer::pool pool(workers(n));
         const auto work = [&] {
@@ -165,6 +168,9 @@ TEST_F(row_D2_steady, no_malloc_and_no_mmap) {
 }
 
 TEST_F(row_D2_steady, the_counters_of_this_test_count) {
+    if (!support::counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
 #if defined(PILFER_TEST_COUNTS_MALLOC)
     const auto maps = mappings();
     const pilfer::pool pool(workers(1));
@@ -179,6 +185,9 @@ TEST_F(row_D2_steady, the_counters_of_this_test_count) {
 }
 
 TEST_F(row_D2_steady, an_async_is_one_allocation) {
+    if (!support::counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
     pilfer::pool pool(workers(1));
     pool.run([] {
         (void)pilfer::async([] { return 1; }).get();
