@@ -40,6 +40,7 @@ pool_core::pool_core(const options& checked)
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
+    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
     if (m_options.overflow_message) {
         overflow::install(&context_of_this_thread);
     }
@@ -69,10 +70,11 @@ void pool_core::start_threads() {
         m_joined = true;
         throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
     }
+    // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_size = made;
     m_options.workers = made;
-    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), made);
+    m_idle->shrink(made);
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
 }
