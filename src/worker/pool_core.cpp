@@ -1,6 +1,7 @@
 #include "worker/pool_core.hpp"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 #include <pilfer/error.hpp>
@@ -41,6 +42,9 @@ pool_core::pool_core(const options& checked)
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
+    if (!stacks.stock_one()) {
+        throw std::bad_alloc();  // no task could ever start: run() would wait for good
+    }
     if (m_options.overflow_message) {
         overflow::install(&context_of_this_thread);
     }

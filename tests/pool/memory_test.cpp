@@ -1,7 +1,10 @@
 // A pool that cannot be made says so and leaves nothing behind.
+#include <sys/resource.h>
+
 #include <cstdlib>
 #include <new>
 
+#include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 
@@ -63,6 +66,34 @@ TEST_F(bad_input_memory, every_allocation_of_the_constructor_may_fail) {
     EXPECT_GE(failures, 10);
     EXPECT_LT(failures, 1000);
     EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(bad_input_memory, no_room_for_a_single_stack) {
+    if (sanitized) {
+        GTEST_SKIP() << "a sanitizer needs more address space than the limit";
+    }
+    const auto result = in_child([] {
+        constexpr rlim_t limit = rlim_t{900} << 20;
+        const rlimit r{limit, limit};
+        if (setrlimit(RLIMIT_AS, &r) != 0) {
+            return 1;
+        }
+        pilfer::options o = workers(2);
+        o.stack_size = std::size_t{1} << 30;
+        try {
+            pilfer::pool pool(o);
+            pool.run([] {}); // has nowhere to run
+            return 2;
+        } catch (const std::bad_alloc&) {
+        }
+        if (thread_count() != 1) {
+            return 3;
+        }
+        o.stack_size = 256 * 1024;
+        pilfer::pool pool(o);
+        return pool.run([] { return 40; });
+    });
+    EXPECT_TRUE(result.exited_with(40)) << result;
 }
 
 } // namespace
