@@ -174,7 +174,7 @@ bool pool_core::quiet() const noexcept {
     // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
     std::uint64_t ended = 0;
     for (unsigned i = 0; i < m_size; ++i) {
-        ended += m_workers[i]->units_ended.get();
+        ended += m_workers[i]->units_ended.get_acquire();  // with what its unit began, on whatever worker
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst);
@@ -185,6 +185,9 @@ bool pool_core::quiet() const noexcept {
 }
 
 void pool_core::worker_is_idle() noexcept {
+    // Q1: this worker's last units_ended before m_closed; pairs with the fence in shutdown(). Without it
+    // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
+    std_atom::fence_sc();
     if (m_closed.load(std::memory_order_seq_cst)) {
         m_idle_epoch.fetch_add(1, std::memory_order_acq_rel);
         os::futex_wake(&m_idle_epoch, 1);
@@ -204,6 +207,7 @@ void pool_core::shutdown(shutdown_mode mode) {
         return;
     }
     m_closed.store(true, std::memory_order_seq_cst);
+    std_atom::fence_sc();  // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
     for (;;) {
         const std::uint32_t epoch = m_idle_epoch.load(std::memory_order_acquire);
         if (quiet()) {
