@@ -62,7 +62,8 @@ private:
 class PILFER_API pool {
 public:
     /// Starts the workers. Throws std::invalid_argument that names the option and its range,
-    /// std::system_error if not a single thread can be made, std::bad_alloc. If only some threads can be
+    /// std::system_error if not a single thread can be made, std::bad_alloc also if there is no address
+    /// space for one stack of options.stack_size (see `ulimit -v`). If only some threads can be
     /// made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 
 #include <pilfer/detail/atom.hpp>
@@ -201,7 +202,12 @@ void heavy_fence() noexcept {
     // Also a fence of the caller, and all there is when membarrier is missing: deques are pinned then.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (heavy_fence_reaches_all()) {
-        syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+        // Deques already rely on it: after a refusal, say by a filter of system calls that was installed
+        // after registration, two threads could take the same task.
+        if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
+            os::write_error("pilfer: the system call membarrier has stopped working\n");
+            std::abort();
+        }
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
 }

@@ -55,6 +55,7 @@ stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t mos
         m_keep = 2;
         m_reserve = 2 * std::size_t{workers};
     }
+    m_reserve = std::max<std::size_t>(m_reserve, 1);  // see stock_one()
 }
 
 stack_pool::~stack_pool() {
@@ -87,6 +88,15 @@ context* stack_pool::take(unsigned n) noexcept {
     }
     m_exhausted.store(list == nullptr, std::memory_order_relaxed);
     return list;
+}
+
+bool stack_pool::stock_one() noexcept {
+    context* c = take(1);
+    if (c == nullptr) {
+        return false;
+    }
+    give(c);
+    return true;
 }
 
 context* stack_pool::one_locked() noexcept {

@@ -31,7 +31,10 @@ public:
 
     /// A list of up to `n` contexts linked by next, or null: the limit is reached or memory is short.
     [[nodiscard]] context* take(unsigned n) noexcept;
-    /// Takes a list back. Beyond a reserve their pages are given back to the system.
+    /// Makes sure that there is a context at all, which then stays alive: with none no task could start,
+    /// and nobody would ever give one back. False: there is no room for a single one.
+    [[nodiscard]] bool stock_one() noexcept;
+    /// Takes a list back. Beyond a reserve of at least one their pages are given back to the system.
     void give(context* list) noexcept;
     /// No context can be had at the moment.
     [[nodiscard]] bool exhausted() const noexcept {

@@ -88,7 +88,7 @@ void wait_for(handover<std_atom>& end) noexcept {
             return static_cast<join_wait&>(self).end->publish(
                 reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
         };
-        suspend(w, s);
+        suspend(this_worker(), s);  // help_on_top() may have moved this frame, whatever it returned
         w = this_worker();
     }
 }

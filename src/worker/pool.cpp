@@ -92,7 +92,7 @@ void unit_begins(worker* w) noexcept {
 }
 
 void unit_ends(worker* w) noexcept {
-    static_cast<scheduler*>(w)->units_ended.add();
+    static_cast<scheduler*>(w)->units_ended.add_release();
 }
 
 bool dropping(const worker* w) noexcept {

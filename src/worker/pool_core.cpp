@@ -1,6 +1,7 @@
 #include "worker/pool_core.hpp"
 
 #include <algorithm>
+#include <new>
 #include <system_error>
 
 #include <pilfer/error.hpp>
@@ -40,6 +41,10 @@ pool_core::pool_core(const options& checked)
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
+    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
+    if (!stacks.stock_one()) {
+        throw std::bad_alloc();  // no task could ever start: run() would wait for good
+    }
     if (m_options.overflow_message) {
         overflow::install(&context_of_this_thread);
     }
@@ -69,10 +74,11 @@ void pool_core::start_threads() {
         m_joined = true;
         throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
     }
+    // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_size = made;
     m_options.workers = made;
-    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), made);
+    m_idle->shrink(made);
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
 }
@@ -175,7 +181,7 @@ bool pool_core::quiet() const noexcept {
     // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
     std::uint64_t ended = 0;
     for (unsigned i = 0; i < m_size; ++i) {
-        ended += m_workers[i]->units_ended.get();
+        ended += m_workers[i]->units_ended.get_acquire();  // with what its unit began, on whatever worker
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst);
@@ -186,6 +192,9 @@ bool pool_core::quiet() const noexcept {
 }
 
 void pool_core::worker_is_idle() noexcept {
+    // Q1: this worker's last units_ended before m_closed; pairs with the fence in shutdown(). Without it
+    // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
+    std_atom::fence_sc();
     if (m_closed.load(std::memory_order_seq_cst)) {
         m_idle_epoch.fetch_add(1, std::memory_order_acq_rel);
         os::futex_wake(&m_idle_epoch, 1);
@@ -205,6 +214,7 @@ void pool_core::shutdown(shutdown_mode mode) {
         return;
     }
     m_closed.store(true, std::memory_order_seq_cst);
+    std_atom::fence_sc();  // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
     for (;;) {
         const std::uint32_t epoch = m_idle_epoch.load(std::memory_order_acquire);
         if (quiet()) {

@@ -45,8 +45,14 @@ free_record* record_pool::take(unsigned size_class) {
 }
 
 void record_pool::give(unsigned size_class, free_record* batch) noexcept {
-    const std::lock_guard lock(m_mutex);
     san::acquire(batch);
+    // They come out of the middle of a longer list. With the ranks of that list the next owner's would
+    // look full long before it is, and be cut again and again.
+    std::uint32_t rank = batch_size;
+    for (free_record* r = batch; r != nullptr; r = r->next.load(rlx)) {
+        r->rank.store(rank--, rlx);
+    }
+    const std::lock_guard lock(m_mutex);
     next_batch(batch) = m_batches[size_class];
     m_batches[size_class] = batch;
 }

@@ -19,6 +19,9 @@ public:
     void give(unsigned size_class, free_record* batch) noexcept;
 
     static constexpr unsigned batch_size = 32;
+    // A worker's list is cut behind its first batch: there must be a second one, and something left to
+    // work with before the next cut.
+    static_assert(most_free_records >= 4 * batch_size);
 
 private:
     static constexpr std::size_t chunk_bytes = 64 * 1024;

@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 
 #include <cstdio>
+#include <new>
 
 #include "base/os.hpp"
 #include "context/overflow.hpp"
@@ -23,6 +24,15 @@ constexpr std::int64_t first_capacity = 256;
     return o.take_back == take_back::all ? INT64_MAX / 4 : 1;
 }
 
+/// A deque reads its first ring at once; only a larger one may be missing.
+[[nodiscard]] ring<std_atom>* first_ring() {
+    ring<std_atom>* r = make_ring(first_capacity);
+    if (r == nullptr) {
+        throw std::bad_alloc();
+    }
+    return r;
+}
+
 /// The entry of every context that the scheduler starts.
 PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 
@@ -38,7 +48,7 @@ PILFER_NOINLINE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(make_ring(first_capacity), pinned),
+    : worker(first_ring(), pinned),
       m_pool(owner),
       m_random(number + 1),
       m_count_all(owner.settings().count_all) {

@@ -57,7 +57,7 @@ public:
 
     tally count;
     tally_counter units_begun;  // asyncs announced on this worker
-    tally_counter units_ended;  // units that ended here
+    tally_counter units_ended;  // units that ended here; released, see quiet()
     std::uintptr_t thread = 0;
 
 private:

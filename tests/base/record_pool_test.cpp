@@ -22,6 +22,11 @@ std::vector<free_record*> members(free_record* batch) {
     return all;
 }
 
+/// A word of the payload that the pool does not use.
+std::uint64_t& owner_mark(free_record* r) {
+    return *reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(r) + 32);
+}
+
 class RecordPool : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Class, RecordPool, testing::Values(0U, 1U));
 
@@ -66,17 +71,27 @@ TEST_P(RecordPool, WhatComesBackGoesOutFirst) {
     EXPECT_NE(fresh, in_b);
 }
 
+TEST_P(RecordPool, WhatComesOutOfALongListIsRankedAnew) {
+    record_pool pool;
+    free_record* batch = pool.take(GetParam());
+    for (auto* one : members(batch)) {
+        one->rank.store(one->rank.load() + 900); // as in the middle of a list of 932
+    }
+    pool.give(GetParam(), batch);
+    const auto again = members(pool.take(GetParam()));
+    ASSERT_EQ(again.front(), batch);
+    ASSERT_EQ(again.size(), record_pool::batch_size);
+    for (std::size_t i = 0; i < again.size(); ++i) {
+        EXPECT_EQ(again[i]->rank.load(), again.size() - i);
+    }
+}
+
 TEST(RecordPoolClasses, DoNotMix) {
     record_pool pool;
     free_record* small = pool.take(0);
     pool.give(0, small);
     EXPECT_NE(pool.take(1), small);
     EXPECT_EQ(pool.take(0), small);
-}
-
-/// A word that the pool itself never writes.
-[[nodiscard]] std::uint64_t& payload(free_record* r) {
-    return *reinterpret_cast<std::uint64_t*>(reinterpret_cast<std::byte*>(r) + 32);
 }
 
 TEST(RecordPoolStress, NobodyHoldsWhatAnotherHolds) {
@@ -94,11 +109,11 @@ TEST(RecordPoolStress, NobodyHoldsWhatAnotherHolds) {
                 if (mine.size() < 4 && random.below(2) == 0) {
                     mine.push_back(pool.take(size_class));
                     for (auto* one : members(mine.back())) {
-                        payload(one) = i + 1;
+                        owner_mark(one) = i + 1;
                     }
                 } else if (!mine.empty()) {
                     for (auto* one : members(mine.back())) {
-                        shared.fetch_add(payload(one) != i + 1 ? 1 : 0);
+                        shared.fetch_add(owner_mark(one) != i + 1 ? 1 : 0);
                     }
                     pool.give(size_class, mine.back());
                     mine.pop_back();

@@ -36,6 +36,11 @@ public:
     /// `seats`: n of them; `map`: ceil(n / 64) words, all zero. Both outlive this object.
     sleepers(seat* seats, map_word* map, unsigned n) noexcept : m_seats(seats), m_map(map), m_count(n) {}
 
+    /// There are only `n` workers after all. Before anybody else knows this object.
+    void shrink(unsigned n) noexcept {
+        m_count = n;
+    }
+
     /// Worker `i` found nothing and goes to sleep. `tell_all()` sets `wanted` in every other worker's
     /// tripwire where it is clear; `ready()` says whether anything at all is there to do.
     template <class TellAll, class Ready> outcome sleep(unsigned i, TellAll tell_all, Ready ready) {

@@ -42,6 +42,8 @@ struct free_record {
 };
 
 inline constexpr std::size_t record_bytes[] = {64, 160};
+/// A worker's list that has grown so long gives a batch back to the pool of records.
+inline constexpr std::uint32_t most_free_records = 1024;
 
 /// All members but the deque belong to whatever runs on the worker's thread. They are relaxed atomics
 /// because ThreadSanitizer takes the contexts of one thread for strangers.
