@@ -36,27 +36,27 @@ public:
     }
     /// The same after a call; the compiler does not keep it in a register meanwhile.
     [[nodiscard]] PILFER_ALWAYS_INLINE task_word entry_again() noexcept {
-        return address_again(*this) | kind_spark;
+        return detail::address_again(*this) | kind_spark;
     }
     /// Stolen, or out of reach because this frame moved.
     [[nodiscard]] PILFER_COLD value wait_and_take() {
-        wait_for(m_done);
+        detail::wait_for(m_done);
         san::acquire(this);
         if (m_outcome.failed()) {
-            count_suppressed(0);
+            detail::count_suppressed(0);
         }
         return m_outcome.take();
     }
     /// An earlier function threw: takes this one back unstarted, or waits for its end.
     PILFER_COLD void abandon() noexcept {
-        if (worker* now = reclaim(this_worker(), entry())) {
-            count_dropped(now);
-            count_suppressed(0);
+        if (worker* now = detail::reclaim(this_worker(), entry())) {
+            detail::count_dropped(now);
+            detail::count_suppressed(0);
             return;
         }
-        wait_for(m_done);
+        detail::wait_for(m_done);
         san::acquire(this);
-        count_suppressed(m_outcome.failed() ? 1 : 0);
+        detail::count_suppressed(m_outcome.failed() ? 1 : 0);
         m_outcome.discard();
     }
 
@@ -76,7 +76,7 @@ private:
         worker* w = this_worker();
         san::release(s);
         const auto waiter = s->m_done.complete();  // the last access to the frame
-        return waiter != 0 ? release_waiter(waiter, w) : nullptr;
+        return waiter != 0 ? detail::release_waiter(waiter, w) : nullptr;
     }
 
     static constexpr bool by_value = held_by_value<G>;
@@ -97,9 +97,9 @@ private:
 /// The first function of a join; on its exception the other one is taken back or waited for.
 template <class F, class Spark> PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other) {
     try {
-        return invoke_regular(f);
+        return detail::invoke_regular(f);
     } catch (...) {
-        reinterpret_cast<Spark*>(address_again(other))->abandon();
+        reinterpret_cast<Spark*>(detail::address_again(other))->abandon();
         throw;
     }
 }
@@ -107,9 +107,9 @@ template <class F, class Spark> PILFER_ALWAYS_INLINE result_t<F> run_first(F& f,
 /// The last function of a join: its exception is the only one.
 template <class G> PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
     try {
-        return invoke_regular(g);
+        return detail::invoke_regular(g);
     } catch (...) {
-        count_suppressed(0);
+        detail::count_suppressed(0);
         throw;
     }
 }
@@ -118,43 +118,43 @@ template <class F, class G> using both_results = std::tuple<result_t<F>, result_
 
 /// The announced part of a join.
 template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark) {
-    result_t<F> first = run_first(f, spark);
+    result_t<F> first = detail::run_first(f, spark);
     // f may have suspended and gone on elsewhere: the worker is read again.
-    if (reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
-        return both_results<F, G>{std::forward<result_t<F>>(first), run_last(spark.function())};
+    if (detail::reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
+        return both_results<F, G>{std::forward<result_t<F>>(first), detail::run_last(spark.function())};
     }
     return both_results<F, G>{std::forward<result_t<F>>(first),
-                              reinterpret_cast<join_spark<G>*>(address_again(spark))->wait_and_take()};
+                              reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take()};
 }
 
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
 /// f would live across a call on the fast path too, and each frame would save one more register.
 template <class F, class G>
 PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark) {
-    if (announce_tripped(w, spark.entry())) [[likely]] {
-        return join_announced<F, G>(f, spark);
+    if (detail::announce_tripped(w, spark.entry())) [[likely]] {
+        return detail::join_announced<F, G>(f, spark);
     }
     // Braces evaluate in order; no memory for the announcement is no error.
-    return both_results<F, G>{invoke_regular<F>(f), invoke_regular<G>(spark.function())};
+    return both_results<F, G>{detail::invoke_regular<F>(f), detail::invoke_regular<G>(spark.function())};
 }
 
 template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
     join_spark<G> spark(g);
-    if (push_task(w, spark.entry())) [[unlikely]] {
+    if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
-        auto results = join_tripped<F, G>(w, f, spark);
+        auto results = detail::join_tripped<F, G>(w, f, spark);
         return both_results<F, G>(std::move(results));
     }
-    return join_announced(f, spark);
+    return detail::join_announced(f, spark);
 }
 
 template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
     if constexpr (sizeof...(H) == 0) {
-        return join_two(w, f, g);
+        return detail::join_two(w, f, g);
     } else {
         // The others are one spark; a thief that takes it announces them one by one again.
-        auto others = [&] { return join_all(this_worker(), g, h...); };
-        auto results = join_two(w, f, others);
+        auto others = [&] { return detail::join_all(this_worker(), g, h...); };
+        auto results = detail::join_two(w, f, others);
         using first = result_t<F>;
         return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
                               std::get<1>(std::move(results)));
@@ -166,7 +166,7 @@ template <class F>
 using kept = std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;
 
 template <class F, class G, class... H> PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
-    return pool::common().run([&] { return join_all(this_worker(), f, g, h...); });
+    return pool::common().run([&] { return detail::join_all(this_worker(), f, g, h...); });
 }
 
 }  // namespace detail

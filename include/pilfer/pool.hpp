@@ -28,8 +28,8 @@ public:
         run = &root_task::run_root;
     }
     [[nodiscard]] value run_in(pool_core& p) {
-        submit(p, this);
-        wait_for(m_done);
+        detail::submit(p, this);
+        detail::wait_for(m_done);
         san::acquire(this);
         return m_outcome.take();
     }
@@ -37,17 +37,17 @@ public:
 private:
     static suspension* run_root(spark* self, worker* w) noexcept {
         auto* s = static_cast<root_task*>(static_cast<submission*>(self));
-        if (dropping(w)) {
+        if (detail::dropping(w)) {
             s->m_outcome.fail(std::make_exception_ptr(broken_promise()));
-            count_dropped(w);
+            detail::count_dropped(w);
         } else {
             s->m_outcome.fill(s->m_function);
         }
         worker* now = this_worker();
-        unit_ends(now);  // before the waiter may go on and destroy the pool: shutdown joins this thread
+        detail::unit_ends(now);  // before the waiter may go on and destroy the pool: shutdown joins this thread
         san::release(s);
         const auto waiter = s->m_done.complete();
-        return waiter != 0 ? release_waiter(waiter, now) : nullptr;
+        return waiter != 0 ? detail::release_waiter(waiter, now) : nullptr;
     }
 
     handover<std_atom> m_done;

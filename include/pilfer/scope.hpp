@@ -189,11 +189,11 @@ template <class F> struct spawned {
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         // Only here, off the parent's stack, may the rest of the parent be announced.
-        if (!announce(this_worker(), s->entry())) [[unlikely]] {
+        if (!detail::announce(this_worker(), s->entry())) [[unlikely]] {
             c->job = c;  // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
-        worker* w = reclaim(this_worker(), s->entry_again());
+        worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             if (c->job != c) {
                 return nullptr;
@@ -205,7 +205,7 @@ template <class F> struct spawned {
         context* parent = owner->ctx;
         san::release(&s->m_children);  // that was the last look at the parent's frames
         w->current.store(owner, rlx);
-        put_context(w, c);
+        detail::put_context(w, c);
         return parent;
     }
 #if defined(PILFER_SANITIZED)
@@ -227,7 +227,7 @@ template <class F> struct spawned {
         context* parent = work(self, s, c);
 #endif
         if (parent == nullptr) [[unlikely]] {
-            child_is_last_or_search(c, s);
+            detail::child_is_last_or_search(c, s);
         }
         san::leave(nullptr, parent->view);
         return rest;

@@ -111,12 +111,13 @@ void count_plain_call(worker* w) noexcept {
 
 namespace {
 
-// Reached through functions that are never inlined: its address must not be kept across a switch.
+// Reached through functions that are never inlined, by link-time optimisation either: a caller would keep
+// the address across a switch, and then use the variable of its former thread.
 thread_local std::atomic<std::uint64_t> last_suppressed = 0;
 
 }  // namespace
 
-void count_suppressed(std::uint64_t others) noexcept {
+PILFER_NOINLINE void count_suppressed(std::uint64_t others) noexcept {
     last_suppressed.store(others, rlx);
     if (worker* w = this_worker(); w != nullptr && others != 0) {
         static_cast<scheduler*>(w)->count.exceptions_suppressed.add(others);
@@ -125,7 +126,7 @@ void count_suppressed(std::uint64_t others) noexcept {
 
 }  // namespace detail
 
-std::uint64_t suppressed_exceptions() noexcept {
+PILFER_NOINLINE std::uint64_t suppressed_exceptions() noexcept {
     return detail::last_suppressed.load(detail::rlx);
 }
 

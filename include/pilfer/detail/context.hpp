@@ -87,13 +87,21 @@ using child_main = continuation* (*)(void* top, continuation*);
 #    else
 #        define PILFER_LANDING ""
 #    endif
+// The compiler may keep values in registers that exist only with these extensions, so they are named too.
 #    if defined(__AVX512F__)
 #        define PILFER_CLOBBER_WIDE                                                                       \
             , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-                "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k1", "k2", "k3", "k4", "k5", "k6", \
-                "k7"
+                "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
+                "k6", "k7"
 #    else
 #        define PILFER_CLOBBER_WIDE
+#    endif
+#    if defined(__APX_F__)
+#        define PILFER_CLOBBER_APX                                                                        \
+            , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28",  \
+                "r29", "r30", "r31"
+#    else
+#        define PILFER_CLOBBER_APX
 #    endif
 
 /// Saves the caller in `cont`, calls main(top, cont) on the stack that ends at `top`, and goes on behind
@@ -141,10 +149,25 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         :
         : "rax", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
           "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)",
-          "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" PILFER_CLOBBER_WIDE);
+          "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" PILFER_CLOBBER_WIDE PILFER_CLOBBER_APX);
 }
 
 #elif defined(PILFER_ISA_AARCH64)
+
+// A scalable register overlaps the vector register of its number, which is always named. clang does not
+// know the first-fault register by name and keeps nothing in it.
+#    if defined(__ARM_FEATURE_SVE)
+#        if defined(__clang__)
+#            define PILFER_CLOBBER_FFR
+#        else
+#            define PILFER_CLOBBER_FFR , "ffr"
+#        endif
+#        define PILFER_CLOBBER_SVE                                                                        \
+            , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13",     \
+                "p14", "p15" PILFER_CLOBBER_FFR
+#    else
+#        define PILFER_CLOBBER_SVE
+#    endif
 
 PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
     register void* x0 asm("x0") = top;
@@ -171,7 +194,7 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         : "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18",
           "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
           "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
-          "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31");
+          "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" PILFER_CLOBBER_SVE);
 }
 
 #else

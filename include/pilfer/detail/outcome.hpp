@@ -43,10 +43,10 @@ public:
     template <class F> void fill(F& f) noexcept {
         try {
             if constexpr (std::is_reference_v<T>) {
-                ::new (static_cast<void*>(&m_value)) stored(std::addressof(invoke_regular(f)));
+                ::new (static_cast<void*>(&m_value)) stored(std::addressof(detail::invoke_regular(f)));
             } else {
                 // A prvalue: results that cannot move are built in place.
-                ::new (static_cast<void*>(&m_value)) stored(invoke_regular(f));
+                ::new (static_cast<void*>(&m_value)) stored(detail::invoke_regular(f));
             }
             m_failed = false;
         } catch (...) {

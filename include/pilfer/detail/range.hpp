@@ -83,18 +83,18 @@ private:
 template <class I, class Body> void run_range(I first, I last, Body& body) {
     piece_size piece;
     while (first != last) {
-        const std::uint64_t left = range_size(first, last);
-        if (left > 1 && work_wanted(this_worker())) {
-            const I middle = advanced(first, left / 2);
-            auto lower = [&] { run_range(first, middle, body); };
-            auto upper = [&] { run_range(middle, last, body); };
-            (void)join_two(this_worker(), lower, upper);
+        const std::uint64_t left = detail::range_size(first, last);
+        if (left > 1 && detail::work_wanted(this_worker())) {
+            const I middle = detail::advanced(first, left / 2);
+            auto lower = [&] { detail::run_range(first, middle, body); };
+            auto upper = [&] { detail::run_range(middle, last, body); };
+            (void)detail::join_two(this_worker(), lower, upper);
             return;
         }
-        const I stop = advanced(first, piece.next(left));
+        const I stop = detail::advanced(first, piece.next(left));
         piece.start();
         for (; first != stop; ++first) {
-            body(element(first));
+            body(detail::element(first));
         }
         piece.done();
     }
@@ -104,21 +104,21 @@ template <class I, class T, class Map, class Combine>
 [[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine) {
     piece_size piece;
     while (first != last) {
-        const std::uint64_t left = range_size(first, last);
-        if (left > 1 && work_wanted(this_worker())) {
-            const I middle = advanced(first, left / 2);
-            auto lower = [&]() -> T { return reduce_range(first, middle, std::move(sum), map, combine); };
+        const std::uint64_t left = detail::range_size(first, last);
+        if (left > 1 && detail::work_wanted(this_worker())) {
+            const I middle = detail::advanced(first, left / 2);
+            auto lower = [&]() -> T { return detail::reduce_range(first, middle, std::move(sum), map, combine); };
             auto upper = [&]() -> T {
-                T start = map(element(middle));
-                return reduce_range(advanced(middle, 1), last, std::move(start), map, combine);
+                T start = map(detail::element(middle));
+                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine);
             };
-            auto halves = join_two(this_worker(), lower, upper);
+            auto halves = detail::join_two(this_worker(), lower, upper);
             return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
         }
-        const I stop = advanced(first, piece.next(left));
+        const I stop = detail::advanced(first, piece.next(left));
         piece.start();
         for (; first != stop; ++first) {
-            sum = combine(std::move(sum), map(element(first)));
+            sum = combine(std::move(sum), map(detail::element(first)));
         }
         piece.done();
     }

@@ -79,7 +79,9 @@ private:
 }  // namespace detail
 
 /// How many exceptions beside the rethrown one the last join, sync or loop of this thread swallowed;
-/// meaningful in the catch block that follows it. Cost: one load.
+/// meaningful in the catch block that follows it. A destructor that waits (a scope's, or one that joins)
+/// between the throw and the handler may move the frame to another thread, whose number this then is.
+/// Cost: one load.
 [[nodiscard]] PILFER_API std::uint64_t suppressed_exceptions() noexcept;
 
 }  // namespace v0

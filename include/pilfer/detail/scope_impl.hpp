@@ -12,7 +12,7 @@ struct context_guard {
     context* c;
     ~context_guard() {
         if (c != nullptr) {
-            put_context(this_worker(), c);
+            detail::put_context(this_worker(), c);
         }
     }
 };
@@ -47,7 +47,7 @@ template <class F> struct deferred : deferred_base {
         auto* s = reinterpret_cast<scope*>(d->scope_word);
         san::acquire(s);
         if (s->failed()) {
-            count_dropped(this_worker());
+            detail::count_dropped(this_worker());
         } else {
             try {
                 std::invoke(d->function);
@@ -57,9 +57,9 @@ template <class F> struct deferred : deferred_base {
         }
         std::destroy_at(d);
         worker* now = this_worker();
-        put_record(now, size_class(), d);
+        detail::put_record(now, size_class(), d);
         san::release(scope_access::ends(s));
-        return w != nullptr ? child_ended(s, now) : nullptr;
+        return w != nullptr ? detail::child_ended(s, now) : nullptr;
     }
 };
 
@@ -75,11 +75,11 @@ template <class F> struct submitted_child : submission {
         auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
         scope* s = c->owner;
         san::acquire(s);
-        if (dropping(w)) {
+        if (detail::dropping(w)) {
             s->fail(std::make_exception_ptr(broken_promise()));
-            count_dropped(w);
+            detail::count_dropped(w);
         } else if (s->failed()) {
-            count_dropped(w);
+            detail::count_dropped(w);
         } else {
             try {
                 std::invoke(c->function);
@@ -89,9 +89,9 @@ template <class F> struct submitted_child : submission {
         }
         delete c;
         worker* now = this_worker();
-        unit_ends(now);
+        detail::unit_ends(now);
         san::release(scope_access::ends(s));
-        return child_ended(s, now);
+        return detail::child_ended(s, now);
     }
 };
 

@@ -13,8 +13,8 @@ inline namespace v0 {
 /// Calls body(i) for every integer in [first, last), or body(*it) for every element of a random-access
 /// range, in any order and in parallel. An empty or reversed range does nothing. Nothing is allocated.
 ///
-/// The first exception is rethrown after all running parts have ended; iterations that had not started
-/// are left out. `body` is shared by all workers, it must be callable from several at once.
+/// The first exception is rethrown after all running parts have ended. Parts that nobody had started are
+/// left out; one that runs meanwhile on another worker finishes all its iterations. `body` is shared by all workers, it must be callable from several at once.
 ///
 /// Cost on one worker: a clock reading per piece of about 4 us, nothing per iteration. Source of lazy
 /// splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP 2010.

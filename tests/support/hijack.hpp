@@ -1,0 +1,58 @@
+// A namespace whose templates would win over the library's own functions of these names: they take
+// anything, by forwarding reference, and refuse to compile.
+#pragma once
+
+namespace greedy {
+
+template <class...> inline constexpr bool never = false;
+
+#define PILFER_TEST_GREEDY(name)                                                                             \
+    template <class... T> auto name(T&&...) {                                                                \
+        static_assert(never<T...>, "the library called " #name " of a user's namespace");                    \
+    }
+
+PILFER_TEST_GREEDY(element)
+PILFER_TEST_GREEDY(advanced)
+PILFER_TEST_GREEDY(range_size)
+PILFER_TEST_GREEDY(run_range)
+PILFER_TEST_GREEDY(reduce_range)
+PILFER_TEST_GREEDY(work_wanted)
+PILFER_TEST_GREEDY(invoke_regular)
+PILFER_TEST_GREEDY(run_first)
+PILFER_TEST_GREEDY(run_last)
+PILFER_TEST_GREEDY(join_announced)
+PILFER_TEST_GREEDY(join_tripped)
+PILFER_TEST_GREEDY(join_two)
+PILFER_TEST_GREEDY(join_all)
+PILFER_TEST_GREEDY(join_outside)
+PILFER_TEST_GREEDY(address_again)
+PILFER_TEST_GREEDY(announce)
+PILFER_TEST_GREEDY(announce_tripped)
+PILFER_TEST_GREEDY(push_task)
+PILFER_TEST_GREEDY(reclaim)
+PILFER_TEST_GREEDY(wait_for)
+PILFER_TEST_GREEDY(release_waiter)
+PILFER_TEST_GREEDY(submit)
+PILFER_TEST_GREEDY(dropping)
+PILFER_TEST_GREEDY(unit_begins)
+PILFER_TEST_GREEDY(unit_ends)
+PILFER_TEST_GREEDY(count_dropped)
+PILFER_TEST_GREEDY(count_suppressed)
+PILFER_TEST_GREEDY(count_plain_call)
+PILFER_TEST_GREEDY(put_context)
+PILFER_TEST_GREEDY(refill_contexts)
+PILFER_TEST_GREEDY(take_record)
+PILFER_TEST_GREEDY(put_record)
+PILFER_TEST_GREEDY(child_ended)
+PILFER_TEST_GREEDY(child_is_last_or_search)
+PILFER_TEST_GREEDY(call_on)
+PILFER_TEST_GREEDY(arrive)
+PILFER_TEST_GREEDY(common_core)
+PILFER_TEST_GREEDY(pool_of)
+PILFER_TEST_GREEDY(this_worker)
+PILFER_TEST_GREEDY(acquire)
+PILFER_TEST_GREEDY(release)
+
+#undef PILFER_TEST_GREEDY
+
+} // namespace greedy
