@@ -89,8 +89,8 @@ public:
         }
     }
 
-    /// Runs f as a task; the result is fetched from the future, and nobody needs to. Throws pool_closed,
-    /// std::bad_alloc. One allocation.
+    /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
+    /// destroyed before the result is seen. Throws pool_closed, std::bad_alloc. One allocation.
     template <class F> auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
     [[nodiscard]] unsigned workers() const noexcept;
@@ -104,8 +104,9 @@ public:
 
     /// Ends the pool: from now on submissions throw pool_closed. drain runs everything that was
     /// accepted; drop drops the submissions and asyncs that have not started, counts them, and gives
-    /// their waiters broken_promise; a task that runs may finish, with all its children. Returns when all
-    /// threads are joined. Idempotent, also from several threads at once. Throws usage_error from a
+    /// their waiters broken_promise; a task that runs may finish, with all its children. Children that
+    /// reach this pool from threads that are none of its workers (see scope) are submissions too: a closed
+    /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several threads at once. Throws usage_error from a
     /// worker of this pool.
     void shutdown(shutdown_mode mode = shutdown_mode::drain);
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace pilfer::balance {
+namespace pilfer::inline v0::balance {
 
 /// xorshift64*: Marsaglia 2003, Vigna 2016. Good enough for victims, four instructions.
 class random {
@@ -32,4 +32,4 @@ private:
     return v < self ? v : v + 1;
 }
 
-}  // namespace pilfer::balance
+}  // namespace pilfer::inline v0::balance

@@ -11,7 +11,7 @@
 
 #include "base/os.hpp"
 
-namespace pilfer::os {
+namespace pilfer::inline v0::os {
 namespace {
 
 using quota = std::optional<unsigned>;
@@ -161,4 +161,4 @@ unsigned automatic_workers() {
     return std::clamp(granted.value_or(1), 1U, 4096U);
 }
 
-}  // namespace pilfer::os
+}  // namespace pilfer::inline v0::os

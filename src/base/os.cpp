@@ -22,7 +22,7 @@
 #    define MADV_GUARD_INSTALL 102
 #endif
 
-namespace pilfer::os {
+namespace pilfer::inline v0::os {
 namespace {
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
@@ -180,7 +180,7 @@ void write_error(const char* text) noexcept {
     }
 }
 
-}  // namespace pilfer::os
+}  // namespace pilfer::inline v0::os
 
 namespace pilfer {
 inline namespace v0 {

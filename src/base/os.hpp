@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace pilfer::os {
+namespace pilfer::inline v0::os {
 
 inline constexpr std::size_t page_fallback = 4096;
 
@@ -47,4 +47,4 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;
 
-}  // namespace pilfer::os
+}  // namespace pilfer::inline v0::os

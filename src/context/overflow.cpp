@@ -9,7 +9,7 @@
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
 
-namespace pilfer::overflow {
+namespace pilfer::inline v0::overflow {
 namespace {
 
 using namespace pilfer::detail;
@@ -117,4 +117,4 @@ thread_stack::~thread_stack() {
     }
 }
 
-}  // namespace pilfer::overflow
+}  // namespace pilfer::inline v0::overflow

@@ -3,7 +3,7 @@
 
 #include <pilfer/detail/context.hpp>
 
-namespace pilfer::overflow {
+namespace pilfer::inline v0::overflow {
 
 /// Tells on whose stack the calling thread is, null for none. Called from the signal handler.
 using current_context = const detail::context* (*)() noexcept;
@@ -23,4 +23,4 @@ private:
     void* m_memory = nullptr;
 };
 
-}  // namespace pilfer::overflow
+}  // namespace pilfer::inline v0::overflow

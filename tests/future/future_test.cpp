@@ -126,6 +126,26 @@ TEST_P(row_C1_future, an_async_that_nobody_awaits_runs_and_is_freed) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
+TEST_P(row_C1_future, what_the_function_held_is_released_before_the_result_is_seen) {
+    pilfer::pool pool(with_workers());
+    auto watched = std::make_shared<int>(1);
+    auto holds = [watched] { return *watched; };
+    const auto before = watched.use_count();
+    for (int i = 0; i < 100; ++i) {
+        auto submitted = pool.async(holds);
+        ASSERT_EQ(submitted.get(), 1);
+        ASSERT_EQ(watched.use_count(), before);
+        pool.run([&] {
+            auto announced = pilfer::async(holds);
+            ASSERT_EQ(announced.get(), 1);
+            ASSERT_EQ(watched.use_count(), before);
+        });
+    }
+    pool.shutdown();
+    EXPECT_THROW((void)pool.async(holds), pilfer::pool_closed);
+    EXPECT_EQ(watched.use_count(), before) << "a refused task holds nothing either";
+}
+
 TEST_P(row_C1_future, ready_only_goes_forward) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> go_on{false};

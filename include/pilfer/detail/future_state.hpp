@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
+#include <memory>
 #include <type_traits>
 #include <utility>
 
@@ -81,9 +83,6 @@ protected:
             m_outcome.discard();
         }
     }
-    void break_promise() noexcept final {
-        m_outcome.fail(std::make_exception_ptr(broken_promise()));
-    }
     outcome<regular_t<T>> m_outcome;
 };
 
@@ -92,10 +91,24 @@ public:
     template <class G> explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
 
 private:
+    ~async_task() override {
+        if (!this->is_done()) {  // the pool never accepted it
+            std::destroy_at(&m_function);
+        }
+    }
+    // The function dies with the execution, not with the last handle: who sees the result also sees what
+    // the function held released.
     void execute() noexcept override {
         this->m_outcome.fill(m_function);
+        std::destroy_at(&m_function);
     }
-    F m_function;
+    void break_promise() noexcept override {
+        this->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+        std::destroy_at(&m_function);
+    }
+    union {
+        F m_function;
+    };
 };
 
 }  // namespace detail
