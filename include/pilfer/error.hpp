@@ -26,5 +26,5 @@ struct PILFER_API usage_error : std::logic_error {
     ~usage_error() override;
 };
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

@@ -14,7 +14,8 @@ inline namespace v0 {
 
 /// A handle to a result that somebody computes. Copies refer to the same result. A default-made future
 /// refers to none; calling anything but valid() on it throws usage_error.
-template <class T> class future {
+template <class T>
+class future {
 public:
     future() noexcept = default;
     future(const future& other) noexcept : m_state(other.m_state) {
@@ -33,17 +34,11 @@ public:
         }
     }
 
-    [[nodiscard]] bool valid() const noexcept {
-        return m_state != nullptr;
-    }
-    [[nodiscard]] bool ready() const {
-        return state().is_done();
-    }
+    [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
+    [[nodiscard]] bool ready() const { return state().is_done(); }
     /// Waits until the result is there. On a worker of the task's pool: a task that nobody has started is
     /// claimed and run here; otherwise the context suspends. On a foreign thread: blocks.
-    void wait() const {
-        state().wait();
-    }
+    void wait() const { state().wait(); }
     /// Waits, then returns a copy of the result (a reference if T is one) or rethrows: what the task
     /// threw, or broken_promise if it was dropped. May be called again and by several threads at once.
     T get() const {
@@ -57,9 +52,7 @@ public:
         }
     }
     /// As get(), but moves the result out; for results that cannot be copied. Call it once.
-    T take()
-        requires(!std::is_void_v<T> && !std::is_reference_v<T>)
-    {
+    T take() requires(!std::is_void_v<T> && !std::is_reference_v<T>) {
         state().wait();
         return state().take();
     }
@@ -77,7 +70,8 @@ private:
     detail::future_state<T>* m_state = nullptr;
 };
 
-template <class F> auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+template <class F>
+auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
     future<result> handle(task);
@@ -86,7 +80,8 @@ template <class F> auto pool::async(F&& f) -> future<std::invoke_result_t<std::d
 }
 
 /// Runs f as a task of the pool of the calling worker, or of pool::common(). See pool::async.
-template <class F> auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+template <class F>
+auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
     detail::worker* w = detail::this_worker();
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
@@ -95,5 +90,5 @@ template <class F> auto async(F&& f) -> future<std::invoke_result_t<std::decay_t
     return handle;
 }
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

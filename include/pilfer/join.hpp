@@ -18,14 +18,17 @@ namespace detail {
 /// the original may stay in registers.
 template <class G>
 inline constexpr bool held_by_value =
-    std::is_trivially_copyable_v<G> && sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
+    std::is_trivially_copyable_v<G> &&
+    sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
 
 /// How a function goes to the cold half of a join.
-template <class F> using passed = std::conditional_t<held_by_value<F>, F, F&>;
+template <class F>
+using passed = std::conditional_t<held_by_value<F>, F, F&>;
 
 /// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
 /// complete().
-template <class G> class join_spark final : public spark {
+template <class G>
+class join_spark final : public spark {
 public:
     using value = result_t<G>;
 
@@ -75,7 +78,7 @@ private:
         s->m_outcome.fill(s->function());
         worker* w = this_worker();
         san::release(s);
-        const auto waiter = s->m_done.complete();  // the last access to the frame
+        const auto waiter = s->m_done.complete(); // the last access to the frame
         return waiter != 0 ? detail::release_waiter(waiter, w) : nullptr;
     }
 
@@ -95,7 +98,8 @@ private:
 };
 
 /// The first function of a join; on its exception the other one is taken back or waited for.
-template <class F, class Spark> PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other) {
+template <class F, class Spark>
+PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other) {
     try {
         return detail::invoke_regular(f);
     } catch (...) {
@@ -105,7 +109,8 @@ template <class F, class Spark> PILFER_ALWAYS_INLINE result_t<F> run_first(F& f,
 }
 
 /// The last function of a join: its exception is the only one.
-template <class G> PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
+template <class G>
+PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
     try {
         return detail::invoke_regular(g);
     } catch (...) {
@@ -114,17 +119,20 @@ template <class G> PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
     }
 }
 
-template <class F, class G> using both_results = std::tuple<result_t<F>, result_t<G>>;
+template <class F, class G>
+using both_results = std::tuple<result_t<F>, result_t<G>>;
 
 /// The announced part of a join.
-template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark) {
+template <class F, class G>
+PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark) {
     result_t<F> first = detail::run_first(f, spark);
     // f may have suspended and gone on elsewhere: the worker is read again.
     if (detail::reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
         return both_results<F, G>{std::forward<result_t<F>>(first), detail::run_last(spark.function())};
     }
-    return both_results<F, G>{std::forward<result_t<F>>(first),
-                              reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take()};
+    return both_results<F, G>{
+        std::forward<result_t<F>>(first),
+        reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take()};
 }
 
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
@@ -138,7 +146,8 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::invoke_regular<G>(spark.function())};
 }
 
-template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
+template <class F, class G>
+PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
     join_spark<G> spark(g);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
@@ -148,7 +157,8 @@ template <class F, class G> PILFER_ALWAYS_INLINE both_results<F, G> join_two(wor
     return detail::join_announced(f, spark);
 }
 
-template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
+template <class F, class G, class... H>
+PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
     if constexpr (sizeof...(H) == 0) {
         return detail::join_two(w, f, g);
     } else {
@@ -163,13 +173,15 @@ template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join_all(worke
 
 /// A temporary is kept by value where it can move, everything else by reference.
 template <class F>
-using kept = std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;
+using kept =
+    std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;
 
-template <class F, class G, class... H> PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
+template <class F, class G, class... H>
+PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
     return pool::common().run([&] { return detail::join_all(this_worker(), f, g, h...); });
 }
 
-}  // namespace detail
+} // namespace detail
 
 /// Runs f on this task's own stack and offers the others to idle workers meanwhile; those that nobody
 /// took follow in order on this stack. Returns all results; void gives std::monostate, references stay
@@ -181,7 +193,8 @@ template <class F, class G, class... H> PILFER_COLD auto join_outside(F&& f, G&&
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.
-template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join(F&& f, G&& g, H&&... h) {
+template <class F, class G, class... H>
+PILFER_ALWAYS_INLINE auto join(F&& f, G&& g, H&&... h) {
     detail::worker* w = detail::this_worker();
     if (w == nullptr) [[unlikely]] {
         // Copies of what was passed as a temporary, so that the usual closure needs no address.
@@ -191,5 +204,5 @@ template <class F, class G, class... H> PILFER_ALWAYS_INLINE auto join(F&& f, G&
     return detail::join_all(w, f, g, h...);
 }
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

@@ -8,26 +8,26 @@ inline namespace v0 {
 
 /// When tasks move from a worker's private part to where thieves may take them.
 enum class exposure {
-    on_demand,      ///< when somebody asks (default): 0 cost while nobody does
-    always_public,  ///< at every announcement: the classic deque, for comparison
+    on_demand,     ///< when somebody asks (default): 0 cost while nobody does
+    always_public, ///< at every announcement: the classic deque, for comparison
 };
 
 /// Where a frame goes on that was suspended at a join.
 enum class resume {
-    anywhere,    ///< on the worker that completed what it waited for (default, fastest)
-    own_thread,  ///< on the thread it was suspended on: for thread-locals, errno, std::mutex across a join
-    elsewhere,   ///< test mode: every join goes on on another worker
+    anywhere,   ///< on the worker that completed what it waited for (default, fastest)
+    own_thread, ///< on the thread it was suspended on: for thread-locals, errno, std::mutex across a join
+    elsewhere,  ///< test mode: every join goes on on another worker
 };
 
 /// How many of its own exposed tasks a worker makes private again at a time.
 enum class take_back {
-    one,  ///< the newest (default)
+    one, ///< the newest (default)
     all,
 };
 
 enum class shutdown_mode {
-    drain,  ///< everything that was accepted runs
-    drop,   ///< accepted tasks that have not started are dropped and counted
+    drain, ///< everything that was accepted runs
+    drop,  ///< accepted tasks that have not started are dropped and counted
 };
 
 struct options {
@@ -53,5 +53,5 @@ struct options {
     bool count_all = false;
 };
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

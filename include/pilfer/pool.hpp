@@ -15,18 +15,18 @@
 namespace pilfer {
 inline namespace v0 {
 
-template <class T> class future;
+template <class T>
+class future;
 
 namespace detail {
 
 /// A function that some thread waits for, on that thread's stack.
-template <class F> class root_task final : public submission {
+template <class F>
+class root_task final : public submission {
 public:
     using value = result_t<F>;
 
-    explicit root_task(F& f) noexcept : m_function(f) {
-        run = &root_task::run_root;
-    }
+    explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
     [[nodiscard]] value run_in(pool_core& p) {
         detail::submit(p, this);
         detail::wait_for(m_done);
@@ -44,7 +44,8 @@ private:
             s->m_outcome.fill(s->m_function);
         }
         worker* now = this_worker();
-        detail::unit_ends(now);  // before the waiter may go on and destroy the pool: shutdown joins this thread
+        detail::unit_ends(
+            now); // before the waiter may go on and destroy the pool: shutdown joins this thread
         san::release(s);
         const auto waiter = s->m_done.complete();
         return waiter != 0 ? detail::release_waiter(waiter, now) : nullptr;
@@ -55,7 +56,7 @@ private:
     outcome<value> m_outcome;
 };
 
-}  // namespace detail
+} // namespace detail
 
 /// Workers with one deque each. All members may be called from any thread at any time unless said
 /// otherwise.
@@ -75,7 +76,8 @@ public:
     /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
     /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
     /// call. Throws pool_closed, broken_promise (shutdown(drop)), and what f throws.
-    template <class F> auto run(F&& f) -> std::invoke_result_t<F&> {
+    template <class F>
+    auto run(F&& f) -> std::invoke_result_t<F&> {
         using raw = std::invoke_result_t<F&>;
         detail::worker* w = detail::this_worker();
         if (w != nullptr && w->pool == m_core) {
@@ -91,7 +93,8 @@ public:
 
     /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
     /// destroyed before the result is seen. Throws pool_closed, std::bad_alloc. One allocation.
-    template <class F> auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+    template <class F>
+    auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
     [[nodiscard]] unsigned workers() const noexcept;
     /// The options in force: automatic ones are filled in.
@@ -106,21 +109,19 @@ public:
     /// accepted; drop drops the submissions and asyncs that have not started, counts them, and gives
     /// their waiters broken_promise; a task that runs may finish, with all its children. Children that
     /// reach this pool from threads that are none of its workers (see scope) are submissions too: a closed
-    /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several threads at once. Throws usage_error from a
-    /// worker of this pool.
+    /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several
+    /// threads at once. Throws usage_error from a worker of this pool.
     void shutdown(shutdown_mode mode = shutdown_mode::drain);
 
     /// The pool of everybody who made none, with default options; made at first use, never joined at exit.
     [[nodiscard]] static pool& common();
 
     /// The core, for the templates of this library.
-    [[nodiscard]] detail::pool_core& core() noexcept {
-        return *m_core;
-    }
+    [[nodiscard]] detail::pool_core& core() noexcept { return *m_core; }
 
 private:
     detail::pool_core* m_core;
 };
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

@@ -21,12 +21,15 @@ inline namespace v0 {
 class scope;
 
 namespace detail {
-template <class F> struct spawned;
-template <class F> struct deferred;
+template <class F>
+struct spawned;
+template <class F>
+struct deferred;
 struct deferred_base;
-template <class F> struct submitted_child;
+template <class F>
+struct submitted_child;
 struct scope_access;
-}  // namespace detail
+} // namespace detail
 
 /// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
 /// below may defer into it. Not movable: children point at it.
@@ -63,16 +66,18 @@ public:
     /// call. On a thread that is no worker f is a submission to pool::common(): it runs there while the
     /// caller goes on, and shutdown(drop) of that pool makes sync() throw broken_promise. Throws
     /// usage_error if the caller does not own the scope, pool_closed if f would be a submission to a pool
-    /// that was shut down, and what moving f throws; f's own exceptions arrive at sync(). Cost: two switches of the stack, no atomic read-modify-write.
-    /// Source: Frigo, Leiserson and Randall, PLDI 1998.
-    template <class F> PILFER_ALWAYS_INLINE void spawn(F&& f);
+    /// that was shut down, and what moving f throws; f's own exceptions arrive at sync(). Cost: two switches
+    /// of the stack, no atomic read-modify-write. Source: Frigo, Leiserson and Randall, PLDI 1998.
+    template <class F>
+    PILFER_ALWAYS_INLINE void spawn(F&& f);
 
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope. Up to 128 bytes of f are stored in a
     /// recycled record; larger ones cost an allocation. From a thread that is no worker of the
     /// owner's pool f is a submission, as with spawn: pool_closed, or broken_promise at sync().
     /// Throws std::bad_alloc and what moving f throws.
-    template <class F> PILFER_ALWAYS_INLINE void defer(F&& f);
+    template <class F>
+    PILFER_ALWAYS_INLINE void defer(F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
@@ -91,14 +96,15 @@ public:
     }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
-    [[nodiscard]] std::uint64_t suppressed() const noexcept {
-        return m_suppressed;
-    }
+    [[nodiscard]] std::uint64_t suppressed() const noexcept { return m_suppressed; }
 
 private:
-    template <class F> friend struct detail::spawned;
-    template <class F> friend struct detail::deferred;
-    template <class F> friend struct detail::submitted_child;
+    template <class F>
+    friend struct detail::spawned;
+    template <class F>
+    friend struct detail::deferred;
+    template <class F>
+    friend struct detail::submitted_child;
     friend struct detail::scope_access;
 
     [[nodiscard]] static const void* thread_identity() noexcept;
@@ -117,9 +123,7 @@ private:
         m_disturbed.fetch_or(from_below, detail::rlx);
         m_children.announce_from_below();
     }
-    [[nodiscard]] bool failed() const noexcept {
-        return (m_disturbed.load(detail::rlx) & failures) != 0;
-    }
+    [[nodiscard]] bool failed() const noexcept { return (m_disturbed.load(detail::rlx) & failures) != 0; }
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
     /// Caller on the owner's own stack: plain counting will do.
@@ -139,13 +143,18 @@ private:
         asm("" : "+r"(self));
         return reinterpret_cast<detail::task_word>(self) | detail::kind_continuation;
     }
-    template <class F> PILFER_COLD void spawn_cold(F&& f);
-    template <class F> PILFER_COLD void submit_child(F&& f);
-    template <class F> PILFER_NOINLINE void defer_below(F&& f);
-    template <class Child> PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
-    template <class Child, class F> [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
+    template <class F>
+    PILFER_COLD void spawn_cold(F&& f);
+    template <class F>
+    PILFER_COLD void submit_child(F&& f);
+    template <class F>
+    PILFER_NOINLINE void defer_below(F&& f);
+    template <class Child>
+    PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    template <class Child, class F>
+    [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
-    detail::continuation m_rest;  // first: an entry of kind_continuation is the address of the scope
+    detail::continuation m_rest; // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
     detail::activation* m_owner;
     // What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
@@ -157,10 +166,10 @@ private:
     std::atomic<std::uint32_t> m_disturbed{0};
     std::uint32_t m_suppressed = 0;
     // Nothing below is initialised: the usual scope never uses it.
-    std::uintptr_t m_waiter;  // set before the counter is published
-    const void* m_foreign;    // the owner's thread, if it is no worker
+    std::uintptr_t m_waiter; // set before the counter is published
+    const void* m_foreign;   // the owner's thread, if it is no worker
     union {
-        std::exception_ptr m_error;  // alive while there are failures
+        std::exception_ptr m_error; // alive while there are failures
     };
 };
 
@@ -170,14 +179,16 @@ namespace detail {
 [[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
 
 /// A child of `spawn`, at the top of its own stack.
-template <class F> struct spawned {
+template <class F>
+struct spawned {
     F function;
 
     static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
 
     [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
         // place() put the child right below the context.
-        return reinterpret_cast<context*>(static_cast<std::byte*>(top) + context::distance(sizeof(spawned), align));
+        return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
+                                          context::distance(sizeof(spawned), align));
     }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
@@ -194,7 +205,7 @@ template <class F> struct spawned {
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         // Only here, off the parent's stack, may the rest of the parent be announced.
         if (!detail::announce(this_worker(), s->entry())) [[unlikely]] {
-            c->job = c;  // a mark: a flag of this frame would be tested on the fast path
+            c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
         worker* w = detail::reclaim(this_worker(), s->entry_again());
@@ -202,12 +213,12 @@ template <class F> struct spawned {
             if (c->job != c) {
                 return nullptr;
             }
-            c->job = nullptr;  // it was never announced
+            c->job = nullptr; // it was never announced
             w = this_worker();
         }
         activation* owner = s->m_owner;
         context* parent = owner->ctx;
-        san::release(&s->m_children);  // that was the last look at the parent's frames
+        san::release(&s->m_children); // that was the last look at the parent's frames
         w->current.store(owner, rlx);
         detail::put_context(w, c);
         return parent;
@@ -239,11 +250,12 @@ template <class F> struct spawned {
 };
 
 /// Larger functions run as plain calls rather than eat the new stack.
-template <class F> inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
+template <class F>
+inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
 
 /// What every deferred child has in front of its function.
 struct deferred_base : spark {
-    std::uintptr_t scope_word;  // relaxed atomic accesses: a stale entry may be looked at
+    std::uintptr_t scope_word; // relaxed atomic accesses: a stale entry may be looked at
 
     explicit deferred_base(run_function f) noexcept : spark{f} {}
 };
@@ -259,28 +271,20 @@ struct scope_access {
         san::release(&s);
         return owner;
     }
-    [[nodiscard]] static const continuation* rest(const scope& s) noexcept {
-        return &s.m_rest;
-    }
+    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_rest; }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the
     /// scope's own address: a child must not be ordered before its parent's next statement.
-    [[nodiscard]] static const void* ends(const scope* s) noexcept {
-        return &s->m_children;
-    }
+    [[nodiscard]] static const void* ends(const scope* s) noexcept { return &s->m_children; }
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
-    [[nodiscard]] static bool finish_one(scope& s) noexcept {
-        return s.m_children.finish_one();
-    }
-    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept {
-        return s.m_waiter;
-    }
+    [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
+    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
 };
 
 /// The end of a deferred or submitted child away from the parent's stack: whom to resume.
 PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
 
 #include <pilfer/detail/scope_impl.hpp>

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 
-namespace pilfer::inline v0::balance {
+namespace pilfer {
+inline namespace v0 {
+namespace balance {
 
 /// xorshift64*: Marsaglia 2003, Vigna 2016. Good enough for victims, four instructions.
 class random {
@@ -32,4 +34,6 @@ private:
     return v < self ? v : v + 1;
 }
 
-}  // namespace pilfer::inline v0::balance
+} // namespace balance
+} // namespace v0
+} // namespace pilfer

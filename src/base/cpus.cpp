@@ -11,7 +11,9 @@
 
 #include "base/os.hpp"
 
-namespace pilfer::inline v0::os {
+namespace pilfer {
+inline namespace v0 {
+namespace os {
 namespace {
 
 using quota = std::optional<unsigned>;
@@ -54,7 +56,8 @@ quota read_v1(const std::string& folder) {
 }
 
 /// The folder of `path` and all its parents up to the mount.
-template <class Read> quota along(const std::string& mount, std::string path, Read read) {
+template <class Read>
+quota along(const std::string& mount, std::string path, Read read) {
     quota least;
     for (;;) {
         while (!path.empty() && path.back() == '/') {
@@ -119,7 +122,7 @@ quota read_hierarchy(const std::string& root, const std::string& path, bool v2) 
     return v2 ? along(base, below, read_v2) : along(base, below, read_v1);
 }
 
-}  // namespace
+} // namespace
 
 std::optional<unsigned> cgroup_cpus(const std::string& root) {
     quota least;
@@ -161,4 +164,6 @@ unsigned automatic_workers() {
     return std::clamp(granted.value_or(1), 1U, 4096U);
 }
 
-}  // namespace pilfer::inline v0::os
+} // namespace os
+} // namespace v0
+} // namespace pilfer

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 
-namespace pilfer::inline v0::os {
+namespace pilfer {
+inline namespace v0 {
+namespace os {
 
 /// CPUs granted by the cgroup quotas along the whole path of this process, rounded up; empty: no limit.
 /// All files are read below `root` ("" is the real one; tests give a folder). Versions 1 and 2.
@@ -17,4 +19,6 @@ namespace pilfer::inline v0::os {
 /// The automatic worker count: PILFER_WORKERS, else the smaller of affinity mask and quota, at least 1.
 [[nodiscard]] unsigned automatic_workers();
 
-}  // namespace pilfer::inline v0::os
+} // namespace os
+} // namespace v0
+} // namespace pilfer

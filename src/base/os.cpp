@@ -19,10 +19,12 @@
 #include <pilfer/detail/range.hpp>
 
 #ifndef MADV_GUARD_INSTALL
-#    define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_INSTALL 102
 #endif
 
-namespace pilfer::inline v0::os {
+namespace pilfer {
+inline namespace v0 {
+namespace os {
 namespace {
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
@@ -48,7 +50,7 @@ bool light_guards_work() noexcept {
     return works;
 }
 
-}  // namespace
+} // namespace
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
     futex(&word, FUTEX_WAIT_PRIVATE, expected, nullptr);
@@ -71,7 +73,8 @@ std::size_t page_size() noexcept {
 }
 
 void* reserve(std::size_t bytes) noexcept {
-    void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* at =
+        mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
         return nullptr;
     }
@@ -80,13 +83,9 @@ void* reserve(std::size_t bytes) noexcept {
     return at;
 }
 
-void unreserve(void* at, std::size_t bytes) noexcept {
-    munmap(at, bytes);
-}
+void unreserve(void* at, std::size_t bytes) noexcept { munmap(at, bytes); }
 
-void discard(void* at, std::size_t bytes) noexcept {
-    madvise(at, bytes, MADV_DONTNEED);
-}
+void discard(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_DONTNEED); }
 
 guard_kind guard(void* at, std::size_t bytes) noexcept {
     static const bool light = light_guards_work();
@@ -119,9 +118,7 @@ int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept 
     return error;
 }
 
-void thread_join(std::uintptr_t id) noexcept {
-    pthread_join(static_cast<pthread_t>(id), nullptr);
-}
+void thread_join(std::uintptr_t id) noexcept { pthread_join(static_cast<pthread_t>(id), nullptr); }
 
 void thread_name(const char* name) noexcept {
     pthread_setname_np(pthread_self(), name);
@@ -180,7 +177,9 @@ void write_error(const char* text) noexcept {
     }
 }
 
-}  // namespace pilfer::inline v0::os
+} // namespace os
+} // namespace v0
+} // namespace pilfer
 
 namespace pilfer {
 inline namespace v0 {
@@ -191,7 +190,7 @@ bool register_membarrier() noexcept {
     return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
 }
 
-}  // namespace
+} // namespace
 
 bool heavy_fence_reaches_all() noexcept {
     static const bool registered = register_membarrier();
@@ -216,7 +215,7 @@ void backoff(unsigned round) noexcept {
     if (round < 64) {
         cpu_relax();
     } else {
-        sched_yield();  // the one waited for may have been preempted
+        sched_yield(); // the one waited for may have been preempted
     }
 }
 
@@ -245,13 +244,13 @@ double measure_tick_rate() noexcept {
     return static_cast<double>(cheap_ticks() - ticks) / static_cast<double>(passed);
 }
 
-}  // namespace
+} // namespace
 
 std::uint64_t piece_ticks() noexcept {
     static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * measure_tick_rate()) + 1;
     return ticks;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace pilfer::inline v0::os {
+namespace pilfer {
+inline namespace v0 {
+namespace os {
 
 inline constexpr std::size_t page_fallback = 4096;
 
@@ -47,4 +49,6 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;
 
-}  // namespace pilfer::inline v0::os
+} // namespace os
+} // namespace v0
+} // namespace pilfer

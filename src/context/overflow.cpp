@@ -9,7 +9,9 @@
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
 
-namespace pilfer::inline v0::overflow {
+namespace pilfer {
+inline namespace v0 {
+namespace overflow {
 namespace {
 
 using namespace pilfer::detail;
@@ -42,9 +44,7 @@ const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
 }
 
 /// By kill, raise and the like: there is no address then.
-[[nodiscard]] bool sent(const siginfo_t* info) noexcept {
-    return info->si_code <= 0;
-}
+[[nodiscard]] bool sent(const siginfo_t* info) noexcept { return info->si_code <= 0; }
 
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* machine) noexcept {
     if ((before.sa_flags & SA_SIGINFO) != 0 && before.sa_sigaction != nullptr) {
@@ -77,7 +77,7 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
     std::abort();
 }
 
-}  // namespace
+} // namespace
 
 void install(current_context tell) noexcept {
     // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
@@ -97,7 +97,7 @@ void install(current_context tell) noexcept {
 thread_stack::thread_stack() noexcept {
     stack_t present{};
     if (sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) == 0) {
-        return;  // AddressSanitizer gives its threads one
+        return; // AddressSanitizer gives its threads one
     }
     m_memory = std::malloc(alternate_bytes);
     if (m_memory != nullptr) {
@@ -117,4 +117,6 @@ thread_stack::~thread_stack() {
     }
 }
 
-}  // namespace pilfer::inline v0::overflow
+} // namespace overflow
+} // namespace v0
+} // namespace pilfer

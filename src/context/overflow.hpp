@@ -3,7 +3,9 @@
 
 #include <pilfer/detail/context.hpp>
 
-namespace pilfer::inline v0::overflow {
+namespace pilfer {
+inline namespace v0 {
+namespace overflow {
 
 /// Tells on whose stack the calling thread is, null for none. Called from the signal handler.
 using current_context = const detail::context* (*)() noexcept;
@@ -23,4 +25,6 @@ private:
     void* m_memory = nullptr;
 };
 
-}  // namespace pilfer::inline v0::overflow
+} // namespace overflow
+} // namespace v0
+} // namespace pilfer

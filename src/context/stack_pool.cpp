@@ -5,10 +5,10 @@
 #include <new>
 
 #if __has_include(<valgrind/valgrind.h>)
-#    include <valgrind/valgrind.h>
+#include <valgrind/valgrind.h>
 #else
-#    define VALGRIND_STACK_REGISTER(low, high) 0U
-#    define VALGRIND_STACK_DEREGISTER(id) (void)(id)
+#define VALGRIND_STACK_REGISTER(low, high) 0U
+#define VALGRIND_STACK_DEREGISTER(id) (void)(id)
 #endif
 
 #include <pilfer/detail/atom.hpp>
@@ -20,42 +20,38 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr std::size_t slab_bytes = 4 << 20;  // address space; a smaller `ulimit -v` shrinks it
+constexpr std::size_t slab_bytes = 4 << 20; // address space; a smaller `ulimit -v` shrinks it
 // Stacks whose tops lie at one offset of a page fight for the same cache sets; 16 offsets, 128 bytes
 // apart, leave half of the topmost page to the task.
 constexpr unsigned colours = 16;
 constexpr std::size_t colour_step = 128;
 #if defined(PILFER_TSAN)
-constexpr std::size_t tsan_limit = 7'000;  // g++ 12's runtime dies above 8,128 fibers
+constexpr std::size_t tsan_limit = 7'000; // g++ 12's runtime dies above 8,128 fibers
 #endif
 
-[[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) {
-    return (bytes + to - 1) / to * to;
-}
+[[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-}  // namespace
+} // namespace
 
 stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers)
-    : m_owner(owner),
-      m_stack_size(rounded(stack_size, os::page_size())),
-      m_stride(m_stack_size + guard_bytes),
-      m_most(most),
-      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, 64))),
-      m_keep(64),
+    : m_owner(owner), m_stack_size(rounded(stack_size, os::page_size())),
+      m_stride(m_stack_size + guard_bytes), m_most(most),
+      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, 64))), m_keep(64),
       m_reserve(64 + std::size_t{32} * workers) {
 #if defined(PILFER_TSAN)
     m_most = m_most == 0 ? tsan_limit : std::min(m_most, tsan_limit);
 #endif
     if (m_most != 0) {
         // Workers must not hoard what others need.
-        m_keep = static_cast<std::uint32_t>(std::clamp<std::size_t>(m_most / (4 * std::size_t{workers}), 1, 64));
+        m_keep =
+            static_cast<std::uint32_t>(std::clamp<std::size_t>(m_most / (4 * std::size_t{workers}), 1, 64));
     }
     if (m_stride > slab_bytes) {
         // Large stacks: cached ones hold address space that may be limited.
         m_keep = 2;
         m_reserve = 2 * std::size_t{workers};
     }
-    m_reserve = std::max<std::size_t>(m_reserve, 1);  // see stock_one()
+    m_reserve = std::max<std::size_t>(m_reserve, 1); // see stock_one()
 }
 
 stack_pool::~stack_pool() {
@@ -126,7 +122,7 @@ context* stack_pool::one_locked() noexcept {
 bool stack_pool::new_slab_locked() noexcept {
     try {
         if (m_slabs.size() == m_slabs.capacity()) {
-            m_slabs.reserve(2 * m_slabs.size() + 16);  // by one, a million stacks would copy for seconds
+            m_slabs.reserve(2 * m_slabs.size() + 16); // by one, a million stacks would copy for seconds
         }
         m_with_discarded.reserve(m_slabs.capacity());
         auto s = std::make_unique<slab>();
@@ -167,7 +163,7 @@ context* stack_pool::build_locked(slab& s, unsigned index) noexcept {
 #if defined(PILFER_TSAN)
     c->view.fiber = __tsan_create_fiber(0);
 #endif
-    san::release(c);  // with the walks along lists of contexts
+    san::release(c); // with the walks along lists of contexts
     return c;
 }
 
@@ -204,6 +200,6 @@ void stack_pool::give(context* list) noexcept {
     m_exhausted.store(false, std::memory_order_relaxed);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

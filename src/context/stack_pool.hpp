@@ -18,7 +18,7 @@ namespace detail {
 struct slab {
     std::byte* base = nullptr;
     unsigned count = 0;
-    std::uint64_t discarded = 0;  // bit i: stack i is free and its pages were given back
+    std::uint64_t discarded = 0; // bit i: stack i is free and its pages were given back
 };
 
 class stack_pool {
@@ -37,24 +37,14 @@ public:
     /// Takes a list back. Beyond a reserve of at least one their pages are given back to the system.
     void give(context* list) noexcept;
     /// No context can be had at the moment.
-    [[nodiscard]] bool exhausted() const noexcept {
-        return m_exhausted.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] bool exhausted() const noexcept { return m_exhausted.load(std::memory_order_relaxed); }
     /// How many a worker may keep to itself.
-    [[nodiscard]] std::uint32_t keep() const noexcept {
-        return m_keep;
-    }
-    [[nodiscard]] std::size_t live() const noexcept {
-        return m_live.load(std::memory_order_relaxed);
-    }
-    [[nodiscard]] std::size_t peak() const noexcept {
-        return m_peak.load(std::memory_order_relaxed);
-    }
-    [[nodiscard]] std::size_t stack_size() const noexcept {
-        return m_stack_size;
-    }
+    [[nodiscard]] std::uint32_t keep() const noexcept { return m_keep; }
+    [[nodiscard]] std::size_t live() const noexcept { return m_live.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t peak() const noexcept { return m_peak.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t stack_size() const noexcept { return m_stack_size; }
 
-    static constexpr std::size_t guard_bytes = 64 * 1024;  // one page was jumped over by a large frame
+    static constexpr std::size_t guard_bytes = 64 * 1024; // one page was jumped over by a large frame
 
 private:
     [[nodiscard]] context* one_locked() noexcept;
@@ -75,15 +65,15 @@ private:
 
     std::mutex m_mutex;
     std::vector<std::unique_ptr<slab>> m_slabs;
-    std::vector<slab*> m_with_discarded;  // room is kept for every slab, so that giving never allocates
+    std::vector<slab*> m_with_discarded; // room is kept for every slab, so that giving never allocates
     context* m_warm = nullptr;
     std::size_t m_warm_count = 0;
     unsigned m_colour = 0;
     std::atomic<bool> m_exhausted{false};
-    std::atomic<std::size_t> m_live{0};  // built: in use, cached or warm
+    std::atomic<std::size_t> m_live{0}; // built: in use, cached or warm
     std::atomic<std::size_t> m_peak{0};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -4,9 +4,9 @@
 
 #if defined(PILFER_ISA_PORTABLE)
 
-#    include <ucontext.h>
+#include <ucontext.h>
 
-#    include <cstdlib>
+#include <cstdlib>
 
 namespace {
 
@@ -37,7 +37,7 @@ void trampoline(unsigned high, unsigned low) {
 }
 
 void prepare(ucontext_t& c, void* top, launch& l) {
-    constexpr std::size_t any = 8192;  // only the end of the range counts
+    constexpr std::size_t any = 8192; // only the end of the range counts
     getcontext(&c);
     c.uc_link = nullptr;
     c.uc_stack.ss_sp = static_cast<char*>(top) - any;
@@ -47,7 +47,7 @@ void prepare(ucontext_t& c, void* top, launch& l) {
                 static_cast<unsigned>(at));
 }
 
-}  // namespace
+} // namespace
 
 extern "C" {
 
@@ -95,8 +95,8 @@ void call_on(void* top, continuation* rest, child_main main) noexcept {
     swapcontext(&self.context, &c);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
 
 #endif

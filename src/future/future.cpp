@@ -21,11 +21,9 @@ struct future_wait : suspension {
     bool (*add)(future_core&, future_waiter&) noexcept;
 };
 
-}  // namespace
+} // namespace
 
-future_core::future_core() noexcept {
-    run = &future_core::run_task;
-}
+future_core::future_core() noexcept { run = &future_core::run_task; }
 
 future_core::~future_core() = default;
 
@@ -36,7 +34,7 @@ void future_core::start(pool_core& p) {
         try {
             submit(p, this);
         } catch (...) {
-            release();  // the announcement's reference
+            release(); // the announcement's reference
             throw;
         }
         return;
@@ -44,7 +42,7 @@ void future_core::start(pool_core& p) {
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
         nested_activation child(this_worker());
-        (void)run_task(this, this_worker());  // it never resumes anybody directly
+        (void)run_task(this, this_worker()); // it never resumes anybody directly
     }
 }
 
@@ -79,7 +77,7 @@ void future_core::finish() noexcept {
     m_stage.store(done, rel);
     future_waiter* w = m_waiters.exchange(closed(), acq_rel);
     while (w != nullptr) {
-        future_waiter* after = w->next;  // before its owner may go on
+        future_waiter* after = w->next; // before its owner may go on
         const std::uintptr_t who = w->who;
         if ((who & waiter_is_foreign) != 0) {
             (void)release_waiter(who, nullptr);
@@ -130,6 +128,6 @@ void future_core::wait() noexcept {
     (void)is_done();
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

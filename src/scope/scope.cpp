@@ -20,14 +20,14 @@ struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
 
-}  // namespace
+} // namespace
 
-PILFER_NOINLINE const void* scope::thread_identity() noexcept {
-    return &identity;
-}
+PILFER_NOINLINE const void* scope::thread_identity() noexcept { return &identity; }
 
 void scope::not_owner(const char* call) const {
-    throw usage_error((std::string("pilfer: scope::") + call + " was called by a task that does not own the scope").c_str());
+    throw usage_error(
+        (std::string("pilfer: scope::") + call + " was called by a task that does not own the scope")
+            .c_str());
 }
 
 void scope::fail(std::exception_ptr error) noexcept {
@@ -94,7 +94,9 @@ void scope::wait_for_children() noexcept {
         }
         scope_wait s;
         s.children = &m_children;
-        s.publish = [](suspension& self) noexcept { return static_cast<scope_wait&>(self).children->publish(); };
+        s.publish = [](suspension& self) noexcept {
+            return static_cast<scope_wait&>(self).children->publish();
+        };
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
         suspend(this_worker(), s);
         break;
@@ -121,25 +123,26 @@ void scope::sync_children(worker* w) {
     activation child{m_owner->ctx};
     w->current.store(&child, rlx);
     bool found = true;
-    while (found && m_children.owed() > 0) [[likely]] {
-        auto own = w->deque.owner();
-        const task_word newest = own.newest();
-        auto* d = child_at(newest);
-        if (d == nullptr) {
-            break;
-        }
-        if (own.pop_newest()) [[likely]] {
-            d->run(d, nullptr);
-            m_children.settle();
-        } else {
-            found = reclaim_child(w, newest);
-        }
-        w = this_worker();
-        if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
-            attend(w);
+    while (found && m_children.owed() > 0)
+        [[likely]] {
+            auto own = w->deque.owner();
+            const task_word newest = own.newest();
+            auto* d = child_at(newest);
+            if (d == nullptr) {
+                break;
+            }
+            if (own.pop_newest()) [[likely]] {
+                d->run(d, nullptr);
+                m_children.settle();
+            } else {
+                found = reclaim_child(w, newest);
+            }
             w = this_worker();
+            if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
+                attend(w);
+                w = this_worker();
+            }
         }
-    }
     w->current.store(m_owner, rlx);
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
@@ -202,6 +205,6 @@ PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope* s) noexcept {
     static_cast<scheduler*>(w)->leave_context(c, next);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -21,7 +21,7 @@ struct join_wait : suspension {
     handover<std_atom>* end;
 };
 
-}  // namespace
+} // namespace
 
 void block_on(foreign_waiter& waiter) noexcept {
     while (waiter.word.load(acq) == 0) {
@@ -64,9 +64,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
     return s;
 }
 
-void make_runnable(suspension* s) noexcept {
-    s->home->pool->enqueue(s);
-}
+void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 
 void wait_for(handover<std_atom>& end) noexcept {
     worker* w = this_worker();
@@ -88,11 +86,11 @@ void wait_for(handover<std_atom>& end) noexcept {
             return static_cast<join_wait&>(self).end->publish(
                 reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
         };
-        suspend(this_worker(), s);  // help_on_top() may have moved this frame, whatever it returned
+        suspend(this_worker(), s); // help_on_top() may have moved this frame, whatever it returned
         w = this_worker();
     }
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

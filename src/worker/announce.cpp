@@ -16,15 +16,13 @@ struct handing_on : suspension {
     pool_core* pool;
 };
 
-}  // namespace
+} // namespace
 
 bool announce_tripped(worker* w, task_word task, way may) noexcept {
     return static_cast<scheduler*>(w)->tripped(task, may);
 }
 
-void attend(worker* w) noexcept {
-    static_cast<scheduler*>(w)->attend();
-}
+void attend(worker* w) noexcept { static_cast<scheduler*>(w)->attend(); }
 
 bool scheduler::tripped(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
@@ -36,7 +34,8 @@ bool scheduler::tripped(task_word task, way may) noexcept {
             (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
             return false;
         }
-        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is written.
+        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
+        // written.
         (void)own.make_room();
     }
     if (m_count_all) {
@@ -84,7 +83,7 @@ void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
 
 void scheduler::attend() noexcept {
     if (deque.owner().pinned()) {
-        std_atom::fence_sc();  // see tripped()
+        std_atom::fence_sc(); // see tripped()
     }
     const auto bits = deque.trip().take();
     answer(bits);
@@ -112,7 +111,7 @@ bool scheduler::anything_queued() noexcept {
 /// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
 /// while an earlier one was being served is not lost: it is set again before the next context starts.
 void scheduler::yield_to_queued() noexcept {
-    std_atom::fence_sc();  // with the one in notify: who found the bit still set has pushed before this look
+    std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
     if (anything_queued()) {
         yield_here();
     }
@@ -144,7 +143,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
-    m_ends = m_ends | fairness_mask;  // the next look starts at the submissions
+    m_ends = m_ends | fairness_mask; // the next look starts at the submissions
     suspend_here(s);
 }
 
@@ -213,7 +212,7 @@ task_word scheduler::help_own() noexcept {
     const task_word task = own.pop(1);
     if (task != 0 && (task & kind_mask) == kind_continuation) {
         if (m_count_all) {
-            count.run_inline.add();  // it is announced once more
+            count.run_inline.add(); // it is announced once more
         }
         (void)announce(this, task);
         return 0;
@@ -236,7 +235,7 @@ task_word scheduler::help_other(unsigned victim) noexcept {
         }
         count.steals_failed.add();
         if (!thief.shared_empty()) {
-            return 0;  // a continuation is the oldest: it needs no stack, any idle worker goes on with it
+            return 0; // a continuation is the oldest: it needs no stack, any idle worker goes on with it
         }
         if (thief.reach(1) == 0) {
             std_atom::relax(round);
@@ -254,9 +253,7 @@ void scheduler::run_on_top(task_word task) noexcept {
     }
 }
 
-void suspend(worker* w, suspension& s) noexcept {
-    static_cast<scheduler*>(w)->suspend_here(s);
-}
+void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->suspend_here(s); }
 
 // ---- lists ------------------------------------------------------------------------------------
 
@@ -346,6 +343,6 @@ void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
     static_cast<scheduler*>(w)->core().records.give(size_class, batch);
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -34,7 +34,7 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
     return o;
 }
 
-}  // namespace
+} // namespace
 
 pool::pool(const options& o) : m_core(new detail::pool_core(checked(o))) {}
 
@@ -47,17 +47,11 @@ pool::~pool() {
     delete m_core;
 }
 
-unsigned pool::workers() const noexcept {
-    return m_core->size();
-}
+unsigned pool::workers() const noexcept { return m_core->size(); }
 
-const options& pool::settings() const noexcept {
-    return m_core->settings();
-}
+const options& pool::settings() const noexcept { return m_core->settings(); }
 
-counters pool::counters() const noexcept {
-    return m_core->sum();
-}
+counters pool::counters() const noexcept { return m_core->sum(); }
 
 counters pool::counters(unsigned i) const {
     if (i >= m_core->size()) {
@@ -66,9 +60,7 @@ counters pool::counters(unsigned i) const {
     return m_core->of(i);
 }
 
-void pool::shutdown(shutdown_mode mode) {
-    m_core->shutdown(mode);
-}
+void pool::shutdown(shutdown_mode mode) { m_core->shutdown(mode); }
 
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
@@ -79,25 +71,15 @@ pool& pool::common() {
 
 namespace detail {
 
-void submit(pool_core& p, submission* s) {
-    p.accept(s);
-}
+void submit(pool_core& p, submission* s) { p.accept(s); }
 
-pool_core& common_core() {
-    return pool::common().core();
-}
+pool_core& common_core() { return pool::common().core(); }
 
-void unit_begins(worker* w) noexcept {
-    static_cast<scheduler*>(w)->units_begun.add();
-}
+void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units_begun.add(); }
 
-void unit_ends(worker* w) noexcept {
-    static_cast<scheduler*>(w)->units_ended.add_release();
-}
+void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units_ended.add_release(); }
 
-bool dropping(const worker* w) noexcept {
-    return w->pool->dropping();
-}
+bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
 
 void count_dropped(worker* w) noexcept {
     if (w != nullptr) {
@@ -105,9 +87,7 @@ void count_dropped(worker* w) noexcept {
     }
 }
 
-void count_plain_call(worker* w) noexcept {
-    static_cast<scheduler*>(w)->count.no_context.add();
-}
+void count_plain_call(worker* w) noexcept { static_cast<scheduler*>(w)->count.no_context.add(); }
 
 namespace {
 
@@ -115,7 +95,7 @@ namespace {
 // the address across a switch, and then use the variable of its former thread.
 thread_local std::atomic<std::uint64_t> last_suppressed = 0;
 
-}  // namespace
+} // namespace
 
 PILFER_NOINLINE void count_suppressed(std::uint64_t others) noexcept {
     last_suppressed.store(others, rlx);
@@ -124,11 +104,11 @@ PILFER_NOINLINE void count_suppressed(std::uint64_t others) noexcept {
     }
 }
 
-}  // namespace detail
+} // namespace detail
 
 PILFER_NOINLINE std::uint64_t suppressed_exceptions() noexcept {
     return detail::last_suppressed.load(detail::rlx);
 }
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

@@ -27,13 +27,11 @@ namespace {
     return a != nullptr ? a->ctx : nullptr;
 }
 
-}  // namespace
+} // namespace
 
 pool_core::pool_core(const options& checked)
-    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers),
-      m_options(checked),
-      m_size(checked.workers),
-      m_oversubscribed(checked.workers > os::affinity_cpus()) {
+    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
+      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()) {
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {
         m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
@@ -43,7 +41,7 @@ pool_core::pool_core(const options& checked)
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
     if (!stacks.stock_one()) {
-        throw std::bad_alloc();  // no task could ever start: run() would wait for good
+        throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
     if (m_options.overflow_message) {
         overflow::install(&context_of_this_thread);
@@ -92,7 +90,7 @@ void pool_core::wait_for_start() noexcept {
 // ---- telling workers --------------------------------------------------------------------------
 
 bool pool_core::wake_somebody() noexcept {
-    std_atom::fence_sc();  // S2 for those without a tripwire of their own
+    std_atom::fence_sc(); // S2 for those without a tripwire of their own
     const unsigned from = m_next.fetch_add(1, rlx) % m_size;
     worker* w = this_worker();
     const unsigned hint = w != nullptr && w->pool == this ? w->index : from;
@@ -181,7 +179,7 @@ bool pool_core::quiet() const noexcept {
     // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
     std::uint64_t ended = 0;
     for (unsigned i = 0; i < m_size; ++i) {
-        ended += m_workers[i]->units_ended.get_acquire();  // with what its unit began, on whatever worker
+        ended += m_workers[i]->units_ended.get_acquire(); // with what its unit began, on whatever worker
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
     std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst);
@@ -214,7 +212,7 @@ void pool_core::shutdown(shutdown_mode mode) {
         return;
     }
     m_closed.store(true, std::memory_order_seq_cst);
-    std_atom::fence_sc();  // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
+    std_atom::fence_sc(); // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
     for (;;) {
         const std::uint32_t epoch = m_idle_epoch.load(std::memory_order_acquire);
         if (quiet()) {
@@ -258,6 +256,6 @@ counters pool_core::sum() const noexcept {
     return c;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

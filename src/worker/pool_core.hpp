@@ -25,9 +25,7 @@ struct futex_park {
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
         os::futex_wait(word, expected);
     }
-    static void wake(std::atomic<std::uint32_t>& word) noexcept {
-        os::futex_wake(&word, 1);
-    }
+    static void wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
 };
 
 class pool_core {
@@ -41,15 +39,9 @@ public:
 
     void shutdown(shutdown_mode mode);
 
-    [[nodiscard]] unsigned size() const noexcept {
-        return m_size;
-    }
-    [[nodiscard]] scheduler& at(unsigned i) noexcept {
-        return *m_workers[i];
-    }
-    [[nodiscard]] const options& settings() const noexcept {
-        return m_options;
-    }
+    [[nodiscard]] unsigned size() const noexcept { return m_size; }
+    [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
+    [[nodiscard]] const options& settings() const noexcept { return m_options; }
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
 
@@ -67,27 +59,19 @@ public:
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
 
-    [[nodiscard]] bool stopping() const noexcept {
-        return m_stop.load(std::memory_order_acquire);
-    }
-    [[nodiscard]] bool dropping() const noexcept {
-        return m_dropping.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
+    [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
     void worker_is_idle() noexcept;
     void wait_for_start() noexcept;
 
     submission_queue<std_atom> submissions;
-    submission_queue<std_atom> runnable;  // contexts that may go on anywhere
+    submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
     record_pool records;
 
-    [[nodiscard]] pool_sleepers& idle() noexcept {
-        return *m_idle;
-    }
-    [[nodiscard]] bool oversubscribed() const noexcept {
-        return m_oversubscribed;
-    }
+    [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
+    [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
 
 private:
     void start_threads();
@@ -103,19 +87,19 @@ private:
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers> m_idle;
-    std::atomic<unsigned> m_next{0};  // round robin for foreign submitters
+    std::atomic<unsigned> m_next{0}; // round robin for foreign submitters
 
     std::atomic<std::uint64_t> m_submitted{0};
-    std::atomic<unsigned> m_visitors{0};  // workers of other pools inside enqueue()
+    std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<std::uint32_t> m_started{0};
     std::atomic<std::uint32_t> m_idle_epoch{0};
     std::mutex m_shutdown_mutex;
-    bool m_joined = false;  // under m_shutdown_mutex
+    bool m_joined = false; // under m_shutdown_mutex
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -14,7 +14,7 @@ namespace {
 }
 static_assert(sizeof(free_record) + sizeof(free_record*) <= record_bytes[0]);
 
-}  // namespace
+} // namespace
 
 free_record* record_pool::take(unsigned size_class) {
     const std::lock_guard lock(m_mutex);
@@ -57,6 +57,6 @@ void record_pool::give(unsigned size_class, free_record* batch) noexcept {
     m_batches[size_class] = batch;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

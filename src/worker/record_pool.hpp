@@ -34,6 +34,6 @@ private:
     std::size_t m_left[2] = {};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -36,7 +36,7 @@ constexpr std::int64_t first_capacity = 256;
 /// The entry of every context that the scheduler starts.
 PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 
-}  // namespace
+} // namespace
 
 #if defined(PILFER_ISA_PORTABLE)
 PILFER_NOINLINE worker* this_worker_cold() noexcept {
@@ -48,9 +48,7 @@ PILFER_NOINLINE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned),
-      m_pool(owner),
-      m_random(number + 1),
+    : worker(first_ring(), pinned), m_pool(owner), m_random(number + 1),
       m_count_all(owner.settings().count_all) {
     pool = &owner;
     index = number;
@@ -77,7 +75,7 @@ void scheduler::run() noexcept {
 #if defined(PILFER_ASAN)
     os::thread_bounds(m_view.low, m_view.size);
 #endif
-    san::release(static_cast<worker*>(this));  // every task of this thread comes after its start
+    san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
     m_pool.wait_for_start();
     for (;;) {
         if (step()) {
@@ -354,7 +352,7 @@ void scheduler::after_switch(void* message) noexcept {
             return;
         }
         auto* s = static_cast<suspension*>(message);
-        san::acquire(s);  // what the frame wrote before it left
+        san::acquire(s); // what the frame wrote before it left
         if (s->publish(*s)) {
             return;
         }
@@ -395,7 +393,7 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
     static_cast<scheduler*>(this_worker())->leave_context(c, next);
 }
 
-}  // namespace
+} // namespace
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
     put_context(this, c);
@@ -424,10 +422,8 @@ ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
     return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots};
 }
 
-void free_ring(ring<std_atom>* r) noexcept {
-    ::operator delete(static_cast<void*>(r));
-}
+void free_ring(ring<std_atom>* r) noexcept { ::operator delete(static_cast<void*>(r)); }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

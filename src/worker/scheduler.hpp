@@ -48,22 +48,16 @@ public:
     void suspend_here(suspension& s) noexcept;
 
     /// Anyone: a suspended context that has to go on on this worker.
-    [[nodiscard]] submission_queue<std_atom>& inbox() noexcept {
-        return m_inbox;
-    }
-    [[nodiscard]] pool_core& core() noexcept {
-        return m_pool;
-    }
+    [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
+    [[nodiscard]] pool_core& core() noexcept { return m_pool; }
 
     tally count;
-    tally_counter units_begun;  // asyncs announced on this worker
-    tally_counter units_ended;  // units that ended here; released, see quiet()
+    tally_counter units_begun; // asyncs announced on this worker
+    tally_counter units_ended; // units that ended here; released, see quiet()
     std::uintptr_t thread = 0;
 
 private:
-    [[nodiscard]] static scheduler& of(worker* w) noexcept {
-        return *static_cast<scheduler*>(w);
-    }
+    [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
@@ -96,14 +90,14 @@ private:
     void answer(tripwire<std_atom>::word bits) noexcept;
 
     pool_core& m_pool;
-    void* m_sp = nullptr;  // the scheduler's own saved stack while a context runs
+    void* m_sp = nullptr; // the scheduler's own saved stack while a context runs
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     balance::random m_random;
-    own_word<std::uint64_t> m_ends{0};  // tasks run by the scheduler: every 64th look starts elsewhere
+    own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
-    own_word<unsigned> m_summoned{0};   // announcements left until a summoned worker yields
-    bool m_token = false;               // woken: look again before running what is found
+    own_word<unsigned> m_summoned{0}; // announcements left until a summoned worker yields
+    bool m_token = false;             // woken: look again before running what is found
     bool m_count_all;
 };
 
@@ -111,6 +105,6 @@ private:
 [[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity) noexcept;
 void free_ring(ring<std_atom>* r) noexcept;
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -15,9 +15,7 @@ public:
     void add(std::uint64_t n = 1) noexcept {
         m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
-    [[nodiscard]] std::uint64_t get() const noexcept {
-        return m_value.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] std::uint64_t get() const noexcept { return m_value.load(std::memory_order_relaxed); }
     /// For a count that others conclude from: who sees it with get_acquire() sees what came before it.
     void add_release(std::uint64_t n = 1) noexcept {
         m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_release);
@@ -32,16 +30,15 @@ private:
 
 /// A word of the worker's own thread that several of its contexts touch: plain for the machine, and no
 /// race for ThreadSanitizer, which takes the contexts of one thread for strangers.
-template <class T> class own_word {
+template <class T>
+class own_word {
 public:
     explicit own_word(T value) noexcept : m_value(value) {}
     own_word& operator=(T value) noexcept {
         m_value.store(value, std::memory_order_relaxed);
         return *this;
     }
-    operator T() const noexcept {
-        return m_value.load(std::memory_order_relaxed);
-    }
+    operator T() const noexcept { return m_value.load(std::memory_order_relaxed); }
 
 private:
     std::atomic<T> m_value;
@@ -78,6 +75,6 @@ struct tally {
     }
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

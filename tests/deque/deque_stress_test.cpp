@@ -73,7 +73,7 @@ public:
             } else {
                 drain();
                 if (m_random.below(4) == 0) {
-                    std::this_thread::yield();  // the others meet a silent owner, also on a single CPU
+                    std::this_thread::yield(); // the others meet a silent owner, also on a single CPU
                 }
             }
         }

@@ -22,11 +22,16 @@ struct give {
 // More specialised than the library's templates, so that these would win even where the greedy ones lose.
 number invoke_regular(give&) = delete;
 number run_last(give&) = delete;
-template <class Spark> number run_first(give&, Spark&) = delete;
-template <class Worker> void join_two(Worker, give&, give&) = delete;
-template <class Worker, class... Others> void join_all(Worker, give&, Others&...) = delete;
-template <class Spark> void join_announced(give&, Spark&) = delete;
-template <template <class> class Spark> std::uintptr_t address_again(Spark<give>&) = delete;
+template <class Spark>
+number run_first(give&, Spark&) = delete;
+template <class Worker>
+void join_two(Worker, give&, give&) = delete;
+template <class Worker, class... Others>
+void join_all(Worker, give&, Others&...) = delete;
+template <class Spark>
+void join_announced(give&, Spark&) = delete;
+template <template <class> class Spark>
+std::uintptr_t address_again(Spark<give>&) = delete;
 /// Does not fit where small closures are held by value.
 struct give_large {
     int values[64];
@@ -63,9 +68,8 @@ TEST_P(row_A2_adl, join) {
     greedy::number n{7};
     greedy::give_large large{};
     large.values[63] = 3;
-    const auto all = pool.run([&] {
-        return pilfer::join(greedy::give{1}, greedy::give{2}, large, greedy::give_reference{&n});
-    });
+    const auto all = pool.run(
+        [&] { return pilfer::join(greedy::give{1}, greedy::give{2}, large, greedy::give_reference{&n}); });
     EXPECT_EQ(std::get<0>(all).value, 1);
     EXPECT_EQ(std::get<1>(all).value, 2);
     EXPECT_EQ(std::get<2>(all).value, 3);

@@ -58,8 +58,10 @@ private:
 void element(cursor) = delete;
 void advanced(cursor, std::uint64_t) = delete;
 void range_size(cursor, cursor) = delete;
-template <class Body> void run_range(cursor, cursor, Body&) = delete;
-template <class T, class Map, class Combine> T reduce_range(cursor, cursor, T, Map&, Combine&) = delete;
+template <class Body>
+void run_range(cursor, cursor, Body&) = delete;
+template <class T, class Map, class Combine>
+T reduce_range(cursor, cursor, T, Map&, Combine&) = delete;
 
 struct triple {
     void operator()(int& v) const { v *= 3; }
@@ -104,8 +106,9 @@ TEST_P(row_A11_adl, reduce) {
     pilfer::pool pool(with_workers());
     std::vector<int> values(20'000, 2);
     const greedy::cursor first(values.data());
-    const auto sum = pool.run(
-        [&] { return pilfer::reduce(first, first + 20'000, std::int64_t{5}, greedy::widen{}, greedy::add{}); });
+    const auto sum = pool.run([&] {
+        return pilfer::reduce(first, first + 20'000, std::int64_t{5}, greedy::widen{}, greedy::add{});
+    });
     EXPECT_EQ(sum, 40'005);
 }
 

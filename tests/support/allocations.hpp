@@ -28,7 +28,8 @@ inline std::atomic<std::uint64_t> mapping_count{0};
 
 } // namespace support
 
-// A sanitizer brings an operator new and a malloc of its own: nothing is counted there, see counts_allocations.
+// A sanitizer brings an operator new and a malloc of its own: nothing is counted there, see
+// counts_allocations.
 #if !defined(PILFER_SANITIZED) && defined(__GLIBC__)
 #define PILFER_TEST_COUNTS_MALLOC 1
 extern "C" {

@@ -4,10 +4,12 @@
 
 namespace greedy {
 
-template <class...> inline constexpr bool never = false;
+template <class...>
+inline constexpr bool never = false;
 
 #define PILFER_TEST_GREEDY(name)                                                                             \
-    template <class... T> auto name(T&&...) {                                                                \
+    template <class... T>                                                                                    \
+    auto name(T&&...) {                                                                                      \
         static_assert(never<T...>, "the library called " #name " of a user's namespace");                    \
     }
 

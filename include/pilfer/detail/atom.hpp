@@ -22,23 +22,17 @@ PILFER_API void heavy_fence() noexcept;
 PILFER_API void backoff(unsigned round) noexcept;
 
 struct std_atom {
-    template <class T> using atomic = std::atomic<T>;
+    template <class T>
+    using atomic = std::atomic<T>;
     /// Plain memory; a checker watches it for data races.
-    template <class T> using plain = T;
+    template <class T>
+    using plain = T;
 
-    static void fence_sc() noexcept {
-        std::atomic_thread_fence(std::memory_order_seq_cst);
-    }
+    static void fence_sc() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
     /// The cheap side of an asymmetric fence: it only forbids the compiler to reorder.
-    static void light_fence() noexcept {
-        std::atomic_signal_fence(std::memory_order_seq_cst);
-    }
-    static void heavy_fence() noexcept {
-        detail::heavy_fence();
-    }
-    static void relax(unsigned round) noexcept {
-        detail::backoff(round);
-    }
+    static void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+    static void heavy_fence() noexcept { detail::heavy_fence(); }
+    static void relax(unsigned round) noexcept { detail::backoff(round); }
 };
 
 inline constexpr auto rlx = std::memory_order_relaxed;
@@ -46,6 +40,6 @@ inline constexpr auto acq = std::memory_order_acquire;
 inline constexpr auto rel = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -28,13 +28,13 @@ struct activation {
 /// A stack. The record lies at the top of its own stack, so that a context touches one page less.
 struct alignas(64) context {
     activation self;
-    std::atomic<context*> next{nullptr};    // in a free list
-    std::atomic<std::uint32_t> rank{0};     // length of that list from here
-    std::uint32_t index = 0;                // in its slab
+    std::atomic<context*> next{nullptr}; // in a free list
+    std::atomic<std::uint32_t> rank{0};  // length of that list from here
+    std::uint32_t index = 0;             // in its slab
     slab* home = nullptr;
     pool_core* pool = nullptr;
-    std::byte* low = nullptr;               // lowest usable byte; the guard lies below
-    void* job = nullptr;                    // what the entry function runs
+    std::byte* low = nullptr; // lowest usable byte; the guard lies below
+    void* job = nullptr;      // what the entry function runs
     stack_view view;
     std::uint32_t valgrind_id = 0;
 
@@ -56,12 +56,12 @@ struct alignas(64) context {
 struct continuation {
     void* ip;
     void* sp;
-    void* bp;  // x29 on AArch64
-    void* bx;  // x19 on AArch64
-    std::uint64_t fp_control;  // mxcsr, from which the x87 control word follows; FPCR on AArch64
+    void* bp;                 // x29 on AArch64
+    void* bx;                 // x19 on AArch64
+    std::uint64_t fp_control; // mxcsr, from which the x87 control word follows; FPCR on AArch64
 #if defined(PILFER_ISA_X86_64)
-    void* more[4];  // r12..r15: loaded by the code at `ip`, which finds this record in rsi
-    void* top;      // of the child's stack: tells this spawn from a later one of the same frame
+    void* more[4]; // r12..r15: loaded by the code at `ip`, which finds this record in rsi
+    void* top;     // of the child's stack: tells this spawn from a later one of the same frame
 #endif
 };
 
@@ -69,40 +69,39 @@ using child_main = continuation* (*)(void* top, continuation*);
 
 // Debuggers and unwinders stop at the bottom of a stack: the return address there is undefined.
 #if defined(__GCC_HAVE_DWARF2_CFI_ASM) && __GCC_HAVE_DWARF2_CFI_ASM
-#    if defined(PILFER_ISA_X86_64)
-#        define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined rip\n\t"
-#    else
-#        define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined 30\n\t"
-#    endif
-#    define PILFER_CFI_RESTORE ".cfi_restore_state\n\t"
+#if defined(PILFER_ISA_X86_64)
+#define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined rip\n\t"
 #else
-#    define PILFER_CFI_BOTTOM ""
-#    define PILFER_CFI_RESTORE ""
+#define PILFER_CFI_BOTTOM ".cfi_remember_state\n\t.cfi_undefined 30\n\t"
+#endif
+#define PILFER_CFI_RESTORE ".cfi_restore_state\n\t"
+#else
+#define PILFER_CFI_BOTTOM ""
+#define PILFER_CFI_RESTORE ""
 #endif
 
 #if defined(PILFER_ISA_X86_64)
 
-#    if defined(__CET__) && (__CET__ & 1)
-#        define PILFER_LANDING "endbr64\n\t"
-#    else
-#        define PILFER_LANDING ""
-#    endif
+#if defined(__CET__) && (__CET__ & 1)
+#define PILFER_LANDING "endbr64\n\t"
+#else
+#define PILFER_LANDING ""
+#endif
 // The compiler may keep values in registers that exist only with these extensions, so they are named too.
-#    if defined(__AVX512F__)
-#        define PILFER_CLOBBER_WIDE                                                                       \
-            , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25",   \
-                "xmm26", "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", \
-                "k6", "k7"
-#    else
-#        define PILFER_CLOBBER_WIDE
-#    endif
-#    if defined(__APX_F__)
-#        define PILFER_CLOBBER_APX                                                                        \
-            , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28",  \
-                "r29", "r30", "r31"
-#    else
-#        define PILFER_CLOBBER_APX
-#    endif
+#if defined(__AVX512F__)
+#define PILFER_CLOBBER_WIDE                                                                                  \
+    , "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",     \
+        "xmm27", "xmm28", "xmm29", "xmm30", "xmm31", "k0", "k1", "k2", "k3", "k4", "k5", "k6", "k7"
+#else
+#define PILFER_CLOBBER_WIDE
+#endif
+#if defined(__APX_F__)
+#define PILFER_CLOBBER_APX                                                                                   \
+    , "r16", "r17", "r18", "r19", "r20", "r21", "r22", "r23", "r24", "r25", "r26", "r27", "r28", "r29",      \
+        "r30", "r31"
+#else
+#define PILFER_CLOBBER_APX
+#endif
 
 /// Saves the caller in `cont`, calls main(top, cont) on the stack that ends at `top`, and goes on behind
 /// this call: at once with what main returns, or later on whatever thread took `cont`.
@@ -113,6 +112,7 @@ using child_main = continuation* (*)(void* top, continuation*);
 /// differs, for this child's stack is still in use, and everything comes from the record. The rare
 /// halves lie behind the function.
 PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
+    // clang-format off
     asm volatile(
         "leaq 2f(%%rip), %%rax\n\t"
         "movq %%rax, 0(%%rsi)\n\t"
@@ -150,29 +150,31 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         : "rax", "rcx", "r8", "r9", "r10", "r11", "memory", "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5",
           "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15", "st", "st(1)",
           "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)" PILFER_CLOBBER_WIDE PILFER_CLOBBER_APX);
+    // clang-format on
 }
 
 #elif defined(PILFER_ISA_AARCH64)
 
 // A scalable register overlaps the vector register of its number, which is always named. clang does not
 // know the first-fault register by name and keeps nothing in it.
-#    if defined(__ARM_FEATURE_SVE)
-#        if defined(__clang__)
-#            define PILFER_CLOBBER_FFR
-#        else
-#            define PILFER_CLOBBER_FFR , "ffr"
-#        endif
-#        define PILFER_CLOBBER_SVE                                                                        \
-            , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13",     \
-                "p14", "p15" PILFER_CLOBBER_FFR
-#    else
-#        define PILFER_CLOBBER_SVE
-#    endif
+#if defined(__ARM_FEATURE_SVE)
+#if defined(__clang__)
+#define PILFER_CLOBBER_FFR
+#else
+#define PILFER_CLOBBER_FFR , "ffr"
+#endif
+#define PILFER_CLOBBER_SVE                                                                                   \
+    , "p0", "p1", "p2", "p3", "p4", "p5", "p6", "p7", "p8", "p9", "p10", "p11", "p12", "p13", "p14",         \
+        "p15" PILFER_CLOBBER_FFR
+#else
+#define PILFER_CLOBBER_SVE
+#endif
 
 PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
     register void* x0 asm("x0") = top;
     register continuation* x1 asm("x1") = cont;
     register child_main x2 asm("x2") = main;
+    // clang-format off
     asm volatile(
         "adr x9, 1f\n\t"
         "mov x10, sp\n\t"
@@ -195,6 +197,7 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
           "x20", "x21", "x22", "x23", "x24", "x25", "x26", "x27", "x28", "x30", "memory", "cc", "v0", "v1", "v2", "v3",
           "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19",
           "v20", "v21", "v22", "v23", "v24", "v25", "v26", "v27", "v28", "v29", "v30", "v31" PILFER_CLOBBER_SVE);
+    // clang-format on
 }
 
 #else
@@ -211,6 +214,6 @@ static_assert(offsetof(continuation, fp_control) == 32);
 static_assert(offsetof(continuation, more) == 40 && offsetof(continuation, top) == 72);
 #endif
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

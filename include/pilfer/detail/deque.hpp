@@ -29,15 +29,18 @@ struct steal_result {
     task_word task;
 };
 
-template <class Atom> struct ring {
+template <class Atom>
+struct ring {
     using slot = typename Atom::template atomic<task_word>;
-    std::int64_t mask;  // capacity - 1, capacity a power of two
-    ring* previous;     // kept: a thief may still read it
+    std::int64_t mask; // capacity - 1, capacity a power of two
+    ring* previous;    // kept: a thief may still read it
     slot* slots;
 };
 
-template <class Atom> class split_deque {
-    template <class T> using atomic = typename Atom::template atomic<T>;
+template <class Atom>
+class split_deque {
+    template <class T>
+    using atomic = typename Atom::template atomic<T>;
     using slot = typename ring<Atom>::slot;
     static constexpr std::int64_t pinned_guard = INT64_MAX;
     // One thread needs no order for its own words; ThreadSanitizer sees one thread per context.
@@ -53,16 +56,9 @@ public:
     /// `pinned`: every pop takes the slow path, under the lock (exact counting, the classic policy, and
     /// machines without membarrier). `start`: first index, for tests near the wrap.
     split_deque(ring<Atom>* first, bool pinned, std::int64_t start = 0) noexcept
-        : m_top(start),
-          m_bottom(start),
-          m_guard(pinned ? pinned_guard : start),
-          m_slots(first->slots),
-          m_mask(first->mask),
-          m_limit(start + first->mask),
-          m_trip(start + first->mask),
-          m_split(start),
-          m_ring(first),
-          m_pinned(pinned) {
+        : m_top(start), m_bottom(start), m_guard(pinned ? pinned_guard : start), m_slots(first->slots),
+          m_mask(first->mask), m_limit(start + first->mask), m_trip(start + first->mask), m_split(start),
+          m_ring(first), m_pinned(pinned) {
         if (pinned) {
             m_trip.pin(true);
         }
@@ -70,21 +66,13 @@ public:
     split_deque(const split_deque&) = delete;
     split_deque& operator=(const split_deque&) = delete;
 
-    [[nodiscard]] tripwire<Atom>& trip() noexcept {
-        return m_trip;
-    }
-    [[nodiscard]] const tripwire<Atom>& trip() const noexcept {
-        return m_trip;
-    }
+    [[nodiscard]] tripwire<Atom>& trip() noexcept { return m_trip; }
+    [[nodiscard]] const tripwire<Atom>& trip() const noexcept { return m_trip; }
 
     class owner_end;
     class thief_end;
-    [[nodiscard]] owner_end owner() noexcept {
-        return owner_end(*this);
-    }
-    [[nodiscard]] thief_end thief() noexcept {
-        return thief_end(*this);
-    }
+    [[nodiscard]] owner_end owner() noexcept { return owner_end(*this); }
+    [[nodiscard]] thief_end thief() noexcept { return thief_end(*this); }
 
 private:
     void lock() noexcept {
@@ -92,15 +80,9 @@ private:
             Atom::relax(round);
         }
     }
-    [[nodiscard]] bool try_lock() noexcept {
-        return m_lock.load(rlx) == 0 && m_lock.exchange(1, acq) == 0;
-    }
-    void unlock() noexcept {
-        m_lock.store(0, rel);
-    }
-    void set_guard(std::int64_t value) noexcept {
-        m_guard.store(m_pinned ? pinned_guard : value, rlx);
-    }
+    [[nodiscard]] bool try_lock() noexcept { return m_lock.load(rlx) == 0 && m_lock.exchange(1, acq) == 0; }
+    void unlock() noexcept { m_lock.store(0, rel); }
+    void set_guard(std::int64_t value) noexcept { m_guard.store(m_pinned ? pinned_guard : value, rlx); }
 
     // Thieves write this line.
     alignas(line_bytes) atomic<std::int64_t> m_top;
@@ -120,7 +102,8 @@ private:
 };
 
 /// What only the deque's own worker may do.
-template <class Atom> class split_deque<Atom>::owner_end {
+template <class Atom>
+class split_deque<Atom>::owner_end {
 public:
     explicit owner_end(split_deque& deque) noexcept : d(deque) {}
 
@@ -128,8 +111,8 @@ public:
     [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
         const std::int64_t b = d.m_bottom.load(rlx);
         at(b).store(task, rlx);
-        d.m_bottom.store(b + 1, rel);  // R2: a reach publishes it further; S1: the sleeper's scan
-        Atom::light_fence();           // S1, with the sleeper's heavy fence
+        d.m_bottom.store(b + 1, rel); // R2: a reach publishes it further; S1: the sleeper's scan
+        Atom::light_fence();          // S1, with the sleeper's heavy fence
         return d.m_trip.hit(b);
     }
 
@@ -167,7 +150,7 @@ public:
             d.unlock();
             return task;
         }
-        d.m_bottom.store(s, rel);  // the private part is empty
+        d.m_bottom.store(s, rel); // the private part is empty
         const std::int64_t oldest = d.m_top.load(rlx);
         if (oldest < s - 1 && lower_split(s, s - take_back < oldest ? oldest : s - take_back)) {
             d.m_bottom.store(s - 1, rel);
@@ -184,9 +167,7 @@ public:
         return b < d.m_top.load(rlx) ? 0 : at(b).load(rlx);
     }
     /// The same without a look at the thieves' line: where the deque is empty, what was there last.
-    [[nodiscard]] task_word newest() const noexcept {
-        return at(d.m_bottom.load(rlx) - 1).load(rlx);
-    }
+    [[nodiscard]] task_word newest() const noexcept { return at(d.m_bottom.load(rlx) - 1).load(rlx); }
     /// Moves up to `count` of the oldest private tasks to the shared part. 0: nothing private, or a
     /// reach holds the lock and is about to expose anyway: keep the request.
     std::int64_t expose(std::int64_t count) noexcept {
@@ -198,7 +179,7 @@ public:
         const std::int64_t moved = n < count ? (n < 0 ? 0 : n) : count;
         if (moved > 0) {
             d.set_guard(s + moved);
-            d.m_split.store(s + moved, rel);  // E1: slot and task, read by steal's acquire
+            d.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
         }
         d.unlock();
         return moved;
@@ -217,12 +198,8 @@ public:
         move_limit(limit);
         return d.m_bottom.load(rlx) <= limit;
     }
-    [[nodiscard]] bool pinned() const noexcept {
-        return d.m_pinned;
-    }
-    [[nodiscard]] std::int64_t capacity() const noexcept {
-        return d.m_mask.load(rlx) + 1;
-    }
+    [[nodiscard]] bool pinned() const noexcept { return d.m_pinned; }
+    [[nodiscard]] std::int64_t capacity() const noexcept { return d.m_mask.load(rlx) + 1; }
     /// Copies what is alive into `bigger`, which must hold more than the present ring.
     void grow(ring<Atom>* bigger) noexcept {
         const std::int64_t t = d.m_top.load(acq);
@@ -233,18 +210,16 @@ public:
         bigger->previous = d.m_ring.load(rlx);
         d.m_slots.store(bigger->slots, own_slots_store);
         d.m_mask.store(bigger->mask, rlx);
-        d.m_ring.store(bigger, rel);  // G1: a thief that sees the ring sees its slots
+        d.m_ring.store(bigger, rel); // G1: a thief that sees the ring sees its slots
         move_limit(t + bigger->mask);
     }
-    [[nodiscard]] ring<Atom>* rings() noexcept {
-        return d.m_ring.load(rlx);
-    }
+    [[nodiscard]] ring<Atom>* rings() noexcept { return d.m_ring.load(rlx); }
 
 private:
     /// True: what lies at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         d.m_bottom.store(b, rel);
-        Atom::light_fence();  // R1, with the reaching thief's heavy fence
+        Atom::light_fence(); // R1, with the reaching thief's heavy fence
         return b >= d.m_guard.load(rlx);
     }
     [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
@@ -257,8 +232,8 @@ private:
     /// Under the lock, private part empty: makes [result, s) private. The task AT top is contested and
     /// is never taken this way. True if at least one became private.
     [[nodiscard]] bool lower_split(std::int64_t s, std::int64_t to) noexcept {
-        d.m_split.store(to, rel);  // release too: the lowering store heads no release sequence of E1
-        Atom::fence_sc();          // E2, with the fence in steal
+        d.m_split.store(to, rel); // release too: the lowering store heads no release sequence of E1
+        Atom::fence_sc();         // E2, with the fence in steal
         const std::int64_t t = d.m_top.load(rlx);
         const std::int64_t kept = t < to ? to : (t + 1 < s ? t + 1 : s);
         if (kept != to) {
@@ -281,25 +256,27 @@ private:
 };
 
 /// What any other worker may do.
-template <class Atom> class split_deque<Atom>::thief_end {
+template <class Atom>
+class split_deque<Atom>::thief_end {
 public:
     explicit thief_end(split_deque& deque) noexcept : d(deque) {}
 
     /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline, which
     /// counts as empty. Claiming several by one compare-and-swap would be wrong: the owner takes back
     /// and exposes the later indices again while top stands still.
-    template <class Accept> [[nodiscard]] steal_result steal(Accept accept) noexcept {
+    template <class Accept>
+    [[nodiscard]] steal_result steal(Accept accept) noexcept {
         std::int64_t t = d.m_top.load(acq);
-        Atom::fence_sc();  // E2
-        if (t >= d.m_split.load(acq)) {  // E1
+        Atom::fence_sc();               // E2
+        if (t >= d.m_split.load(acq)) { // E1
             return {steal_status::empty, 0};
         }
-        const ring<Atom>* r = d.m_ring.load(acq);  // G1
+        const ring<Atom>* r = d.m_ring.load(acq); // G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
             return {steal_status::empty, 0};
         }
-        if (!d.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) {  // E3, E4
+        if (!d.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
             return {steal_status::lost, 0};
         }
         return {steal_status::success, task};
@@ -326,11 +303,11 @@ public:
             return 0;
         }
         d.set_guard(s + count);
-        Atom::heavy_fence();                           // R1
-        const std::int64_t b = d.m_bottom.load(acq);  // R2
+        Atom::heavy_fence();                         // R1
+        const std::int64_t b = d.m_bottom.load(acq); // R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
-            d.m_split.store(e, rel);  // R2, E1
+            d.m_split.store(e, rel); // R2, E1
         }
         if (e < s + count) {
             d.set_guard(e);
@@ -343,6 +320,6 @@ private:
     split_deque& d;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

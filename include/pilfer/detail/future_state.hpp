@@ -19,7 +19,7 @@ namespace detail {
 /// On the stack of one that waits for a future.
 struct future_waiter {
     future_waiter* next = nullptr;
-    std::uintptr_t who = 0;  // suspension, or foreign_waiter with waiter_is_foreign
+    std::uintptr_t who = 0; // suspension, or foreign_waiter with waiter_is_foreign
 };
 
 /// Claim and waiters, without the result. `waiters` is a stack of future_waiter that ends closed.
@@ -27,17 +27,13 @@ class PILFER_API future_core : public submission {
 public:
     enum stage : std::uint32_t { queued, running, done };
 
-    void retain() noexcept {
-        m_references.fetch_add(1, rlx);
-    }
+    void retain() noexcept { m_references.fetch_add(1, rlx); }
     void release() noexcept {
         if (m_references.fetch_sub(1, acq_rel) == 1) {
             destroy();
         }
     }
-    [[nodiscard]] bool is_done() const noexcept {
-        return m_stage.load(acq) == done;
-    }
+    [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
     /// Claims and runs a queued task on a worker of its pool, else waits.
     void wait() noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
@@ -58,24 +54,19 @@ private:
     }
     void finish() noexcept;
     [[nodiscard]] bool add_waiter(future_waiter& w) noexcept;
-    void destroy() noexcept {
-        delete this;
-    }
+    void destroy() noexcept { delete this; }
 
     std::atomic<std::uint32_t> m_stage{queued};
-    std::atomic<std::uint32_t> m_references{2};  // the handle's and the announcement's
+    std::atomic<std::uint32_t> m_references{2}; // the handle's and the announcement's
     std::atomic<future_waiter*> m_waiters{nullptr};
-    pool_core* m_pool = nullptr;  // set before anybody else sees the task
+    pool_core* m_pool = nullptr; // set before anybody else sees the task
 };
 
-template <class T> class future_state : public future_core {
+template <class T>
+class future_state : public future_core {
 public:
-    [[nodiscard]] decltype(auto) look() const {
-        return m_outcome.look();
-    }
-    [[nodiscard]] T take() {
-        return m_outcome.take_keeping();
-    }
+    [[nodiscard]] decltype(auto) look() const { return m_outcome.look(); }
+    [[nodiscard]] T take() { return m_outcome.take_keeping(); }
 
 protected:
     ~future_state() override {
@@ -86,13 +77,15 @@ protected:
     outcome<regular_t<T>> m_outcome;
 };
 
-template <class F> class async_task final : public future_state<std::invoke_result_t<F&>> {
+template <class F>
+class async_task final : public future_state<std::invoke_result_t<F&>> {
 public:
-    template <class G> explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
+    template <class G>
+    explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
 
 private:
     ~async_task() override {
-        if (!this->is_done()) {  // the pool never accepted it
+        if (!this->is_done()) { // the pool never accepted it
             std::destroy_at(&m_function);
         }
     }
@@ -111,6 +104,6 @@ private:
     };
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

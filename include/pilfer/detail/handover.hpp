@@ -13,15 +13,14 @@ inline namespace v0 {
 namespace detail {
 
 /// One child, one waiter. State: 0 (running, nobody waits), done, or the word of the waiter.
-template <class Atom> class handover {
+template <class Atom>
+class handover {
 public:
     using word = std::uintptr_t;
     static constexpr word done = 1;
 
     /// Acquires what the child wrote (J1).
-    [[nodiscard]] bool is_done() const noexcept {
-        return m_state.load(acq) == done;
-    }
+    [[nodiscard]] bool is_done() const noexcept { return m_state.load(acq) == done; }
     /// Waiter, after it has left its stack: false if the child was faster (J1); otherwise the waiter's
     /// saved registers are released to the child (J2).
     [[nodiscard]] bool publish(word waiter) noexcept {
@@ -30,9 +29,7 @@ public:
     }
     /// Child: releases the result (J1), acquires the waiter (J2). The returned waiter has to be resumed
     /// by the caller; 0: never touch the frame again.
-    [[nodiscard]] word complete() noexcept {
-        return m_state.exchange(done, acq_rel);
-    }
+    [[nodiscard]] word complete() noexcept { return m_state.exchange(done, acq_rel); }
 
 private:
     typename Atom::template atomic<word> m_state{0};
@@ -40,39 +37,26 @@ private:
 
 /// Any number of children, one waiter. `owed` is plain: it belongs to whoever executes the parent and
 /// counts what others will subtract. The waiter adds it once, together with `waiting`.
-template <class Atom> class child_counter {
+template <class Atom>
+class child_counter {
 public:
     using count = std::int64_t;
     static constexpr count waiting = count{1} << 48;
 
     /// Parent's executor: one more child is finished by a subtraction.
-    void owe() noexcept {
-        m_owed = m_owed + 1;
-    }
+    void owe() noexcept { m_owed = m_owed + 1; }
     /// Parent's executor: it ran such a child itself.
-    void settle() noexcept {
-        m_owed = m_owed - 1;
-    }
-    [[nodiscard]] count owed() const noexcept {
-        return m_owed;
-    }
+    void settle() noexcept { m_owed = m_owed - 1; }
+    [[nodiscard]] count owed() const noexcept { return m_owed; }
     /// A task below the parent, itself unfinished, adds a child. It need not be counted here.
-    void announce_from_below() noexcept {
-        m_count.fetch_add(1, rlx);
-    }
+    void announce_from_below() noexcept { m_count.fetch_add(1, rlx); }
     /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
     /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
-    [[nodiscard]] bool finish_one() noexcept {
-        return m_count.fetch_sub(1, acq_rel) == waiting + 1;
-    }
+    [[nodiscard]] bool finish_one() noexcept { return m_count.fetch_sub(1, acq_rel) == waiting + 1; }
     /// Parent's executor: everything has ended (J3).
-    [[nodiscard]] bool all_done() const noexcept {
-        return m_count.load(acq) == -owed();
-    }
+    [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -owed(); }
     /// Parent's executor: none of its own announcements was ever out of its hands. One load.
-    [[nodiscard]] bool untouched() const noexcept {
-        return m_owed == 0;
-    }
+    [[nodiscard]] bool untouched() const noexcept { return m_owed == 0; }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
         const count add = owed() + waiting;
@@ -80,7 +64,7 @@ public:
     }
     /// Parent, resumed or told that all is done: the same scope may be used again at once.
     void reset() noexcept {
-        (void)m_count.load(acq);  // J3 for a parent that was resumed without reading the counter
+        (void)m_count.load(acq); // J3 for a parent that was resumed without reading the counter
         m_count.store(0, rlx);
         m_owed = 0;
     }
@@ -90,6 +74,6 @@ private:
     typename Atom::template plain<count> m_owed{0};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

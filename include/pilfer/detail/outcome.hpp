@@ -15,12 +15,15 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-template <class T> using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
+template <class T>
+using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-template <class F> using result_t = regular_t<std::invoke_result_t<F&>>;
+template <class F>
+using result_t = regular_t<std::invoke_result_t<F&>>;
 
 /// Calls f; void gives std::monostate.
-template <class F> [[nodiscard]] PILFER_ALWAYS_INLINE result_t<F> invoke_regular(F& f) {
+template <class F>
+[[nodiscard]] PILFER_ALWAYS_INLINE result_t<F> invoke_regular(F& f) {
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
         std::invoke(f);
         return {};
@@ -31,7 +34,8 @@ template <class F> [[nodiscard]] PILFER_ALWAYS_INLINE result_t<F> invoke_regular
 
 /// A place for a result or an exception, filled once by whoever runs the task and read once it is known
 /// to be filled. Nothing is initialised before: the usual join never uses it.
-template <class T> class outcome {
+template <class T>
+class outcome {
     using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>;
 
 public:
@@ -40,7 +44,8 @@ public:
     outcome& operator=(const outcome&) = delete;
     ~outcome() {}
 
-    template <class F> void fill(F& f) noexcept {
+    template <class F>
+    void fill(F& f) noexcept {
         try {
             if constexpr (std::is_reference_v<T>) {
                 ::new (static_cast<void*>(&m_value)) stored(std::addressof(detail::invoke_regular(f)));
@@ -57,9 +62,7 @@ public:
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
         m_failed = true;
     }
-    [[nodiscard]] bool failed() const noexcept {
-        return m_failed;
-    }
+    [[nodiscard]] bool failed() const noexcept { return m_failed; }
     /// Ends the life of what was filled in.
     void discard() noexcept {
         if (m_failed) {
@@ -71,9 +74,7 @@ public:
     [[nodiscard]] T take() {
         struct cleaner {
             outcome& self;
-            ~cleaner() {
-                self.discard();
-            }
+            ~cleaner() { self.discard(); }
         } clean{*this};
         if (m_failed) {
             std::rethrow_exception(m_error);
@@ -107,6 +108,6 @@ private:
     bool m_failed;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

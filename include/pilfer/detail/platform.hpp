@@ -4,9 +4,9 @@
 #include <cstddef>
 
 #if !defined(PILFER_STATIC)
-#    define PILFER_API __attribute__((visibility("default")))
+#define PILFER_API __attribute__((visibility("default")))
 #else
-#    define PILFER_API
+#define PILFER_API
 #endif
 
 #define PILFER_ALWAYS_INLINE inline __attribute__((always_inline))
@@ -14,39 +14,39 @@
 #define PILFER_COLD __attribute__((noinline, cold))
 
 #if defined(__SANITIZE_ADDRESS__)
-#    define PILFER_ASAN 1
+#define PILFER_ASAN 1
 #elif defined(__has_feature)
-#    if __has_feature(address_sanitizer)
-#        define PILFER_ASAN 1
-#    endif
+#if __has_feature(address_sanitizer)
+#define PILFER_ASAN 1
+#endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-#    define PILFER_TSAN 1
+#define PILFER_TSAN 1
 #elif defined(__has_feature)
-#    if __has_feature(thread_sanitizer)
-#        define PILFER_TSAN 1
-#    endif
+#if __has_feature(thread_sanitizer)
+#define PILFER_TSAN 1
+#endif
 #endif
 #if defined(PILFER_ASAN) || defined(PILFER_TSAN)
-#    define PILFER_SANITIZED 1
+#define PILFER_SANITIZED 1
 #endif
 
 // A function that is entered on one stack and left on another must carry no instrumentation: the
 // sanitizers' entry and exit hooks would then hit two different shadow stacks.
 #if defined(PILFER_SANITIZED) && defined(__clang__)
-#    define PILFER_NO_SANITIZE __attribute__((noinline, disable_sanitizer_instrumentation))
+#define PILFER_NO_SANITIZE __attribute__((noinline, disable_sanitizer_instrumentation))
 #elif defined(PILFER_SANITIZED)
-#    define PILFER_NO_SANITIZE __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
+#define PILFER_NO_SANITIZE __attribute__((noinline, no_sanitize("address", "thread", "undefined")))
 #else
-#    define PILFER_NO_SANITIZE
+#define PILFER_NO_SANITIZE
 #endif
 
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(PILFER_PORTABLE_CONTEXT)
-#    define PILFER_ISA_X86_64 1
+#define PILFER_ISA_X86_64 1
 #elif defined(__aarch64__) && !defined(PILFER_PORTABLE_CONTEXT)
-#    define PILFER_ISA_AARCH64 1
+#define PILFER_ISA_AARCH64 1
 #else
-#    define PILFER_ISA_PORTABLE 1
+#define PILFER_ISA_PORTABLE 1
 #endif
 
 namespace pilfer {
@@ -65,6 +65,6 @@ PILFER_ALWAYS_INLINE void cpu_relax() noexcept {
 #endif
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -31,9 +31,11 @@ namespace detail {
     return w->deque.trip().has(trip::wanted | trip::expose);
 }
 
-template <class I> using distance_t = std::uint64_t;
+template <class I>
+using distance_t = std::uint64_t;
 
-template <class I> [[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
+template <class I>
+[[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
     if constexpr (std::integral<I>) {
         // Also right for the full range of the type: the difference is taken modulo 2^64.
         return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
@@ -41,14 +43,16 @@ template <class I> [[nodiscard]] inline std::uint64_t range_size(I first, I last
         return static_cast<std::uint64_t>(last - first);
     }
 }
-template <class I> [[nodiscard]] inline I advanced(I first, std::uint64_t by) noexcept {
+template <class I>
+[[nodiscard]] inline I advanced(I first, std::uint64_t by) noexcept {
     if constexpr (std::integral<I>) {
         return static_cast<I>(static_cast<std::uint64_t>(first) + by);
     } else {
         return first + static_cast<std::iter_difference_t<I>>(by);
     }
 }
-template <class I> [[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) element(I at) {
+template <class I>
+[[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) element(I at) {
     if constexpr (std::integral<I>) {
         return at;
     } else {
@@ -62,9 +66,7 @@ public:
     [[nodiscard]] std::uint64_t next(std::uint64_t left) const noexcept {
         return m_size < left ? m_size : left;
     }
-    void start() noexcept {
-        m_started = cheap_ticks();
-    }
+    void start() noexcept { m_started = cheap_ticks(); }
     void done() noexcept {
         const std::uint64_t took = cheap_ticks() - m_started;
         if (took < m_piece / 2) {
@@ -80,7 +82,8 @@ private:
     std::uint64_t m_piece = piece_ticks();
 };
 
-template <class I, class Body> void run_range(I first, I last, Body& body) {
+template <class I, class Body>
+void run_range(I first, I last, Body& body) {
     piece_size piece;
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
@@ -107,10 +110,13 @@ template <class I, class T, class Map, class Combine>
         const std::uint64_t left = detail::range_size(first, last);
         if (left > 1 && detail::work_wanted(this_worker())) {
             const I middle = detail::advanced(first, left / 2);
-            auto lower = [&]() -> T { return detail::reduce_range(first, middle, std::move(sum), map, combine); };
+            auto lower = [&]() -> T {
+                return detail::reduce_range(first, middle, std::move(sum), map, combine);
+            };
             auto upper = [&]() -> T {
                 T start = map(detail::element(middle));
-                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine);
+                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map,
+                                            combine);
             };
             auto halves = detail::join_two(this_worker(), lower, upper);
             return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
@@ -125,6 +131,6 @@ template <class I, class T, class Map, class Combine>
     return sum;
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -49,9 +49,7 @@ PILFER_API void unit_ends(worker* w) noexcept;
 PILFER_API bool dropping(const worker* w) noexcept;
 
 /// The pool whose context runs `a`.
-[[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept {
-    return a->ctx->pool;
-}
+[[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
 
 PILFER_API void count_dropped(worker* w) noexcept;
 /// Right before an exception leaves a join: so many others end here.
@@ -67,16 +65,14 @@ public:
     }
     nested_activation(const nested_activation&) = delete;
     nested_activation& operator=(const nested_activation&) = delete;
-    ~nested_activation() {
-        this_worker()->current.store(m_outer, rlx);
-    }
+    ~nested_activation() { this_worker()->current.store(m_outer, rlx); }
 
 private:
     activation m_self;
     activation* m_outer;
 };
 
-}  // namespace detail
+} // namespace detail
 
 /// How many exceptions beside the rethrown one the last join, sync or loop of this thread swallowed;
 /// meaningful in the catch block that follows it. A destructor that waits (a scope's, or one that joins)
@@ -84,5 +80,5 @@ private:
 /// Cost: one load.
 [[nodiscard]] PILFER_API std::uint64_t suppressed_exceptions() noexcept;
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

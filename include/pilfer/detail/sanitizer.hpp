@@ -11,11 +11,11 @@
 #include <pilfer/detail/platform.hpp>
 
 #if defined(PILFER_ASAN)
-#    include <sanitizer/asan_interface.h>
-#    include <sanitizer/common_interface_defs.h>
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
 #endif
 #if defined(PILFER_TSAN)
-#    include <sanitizer/tsan_interface.h>
+#include <sanitizer/tsan_interface.h>
 #endif
 
 namespace pilfer {
@@ -24,8 +24,8 @@ namespace detail {
 
 /// The sanitizers' view of one stack.
 struct stack_view {
-    void* fiber = nullptr;       // ThreadSanitizer
-    void* fake_stack = nullptr;  // AddressSanitizer
+    void* fiber = nullptr;      // ThreadSanitizer
+    void* fake_stack = nullptr; // AddressSanitizer
     const void* low = nullptr;
     std::size_t size = 0;
 };
@@ -33,7 +33,8 @@ struct stack_view {
 namespace san {
 
 /// Right before the switch, from an always-inline caller. `from` null: the stack is given up.
-PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to) noexcept {
+PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from,
+                                [[maybe_unused]] const stack_view& to) noexcept {
 #if defined(PILFER_ASAN)
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
 #endif
@@ -62,13 +63,14 @@ PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
     }
 #endif
 }
-PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low, [[maybe_unused]] std::size_t size) noexcept {
+PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low,
+                                   [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)
     __asan_unpoison_memory_region(low, size);
 #endif
 }
 
-}  // namespace san
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace san
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -18,24 +18,25 @@ struct context_guard {
 };
 
 /// Functions of more than 128 bytes are deferred through a pointer.
-template <class F> struct boxed {
+template <class F>
+struct boxed {
     std::unique_ptr<F> function;
-    void operator()() {
-        std::invoke(*function);
-    }
+    void operator()() { std::invoke(*function); }
 };
 
 template <class F>
 using deferrable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
 
-template <class F> struct deferred : deferred_base {
+template <class F>
+struct deferred : deferred_base {
     F function;
 
     static constexpr unsigned size_class() noexcept {
         return sizeof(free_record) + sizeof(deferred) <= record_bytes[0] ? 0 : 1;
     }
 
-    template <class G> deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
+    template <class G>
+    deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
         std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
     }
     [[nodiscard]] task_word entry() noexcept {
@@ -64,11 +65,13 @@ template <class F> struct deferred : deferred_base {
 };
 
 /// A child that goes through a submission queue: of a scope on a foreign thread or in another pool.
-template <class F> struct submitted_child : submission {
+template <class F>
+struct submitted_child : submission {
     scope* owner;
     F function;
 
-    template <class G> submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
+    template <class G>
+    submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
         run = &submitted_child::run_child;
     }
     static suspension* run_child(spark* self, worker* w) noexcept {
@@ -95,14 +98,15 @@ template <class F> struct submitted_child : submission {
     }
 };
 
-}  // namespace detail
+} // namespace detail
 
-template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
+template <class F>
+PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed() &&
-            w->exceptions->empty()) [[likely]] {
+        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed() && w->exceptions->empty())
+            [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
             if (c == nullptr) [[unlikely]] {
                 c = detail::refill_contexts(w);
@@ -114,7 +118,7 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;
                 if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
-                    w = detail::this_worker();  // moving f may have suspended
+                    w = detail::this_worker(); // moving f may have suspended
                 }
                 w->current.store(&c->self, detail::rlx);
                 detail::san::release(this);
@@ -132,7 +136,8 @@ template <class F> PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     spawn_cold(std::decay_t<F>(std::forward<F>(f)));
 }
 
-template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
+template <class F>
+PILFER_COLD void scope::spawn_cold(F&& f) {
     detail::worker* w = detail::this_worker();
     if (m_owner == nullptr && m_foreign == thread_identity()) {
         submit_child(std::forward<F>(f));
@@ -157,13 +162,14 @@ template <class F> PILFER_COLD void scope::spawn_cold(F&& f) {
     }
 }
 
-template <class F> PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
+template <class F>
+PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed()) [[likely]] {
         auto* c = make_deferred<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
-            w = detail::this_worker();  // moving f may have suspended
+            w = detail::this_worker(); // moving f may have suspended
         }
         m_children.owe();
         detail::san::release(this);
@@ -177,14 +183,16 @@ template <class F> PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
 }
 
 /// Puts f into a record. Throws std::bad_alloc and what moving f throws.
-template <class Child, class F> PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
+template <class Child, class F>
+PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
     using function = decltype(Child::function);
     void* memory = detail::take_record(w, Child::size_class());
     try {
         if constexpr (std::is_same_v<function, std::decay_t<F>>) {
             return ::new (memory) Child(this, std::forward<F>(f));
         } else {
-            return ::new (memory) Child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
+            return ::new (memory)
+                Child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
         }
     } catch (...) {
         detail::put_record(detail::this_worker(), Child::size_class(), memory);
@@ -193,7 +201,8 @@ template <class Child, class F> PILFER_ALWAYS_INLINE Child* scope::make_deferred
 }
 
 /// The tripwire was hit by the announcement of `c`.
-template <class Child> PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
+template <class Child>
+PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
     if (detail::announce_tripped(w, c->entry(), detail::way::keep)) [[likely]] {
         return;
     }
@@ -202,12 +211,13 @@ template <class Child> PILFER_COLD void scope::defer_tripped(detail::worker* w, 
     if (own) {
         m_children.settle();
     } else {
-        (void)m_children.finish_one();  // never the last: the caller is below and unfinished
+        (void)m_children.finish_one(); // never the last: the caller is below and unfinished
     }
 }
 
 /// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
-template <class F> PILFER_NOINLINE void scope::defer_below(F&& f) {
+template <class F>
+PILFER_NOINLINE void scope::defer_below(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w == nullptr || m_owner == nullptr || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
@@ -219,7 +229,7 @@ template <class F> PILFER_NOINLINE void scope::defer_below(F&& f) {
         return;
     }
     auto* c = make_deferred<child>(w, std::forward<F>(f));
-    w = detail::this_worker();  // moving f may have suspended
+    w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);
     if (own) {
         m_children.owe();
@@ -232,7 +242,8 @@ template <class F> PILFER_NOINLINE void scope::defer_below(F&& f) {
     }
 }
 
-template <class F> PILFER_COLD void scope::submit_child(F&& f) {
+template <class F>
+PILFER_COLD void scope::submit_child(F&& f) {
     const bool owner_calls = m_owner == nullptr && m_foreign == thread_identity();
     if (!owner_calls && detail::this_worker() == nullptr) {
         not_owner("defer");
@@ -259,8 +270,8 @@ template <class F> PILFER_COLD void scope::submit_child(F&& f) {
         }
         throw;
     }
-    (void)c.release();  // run_child deletes it
+    (void)c.release(); // run_child deletes it
 }
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer

@@ -17,13 +17,14 @@ namespace detail {
 
 /// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the
 /// word differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`.
-template <class Atom, class Park> class sleepers {
+template <class Atom, class Park>
+class sleepers {
 public:
     static constexpr unsigned nobody = UINT32_MAX;
     enum state : std::uint32_t {
         running = 0,
         asleep = 1,
-        token = 2,  // woken, and obliged to look again before it runs what it finds
+        token = 2, // woken, and obliged to look again before it runs what it finds
     };
     /// One per worker, on a line of its own.
     struct alignas(line_bytes) seat {
@@ -37,18 +38,18 @@ public:
     sleepers(seat* seats, map_word* map, unsigned n) noexcept : m_seats(seats), m_map(map), m_count(n) {}
 
     /// There are only `n` workers after all. Before anybody else knows this object.
-    void shrink(unsigned n) noexcept {
-        m_count = n;
-    }
+    void shrink(unsigned n) noexcept { m_count = n; }
 
     /// Worker `i` found nothing and goes to sleep. `tell_all()` sets `wanted` in every other worker's
     /// tripwire where it is clear; `ready()` says whether anything at all is there to do.
-    template <class TellAll, class Ready> outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
+    template <class TellAll, class Ready>
+    outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
         m_seats[i].state.store(asleep, rlx);
         word(i).fetch_or(bit(i), acq_rel);
-        Atom::fence_sc();     // S2: announced before the tripwires are read; S5: searching no more before the scan
-        tell_all();           // S1, before the heavy fence
-        Atom::heavy_fence();  // S1: pushes made before this point are seen by ready()
+        Atom::fence_sc();    // S2: announced before the tripwires are read; S5: searching no more before the
+                             // scan
+        tell_all();          // S1, before the heavy fence
+        Atom::heavy_fence(); // S1: pushes made before this point are seen by ready()
         if (ready()) {
             if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
                 m_seats[i].state.store(running, rlx);
@@ -60,7 +61,7 @@ public:
             }
             return outcome::woken;
         }
-        while (m_seats[i].state.load(acq) == asleep) {  // S3
+        while (m_seats[i].state.load(acq) == asleep) { // S3
             Park::wait(m_seats[i].state, asleep);
         }
         return outcome::woken;
@@ -69,7 +70,7 @@ public:
     /// follow before the work is run, and wake_one() if anything is left.
     void settle_token(unsigned i) noexcept {
         m_seats[i].state.store(running, rlx);
-        Atom::fence_sc();  // S5, with the publisher's fence before is_searching()
+        Atom::fence_sc(); // S5, with the publisher's fence before is_searching()
     }
     [[nodiscard]] bool anyone_asleep() const noexcept {
         for (unsigned k = 0; k * 64 < m_count; ++k) {
@@ -80,9 +81,7 @@ public:
         return false;
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
-    [[nodiscard]] bool is_searching(unsigned i) const noexcept {
-        return m_seats[i].state.load(rlx) == token;
-    }
+    [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
     /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.
     unsigned wake_one(unsigned from, unsigned victim) noexcept {
         for (unsigned i = next_asleep(from); i != nobody; i = next_asleep(from)) {
@@ -98,18 +97,16 @@ public:
             return false;
         }
         m_seats[i].hint.store(victim, rlx);
-        m_seats[i].state.store(token, rel);  // S3: the token carries the push
-        Park::wake(m_seats[i].state);        // by address only: the worker may be running already
+        m_seats[i].state.store(token, rel); // S3: the token carries the push
+        Park::wake(m_seats[i].state);       // by address only: the worker may be running already
         return true;
     }
-    [[nodiscard]] unsigned hint(unsigned i) const noexcept {
-        return m_seats[i].hint.load(rlx);
-    }
+    [[nodiscard]] unsigned hint(unsigned i) const noexcept { return m_seats[i].hint.load(rlx); }
     /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the one it woke last is
     /// still searching. Clears `wanted` when nobody sleeps any more. True: somebody was woken, and
     /// `last_woken` says who.
     bool publish(unsigned self, unsigned& last_woken, tripwire<Atom>& trip) noexcept {
-        Atom::fence_sc();  // S5: the push before the look at the searcher
+        Atom::fence_sc(); // S5: the push before the look at the searcher
         if (last_woken < m_count && is_searching(last_woken)) {
             return false;
         }
@@ -119,7 +116,7 @@ public:
                 return true;
             }
             trip.clear_wanted();
-            Atom::fence_sc();  // S2: cleared before the map is read again
+            Atom::fence_sc(); // S2: cleared before the map is read again
             if (!anyone_asleep()) {
                 return false;
             }
@@ -128,12 +125,8 @@ public:
     }
 
 private:
-    [[nodiscard]] map_word& word(unsigned i) const noexcept {
-        return m_map[i / 64];
-    }
-    [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept {
-        return std::uint64_t{1} << (i % 64);
-    }
+    [[nodiscard]] map_word& word(unsigned i) const noexcept { return m_map[i / 64]; }
+    [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept { return std::uint64_t{1} << (i % 64); }
     [[nodiscard]] unsigned next_asleep(unsigned from) const noexcept {
         const unsigned words = (m_count + 63) / 64;
         const unsigned start = (from + 1) % m_count;
@@ -157,6 +150,6 @@ private:
     unsigned m_count;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

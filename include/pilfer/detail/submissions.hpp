@@ -9,7 +9,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-template <class Atom> class submission_queue {
+template <class Atom>
+class submission_queue {
 public:
     struct node {
         typename Atom::template plain<node*> next = nullptr;
@@ -20,7 +21,7 @@ public:
         node* head = m_in.load(rlx);
         do {
             n->next = head;
-        } while (!m_in.compare_exchange_weak(head, n, rel, rlx));  // Q1
+        } while (!m_in.compare_exchange_weak(head, n, rel, rlx)); // Q1
     }
     /// Workers, also before they sleep. The order of the reads matters: a taker empties m_in only while
     /// it holds the lock, and fills m_out before it lets go (Q2), so that one of the three tells.
@@ -37,12 +38,12 @@ public:
         }
         node* oldest = m_out.load(rlx);
         if (oldest == nullptr) {
-            oldest = reversed(m_in.exchange(nullptr, acq_rel));  // Q1, Q2
+            oldest = reversed(m_in.exchange(nullptr, acq_rel)); // Q1, Q2
         }
         if (oldest != nullptr) {
             m_out.store(oldest->next, rel);
         }
-        m_lock.store(0, rel);  // Q2
+        m_lock.store(0, rel); // Q2
         return oldest;
     }
 
@@ -58,11 +59,11 @@ private:
         return out;
     }
 
-    alignas(line_bytes) typename Atom::template atomic<node*> m_in{nullptr};   // newest first
-    alignas(line_bytes) typename Atom::template atomic<node*> m_out{nullptr};  // oldest first
+    alignas(line_bytes) typename Atom::template atomic<node*> m_in{nullptr};  // newest first
+    alignas(line_bytes) typename Atom::template atomic<node*> m_out{nullptr}; // oldest first
     typename Atom::template atomic<int> m_lock{0};
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -21,7 +21,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-template <class Atom> class tripwire {
+template <class Atom>
+class tripwire {
 public:
     using word = std::int64_t;
     static constexpr word tripped = INT64_MIN;
@@ -37,18 +38,12 @@ public:
     explicit tripwire(word limit) noexcept : m_word(limit) {}
 
     /// Owner: has the push to `position` to be looked after?
-    [[nodiscard]] bool hit(word position) const noexcept {
-        return position >= m_word.load(rlx);
-    }
+    [[nodiscard]] bool hit(word position) const noexcept { return position >= m_word.load(rlx); }
     /// Anyone. A stale answer is harmless to callers that come back (thieves), and excluded by fences
     /// for those that do not (sleepers).
-    [[nodiscard]] bool has(word bits) const noexcept {
-        return (m_word.load(rlx) & bits) != 0;
-    }
+    [[nodiscard]] bool has(word bits) const noexcept { return (m_word.load(rlx) & bits) != 0; }
     /// Anyone: the state behind `bits` was stored before. Pairs with take().
-    void set(word bits) noexcept {
-        m_word.fetch_or(tripped | bits, rel);
-    }
+    void set(word bits) noexcept { m_word.fetch_or(tripped | bits, rel); }
     /// Owner: takes the one-shot bits, leaves the level bits. Act on all returned bits.
     [[nodiscard]] word take() noexcept {
         const word seen = m_word.fetch_and(~(expose | summon), acq);
@@ -60,9 +55,7 @@ public:
         return seen & ~(limit_mask | tripped);
     }
     /// Owner: nobody seems to sleep any more. A fence and a second look at the sleepers must follow.
-    void clear_wanted() noexcept {
-        m_word.fetch_and(~wanted, acq_rel);
-    }
+    void clear_wanted() noexcept { m_word.fetch_and(~wanted, acq_rel); }
     /// Owner: leave or enter the level in which every push takes the slow path.
     void pin(bool on) noexcept {
         if (on) {
@@ -72,14 +65,12 @@ public:
         }
     }
     /// Owner: moves the limit by `delta` without touching the bits above it.
-    void move_limit(word delta) noexcept {
-        m_word.fetch_add(delta, rlx);
-    }
+    void move_limit(word delta) noexcept { m_word.fetch_add(delta, rlx); }
 
 private:
     typename Atom::template atomic<word> m_word;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

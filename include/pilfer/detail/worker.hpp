@@ -38,7 +38,7 @@ struct exception_state {
 /// record is in use, so that giving back the record that was taken last writes one word.
 struct free_record {
     std::atomic<free_record*> next;
-    std::atomic<std::uint32_t> rank;  // length of the list from here
+    std::atomic<std::uint32_t> rank; // length of the list from here
 };
 
 inline constexpr std::size_t record_bytes[] = {64, 160};
@@ -67,14 +67,14 @@ struct suspension : submission_queue<std_atom>::node {
     /// Runs on the scheduler's stack after the switch; false: go on at once. Where it returns true the
     /// frame may be gone already.
     bool (*publish)(suspension&) noexcept = nullptr;
-    exception_state exceptions{nullptr, 0};  // kept per thread by the C++ runtime
+    exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
 };
 
 // The kinds of an entry.
 inline constexpr task_word kind_mask = 3;
-inline constexpr task_word kind_spark = 0;         // spark: join, async, submissions
-inline constexpr task_word kind_continuation = 1;  // continuation of a scope
-inline constexpr task_word kind_deferred = 2;      // child of a scope
+inline constexpr task_word kind_spark = 0;        // spark: join, async, submissions
+inline constexpr task_word kind_continuation = 1; // continuation of a scope
+inline constexpr task_word kind_deferred = 2;     // child of a scope
 
 /// An announced task. run() executes it on a context of its own and returns whom to resume, if the end
 /// of this task was what a suspended one waited for.
@@ -83,9 +83,9 @@ struct spark {
     run_function run;
 };
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
 
 /// The worker of this thread, null on foreign threads. Read it through this_worker() only.
 extern "C" PILFER_API thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker
@@ -105,21 +105,19 @@ namespace detail {
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* this_worker() noexcept {
 #if defined(PILFER_ISA_X86_64)
     worker* w;
-    asm volatile(
-        "movq pilfer_v0_this_worker@gottpoff(%%rip), %0\n\t"
-        "movq %%fs:(%0), %0"
-        : "=r"(w));
+    asm volatile("movq pilfer_v0_this_worker@gottpoff(%%rip), %0\n\t"
+                 "movq %%fs:(%0), %0"
+                 : "=r"(w));
     return w;
 #elif defined(PILFER_ISA_AARCH64)
     worker* w;
-    asm volatile(
-        "mrs x9, tpidr_el0\n\t"
-        "adrp %0, :gottprel:pilfer_v0_this_worker\n\t"
-        "ldr %0, [%0, :gottprel_lo12:pilfer_v0_this_worker]\n\t"
-        "ldr %0, [x9, %0]"
-        : "=&r"(w)
-        :
-        : "x9");
+    asm volatile("mrs x9, tpidr_el0\n\t"
+                 "adrp %0, :gottprel:pilfer_v0_this_worker\n\t"
+                 "ldr %0, [%0, :gottprel_lo12:pilfer_v0_this_worker]\n\t"
+                 "ldr %0, [x9, %0]"
+                 : "=&r"(w)
+                 :
+                 : "x9");
     return w;
 #else
     return this_worker_cold();
@@ -135,7 +133,8 @@ PILFER_ALWAYS_INLINE void arrive() noexcept {
 
 /// The address of an object of the calling frame, computed anew. Kept across a call it would cost a
 /// callee-saved register, which every frame of a recursion stores and loads.
-template <class T> [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_again(T& local) noexcept {
+template <class T>
+[[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t address_again(T& local) noexcept {
 #if defined(PILFER_ISA_X86_64)
     std::uintptr_t a;
     asm volatile("leaq %1, %0" : "=r"(a) : "m"(local));
@@ -181,7 +180,7 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* reclaim(worker* w, task_word task) noexcept {
     using owner = split_deque<std_atom>::owner_end;
     if (w == nullptr) {
-        __builtin_unreachable();  // a task is never taken back on a foreign thread
+        __builtin_unreachable(); // a task is never taken back on a foreign thread
     }
     const auto got = w->deque.owner().pop_if(task);
     if (got == owner::popped::taken) [[likely]] {
@@ -211,7 +210,7 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     } else {
         put_context_cold(w, c);
     }
-    san::release(w->pool);  // the end of the pool comes after every context's last task
+    san::release(w->pool); // the end of the pool comes after every context's last task
 }
 
 PILFER_API void* take_record_cold(worker* w, unsigned size_class);
@@ -241,6 +240,6 @@ PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* paylo
     }
 }
 
-}  // namespace detail
-}  // namespace v0
-}  // namespace pilfer
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -14,12 +14,13 @@ inline namespace v0 {
 /// range, in any order and in parallel. An empty or reversed range does nothing. Nothing is allocated.
 ///
 /// The first exception is rethrown after all running parts have ended. Parts that nobody had started are
-/// left out; one that runs meanwhile on another worker finishes all its iterations. `body` is shared by all workers, it must be callable from several at once.
+/// left out; one that runs meanwhile on another worker finishes all its iterations. `body` is shared by all
+/// workers, it must be callable from several at once.
 ///
 /// Cost on one worker: a clock reading per piece of about 4 us, nothing per iteration. Source of lazy
 /// splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP 2010.
 template <class I, class Body>
-    requires std::integral<I> || std::random_access_iterator<I>
+requires std::integral<I> || std::random_access_iterator<I>
 void for_each(I first, I last, Body body) {
     if (!(first < last)) {
         return;
@@ -32,5 +33,5 @@ void for_each(I first, I last, Body body) {
     }
 }
 
-}  // namespace v0
-}  // namespace pilfer
+} // namespace v0
+} // namespace pilfer
