@@ -256,10 +256,10 @@ void scheduler::sleep() noexcept {
             }
         }
     };
-    m_token = false;
     count.sleeps.add();
     const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
-    m_token = how == sleepers_type::outcome::woken;
+    // A token outlives a scan that found something: only found_work() pays what it owes.
+    m_token = m_token || how == sleepers_type::outcome::woken;
 }
 
 void scheduler::found_work() noexcept {

@@ -54,8 +54,9 @@ public:
         while (!m_stop.load()) {
             const task_word task = search(i);
             if (task == 0) {
-                token = m_idle.sleep(
-                            i, [&] { tell_all(i); }, [&] { return ready(i); }) == sleepers::outcome::woken;
+                const auto how = m_idle.sleep(
+                    i, [&] { tell_all(i); }, [&] { return ready(i); });
+                token = token || how == sleepers::outcome::woken;
                 sleeps.fetch_add(1, std::memory_order_relaxed);
                 continue;
             }

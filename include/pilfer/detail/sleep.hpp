@@ -32,6 +32,8 @@ public:
         typename Atom::template atomic<std::uint32_t> hint{0};
     };
     using map_word = typename Atom::template atomic<std::uint64_t>;
+    /// `found`: the scan saw something. Who held a token before still owes what it stands for: a publisher
+    /// may have been throttled by it, and another worker may take what this one saw. `woken`: a token.
     enum class outcome { found, woken };
 
     /// `seats`: n of them; `map`: ceil(n / 64) words, all zero. Both outlive this object.
