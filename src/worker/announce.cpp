@@ -9,9 +9,6 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// How many tasks a summoned worker may still start before it yields to what waits for it.
-constexpr unsigned summon_patience = 64;
-
 struct handing_on : suspension {
     pool_core* pool;
 };
@@ -51,16 +48,17 @@ bool scheduler::tripped(task_word task, way may) noexcept {
         expose(INT64_MAX / 4);
     }
     answer(bits);
-    if ((bits & trip::summon) != 0 && m_summoned == 0) {
-        m_summoned = summon_patience;
-        deque.trip().pin(true);
-    }
-    if (m_summoned > 1) {
-        m_summoned = m_summoned - 1;
-    } else if (m_summoned == 1 && may == way::make) {
-        m_summoned = 0;
-        deque.trip().pin(own.pinned());
-        yield_to_queued();
+    if ((bits & trip::summon) != 0) {
+        if (m_patience > 0) {
+            m_patience = m_patience - 1;
+        }
+        if (m_patience == 0 && may == way::make) {
+            m_patience = summon_patience;
+            yield_to_queued();
+        } else {
+            // It stays until somebody makes way: the next announcement counts, and loops and sync see it.
+            deque.trip().set(trip::summon);
+        }
     }
     return true;
 }
@@ -88,6 +86,7 @@ void scheduler::attend() noexcept {
     const auto bits = deque.trip().take();
     answer(bits);
     if ((bits & tripwire<std_atom>::summon) != 0) {
+        m_patience = summon_patience;
         yield_to_queued();
     }
 }

@@ -21,6 +21,8 @@ class pool_core;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
+/// How many tasks a summoned worker may still announce before it yields to what waits for it.
+inline constexpr unsigned summon_patience = 64;
 
 class alignas(line_bytes) scheduler final : public worker {
 public:
@@ -96,7 +98,7 @@ private:
     balance::random m_random;
     own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
-    own_word<unsigned> m_summoned{0}; // announcements left until a summoned worker yields
+    own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     bool m_token = false;             // woken: look again before running what is found
     bool m_count_all;
 };

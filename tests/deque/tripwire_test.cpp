@@ -29,7 +29,7 @@ TEST(Tripwire, EveryBitTripsAtEveryPositionAndComesOutAsItself) {
         EXPECT_EQ(w.take(), bit);
     }
     wire w(1000);
-    w.pin(true);
+    w.pin();
     EXPECT_TRUE(w.hit(0));
     EXPECT_EQ(w.take(), wire::pinned);
 }
@@ -55,12 +55,10 @@ TEST(Tripwire, TakeLeavesLevelsAndKeepsTripping) {
     EXPECT_FALSE(w.has(wire::wanted));
     EXPECT_EQ(w.take(), 0);
     EXPECT_FALSE(w.hit(0));
-    w.pin(true);
+    w.pin();
     EXPECT_EQ(w.take(), wire::pinned);
     EXPECT_TRUE(w.hit(0));
-    w.pin(false);
-    EXPECT_EQ(w.take(), 0);
-    EXPECT_FALSE(w.hit(0));
+    EXPECT_EQ(w.take(), wire::pinned) << "for good";
 }
 
 TEST(Tripwire, MovingTheLimitKeepsTheBits) {

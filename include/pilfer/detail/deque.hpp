@@ -60,7 +60,7 @@ public:
           m_mask(first->mask), m_limit(start + first->mask), m_trip(start + first->mask), m_split(start),
           m_ring(first), m_pinned(pinned) {
         if (pinned) {
-            m_trip.pin(true);
+            m_trip.pin();
         }
     }
     split_deque(const split_deque&) = delete;

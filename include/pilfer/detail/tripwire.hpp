@@ -56,14 +56,8 @@ public:
     }
     /// Owner: nobody seems to sleep any more. A fence and a second look at the sleepers must follow.
     void clear_wanted() noexcept { m_word.fetch_and(~wanted, acq_rel); }
-    /// Owner: leave or enter the level in which every push takes the slow path.
-    void pin(bool on) noexcept {
-        if (on) {
-            m_word.fetch_or(tripped | pinned, rlx);
-        } else {
-            m_word.fetch_and(~pinned, rlx);
-        }
-    }
+    /// Owner: from now on every push takes the slow path.
+    void pin() noexcept { m_word.fetch_or(tripped | pinned, rlx); }
     /// Owner: moves the limit by `delta` without touching the bits above it.
     void move_limit(word delta) noexcept { m_word.fetch_add(delta, rlx); }
 
