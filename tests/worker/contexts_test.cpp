@@ -174,7 +174,9 @@ TEST_F(row_A8_deep, memory_after_the_peak) {
                                  std::to_string(peak >> 10) + " KiB, after " + std::to_string(after >> 10) +
                                  " KiB\n";
         (void)!write(2, text.data(), text.size());
-        return peak > 2 * before && after < before + before / 10 ? 0 : 1;
+        // A worker that took part only now keeps its list of warm stacks.
+        const std::uint64_t warm = 512 << 10;
+        return peak > 4 * before && after < before + before / 10 + warm ? 0 : 1;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
