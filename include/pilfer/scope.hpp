@@ -55,6 +55,8 @@ public:
     ~scope() {
         if (!undisturbed()) [[unlikely]] {
             again().destroy_cold();
+        } else {
+            detail::san::acquire(&m_children);
         }
     }
 

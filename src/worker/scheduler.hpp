@@ -99,7 +99,7 @@ private:
     own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
-    bool m_token = false;             // woken: look again before running what is found
+    bool m_token = false;                           // woken: look again before running what is found
     bool m_count_all;
 };
 

@@ -146,8 +146,8 @@ TEST_F(row_A8_deep, nested_spawns) {
 }
 
 TEST_F(row_A8_deep, memory_after_the_peak) {
-    if (sanitized) {
-        GTEST_SKIP() << "a sanitizer's own memory is in the way";
+    if (sanitized || emulated) {
+        GTEST_SKIP() << "a sanitizer's or an emulator's own memory is in the way";
     }
     const auto result = in_child([] {
         pilfer::pool pool(workers(2));
@@ -256,8 +256,8 @@ TEST_F(row_A9_overflow, a_message_and_an_abort) {
 
 // These two need a process in which no other pool has installed its handler before.
 TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
-    if (sanitized) {
-        GTEST_SKIP() << "a sanitizer has its own report";
+    if (sanitized || emulated) {
+        GTEST_SKIP() << "a sanitizer has its own report, an emulator cannot start the test again";
     }
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto die = [] {
@@ -270,8 +270,8 @@ TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
 }
 
 TEST_F(row_A9_overflow, other_faults_go_where_they_went_before) {
-    if (sanitized) {
-        GTEST_SKIP() << "a sanitizer has its own report";
+    if (sanitized || emulated) {
+        GTEST_SKIP() << "a sanitizer has its own report, an emulator cannot start the test again";
     }
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto die = [] {
