@@ -111,16 +111,19 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
 }
 
 TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
-    pilfer::options o = with_workers();
-    o.workers = 1; // nobody takes them meanwhile
-    pilfer::pool pool(o);
-    int ran = 0;
-    EXPECT_THROW(pool.run([&] {
-        (void)pilfer::join([] { throw position_error{0}; }, [&] { ++ran; }, [&] { ++ran; });
-    }),
-                 position_error);
-    EXPECT_EQ(ran, 0);
-    EXPECT_GE(pool.counters().dropped, 1U);
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 1; round <= 50; ++round) {
+        const auto before = pool.counters().dropped;
+        std::atomic<std::uint64_t> ran{0};
+        const auto count = [&] { ++ran; };
+        EXPECT_THROW(
+            pool.run([&] { (void)pilfer::join([] { throw position_error{0}; }, count, count, count); }),
+            position_error);
+        ASSERT_EQ(pool.counters().dropped - before + ran, 3U);
+        if (GetParam() == 1) {
+            ASSERT_EQ(ran, 0U) << "nobody takes them meanwhile";
+        }
+    }
 }
 
 TEST_P(row_A7_join, a_moved_frame_keeps_the_exception_it_handles) {

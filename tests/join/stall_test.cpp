@@ -2,7 +2,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <thread>
+#include <vector>
 
 #include "support/harness.hpp"
 #include "support/process.hpp"
@@ -65,35 +68,94 @@ TEST_P(row_A6_stall, the_worker_of_a_stalled_join_does_other_work) {
     EXPECT_EQ(pool.counters().suspends, pool.counters().resumes);
 }
 
-/// Marks the frames that wait on each stack: nobody else may begin above them.
+/// Knows the joins that are under way on each stack. Whatever begins on top of one must descend from it.
+class waiting_frames {
+public:
+    struct frame {
+        const frame* parent;
+    };
+
+    /// A tree of joins below `parent`; each leaf takes a while now and then.
+    void tree(unsigned depth, const frame* parent) {
+        const frame mine{parent};
+        // A join goes on on its own stack, whatever worker that is on then.
+        const void* const stack = this_stack();
+        {
+            const std::lock_guard lock(m_mutex);
+            auto& below = m_on[stack];
+            for (const frame* f : below) {
+                m_foreign += descends(mine, f) ? 0 : 1;
+            }
+            below.push_back(&mine);
+        }
+        if (depth == 0) {
+            if (m_leaves.fetch_add(1) % 16 == 0) {
+                std::this_thread::sleep_for(10us);
+            }
+        } else {
+            (void)pilfer::join([&] { tree(depth - 1, &mine); }, [&] { tree(depth - 1, &mine); });
+        }
+        const std::lock_guard lock(m_mutex);
+        m_moved += this_stack() != stack;
+        std::erase(m_on[stack], &mine);
+    }
+    [[nodiscard]] std::uint64_t foreign() const { return m_foreign; }
+    [[nodiscard]] std::uint64_t moved() const { return m_moved; }
+
+private:
+    [[nodiscard]] static const void* this_stack() {
+        return pilfer::detail::this_worker()->current.load(std::memory_order_relaxed)->ctx;
+    }
+    [[nodiscard]] static bool descends(const frame& of, const frame* from) {
+        for (const frame* f = of.parent; f != nullptr; f = f->parent) {
+            if (f == from) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    std::mutex m_mutex;
+    std::map<const void*, std::vector<const frame*>> m_on;
+    std::uint64_t m_foreign = 0;
+    std::uint64_t m_moved = 0;
+    std::atomic<unsigned> m_leaves{0};
+};
+
 TEST_P(row_A6_stall, no_foreign_task_on_top_of_a_waiting_frame) {
     pilfer::pool pool(with_workers());
-    struct checker {
-        std::atomic<std::uint64_t> wrong{0};
-        std::atomic<std::uintptr_t> deepest{0};
-        void tree(unsigned depth, std::uintptr_t root) {
-            char here;
-            const auto at = reinterpret_cast<std::uintptr_t>(&here);
-            // On one stack: no deeper than the program's own recursion needs.
-            if (root > at && root - at < (256U << 10) && root - at > 40'000) {
-                wrong.fetch_add(1);
-            }
-            if (depth == 0) {
-                if (at % 7 == 0) {
-                    std::this_thread::sleep_for(10us);
-                }
-                return;
-            }
-            (void)pilfer::join([=, this] { tree(depth - 1, root); }, [=, this] { tree(depth - 1, root); });
+    waiting_frames frames;
+    const unsigned depth = sanitized ? 6 : 9;
+    const auto stalls = [&] {
+        if (GetParam() == 1) {
+            frames.tree(depth, nullptr);
+            return;
         }
-    } c;
+        // Of two halves that wait for each other one is stolen, and the other stalls.
+        std::atomic<bool> stolen{false};
+        const auto suspended = pool.counters().suspends;
+        (void)pilfer::join(
+            [&] {
+                while (!stolen) {
+                    std::this_thread::yield();
+                }
+                frames.tree(depth, nullptr);
+            },
+            [&] {
+                stolen = true;
+                frames.tree(depth, nullptr);
+                while (pool.counters().suspends == suspended) {
+                    std::this_thread::yield();
+                }
+            });
+    };
     for (int i = 0; i < 5; ++i) {
-        pool.run([&] {
-            char base;
-            c.tree(sanitized ? 8 : 11, reinterpret_cast<std::uintptr_t>(&base));
-        });
+        auto other = pool.async([&] { frames.tree(depth, nullptr); }); // what a stalled worker may find
+        pool.run(stalls);
+        other.get();
     }
-    EXPECT_EQ(c.wrong, 0U);
+    EXPECT_EQ(frames.foreign(), 0U);
+    EXPECT_EQ(frames.moved(), 0U);
 }
 
 PILFER_OVER_WORKERS(row_A6_stall);

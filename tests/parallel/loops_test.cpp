@@ -134,22 +134,27 @@ TEST_P(row_A11_for_each, idle_workers_get_their_part) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody idle";
     }
-    pilfer::pool pool(workers(2));
-    // Each half waits for the other: ends only if the range is split while it runs.
-    std::atomic<bool> first{false};
-    std::atomic<bool> last{false};
+    pilfer::pool pool(with_workers());
+    // One worker alone would be at the lower half for minutes: somebody else has to begin the upper one.
+    constexpr int half = 1'000'000;
+    std::atomic<int> lower{0};
+    std::atomic<int> lower_when_upper_began{-1};
     pool.run([&] {
-        pilfer::for_each(0, 1000, [&](int i) {
-            (i < 500 ? first : last) = true;
-            if (i == 100) {
-                // The upper part can only be begun by somebody else; splits happen between pieces.
-                EXPECT_TRUE(eventually([&] { return last.load(); }, std::chrono::seconds(10)));
-            } else if (i < 100) {
-                std::this_thread::sleep_for(std::chrono::microseconds(200));
+        pilfer::for_each(0, 2 * half, [&](int i) {
+            if (i < half) {
+                lower.fetch_add(1, std::memory_order_relaxed);
+                if (lower_when_upper_began < 0) { // splits happen between pieces: each is short
+                    std::this_thread::sleep_for(std::chrono::microseconds(200));
+                }
+            } else if (lower_when_upper_began < 0) {
+                int none = -1;
+                lower_when_upper_began.compare_exchange_strong(none, lower);
             }
         });
     });
-    EXPECT_TRUE(first && last);
+    EXPECT_EQ(lower, half);
+    EXPECT_GE(lower_when_upper_began, 0);
+    EXPECT_LT(lower_when_upper_began, half);
 }
 
 PILFER_OVER_WORKERS(row_A11_for_each);

@@ -8,6 +8,7 @@
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
+#include "worker/pool_core.hpp"
 
 namespace {
 
@@ -145,10 +146,10 @@ TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
     std::atomic<int> ran{0};
     auto late = pool.async([&] { ran.fetch_add(1); });
     std::thread drain([&] { pool.shutdown(shutdown_mode::drain); });
-    std::this_thread::sleep_for(5ms);
     (void)await_closing(pool);
     std::thread drop([&] { pool.shutdown(shutdown_mode::drop); });
-    std::this_thread::sleep_for(100ms); // that it has begun cannot be seen from outside
+    // Submissions are refused since the drain has begun, so only the core tells that the drop has, too.
+    EXPECT_TRUE(eventually([&] { return pool.core().dropping(); }));
     go_on = true;
     drain.join();
     drop.join();
@@ -288,13 +289,18 @@ TEST_F(row_A13_pools, forty_at_once) {
 TEST_F(row_A13_pools, the_common_pool_is_not_joined_at_exit) {
     const auto result = in_child(
         [] {
+            static std::atomic<bool> begun{false};
             (void)pilfer::async([] {
-                std::this_thread::sleep_for(10s); // exit must not wait for it
+                begun = true;
+                std::this_thread::sleep_for(1h); // exit must not wait for it
             });
+            while (!begun) {
+                std::this_thread::sleep_for(1ms);
+            }
             std::exit(7);
             return 0;
         },
-        5);
+        20);
     EXPECT_TRUE(result.exited_with(7)) << result;
 }
 

@@ -195,6 +195,27 @@ TEST_F(row_B1_private, the_classic_policy_exposes_every_task) {
 
 class row_B3_own : public guarded {};
 
+TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
+    // The order is the same either way. But this policy exposes all that is private at each announcement:
+    // again what had come back together with the task that announces.
+    for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
+        pilfer::options o = classic(1);
+        o.take_back = how;
+        pilfer::pool pool(o);
+        pool.run([&] {
+            for (int i = 0; i < 6; ++i) {
+                (void)pilfer::async([i] {
+                    if (i == 5) {
+                        (void)pilfer::async([] {});
+                    }
+                });
+            }
+        });
+        pool.shutdown();
+        EXPECT_EQ(pool.counters().exposed_tasks, how == pilfer::take_back::one ? 7U : 12U);
+    }
+}
+
 TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
     for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
         pilfer::options o = classic(1);
