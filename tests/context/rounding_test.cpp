@@ -86,6 +86,45 @@ TEST(rounding_of_a_thief, is_that_of_the_stolen_frame) {
     EXPECT_EQ(after_sync, FE_DOWNWARD);
 }
 
+/// What arithmetic does, not only what the mode's register says: there may be two of them.
+[[nodiscard]] bool rounds_up() {
+    volatile double one = 1;
+    volatile double three = 3;
+    return one / three == 0x1.5555555555556p-2;
+}
+
+TEST(rounding_of_a_parent, survives_a_child_that_ends_between_two_spawns_of_one_scope) {
+    pilfer::options o;
+    o.workers = 1;
+    pilfer::pool pool(o);
+    pilfer::pool other(o);
+    moved::gate last;
+    moved::flag first;
+    int mode = -1;
+    bool up = false;
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] { other.run([&] { first.spin(); }); });
+        std::fesetround(FE_UPWARD);
+        s.spawn([&] {
+            first.raise();
+            // Behind it on the only worker there: the first child is runnable again, and goes on as soon as
+            // this one waits. It leaves to the frame that the second spawn has suspended.
+            moved::flag passed;
+            (void)other.async([&] { passed.raise(); });
+            passed.spin();
+            last.wait();
+        });
+        mode = std::fegetround();
+        up = rounds_up();
+        std::fesetround(FE_TONEAREST);
+        last.open();
+        s.sync();
+    });
+    EXPECT_EQ(mode, FE_UPWARD);
+    EXPECT_TRUE(up);
+}
+
 INSTANTIATE_TEST_SUITE_P(all, rounding, testing::ValuesIn(moved::settings), moved::name_of);
 
 } // namespace

@@ -14,7 +14,14 @@
 
 namespace {
 
-class spawned : public moved::with_pool {};
+class spawned : public moved::with_pool {
+protected:
+    [[nodiscard]] static pilfer::options one_worker() {
+        pilfer::options o;
+        o.workers = 1;
+        return o;
+    }
+};
 
 /// A frame that the compiler fills with aligned stores, wherever it may put them.
 [[nodiscard]] PILFER_NOINLINE bool aligned_frame() {
@@ -190,6 +197,38 @@ TEST_P(spawned, functions_may_be_moved_by_a_constructor_that_changes_the_worker)
         }
     });
     EXPECT_EQ(sum.load(), 5'000);
+}
+
+/// Too large to be copied to a stack by itself; moving it waits for another pool.
+struct moves_large_and_waits {
+    pilfer::pool* other;
+    std::atomic<int>* ran;
+    std::array<char, 4096> bytes{};
+    moves_large_and_waits(pilfer::pool* p, std::atomic<int>* r) : other(p), ran(r) {}
+    moves_large_and_waits(moves_large_and_waits&& from) : other(from.other), ran(from.ran) {
+        other->run([] { usleep(200); });
+    }
+    void operator()() const { ++*ran; }
+};
+
+TEST_P(spawned, large_functions_may_be_moved_by_a_constructor_that_suspends) {
+    pilfer::pool other(one_worker());
+    pilfer::pool pool(options());
+    std::atomic<int> ran{0};
+    std::vector<pilfer::future<void>> roots;
+    for (int i = 0; i < 40; ++i) {
+        // Several at once, so that a frame that comes back finds its former worker at something else.
+        roots.push_back(pool.async([&] {
+            pilfer::scope s;
+            s.spawn(moves_large_and_waits(&other, &ran));
+            s.spawn([&] { ++ran; });
+            s.sync();
+        }));
+    }
+    for (auto& r : roots) {
+        r.get();
+    }
+    EXPECT_EQ(ran.load(), 80);
 }
 
 TEST_P(spawned, a_thousand_children_of_one_loop_may_wait_at_once) {

@@ -110,6 +110,39 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
     EXPECT_EQ(pool.counters().exceptions_suppressed, 1U);
 }
 
+TEST_P(row_A7_join, all_but_the_first_of_three_are_suppressed) {
+    if (GetParam() < 3) {
+        GTEST_SKIP() << "three functions run at once on three workers";
+    }
+    pilfer::pool pool(with_workers());
+    for (const int fail : {3, 2, 1}) { // the last so many
+        std::atomic<int> inside{0};
+        const auto part = [&](int i) {
+            return [&, i] {
+                inside.fetch_add(1);
+                while (inside < 3) { // nobody throws before all have started
+                    std::this_thread::yield();
+                }
+                if (i >= 3 - fail) {
+                    throw position_error{i};
+                }
+            };
+        };
+        const auto before = pool.counters().exceptions_suppressed;
+        const auto expected = static_cast<std::uint64_t>(fail - 1);
+        pool.run([&] {
+            try {
+                (void)pilfer::join(part(0), part(1), part(2));
+                ADD_FAILURE() << "nothing was thrown";
+            } catch (const position_error& e) {
+                EXPECT_EQ(pilfer::suppressed_exceptions(), expected);
+                EXPECT_EQ(e.position, 3 - fail);
+            }
+        });
+        EXPECT_EQ(pool.counters().exceptions_suppressed - before, expected);
+    }
+}
+
 TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 1; round <= 50; ++round) {

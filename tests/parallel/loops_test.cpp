@@ -116,6 +116,43 @@ TEST_P(row_A11_for_each, an_exception_ends_the_loop) {
     }
 }
 
+TEST_P(row_A11_for_each, all_but_one_of_the_exceptions_are_suppressed) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "the first exception ends the only piece";
+    }
+    pilfer::pool pool(with_workers());
+    // Whoever begins the upper half tells; from then on each piece throws as soon as two are at it.
+    constexpr int half = 1'000'000;
+    for (int round = 0; round < 5; ++round) {
+        std::atomic<bool> split{false};
+        std::atomic<std::uint64_t> failures{0};
+        const auto before = pool.counters().exceptions_suppressed;
+        pool.run([&] {
+            try {
+                pilfer::for_each(0, 2 * half, [&](int i) {
+                    if (i >= half) {
+                        split = true;
+                    }
+                    if (!split) {
+                        std::this_thread::sleep_for(std::chrono::microseconds(200));
+                        return;
+                    }
+                    failures.fetch_add(1);
+                    while (failures < 2) {
+                        std::this_thread::yield();
+                    }
+                    throw std::out_of_range("piece");
+                });
+                ADD_FAILURE() << "nothing was thrown";
+            } catch (const std::out_of_range&) {
+                EXPECT_EQ(pilfer::suppressed_exceptions(), failures - 1);
+            }
+        });
+        EXPECT_GE(failures, 2U);
+        EXPECT_EQ(pool.counters().exceptions_suppressed - before, failures - 1);
+    }
+}
+
 TEST_P(row_A11_for_each, loops_nest_and_fork) {
     pilfer::pool pool(with_workers());
     std::atomic<std::uint64_t> sum{0};

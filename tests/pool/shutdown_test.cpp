@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/child.hpp"
@@ -157,6 +158,36 @@ TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
     EXPECT_EQ(ran, 0);
 }
 
+TEST_P(row_A13_shutdown, waits_for_the_destructor_of_a_result_that_nobody_wants) {
+    struct result {
+        pilfer::pool* other;
+        std::atomic<bool>* begun;
+        std::atomic<bool>* ended;
+        result(pilfer::pool* p, std::atomic<bool>* b, std::atomic<bool>* e) : other(p), begun(b), ended(e) {}
+        result(result&& from) noexcept
+            : other(std::exchange(from.other, nullptr)), begun(from.begun), ended(from.ended) {}
+        ~result() {
+            if (other != nullptr) {
+                *begun = true;
+                other->run([] { std::this_thread::sleep_for(20ms); }); // long enough to return too early
+                *ended = true;
+            }
+        }
+    };
+    pilfer::pool other(workers(1));
+    for (const auto how : {pilfer::resume::anywhere, pilfer::resume::own_thread}) {
+        std::atomic<bool> begun{false};
+        std::atomic<bool> ended{false};
+        pilfer::options o = with_workers();
+        o.resume = how;
+        pilfer::pool pool(o);
+        (void)pool.async([&] { return result(&other, &begun, &ended); });
+        ASSERT_TRUE(eventually([&] { return begun.load(); }));
+        pool.shutdown();
+        EXPECT_TRUE(ended);
+    }
+}
+
 TEST_P(row_A13_shutdown, calls_into_a_pool_that_is_shut_down) {
     pilfer::pool pool(with_workers());
     pool.shutdown();
@@ -284,6 +315,25 @@ TEST_F(row_A13_pools, forty_at_once) {
         }
     }
     EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(row_A13_pools, drop_drops_an_async_that_is_awaited_before_anybody_started_it) {
+    pilfer::pool pool(workers(1)); // nobody starts it meanwhile
+    std::atomic<bool> announced{false};
+    bool ran = false;
+    auto root = pool.async([&] {
+        auto late = pilfer::async([&] { ran = true; });
+        announced = true;
+        while (!pool.core().dropping()) {
+            std::this_thread::yield();
+        }
+        EXPECT_THROW(late.get(), pilfer::broken_promise);
+    });
+    EXPECT_TRUE(eventually([&] { return announced.load(); }));
+    pool.shutdown(shutdown_mode::drop);
+    root.get();
+    EXPECT_FALSE(ran);
+    EXPECT_EQ(pool.counters().dropped, 1U);
 }
 
 TEST_F(row_A13_pools, the_common_pool_is_not_joined_at_exit) {

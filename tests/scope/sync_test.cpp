@@ -271,4 +271,40 @@ TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
 
 PILFER_OVER_WORKERS(row_A5_misuse);
 
+class row_B9_between_children : public guarded {};
+
+TEST_F(row_B9_between_children, a_submission_gets_its_turn_in_sync_and_in_the_destructor) {
+    for (const bool syncs : {true, false}) {
+        pilfer::pool pool(workers(1));
+        constexpr int children = 500;
+        std::atomic<bool> begun{false};
+        std::atomic<bool> submitted{false};
+        std::atomic<bool> ran{false};
+        std::atomic<int> before_it{0};
+        auto root = pool.async([&] {
+            pilfer::scope s;
+            for (int i = 0; i < children; ++i) {
+                s.defer([&] {
+                    begun = true;
+                    while (!submitted) {
+                        std::this_thread::yield();
+                    }
+                    before_it += ran ? 0 : 1;
+                });
+            }
+            if (syncs) {
+                s.sync();
+            }
+        });
+        while (!begun) {
+            std::this_thread::yield();
+        }
+        auto submission = pool.async([&] { ran = true; });
+        submitted = true;
+        submission.get();
+        root.get();
+        EXPECT_LT(before_it, children) << (syncs ? "sync" : "the destructor");
+    }
+}
+
 } // namespace

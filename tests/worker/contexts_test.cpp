@@ -116,7 +116,165 @@ TEST_P(row_A8_bounded, many_waiters_with_few_contexts) {
     }
 }
 
+TEST_P(row_A8_bounded, a_child_that_another_pool_submitted_needs_no_stack_of_its_own) {
+    pilfer::options o = with_workers();
+    o.max_contexts = 1;
+    pilfer::pool pool(o);
+    pilfer::pool other(workers(1));
+    for (int i = 0; i < 20; ++i) {
+        std::atomic<bool> ran{false};
+        pool.run([&] {
+            pilfer::scope s;
+            other.run([&] { s.defer([&] { ran = true; }); });
+            s.sync();
+        });
+        ASSERT_TRUE(ran);
+    }
+}
+
 PILFER_OVER_WORKERS(row_A8_bounded);
+
+/// Two workers and three stacks: one task waits without its worker, the other has both stacks that are left.
+class row_A8_no_stack : public guarded {
+protected:
+    [[nodiscard]] static pilfer::options three_stacks() {
+        pilfer::options o = workers(2);
+        o.max_contexts = 3;
+        return o;
+    }
+    static void wait_until(const std::atomic<bool>& flag) {
+        while (!flag) {
+            std::this_thread::yield();
+        }
+    }
+    [[nodiscard]] pilfer::future<void> waits_elsewhere() {
+        auto waiter = pool.async([this] {
+            m_held = true;
+            wait_until(suspend);
+            m_other.run([this] { wait_until(resume); });
+        });
+        wait_until(m_held);
+        return waiter;
+    }
+    /// Keeps the third stack on the worker of the caller.
+    static void cache_a_stack() {
+        pilfer::scope s;
+        s.spawn([] {});
+        s.sync();
+    }
+
+    pilfer::pool pool{three_stacks()};
+    std::atomic<bool> suspend{false};
+    std::atomic<bool> resume{false};
+
+private:
+    pilfer::pool m_other{workers(1)};
+    std::atomic<bool> m_held{false};
+};
+
+TEST_F(row_A8_no_stack, a_continuation_is_taken_although_a_submission_is_queued) {
+    auto waiter = waits_elsewhere();
+    std::atomic<bool> ready{false};
+    std::atomic<bool> spawns{false};
+    auto silent = pool.async([&] {
+        cache_a_stack();
+        ready = true;
+        wait_until(spawns);
+        std::atomic<bool> went_on{false};
+        pilfer::scope s;
+        s.spawn([&] { wait_until(went_on); }); // announces nothing
+        went_on = true;
+        resume = true;
+        s.sync();
+    });
+    wait_until(ready);
+    auto queued = pool.async([] {});
+    const auto before = pool.counters().no_context;
+    suspend = true;
+    EXPECT_TRUE(eventually([&] { return pool.counters().no_context > before; }));
+    spawns = true;
+    silent.get();
+    waiter.get();
+    queued.get();
+}
+
+TEST_F(row_A8_no_stack, a_summons_is_passed_on_by_who_cannot_follow_it) {
+    auto waiter = waits_elsewhere();
+    std::atomic<bool> ready{false};
+    std::atomic<bool> announces{false};
+    std::atomic<bool> ran{false};
+    auto busy = pool.async([&] {
+        cache_a_stack();
+        ready = true;
+        wait_until(announces);
+        while (!ran) {
+            (void)pilfer::join([] {}, [] {});
+        }
+        resume = true;
+    });
+    wait_until(ready);
+    const auto awake = pool.counters().sleeps;
+    suspend = true;
+    EXPECT_TRUE(eventually([&] { return pool.counters().sleeps > awake; }));
+    std::this_thread::sleep_for(20ms); // asleep, very likely: only a sleeper is woken, and nobody summoned
+    const auto before = pool.counters().no_context;
+    auto queued = pool.async([&] { ran = true; });
+    EXPECT_TRUE(eventually([&] { return pool.counters().no_context > before; }));
+    announces = true;
+    busy.get();
+    waiter.get();
+    queued.get();
+}
+
+class row_A8_plain_calls : public guarded {};
+
+TEST_F(row_A8_plain_calls, make_way_for_a_runnable_context) {
+    pilfer::options o = workers(1);
+    o.max_contexts = 2;
+    pilfer::pool pool(o);
+    pilfer::pool other(workers(1));
+    std::atomic<bool> open{false};
+    std::atomic<bool> resumed{false};
+    auto waiter = pool.async([&] {
+        other.run([&] {
+            while (!open) {
+                std::this_thread::yield();
+            }
+        });
+        resumed = true;
+    });
+    ASSERT_TRUE(eventually([&] { return pool.counters().suspends > 0; }));
+    pool.run([&] {
+        open = true;
+        while (!resumed) {
+            pilfer::scope s;
+            s.spawn([] {});
+            s.sync();
+        }
+    });
+    waiter.get();
+}
+
+TEST_F(row_A8_plain_calls, in_a_catch_block_make_way_for_a_submission) {
+    pilfer::pool pool(workers(1));
+    std::atomic<bool> caught{false};
+    std::atomic<bool> ran{false};
+    auto busy = pool.async([&] {
+        try {
+            throw 1;
+        } catch (int) {
+            caught = true;
+            while (!ran) {
+                pilfer::scope s;
+                s.spawn([] {});
+                s.sync();
+            }
+        }
+    });
+    ASSERT_TRUE(eventually([&] { return caught.load(); }));
+    pool.run([&] { ran = true; });
+    busy.get();
+}
 
 class row_A8_deep : public guarded {};
 
