@@ -11,6 +11,7 @@
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
+#include "worker/pool_core.hpp"
 
 namespace {
 
@@ -134,96 +135,108 @@ TEST_P(row_A8_bounded, a_child_that_another_pool_submitted_needs_no_stack_of_its
 
 PILFER_OVER_WORKERS(row_A8_bounded);
 
+void wait_until(const std::atomic<bool>& flag) {
+    while (!flag) {
+        std::this_thread::yield();
+    }
+}
+
 /// Two workers and three stacks: one task waits without its worker, the other has both stacks that are left.
-class row_A8_no_stack : public guarded {
-protected:
-    [[nodiscard]] static pilfer::options three_stacks() {
-        pilfer::options o = workers(2);
-        o.max_contexts = 3;
-        return o;
-    }
-    static void wait_until(const std::atomic<bool>& flag) {
-        while (!flag) {
-            std::this_thread::yield();
-        }
-    }
-    [[nodiscard]] pilfer::future<void> waits_elsewhere() {
-        auto waiter = pool.async([this] {
+class two_workers_one_stack {
+public:
+    two_workers_one_stack() : pool(three_stacks()) {
+        m_waiter = pool.async([this] {
             m_held = true;
             wait_until(suspend);
             m_other.run([this] { wait_until(resume); });
         });
         wait_until(m_held);
-        return waiter;
+        EXPECT_TRUE(somebody_sleeps()); // or the next submission summons both workers
     }
-    /// Keeps the third stack on the worker of the caller.
-    static void cache_a_stack() {
-        pilfer::scope s;
-        s.spawn([] {});
-        s.sync();
+    ~two_workers_one_stack() { m_waiter.get(); }
+    /// Starts `rest` on the other worker, with a stack to spare.
+    template <class F>
+    [[nodiscard]] pilfer::future<void> start(F rest) {
+        std::atomic<bool> ready{false};
+        auto started = pool.async([&ready, rest] {
+            {
+                pilfer::scope s;
+                s.spawn([] {});
+                s.sync();
+            }
+            ready = true;
+            rest();
+        });
+        wait_until(ready);
+        return started;
     }
 
-    pilfer::pool pool{three_stacks()};
-    std::atomic<bool> suspend{false};
-    std::atomic<bool> resume{false};
+    [[nodiscard]] bool somebody_sleeps() {
+        return eventually([this] { return pool.core().idle().anyone_asleep(); });
+    }
 
 private:
-    pilfer::pool m_other{workers(1)};
+    [[nodiscard]] static pilfer::options three_stacks() {
+        pilfer::options o = workers(2);
+        o.max_contexts = 3;
+        return o;
+    }
+
+public:
+    std::atomic<bool> suspend{false};
+    std::atomic<bool> resume{false};
+    pilfer::pool pool;
+
+private:
     std::atomic<bool> m_held{false};
+    pilfer::pool m_other{workers(1)};
+    pilfer::future<void> m_waiter;
 };
 
+class row_A8_no_stack : public guarded {};
+
 TEST_F(row_A8_no_stack, a_continuation_is_taken_although_a_submission_is_queued) {
-    auto waiter = waits_elsewhere();
-    std::atomic<bool> ready{false};
+    two_workers_one_stack at;
     std::atomic<bool> spawns{false};
-    auto silent = pool.async([&] {
-        cache_a_stack();
-        ready = true;
+    auto silent = at.start([&] {
         wait_until(spawns);
         std::atomic<bool> went_on{false};
         pilfer::scope s;
         s.spawn([&] { wait_until(went_on); }); // announces nothing
         went_on = true;
-        resume = true;
+        at.resume = true;
         s.sync();
     });
-    wait_until(ready);
-    auto queued = pool.async([] {});
-    const auto before = pool.counters().no_context;
-    suspend = true;
-    EXPECT_TRUE(eventually([&] { return pool.counters().no_context > before; }));
+    auto queued = at.pool.async([] {});
+    const auto before = at.pool.counters().no_context;
+    at.suspend = true;
+    EXPECT_TRUE(eventually([&] { return at.pool.counters().no_context > before; }));
     spawns = true;
     silent.get();
-    waiter.get();
     queued.get();
 }
 
 TEST_F(row_A8_no_stack, a_summons_is_passed_on_by_who_cannot_follow_it) {
-    auto waiter = waits_elsewhere();
-    std::atomic<bool> ready{false};
-    std::atomic<bool> announces{false};
-    std::atomic<bool> ran{false};
-    auto busy = pool.async([&] {
-        cache_a_stack();
-        ready = true;
-        wait_until(announces);
-        while (!ran) {
-            (void)pilfer::join([] {}, [] {});
-        }
-        resume = true;
-    });
-    wait_until(ready);
-    const auto awake = pool.counters().sleeps;
-    suspend = true;
-    EXPECT_TRUE(eventually([&] { return pool.counters().sleeps > awake; }));
-    std::this_thread::sleep_for(20ms); // asleep, very likely: only a sleeper is woken, and nobody summoned
-    const auto before = pool.counters().no_context;
-    auto queued = pool.async([&] { ran = true; });
-    EXPECT_TRUE(eventually([&] { return pool.counters().no_context > before; }));
-    announces = true;
-    busy.get();
-    waiter.get();
-    queued.get();
+    for (int round = 0; round < 10; ++round) {
+        two_workers_one_stack at;
+        std::atomic<bool> announces{false};
+        std::atomic<bool> ran{false};
+        auto busy = at.start([&] {
+            wait_until(announces);
+            while (!ran) {
+                (void)pilfer::join([] {}, [] {});
+            }
+            at.resume = true;
+        });
+        at.suspend = true;
+        // Then the submission wakes it and summons nobody. It may as well look for a stack now and then.
+        (void)eventually([&] { return at.pool.core().idle().anyone_asleep(); }, 20ms);
+        auto queued = at.pool.async([&] { ran = true; });
+        (void)eventually([&] { return ran.load(); }, 10ms); // it looks, in vain, before the other announces
+        announces = true;
+        busy.get();
+        queued.get();
+    }
 }
 
 class row_A8_plain_calls : public guarded {};
