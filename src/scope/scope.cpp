@@ -85,6 +85,9 @@ bool scope::run_newest_child(worker* w) noexcept {
 void scope::wait_for_children() noexcept {
     for (;;) {
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
+            if (worker* w = this_worker(); w->deque.trip().has(tripwire<std_atom>::asked)) {
+                attend(w);
+            }
         }
         if (m_children.all_done()) {
             break;
@@ -172,6 +175,7 @@ void scope::sync_cold() {
     std::destroy_at(&m_error);
     m_suppressed = thrown - 1;
     count_suppressed(thrown - 1);
+    note_suppressed(thrown - 1);
     std::rethrow_exception(first);
 }
 
@@ -190,6 +194,7 @@ void scope::destroy_cold() noexcept {
         std::terminate();
     }
     count_suppressed(thrown);
+    note_suppressed(thrown);
     std::destroy_at(&m_error);
 }
 

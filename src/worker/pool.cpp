@@ -81,9 +81,9 @@ void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units_ended.add
 
 bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
 
-void count_dropped(worker* w) noexcept {
+void count_dropped(worker* w, std::uint64_t tasks) noexcept {
     if (w != nullptr) {
-        static_cast<scheduler*>(w)->count.dropped.add();
+        static_cast<scheduler*>(w)->count.dropped.add(tasks);
     }
 }
 
@@ -97,12 +97,13 @@ thread_local std::atomic<std::uint64_t> last_suppressed = 0;
 
 } // namespace
 
-PILFER_NOINLINE void count_suppressed(std::uint64_t others) noexcept {
-    last_suppressed.store(others, rlx);
+void count_suppressed(std::uint64_t others) noexcept {
     if (worker* w = this_worker(); w != nullptr && others != 0) {
         static_cast<scheduler*>(w)->count.exceptions_suppressed.add(others);
     }
 }
+
+PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppressed.store(others, rlx); }
 
 } // namespace detail
 

@@ -52,6 +52,7 @@ private:
         std::uint32_t expected = queued;
         return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
     }
+    void run_claimed(worker* w) noexcept;
     void finish() noexcept;
     [[nodiscard]] bool add_waiter(future_waiter& w) noexcept;
     void destroy() noexcept { delete this; }

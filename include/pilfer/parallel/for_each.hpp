@@ -25,7 +25,10 @@ void for_each(I first, I last, Body body) {
     if (!(first < last)) {
         return;
     }
-    auto whole = [&] { detail::run_range(first, last, body); };
+    auto whole = [&] {
+        detail::reporting(
+            [&](detail::common_report report) { detail::run_range(first, last, body, report); });
+    };
     if (detail::this_worker() != nullptr) {
         whole();
     } else {

@@ -23,7 +23,11 @@ requires std::integral<I> || std::random_access_iterator<I>
     if (!(first < last)) {
         return init;
     }
-    auto whole = [&]() -> T { return detail::reduce_range(first, last, std::move(init), map, combine); };
+    auto whole = [&]() -> T {
+        return detail::reporting([&](detail::common_report report) {
+            return detail::reduce_range(first, last, std::move(init), map, combine, report);
+        });
+    };
     return detail::this_worker() != nullptr ? whole() : pool::common().run(whole);
 }
 
