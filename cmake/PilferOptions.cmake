@@ -4,8 +4,10 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
 endif()
 
-option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
-option(PILFER_CHECKED "Build the internal checks and exact counters in" OFF)
+# Inside another project the switch is that project's: declaring it here would put it into its cache.
+if(PROJECT_IS_TOP_LEVEL)
+    option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
+endif()
 option(PILFER_PORTABLE "Switch stacks by ucontext instead of assembly: slow, for other processors" OFF)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
