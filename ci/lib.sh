@@ -60,11 +60,11 @@ need_packages() {
 # leg <preset> [ctest argument]...: configures, builds and tests one preset in build/<preset>. PILFER_CMAKE_ARGS adds to
 # the configuration, PILFER_BUILD is another place than build, for what must not stay in the usual caches.
 # Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
+# shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
 leg() {
     local preset=$1 folder=${PILFER_BUILD:-build}/$1
     shift
     echo "== $preset: build" &&
-        # shellcheck disable=SC2086 # several arguments
         cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
         cmake --build "$folder" -j "$(nproc)" -- --quiet &&
         echo "== $preset: test" &&
