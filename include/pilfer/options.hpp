@@ -36,7 +36,7 @@ struct options {
     unsigned workers = 0;
     /// Bytes of stack per context, rounded up to pages. Range 16 KiB .. 1 GiB. Only touched pages use
     /// memory.
-    std::size_t stack_size = 256 * 1024;
+    std::size_t stack_size = std::size_t{256} * 1024;
     /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
     /// top of itself. A future awaited down there, or another pool's run() that comes back into this pool,

@@ -117,7 +117,8 @@ public:
     /// their waiters broken_promise; a task that runs may finish, with all its children. Children that
     /// reach this pool from threads that are none of its workers (see scope) are submissions too: a closed
     /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several
-    /// threads at once. Throws usage_error from a worker of this pool.
+    /// threads at once. Throws usage_error from a worker of this pool, std::invalid_argument for a mode that
+    /// is none.
     void shutdown(shutdown_mode mode = shutdown_mode::drain);
 
     /// The pool of everybody who made none, with default options; made at first use, never joined at exit.

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
@@ -25,8 +26,11 @@ struct scope_wait : suspension {
 PILFER_NOINLINE const void* scope::thread_identity() noexcept { return &identity; }
 
 void scope::not_owner(const char* call) const {
+    // Every task below the owner may defer, so it is another thread that may not.
+    const bool defer = std::string_view(call) == "defer";
     throw usage_error(
-        (std::string("pilfer: scope::") + call + " was called by a task that does not own the scope")
+        (std::string("pilfer: scope::") + call + " was called by a " +
+         (defer ? "thread that is neither a worker nor the owner" : "task that does not own the scope"))
             .c_str());
 }
 
