@@ -27,7 +27,7 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
         o.workers = os::automatic_workers();
     }
     check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
-    check("stack_size", o.stack_size, 16 * 1024, std::size_t{1} << 30);
+    check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);

@@ -82,6 +82,7 @@ template <class F>
 class async_task final : public future_state<std::invoke_result_t<F&>> {
 public:
     template <class G>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
     explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
 
 private:

@@ -119,6 +119,7 @@ template <class I, class T, class Map, class Combine>
                                             report);
             };
             auto halves = detail::join_two(this_worker(), lower, upper, report);
+            // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
             return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
         }
         const I stop = detail::advanced(first, piece.next(left));
