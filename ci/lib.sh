@@ -4,9 +4,11 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export DEBIAN_FRONTEND=noninteractive
 
-packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev)
-packages_test=("${packages_run[@]}" clang-19 libclang-rt-19-dev libomp-19-dev libgtest-dev libgmock-dev
-    libbenchmark-dev libhwloc-dev valgrind clang-format clang-tidy gnuplot-nox)
+# Valgrind is here for its header: what ./run compiles without it stays without it in the folder that ./test uses.
+packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
+    valgrind)
+packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev libbenchmark-dev python3)
+packages_test=("${packages_gcc[@]}" clang-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy)
 # The compiler only recommends its C library.
 packages_aarch64=(g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 
@@ -55,15 +57,16 @@ need_packages() {
     fi
 }
 
-# leg <preset> [ctest argument]...: configures, builds and tests one preset. PILFER_CMAKE_ARGS adds to the first.
+# leg <preset> [ctest argument]...: configures, builds and tests one preset in build/<preset>. PILFER_CMAKE_ARGS adds to
+# the configuration, PILFER_BUILD is another place than build, for what must not stay in the usual caches.
 # Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
+# shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
 leg() {
-    local preset=$1
+    local preset=$1 folder=${PILFER_BUILD:-build}/$1
     shift
     echo "== $preset: build" &&
-        # shellcheck disable=SC2086 # several arguments
-        cmake --preset "$preset" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
-        cmake --build --preset "$preset" -j "$(nproc)" -- --quiet &&
+        cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
+        cmake --build "$folder" -j "$(nproc)" -- --quiet &&
         echo "== $preset: test" &&
-        ctest --preset "$preset" "$@"
+        ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@"
 }

@@ -4,8 +4,10 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYP
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo or MinSizeRel" FORCE)
 endif()
 
-option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
-option(PILFER_CHECKED "Build the internal checks and exact counters in" OFF)
+# Inside another project the switch is that project's: declaring it here would put it into its cache.
+if(PROJECT_IS_TOP_LEVEL)
+    option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
+endif()
 option(PILFER_PORTABLE "Switch stacks by ucontext instead of assembly: slow, for other processors" OFF)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
@@ -18,5 +20,7 @@ option(PILFER_TOOLS "Build the command line tools" ${PROJECT_IS_TOP_LEVEL})
 
 set(PILFER_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
+
+option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed" OFF)
 
 set(PILFER_TEST_TIMEOUT 120 CACHE STRING "Seconds one test may take")

@@ -10,6 +10,7 @@ int main() {
     pilfer::pool pool;
     std::array<int, 4> results{};
     std::vector<std::thread> threads;
+    threads.reserve(4);
     for (int i = 0; i < 4; ++i) {
         threads.emplace_back(
             [&, i] { results[static_cast<std::size_t>(i)] = pool.run([i] { return i * i; }); });

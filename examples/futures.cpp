@@ -9,6 +9,7 @@ int main() {
     pilfer::pool pool;
 
     pilfer::future<int> answer = pool.async([] { return 6 * 7; });
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): that it may be copied is what is shown
     pilfer::future<int> copy = answer;
     std::printf("answer: %d, and again: %d\n", answer.get(), copy.get());
 

@@ -1,4 +1,5 @@
 // A pool is set up by plain values; what it did is counted.
+#include <cstddef>
 #include <cstdio>
 #include <stdexcept>
 
@@ -6,10 +7,10 @@
 
 int main() {
     pilfer::options o;
-    o.workers = 2;             // 0: as many as the affinity mask and the CPU quota allow
-    o.stack_size = 512 * 1024; // bytes per context
-    o.max_contexts = 1'000;    // above it, spawn is a plain call
-    o.count_all = true;        // exact counts, at a cost
+    o.workers = 2;                          // 0: as many as the affinity mask and the CPU quota allow
+    o.stack_size = std::size_t{512} * 1024; // bytes per context
+    o.max_contexts = 1'000;                 // above it, spawn is a plain call
+    o.count_all = true;                     // exact counts, at a cost
     pilfer::pool pool(o);
     std::printf("workers: %u, stack: %zu KiB\n", pool.workers(), pool.settings().stack_size / 1'024);
 

@@ -41,7 +41,10 @@ public:
     void wait() const { state().wait(); }
     /// Waits, then returns a copy of the result (a reference if T is one) or rethrows: what the task
     /// threw, or broken_promise if it was dropped. May be called again and by several threads at once.
+    /// A T that cannot be copied has take() instead.
     T get() const {
+        static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::copy_constructible<T>,
+                      "future<T>::get() copies the result, and this T cannot be copied: use take()");
         state().wait();
         if constexpr (std::is_void_v<T>) {
             (void)state().look();
@@ -51,7 +54,7 @@ public:
             return state().look();
         }
     }
-    /// As get(), but moves the result out; for results that cannot be copied. Call it once.
+    /// As get(), but moves the result out; for results that cannot be copied. Call it once, and last.
     T take() requires(!std::is_void_v<T> && !std::is_reference_v<T>) {
         state().wait();
         return state().take();

@@ -1,6 +1,8 @@
 // join: run several functions, perhaps in parallel, and return all results.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <tuple>
 #include <type_traits>
@@ -25,6 +27,37 @@ inline constexpr bool held_by_value =
 template <class F>
 using passed = std::conditional_t<held_by_value<F>, F, F&>;
 
+/// What becomes of the exceptions that a join swallows: a join of two tells its thread.
+struct lone_report {
+    void suppressed(std::uint64_t others) const noexcept {
+        detail::count_suppressed(others);
+        detail::note_suppressed(others);
+    }
+};
+/// The joins within one join of several functions or one loop: the outermost frame adds up and tells.
+class common_report {
+public:
+    explicit common_report(std::atomic<std::uint64_t>& sum) noexcept : m_sum(&sum) {}
+    void suppressed(std::uint64_t others) const noexcept {
+        detail::count_suppressed(others);
+        m_sum->fetch_add(others, rlx); // read after all joins that add to it have ended
+    }
+
+private:
+    std::atomic<std::uint64_t>* m_sum;
+};
+/// Calls f(common_report), and lets the sum be known when an exception comes out.
+template <class F>
+PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
+    std::atomic<std::uint64_t> sum{0};
+    try {
+        return f(common_report(sum));
+    } catch (...) {
+        detail::note_suppressed(sum.load(rlx));
+        throw;
+    }
+}
+
 /// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
 /// complete().
 template <class G>
@@ -42,24 +75,27 @@ public:
         return detail::address_again(*this) | kind_spark;
     }
     /// Stolen, or out of reach because this frame moved.
-    [[nodiscard]] PILFER_COLD value wait_and_take() {
+    template <class Report>
+    [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
         detail::wait_for(m_done);
         san::acquire(this);
         if (m_outcome.failed()) {
-            detail::count_suppressed(0);
+            report.suppressed(0);
         }
         return m_outcome.take();
     }
-    /// An earlier function threw: takes this one back unstarted, or waits for its end.
-    PILFER_COLD void abandon() noexcept {
+    /// An earlier function threw: takes this one, which stands for `Functions` of them, back unstarted, or
+    /// waits for its end.
+    template <std::uint64_t Functions, class Report>
+    PILFER_COLD void abandon(Report report) noexcept {
         if (worker* now = detail::reclaim(this_worker(), entry())) {
-            detail::count_dropped(now);
-            detail::count_suppressed(0);
+            detail::count_dropped(now, Functions);
+            report.suppressed(0);
             return;
         }
         detail::wait_for(m_done);
         san::acquire(this);
-        detail::count_suppressed(m_outcome.failed() ? 1 : 0);
+        report.suppressed(m_outcome.failed() ? 1 : 0);
         m_outcome.discard();
     }
 
@@ -98,23 +134,23 @@ private:
 };
 
 /// The first function of a join; on its exception the other one is taken back or waited for.
-template <class F, class Spark>
-PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other) {
+template <std::uint64_t Functions, class F, class Spark, class Report>
+PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
     try {
         return detail::invoke_regular(f);
     } catch (...) {
-        reinterpret_cast<Spark*>(detail::address_again(other))->abandon();
+        reinterpret_cast<Spark*>(detail::address_again(other))->template abandon<Functions>(report);
         throw;
     }
 }
 
 /// The last function of a join: its exception is the only one.
-template <class G>
-PILFER_ALWAYS_INLINE result_t<G> run_last(G& g) {
+template <class G, class Report>
+PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
     try {
         return detail::invoke_regular(g);
     } catch (...) {
-        detail::count_suppressed(0);
+        report.suppressed(0);
         throw;
     }
 }
@@ -123,38 +159,54 @@ template <class F, class G>
 using both_results = std::tuple<result_t<F>, result_t<G>>;
 
 /// The announced part of a join.
-template <class F, class G>
-PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark) {
-    result_t<F> first = detail::run_first(f, spark);
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark, Report report) {
+    result_t<F> first = detail::run_first<Functions>(f, spark, report);
     // f may have suspended and gone on elsewhere: the worker is read again.
     if (detail::reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
-        return both_results<F, G>{std::forward<result_t<F>>(first), detail::run_last(spark.function())};
+        return both_results<F, G>{std::forward<result_t<F>>(first),
+                                  detail::run_last(spark.function(), report)};
     }
     return both_results<F, G>{
         std::forward<result_t<F>>(first),
-        reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take()};
+        reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take(report)};
 }
 
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
 /// f would live across a call on the fast path too, and each frame would save one more register.
-template <class F, class G>
-PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark) {
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark, Report report) {
     if (detail::announce_tripped(w, spark.entry())) [[likely]] {
-        return detail::join_announced<F, G>(f, spark);
+        return detail::join_announced<Functions, F, G>(f, spark, report);
     }
     // Braces evaluate in order; no memory for the announcement is no error.
-    return both_results<F, G>{detail::invoke_regular<F>(f), detail::invoke_regular<G>(spark.function())};
+    return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
 }
 
-template <class F, class G>
-PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g) {
+/// `Functions`: how many of the user's g stands for.
+template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
     join_spark<G> spark(g);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
-        auto results = detail::join_tripped<F, G>(w, f, spark);
+        auto results = detail::join_tripped<Functions, F, G>(w, f, spark, report);
         return both_results<F, G>(std::move(results));
     }
-    return detail::join_announced(f, spark);
+    return detail::join_announced<Functions>(f, spark, report);
+}
+
+template <class F, class G, class... H>
+PILFER_ALWAYS_INLINE auto join_several(worker* w, common_report report, F& f, G& g, H&... h) {
+    if constexpr (sizeof...(H) == 0) {
+        return detail::join_two(w, f, g, report);
+    } else {
+        // The others are one spark; a thief that takes it announces them one by one again.
+        auto others = [&, report] { return detail::join_several(this_worker(), report, g, h...); };
+        auto results = detail::join_two<1 + sizeof...(H)>(w, f, others, report);
+        using first = result_t<F>;
+        return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
+                              std::get<1>(std::move(results)));
+    }
 }
 
 template <class F, class G, class... H>
@@ -162,12 +214,8 @@ PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
     if constexpr (sizeof...(H) == 0) {
         return detail::join_two(w, f, g);
     } else {
-        // The others are one spark; a thief that takes it announces them one by one again.
-        auto others = [&] { return detail::join_all(this_worker(), g, h...); };
-        auto results = detail::join_two(w, f, others);
-        using first = result_t<F>;
-        return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
-                              std::get<1>(std::move(results)));
+        return detail::reporting(
+            [&](common_report report) { return detail::join_several(w, report, f, g, h...); });
     }
 }
 
@@ -188,8 +236,8 @@ PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
 /// references. Nothing is allocated.
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
-/// function has ended; functions that had not started are dropped and counted, further exceptions too
-/// (suppressed_exceptions()). Outside a pool the whole join runs in pool::common().
+/// function has ended; functions that had not started are dropped and counted one by one, further exceptions
+/// too (suppressed_exceptions()). Outside a pool the whole join runs in pool::common().
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.

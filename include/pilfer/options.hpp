@@ -36,12 +36,12 @@ struct options {
     unsigned workers = 0;
     /// Bytes of stack per context, rounded up to pages. Range 16 KiB .. 1 GiB. Only touched pages use
     /// memory.
-    std::size_t stack_size = 256 * 1024;
+    std::size_t stack_size = std::size_t{256} * 1024;
     /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
-    /// top of itself. A future awaited down there can wait for a frame below it, and then nobody goes on:
-    /// give tasks that wait for each other's futures (not: joins and scopes) one context per wait.
-    /// Range 0 .. 2^31.
+    /// top of itself. A future awaited down there, or another pool's run() that comes back into this pool,
+    /// can wait for a frame below it, and then nobody goes on: give tasks that wait for each other in such
+    /// ways (not: joins and scopes) one context per wait. Range 0 .. 2^31.
     std::size_t max_contexts = 0;
     pilfer::v0::exposure exposure = pilfer::v0::exposure::on_demand;
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;

@@ -31,6 +31,9 @@ public:
         detail::submit(p, this);
         detail::wait_for(m_done);
         san::acquire(this);
+        if (m_outcome.failed()) {
+            detail::note_suppressed(m_suppressed); // the number belongs to the thread that sees the exception
+        }
         return m_outcome.take();
     }
 
@@ -42,6 +45,9 @@ private:
             detail::count_dropped(w);
         } else {
             s->m_outcome.fill(s->m_function);
+            if (s->m_outcome.failed()) {
+                s->m_suppressed = suppressed_exceptions();
+            }
         }
         worker* now = this_worker();
         detail::unit_ends(
@@ -53,6 +59,7 @@ private:
 
     handover<std_atom> m_done;
     F& m_function;
+    std::uint64_t m_suppressed = 0;
     outcome<value> m_outcome;
 };
 
@@ -110,7 +117,8 @@ public:
     /// their waiters broken_promise; a task that runs may finish, with all its children. Children that
     /// reach this pool from threads that are none of its workers (see scope) are submissions too: a closed
     /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several
-    /// threads at once. Throws usage_error from a worker of this pool.
+    /// threads at once. Throws usage_error from a worker of this pool, std::invalid_argument for a mode that
+    /// is none.
     void shutdown(shutdown_mode mode = shutdown_mode::drain);
 
     /// The pool of everybody who made none, with default options; made at first use, never joined at exit.

@@ -3,7 +3,10 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <new>
 #include <type_traits>
@@ -64,20 +67,22 @@ public:
     /// may run on another thread; locals keep their addresses. On one worker the order of effects is
     /// that of a plain call. After a child has failed f is dropped and counted.
     ///
-    /// f is moved to the new stack. Where no stack can be had, or inside a catch block, f runs as a plain
-    /// call. On a thread that is no worker f is a submission to pool::common(): it runs there while the
-    /// caller goes on, and shutdown(drop) of that pool makes sync() throw broken_promise. Throws
-    /// usage_error if the caller does not own the scope, pool_closed if f would be a submission to a pool
-    /// that was shut down, and what moving f throws; f's own exceptions arrive at sync(). Cost: two switches
-    /// of the stack, no atomic read-modify-write. Source: Frigo, Leiserson and Randall, PLDI 1998.
+    /// f is moved to the new stack. Where no stack can be had, inside a catch block, and if f takes more
+    /// than 2 KiB or is aligned to more than 64 bytes, it runs as a plain call. On a thread that is no worker
+    /// f is a submission to pool::common(): it runs there while the caller goes on, and shutdown(drop) of
+    /// that pool makes sync() throw broken_promise. Throws usage_error if the caller does not own the scope,
+    /// pool_closed if f would be a submission to a pool that was shut down, and what moving f throws; f's own
+    /// exceptions arrive at sync(). Cost: two switches of the stack, no atomic read-modify-write. Source:
+    /// Frigo, Leiserson and Randall, PLDI 1998.
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
 
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
-    /// Allowed to the owner and to every task below the scope. Up to 128 bytes of f are stored in a
-    /// recycled record; larger ones cost an allocation. From a thread that is no worker of the
-    /// owner's pool f is a submission, as with spawn: pool_closed, or broken_promise at sync().
-    /// Throws std::bad_alloc and what moving f throws.
+    /// Allowed to the owner and to every task below the scope. After a child has failed f is dropped and
+    /// counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
+    /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
+    /// submission, as with spawn: pool_closed, or broken_promise at sync(). Throws usage_error from a thread
+    /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
     template <class F>
     PILFER_ALWAYS_INLINE void defer(F&& f);
 

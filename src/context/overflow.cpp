@@ -16,7 +16,7 @@ namespace {
 
 using namespace pilfer::detail;
 
-constexpr std::size_t alternate_bytes = 64 * 1024;
+constexpr std::size_t alternate_bytes = std::size_t{64} * 1024;
 
 current_context current = nullptr;
 struct sigaction previous_segv;

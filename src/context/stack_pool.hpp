@@ -2,6 +2,7 @@
 // and come here for 32 at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,7 +45,7 @@ public:
     [[nodiscard]] std::size_t peak() const noexcept { return m_peak.load(std::memory_order_relaxed); }
     [[nodiscard]] std::size_t stack_size() const noexcept { return m_stack_size; }
 
-    static constexpr std::size_t guard_bytes = 64 * 1024; // one page was jumped over by a large frame
+    static constexpr std::size_t guard_bytes = std::size_t{64} * 1024; // a large frame jumped over one page
 
 private:
     [[nodiscard]] context* one_locked() noexcept;

@@ -49,17 +49,23 @@ void future_core::start(pool_core& p) {
 suspension* future_core::run_task(spark* self, worker* w) noexcept {
     auto* f = static_cast<future_core*>(static_cast<submission*>(self));
     if (f->claim()) {
-        if (dropping(w)) {
-            f->break_promise();
-            count_dropped(w);
-        } else {
-            f->execute();
-        }
-        f->finish();
+        f->run_claimed(w);
     }
-    unit_ends(this_worker());
+    // The last handle may be gone: then the result is destroyed here, which may run and suspend code of the
+    // user. That is part of the unit; after its end the pool may shut down.
     f->release();
+    unit_ends(this_worker());
     return nullptr;
+}
+
+void future_core::run_claimed(worker* w) noexcept {
+    if (dropping(w)) {
+        break_promise();
+        count_dropped(w);
+    } else {
+        execute();
+    }
+    finish();
 }
 
 bool future_core::add_waiter(future_waiter& w) noexcept {
@@ -107,8 +113,7 @@ void future_core::wait() noexcept {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
         // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
         nested_activation child(w);
-        execute();
-        finish();
+        run_claimed(w);
         return;
     }
     while (static_cast<scheduler*>(this_worker())->help_on_top()) {

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <string>
+#include <string_view>
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
@@ -25,8 +26,11 @@ struct scope_wait : suspension {
 PILFER_NOINLINE const void* scope::thread_identity() noexcept { return &identity; }
 
 void scope::not_owner(const char* call) const {
+    // Every task below the owner may defer, so it is another thread that may not.
+    const bool defer = std::string_view(call) == "defer";
     throw usage_error(
-        (std::string("pilfer: scope::") + call + " was called by a task that does not own the scope")
+        (std::string("pilfer: scope::") + call + " was called by a " +
+         (defer ? "thread that is neither a worker nor the owner" : "task that does not own the scope"))
             .c_str());
 }
 
@@ -85,6 +89,9 @@ bool scope::run_newest_child(worker* w) noexcept {
 void scope::wait_for_children() noexcept {
     for (;;) {
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
+            if (worker* w = this_worker(); w->deque.trip().has(tripwire<std_atom>::asked)) {
+                attend(w);
+            }
         }
         if (m_children.all_done()) {
             break;
@@ -172,6 +179,7 @@ void scope::sync_cold() {
     std::destroy_at(&m_error);
     m_suppressed = thrown - 1;
     count_suppressed(thrown - 1);
+    note_suppressed(thrown - 1);
     std::rethrow_exception(first);
 }
 
@@ -190,6 +198,7 @@ void scope::destroy_cold() noexcept {
         std::terminate();
     }
     count_suppressed(thrown);
+    note_suppressed(thrown);
     std::destroy_at(&m_error);
 }
 

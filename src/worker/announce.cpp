@@ -54,13 +54,31 @@ bool scheduler::tripped(task_word task, way may) noexcept {
         }
         if (m_patience == 0 && may == way::make) {
             m_patience = summon_patience;
-            yield_to_queued();
-        } else {
-            // It stays until somebody makes way: the next announcement counts, and loops and sync see it.
-            deque.trip().set(trip::summon);
+            return make_way(task);
         }
+        // It stays until somebody makes way: the next announcement counts, and loops and sync see it.
+        deque.trip().set(trip::summon);
     }
     return true;
+}
+
+/// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
+/// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
+/// takes up. Its older tasks stay; idle workers take them.
+bool scheduler::make_way(task_word task) noexcept {
+    std_atom::fence_sc(); // see yield_to_queued()
+    if (!anything_queued()) {
+        return true;
+    }
+    auto own = deque.owner();
+    const auto got = own.pop_if(task);
+    const bool mine = got == split_deque<std_atom>::owner_end::popped::taken ||
+                      (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task);
+    if (mine && m_count_all) {
+        count.run_inline.add(); // it is announced once more
+    }
+    yield_here();
+    return !mine || announce(this_worker(), task, way::keep);
 }
 
 /// Shares if somebody wants work, and wakes one who sleeps for lack of it.
@@ -104,7 +122,9 @@ void scheduler::expose_some() noexcept {
 }
 
 bool scheduler::anything_queued() noexcept {
-    return !m_inbox.empty() || !m_pool.runnable.empty() || !m_pool.submissions.empty();
+    // Submissions before runnable contexts: a worker that makes way pushes its context and takes a submission
+    // afterwards, so one of the two is seen.
+    return !m_inbox.empty() || !m_pool.submissions.empty() || !m_pool.runnable.empty();
 }
 
 /// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
@@ -142,7 +162,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
-    m_ends = m_ends | fairness_mask; // the next look starts at the submissions
+    m_submissions_first = true;
     suspend_here(s);
 }
 
@@ -198,6 +218,17 @@ bool scheduler::help_on_top() noexcept {
             run_on_top(stolen);
             return true;
         }
+    }
+    // Children that another pool's task gave this frame's scope are submissions.
+    for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
+        if (auto* n = m_pool.submissions.pop()) {
+            count.run_submitted.add();
+            spark* job = static_cast<submission*>(n);
+            san::release(job);
+            run_on_top(reinterpret_cast<task_word>(job));
+            return true;
+        }
+        std_atom::relax(round); // somebody is at it
     }
     return false;
 }
@@ -259,9 +290,6 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 context* refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     context* list = self.core().stacks.take(32);
-    if (list == nullptr) {
-        self.count.no_context.add();
-    }
     w->free_contexts.store(list, rlx);
     return list;
 }

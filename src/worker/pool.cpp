@@ -13,11 +13,12 @@ namespace pilfer {
 inline namespace v0 {
 namespace {
 
-void check(const char* field, std::size_t value, std::size_t least, std::size_t most) {
+void check(const char* field, std::size_t value, std::size_t least, std::size_t most,
+           const char* besides = "") {
     if (value < least || value > most) {
         throw std::invalid_argument(std::string("pilfer: options.") + field + " must be from " +
-                                    std::to_string(least) + " to " + std::to_string(most) + ", not " +
-                                    std::to_string(value));
+                                    std::to_string(least) + " to " + std::to_string(most) + besides +
+                                    ", not " + std::to_string(value));
     }
 }
 
@@ -25,8 +26,8 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
     }
-    check("workers", o.workers, 1, 4096);
-    check("stack_size", o.stack_size, 16 * 1024, std::size_t{1} << 30);
+    check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
+    check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
@@ -60,7 +61,13 @@ counters pool::counters(unsigned i) const {
     return m_core->of(i);
 }
 
-void pool::shutdown(shutdown_mode mode) { m_core->shutdown(mode); }
+void pool::shutdown(shutdown_mode mode) {
+    if (mode != shutdown_mode::drain && mode != shutdown_mode::drop) {
+        throw std::invalid_argument("pilfer: shutdown's mode must be drain or drop, not " +
+                                    std::to_string(static_cast<int>(mode)));
+    }
+    m_core->shutdown(mode);
+}
 
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
@@ -81,9 +88,9 @@ void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units_ended.add
 
 bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
 
-void count_dropped(worker* w) noexcept {
+void count_dropped(worker* w, std::uint64_t tasks) noexcept {
     if (w != nullptr) {
-        static_cast<scheduler*>(w)->count.dropped.add();
+        static_cast<scheduler*>(w)->count.dropped.add(tasks);
     }
 }
 
@@ -97,12 +104,13 @@ thread_local std::atomic<std::uint64_t> last_suppressed = 0;
 
 } // namespace
 
-PILFER_NOINLINE void count_suppressed(std::uint64_t others) noexcept {
-    last_suppressed.store(others, rlx);
+void count_suppressed(std::uint64_t others) noexcept {
     if (worker* w = this_worker(); w != nullptr && others != 0) {
         static_cast<scheduler*>(w)->count.exceptions_suppressed.add(others);
     }
 }
+
+PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppressed.store(others, rlx); }
 
 } // namespace detail
 

@@ -12,7 +12,7 @@ namespace {
 [[nodiscard]] free_record*& next_batch(free_record* first) noexcept {
     return *reinterpret_cast<free_record**>(first + 1);
 }
-static_assert(sizeof(free_record) + sizeof(free_record*) <= record_bytes[0]);
+static_assert(sizeof(free_record) + sizeof(void*) <= record_bytes[0]);
 
 } // namespace
 

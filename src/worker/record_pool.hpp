@@ -1,6 +1,7 @@
 // Where the records of `defer` come from: chunks that are cut up once and recycled for the pool's life.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -24,7 +25,7 @@ public:
     static_assert(most_free_records >= 4 * batch_size);
 
 private:
-    static constexpr std::size_t chunk_bytes = 64 * 1024;
+    static constexpr std::size_t chunk_bytes = std::size_t{64} * 1024;
 
     std::mutex m_mutex;
     // A batch is linked to the next one through the payload of its first record.

@@ -96,7 +96,9 @@ void scheduler::run() noexcept {
 
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
-    if (turn == fairness_mask && run_submission()) {
+    const bool made_way = m_submissions_first;
+    m_submissions_first = false;
+    if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
     }
     if (turn == fairness_mask / 2 && run_own()) {
@@ -202,8 +204,8 @@ bool scheduler::search() noexcept {
             return true;
         }
         // Local work and submissions win over a search that goes on.
-        if (anything_queued()) {
-            return resume_one() || run_submission();
+        if (anything_queued() && (resume_one() || run_submission())) {
+            return true; // otherwise it lacks a stack, which a continuation elsewhere does not
         }
         for (unsigned i = 0; i < 8; ++i) {
             cpu_relax();
@@ -242,7 +244,9 @@ void scheduler::sleep() noexcept {
             found_work();
             // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
             // goes on with them. Look again soon.
-            (void)m_pool.idle().wake_one(index, index);
+            if (m_pool.idle().wake_one(index, index) == sleepers_type::nobody && anything_queued()) {
+                m_pool.notify_any(); // whoever queued it woke this worker, and so summoned nobody
+            }
             std::atomic<std::uint32_t> nobody{0};
             os::futex_wait_for(nobody, 0, 500'000);
             return;

@@ -85,6 +85,7 @@ private:
     void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
     void yield_to_queued() noexcept;
+    [[nodiscard]] bool make_way(task_word task) noexcept;
     [[nodiscard]] bool anything_queued() noexcept;
     void remind() noexcept;
     void expose(std::int64_t n) noexcept;
@@ -98,6 +99,7 @@ private:
     balance::random m_random;
     own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
+    own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     bool m_token = false;                           // woken: look again before running what is found
     bool m_count_all;

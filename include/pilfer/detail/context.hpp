@@ -109,8 +109,8 @@ using child_main = continuation* (*)(void* top, continuation*);
 /// main's return is an ordinary `ret`, which keeps the return predictor in step, and as any function it
 /// has kept the callee-saved registers: if the record is still that of this spawn, only the stack
 /// pointer is missing. After an equal address it may be that of a later spawn of this frame; then `top`
-/// differs, for this child's stack is still in use, and everything comes from the record. The rare
-/// halves lie behind the function.
+/// differs, for this child's stack is still in use, and everything comes from the record, the rounding mode
+/// (see pilfer_v0_continue) included. The rare halves lie behind the function.
 PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
     // clang-format off
     asm volatile(
@@ -134,6 +134,20 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         ".subsection 1\n"
         "3:\n\t"
         "movq %%rax, %%rsi\n\t"
+        "ldmxcsr 32(%%rsi)\n\t"
+        "fnstcw -8(%%rsp)\n\t"
+        "movl 32(%%rsi), %%eax\n\t"
+        "movl %%eax, %%ecx\n\t"
+        "shrl $3, %%eax\n\t"
+        "andl $0x0c00, %%eax\n\t"
+        "shrl $7, %%ecx\n\t"
+        "andl $0x3f, %%ecx\n\t"
+        "orl %%ecx, %%eax\n\t"
+        "movl -8(%%rsp), %%ecx\n\t"
+        "andl $0xf3c0, %%ecx\n\t"
+        "orl %%eax, %%ecx\n\t"
+        "movl %%ecx, -8(%%rsp)\n\t"
+        "fldcw -8(%%rsp)\n\t"
         "movq 8(%%rsi), %%rsp\n\t"
         "movq 16(%%rsi), %%rbp\n\t"
         "movq 24(%%rsi), %%rbx\n\t"
@@ -185,6 +199,13 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
         "mov sp, x0\n\t"
         PILFER_CFI_BOTTOM
         "blr x2\n\t" PILFER_CFI_RESTORE
+        // The record may be that of a later spawn, after which the mode was another one.
+        "ldr x11, [x0, #32]\n\t"
+        "mrs x12, fpcr\n\t"
+        "cmp x11, x12\n\t"
+        "b.eq 2f\n\t"
+        "msr fpcr, x11\n"
+        "2:\n\t"
         "ldp x9, x10, [x0]\n\t"
         "ldp x29, x19, [x0, #16]\n\t"
         "mov sp, x10\n\t"

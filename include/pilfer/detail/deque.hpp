@@ -105,21 +105,21 @@ private:
 template <class Atom>
 class split_deque<Atom>::owner_end {
 public:
-    explicit owner_end(split_deque& deque) noexcept : d(deque) {}
+    explicit owner_end(split_deque& deque) noexcept : m_deque(deque) {}
 
     /// Announces `task`. True: look after the tripwire (make_room() before the next push).
     [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
-        const std::int64_t b = d.m_bottom.load(rlx);
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
         at(b).store(task, rlx);
-        d.m_bottom.store(b + 1, rel); // R2: a reach publishes it further; S1: the sleeper's scan
-        Atom::light_fence();          // S1, with the sleeper's heavy fence
-        return d.m_trip.hit(b);
+        m_deque.m_bottom.store(b + 1, rel); // R2: a reach publishes it further; S1: the sleeper's scan
+        Atom::light_fence();                // S1, with the sleeper's heavy fence
+        return m_deque.m_trip.hit(b);
     }
 
     enum class popped { taken, gone, slow };
     /// Takes `task` if it is the newest. `slow`: bottom is already lowered, call pop_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE popped pop_if(task_word task) noexcept {
-        const std::int64_t b = d.m_bottom.load(rlx) - 1;
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         // The look comes before the decrement, so that a stranger's task is never hidden from a
         // sleeper's scan. A stale slot that matches is found out by the guard.
         if (at(b).load(rlx) != task) {
@@ -129,12 +129,12 @@ public:
     }
     /// Takes what newest() has just returned. False: bottom is already lowered, call pop_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest() noexcept {
-        return lower_to(d.m_bottom.load(rlx) - 1);
+        return lower_to(m_deque.m_bottom.load(rlx) - 1);
     }
     /// The newest task, or 0 if there is none.
     [[nodiscard]] task_word pop(std::int64_t take_back) noexcept {
-        const std::int64_t b = d.m_bottom.load(rlx) - 1;
-        if (b < d.m_top.load(rlx)) {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        if (b < m_deque.m_top.load(rlx)) {
             return 0;
         }
         return lower_to(b) ? at(b).load(rlx) : pop_slow(take_back);
@@ -142,182 +142,182 @@ public:
     /// After bottom was lowered below the guard: a reach is under way, the private part is empty, or
     /// the deque is pinned. `take_back`: how many shared tasks to make private again at most.
     [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t take_back) noexcept {
-        const std::int64_t b = d.m_bottom.load(rlx);
-        d.lock();
-        const std::int64_t s = d.m_split.load(rlx);
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        m_deque.lock();
+        const std::int64_t s = m_deque.m_split.load(rlx);
         if (b >= s) {
             const task_word task = at(b).load(rlx);
-            d.unlock();
+            m_deque.unlock();
             return task;
         }
-        d.m_bottom.store(s, rel); // the private part is empty
-        const std::int64_t oldest = d.m_top.load(rlx);
+        m_deque.m_bottom.store(s, rel); // the private part is empty
+        const std::int64_t oldest = m_deque.m_top.load(rlx);
         if (oldest < s - 1 && lower_split(s, s - take_back < oldest ? oldest : s - take_back)) {
-            d.m_bottom.store(s - 1, rel);
+            m_deque.m_bottom.store(s - 1, rel);
             const task_word task = at((s - 1)).load(rlx);
-            d.unlock();
+            m_deque.unlock();
             return task;
         }
-        d.unlock();
+        m_deque.unlock();
         return take_top(s);
     }
     /// The newest entry without taking it. It may be stale: pop_if() decides.
     [[nodiscard]] task_word peek() const noexcept {
-        const std::int64_t b = d.m_bottom.load(rlx) - 1;
-        return b < d.m_top.load(rlx) ? 0 : at(b).load(rlx);
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        return b < m_deque.m_top.load(rlx) ? 0 : at(b).load(rlx);
     }
     /// The same without a look at the thieves' line: where the deque is empty, what was there last.
-    [[nodiscard]] task_word newest() const noexcept { return at(d.m_bottom.load(rlx) - 1).load(rlx); }
+    [[nodiscard]] task_word newest() const noexcept { return at(m_deque.m_bottom.load(rlx) - 1).load(rlx); }
     /// Moves up to `count` of the oldest private tasks to the shared part. 0: nothing private, or a
     /// reach holds the lock and is about to expose anyway: keep the request.
     std::int64_t expose(std::int64_t count) noexcept {
-        if (!d.try_lock()) {
+        if (!m_deque.try_lock()) {
             return 0;
         }
-        const std::int64_t s = d.m_split.load(rlx);
-        const std::int64_t n = d.m_bottom.load(rlx) - s;
+        const std::int64_t s = m_deque.m_split.load(rlx);
+        const std::int64_t n = m_deque.m_bottom.load(rlx) - s;
         const std::int64_t moved = n < count ? (n < 0 ? 0 : n) : count;
         if (moved > 0) {
-            d.set_guard(s + moved);
-            d.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
+            m_deque.set_guard(s + moved);
+            m_deque.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
         }
-        d.unlock();
+        m_deque.unlock();
         return moved;
     }
     [[nodiscard]] std::int64_t private_size() const noexcept {
-        return d.m_bottom.load(rlx) - d.m_split.load(rlx);
+        return m_deque.m_bottom.load(rlx) - m_deque.m_split.load(rlx);
     }
     [[nodiscard]] std::int64_t shared_size() const noexcept {
-        return d.m_split.load(rlx) - d.m_top.load(rlx);
+        return m_deque.m_split.load(rlx) - m_deque.m_top.load(rlx);
     }
     /// After a hit of the tripwire: raises the limit as far as thieves have made room. False: the ring
     /// is full, grow() it before the next push.
     [[nodiscard]] bool make_room() noexcept {
         // E3: acquire pairs with the release of the thief's compare-and-swap: its slot may be reused.
-        const std::int64_t limit = d.m_top.load(acq) + d.m_mask.load(rlx);
+        const std::int64_t limit = m_deque.m_top.load(acq) + m_deque.m_mask.load(rlx);
         move_limit(limit);
-        return d.m_bottom.load(rlx) <= limit;
+        return m_deque.m_bottom.load(rlx) <= limit;
     }
-    [[nodiscard]] bool pinned() const noexcept { return d.m_pinned; }
-    [[nodiscard]] std::int64_t capacity() const noexcept { return d.m_mask.load(rlx) + 1; }
+    [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
+    [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
     /// Copies what is alive into `bigger`, which must hold more than the present ring.
     void grow(ring<Atom>* bigger) noexcept {
-        const std::int64_t t = d.m_top.load(acq);
-        const std::int64_t b = d.m_bottom.load(rlx);
+        const std::int64_t t = m_deque.m_top.load(acq);
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
         for (std::int64_t i = t; i < b; ++i) {
             bigger->slots[i & bigger->mask].store(at(i).load(rlx), rlx);
         }
-        bigger->previous = d.m_ring.load(rlx);
-        d.m_slots.store(bigger->slots, own_slots_store);
-        d.m_mask.store(bigger->mask, rlx);
-        d.m_ring.store(bigger, rel); // G1: a thief that sees the ring sees its slots
+        bigger->previous = m_deque.m_ring.load(rlx);
+        m_deque.m_slots.store(bigger->slots, own_slots_store);
+        m_deque.m_mask.store(bigger->mask, rlx);
+        m_deque.m_ring.store(bigger, rel); // G1: a thief that sees the ring sees its slots
         move_limit(t + bigger->mask);
     }
-    [[nodiscard]] ring<Atom>* rings() noexcept { return d.m_ring.load(rlx); }
+    [[nodiscard]] ring<Atom>* rings() noexcept { return m_deque.m_ring.load(rlx); }
 
 private:
     /// True: what lies at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
-        d.m_bottom.store(b, rel);
+        m_deque.m_bottom.store(b, rel);
         Atom::light_fence(); // R1, with the reaching thief's heavy fence
-        return b >= d.m_guard.load(rlx);
+        return b >= m_deque.m_guard.load(rlx);
     }
     [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
-        return d.m_slots.load(own_slots_load)[index & d.m_mask.load(rlx)];
+        return m_deque.m_slots.load(own_slots_load)[index & m_deque.m_mask.load(rlx)];
     }
     void move_limit(std::int64_t limit) noexcept {
-        d.m_trip.move_limit(limit - d.m_limit.load(rlx));
-        d.m_limit.store(limit, rlx);
+        m_deque.m_trip.move_limit(limit - m_deque.m_limit.load(rlx));
+        m_deque.m_limit.store(limit, rlx);
     }
     /// Under the lock, private part empty: makes [result, s) private. The task AT top is contested and
     /// is never taken this way. True if at least one became private.
     [[nodiscard]] bool lower_split(std::int64_t s, std::int64_t to) noexcept {
-        d.m_split.store(to, rel); // release too: the lowering store heads no release sequence of E1
-        Atom::fence_sc();         // E2, with the fence in steal
-        const std::int64_t t = d.m_top.load(rlx);
+        m_deque.m_split.store(to, rel); // release too: the lowering store heads no release sequence of E1
+        Atom::fence_sc();               // E2, with the fence in steal
+        const std::int64_t t = m_deque.m_top.load(rlx);
         const std::int64_t kept = t < to ? to : (t + 1 < s ? t + 1 : s);
         if (kept != to) {
-            d.m_split.store(kept, rel);
+            m_deque.m_split.store(kept, rel);
         }
-        d.set_guard(kept);
+        m_deque.set_guard(kept);
         return kept < s;
     }
     /// At most the task at top is left: taken as a thief takes it, without the lock (E4).
     [[nodiscard]] task_word take_top(std::int64_t s) noexcept {
-        std::int64_t t = d.m_top.load(rlx);
+        std::int64_t t = m_deque.m_top.load(rlx);
         if (t >= s) {
             return 0;
         }
         const task_word task = at(t).load(rlx);
-        return d.m_top.compare_exchange_strong(t, t + 1, rlx, rlx) ? task : 0;
+        return m_deque.m_top.compare_exchange_strong(t, t + 1, rlx, rlx) ? task : 0;
     }
 
-    split_deque& d;
+    split_deque& m_deque;
 };
 
 /// What any other worker may do.
 template <class Atom>
 class split_deque<Atom>::thief_end {
 public:
-    explicit thief_end(split_deque& deque) noexcept : d(deque) {}
+    explicit thief_end(split_deque& deque) noexcept : m_deque(deque) {}
 
     /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline, which
     /// counts as empty. Claiming several by one compare-and-swap would be wrong: the owner takes back
     /// and exposes the later indices again while top stands still.
     template <class Accept>
     [[nodiscard]] steal_result steal(Accept accept) noexcept {
-        std::int64_t t = d.m_top.load(acq);
-        Atom::fence_sc();               // E2
-        if (t >= d.m_split.load(acq)) { // E1
+        std::int64_t t = m_deque.m_top.load(acq);
+        Atom::fence_sc();                     // E2
+        if (t >= m_deque.m_split.load(acq)) { // E1
             return {steal_status::empty, 0};
         }
-        const ring<Atom>* r = d.m_ring.load(acq); // G1
+        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
             return {steal_status::empty, 0};
         }
-        if (!d.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
+        if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
             return {steal_status::lost, 0};
         }
         return {steal_status::success, task};
     }
     [[nodiscard]] bool shared_empty() const noexcept {
-        const std::int64_t t = d.m_top.load(rlx);
-        return t >= d.m_split.load(rlx);
+        const std::int64_t t = m_deque.m_top.load(rlx);
+        return t >= m_deque.m_split.load(rlx);
     }
     /// Is anything at all in there, private or shared? top (acquire) before bottom: the other way round
     /// a thief's new top meets an old bottom and a task is overlooked (S4).
     [[nodiscard]] bool has_any() const noexcept {
-        const std::int64_t t = d.m_top.load(acq);
-        return t < d.m_bottom.load(acq);
+        const std::int64_t t = m_deque.m_top.load(acq);
+        return t < m_deque.m_bottom.load(acq);
     }
     /// Exposes up to `count` private tasks of an owner that does not answer. 0: none, or somebody else
     /// is at it. Costs one heavy fence.
     std::int64_t reach(std::int64_t count) noexcept {
-        if (!d.try_lock()) {
+        if (!m_deque.try_lock()) {
             return 0;
         }
-        const std::int64_t s = d.m_split.load(rlx);
-        if (d.m_bottom.load(rlx) <= s) {
-            d.unlock();
+        const std::int64_t s = m_deque.m_split.load(rlx);
+        if (m_deque.m_bottom.load(rlx) <= s) {
+            m_deque.unlock();
             return 0;
         }
-        d.set_guard(s + count);
-        Atom::heavy_fence();                         // R1
-        const std::int64_t b = d.m_bottom.load(acq); // R2
+        m_deque.set_guard(s + count);
+        Atom::heavy_fence();                               // R1
+        const std::int64_t b = m_deque.m_bottom.load(acq); // R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
-            d.m_split.store(e, rel); // R2, E1
+            m_deque.m_split.store(e, rel); // R2, E1
         }
         if (e < s + count) {
-            d.set_guard(e);
+            m_deque.set_guard(e);
         }
-        d.unlock();
+        m_deque.unlock();
         return e - s;
     }
 
 private:
-    split_deque& d;
+    split_deque& m_deque;
 };
 
 } // namespace detail

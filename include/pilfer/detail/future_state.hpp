@@ -52,6 +52,7 @@ private:
         std::uint32_t expected = queued;
         return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
     }
+    void run_claimed(worker* w) noexcept;
     void finish() noexcept;
     [[nodiscard]] bool add_waiter(future_waiter& w) noexcept;
     void destroy() noexcept { delete this; }
@@ -81,6 +82,7 @@ template <class F>
 class async_task final : public future_state<std::invoke_result_t<F&>> {
 public:
     template <class G>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
     explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
 
 private:

@@ -83,15 +83,15 @@ private:
 };
 
 template <class I, class Body>
-void run_range(I first, I last, Body& body) {
+void run_range(I first, I last, Body& body, common_report report) {
     piece_size piece;
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
         if (left > 1 && detail::work_wanted(this_worker())) {
             const I middle = detail::advanced(first, left / 2);
-            auto lower = [&] { detail::run_range(first, middle, body); };
-            auto upper = [&] { detail::run_range(middle, last, body); };
-            (void)detail::join_two(this_worker(), lower, upper);
+            auto lower = [&] { detail::run_range(first, middle, body, report); };
+            auto upper = [&] { detail::run_range(middle, last, body, report); };
+            (void)detail::join_two(this_worker(), lower, upper, report);
             return;
         }
         const I stop = detail::advanced(first, piece.next(left));
@@ -104,21 +104,22 @@ void run_range(I first, I last, Body& body) {
 }
 
 template <class I, class T, class Map, class Combine>
-[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine) {
+[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine, common_report report) {
     piece_size piece;
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
         if (left > 1 && detail::work_wanted(this_worker())) {
             const I middle = detail::advanced(first, left / 2);
             auto lower = [&]() -> T {
-                return detail::reduce_range(first, middle, std::move(sum), map, combine);
+                return detail::reduce_range(first, middle, std::move(sum), map, combine, report);
             };
             auto upper = [&]() -> T {
                 T start = map(detail::element(middle));
-                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map,
-                                            combine);
+                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
+                                            report);
             };
-            auto halves = detail::join_two(this_worker(), lower, upper);
+            auto halves = detail::join_two(this_worker(), lower, upper, report);
+            // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
             return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
         }
         const I stop = detail::advanced(first, piece.next(left));

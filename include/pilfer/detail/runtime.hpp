@@ -51,9 +51,11 @@ PILFER_API bool dropping(const worker* w) noexcept;
 /// The pool whose context runs `a`.
 [[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
 
-PILFER_API void count_dropped(worker* w) noexcept;
-/// Right before an exception leaves a join: so many others end here.
+PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
+/// So many exceptions end here: counted for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;
+/// Right before an exception leaves a join, scope or loop: what suppressed_exceptions() says from now on.
+PILFER_API void note_suppressed(std::uint64_t others) noexcept;
 PILFER_API void count_plain_call(worker* w) noexcept;
 
 /// Marks a task that runs on top of another task's frame as somebody else.

@@ -152,8 +152,16 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     }
     // No stack, a catch block, or a function too large for one: the child is a plain call on top of the
     // caller, which is not offered to anybody.
-    detail::count_plain_call(w);
+    if (detail::fits_on_context<std::decay_t<F>> && w->exceptions->empty()) {
+        detail::count_plain_call(w);
+    }
     std::decay_t<F> function(std::forward<F>(f));
+    w = detail::this_worker(); // moving f may have suspended
+    // Nothing is announced here, so nothing else would ever make way for what waits for this worker.
+    if (w->deque.trip().has(detail::tripwire<detail::std_atom>::summon)) {
+        detail::attend(w);
+        w = detail::this_worker();
+    }
     detail::nested_activation child(w);
     try {
         std::invoke(function);
