@@ -18,18 +18,21 @@ def find(records, kernel, runtime, workers, size, compiler):
     return results.pick(same, **wanted) or results.pick(records, **wanted)
 
 
-def one_worker(records, size, compiler):
-    """Times on one worker as multiples of pilfer's join."""
-    kernels = sorted({r["kernel"] for r in records if r["size"] == size and r["workers"] == 1})
-    lines = ["| kernel | pilfer_join, s | " + " | ".join(r for r in RUNTIMES if r != "pilfer_join") + " |",
-             "| --- | ---: |" + " ---: |" * (len(RUNTIMES) - 1)]
+def one_worker(records, compiler):
+    """Times on one worker as multiples of pilfer's join, at the largest size that was measured."""
+    kernels = sorted({r["kernel"] for r in records if r["workers"] == 1})
+    lines = ["| kernel | size | pilfer_join, s | " + " | ".join(r for r in RUNTIMES if r != "pilfer_join") + " |",
+             "| --- | --- | ---: |" + " ---: |" * (len(RUNTIMES) - 1)]
     for kernel in kernels:
-        base = find(records, kernel, "pilfer_join", 1, size, compiler)
-        if base is None:
+        for size in ("full", "medium"):
+            base = find(records, kernel, "pilfer_join", 1, size, compiler)
+            if base is not None:
+                break
+        else:
             continue
         cells = [results.show(results.ratio(find(records, kernel, runtime, 1, size, compiler), base))
                  for runtime in RUNTIMES if runtime != "pilfer_join"]
-        lines.append(f"| {kernel} | {results.median(base):.3g} | " + " | ".join(cells) + " |")
+        lines.append(f"| {kernel} | {size} | {results.median(base):.3g} | " + " | ".join(cells) + " |")
     return lines
 
 
@@ -60,7 +63,7 @@ def main():
     machine, records = data["machine"], data["records"]
     text = [f"Machine: {machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}. Medians of interleaved runs,",
             "answers verified. One worker, time as a multiple of `pilfer::join` (above 1: slower than it):", ""]
-    text += one_worker(records, "full", options.compiler)
+    text += one_worker(records, options.compiler)
     text += ["", "Two workers: what two cores give to two serial programs, pilfer's speed-up, and the rivals' times on two",
              "workers as multiples of pilfer's:", ""]
     text += two_workers(records, "medium", options.compiler)
