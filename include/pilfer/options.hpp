@@ -14,9 +14,11 @@ enum class exposure {
 
 /// Where a frame goes on that was suspended at a join.
 enum class resume {
-    anywhere,   ///< on the worker that completed what it waited for (default, fastest)
-    own_thread, ///< on the thread it was suspended on: for thread-locals, errno, std::mutex across a join
-    elsewhere,  ///< test mode: every join goes on on another worker
+    anywhere, ///< on the worker that completed what it waited for (default, fastest)
+    /// On the thread it was suspended on: for thread-locals, errno, std::mutex across a join. The rest of a
+    /// spawn still moves, with all frames below it on the stack.
+    own_thread,
+    elsewhere, ///< test mode: every join goes on on another worker
 };
 
 /// How many of its own exposed tasks a worker makes private again at a time.
