@@ -96,9 +96,11 @@ void run_range(I first, I last, Body& body, common_report report) {
         }
         const I stop = detail::advanced(first, piece.next(left));
         piece.start();
-        for (; first != stop; ++first) {
-            body(detail::element(first));
+        // A position of its own: `first` is captured above, and would live in memory throughout.
+        for (I at = first; at != stop; ++at) {
+            body(detail::element(at));
         }
+        first = stop;
         piece.done();
     }
 }
@@ -124,9 +126,10 @@ template <class I, class T, class Map, class Combine>
         }
         const I stop = detail::advanced(first, piece.next(left));
         piece.start();
-        for (; first != stop; ++first) {
-            sum = combine(std::move(sum), map(detail::element(first)));
+        for (I at = first; at != stop; ++at) { // see run_range
+            sum = combine(std::move(sum), map(detail::element(at)));
         }
+        first = stop;
         piece.done();
     }
     return sum;
