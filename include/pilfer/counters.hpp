@@ -24,8 +24,8 @@ struct counters {
     std::uint64_t wakes = 0;                 ///< other workers this one woke
     std::uint64_t dropped = 0;               ///< tasks never started: a sibling failed, or shutdown(drop)
     std::uint64_t exceptions_suppressed = 0; ///< all but the first of a join
-    std::uint64_t no_context =
-        0; ///< spawns run as plain calls, or tasks on top of a waiting one, for want of a stack
+    /// For want of a stack: spawns run as plain calls, and tasks run on top of a waiting one.
+    std::uint64_t no_context = 0;
     std::uint64_t contexts_live = 0; ///< pool only: stacks in use or cached
     std::uint64_t contexts_peak = 0; ///< pool only
     /// Only with options.count_all (else 0): announced == run_inline + run_own + run_stolen when the

@@ -44,6 +44,7 @@ private:
             s->m_outcome.fail(std::make_exception_ptr(broken_promise()));
             detail::count_dropped(w);
         } else {
+            detail::note_suppressed(0); // of an earlier task on this thread
             s->m_outcome.fill(s->m_function);
             if (s->m_outcome.failed()) {
                 s->m_suppressed = suppressed_exceptions();
