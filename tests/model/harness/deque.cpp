@@ -1,0 +1,260 @@
+// The split deque: one owner, two thieves, every way in and out. Bounded programs over the production text.
+#include <pilfer/detail/deque.hpp>
+
+#include "../harness.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::detail::ring;
+using pilfer::detail::split_deque;
+using pilfer::detail::steal_status;
+using pilfer::detail::task_word;
+
+constexpr std::int64_t all_of_them = INT64_MAX / 4;
+
+/// A deque, its rings, and the owner's duties as the library does them.
+template <class Atom, std::int64_t Slots, bool Pinned = false>
+class deque_client {
+protected:
+    using deque_type = split_deque<Atom>;
+    using owner_end = typename deque_type::owner_end;
+    using trip = pilfer::detail::tripwire<Atom>;
+    using slot = typename ring<Atom>::slot;
+
+    explicit deque_client(std::int64_t start = 0) : m_deque(&m_first, Pinned, start) {}
+
+    /// False: there is no room.
+    bool push(unsigned task, bool may_grow = false) {
+        m_tasks.announce(task);
+        if (!m_deque.owner().push(task + 1)) {
+            return true;
+        }
+        if (!m_deque.owner().make_room()) {
+            if (!may_grow) {
+                return false;
+            }
+            m_deque.owner().grow(&m_second);
+        }
+        if constexpr (Pinned) {
+            Atom::fence_sc();
+        }
+        const auto bits = m_deque.trip().take();
+        if ((bits & (trip::expose | trip::wanted)) != 0 && m_deque.owner().shared_size() <= 0) {
+            (void)m_deque.owner().expose(1);
+        }
+        return true;
+    }
+    void take(task_word t) { m_tasks.run(static_cast<unsigned>(t) - 1); }
+    bool pop(std::int64_t take_back) {
+        const task_word t = m_deque.owner().pop(take_back);
+        if (t != 0) {
+            take(t);
+        }
+        return t != 0;
+    }
+    /// Takes `task` back as the frame that announced it does.
+    bool reclaim(unsigned task, std::int64_t take_back) {
+        const auto got = m_deque.owner().pop_if(task + 1);
+        if (got == owner_end::popped::taken) {
+            take(task + 1);
+            return true;
+        }
+        if (got == owner_end::popped::slow) {
+            const task_word t = m_deque.owner().pop_slow(take_back);
+            check(t == 0 || t == task + 1, "a stranger's task was taken back");
+            if (t != 0) {
+                take(t);
+            }
+            return t != 0;
+        }
+        return false;
+    }
+    bool steal() {
+        const auto got = m_deque.thief().steal([](task_word) { return true; });
+        if (got.status == steal_status::success) {
+            take(got.task);
+        }
+        return got.status == steal_status::success;
+    }
+    void drain(unsigned n) {
+        while (pop(1)) {
+        }
+        check(!m_deque.thief().has_any(), "an empty deque says that it has something");
+        m_tasks.finish(n);
+    }
+
+    slot m_slots[Slots];
+    slot m_more[2 * Slots];
+    ring<Atom> m_first{Slots - 1, nullptr, m_slots};
+    ring<Atom> m_second{2 * Slots - 1, nullptr, m_more};
+    deque_type m_deque;
+    tasks<6> m_tasks;
+};
+
+/// Exposes one at a time; thieves steal; the rest is popped.
+struct one_by_one : deque_client<atom, 4> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        for (unsigned k = 0; k < 3; ++k) {
+            (void)push(k);
+            (void)m_deque.owner().expose(1);
+        }
+        while (pop(1)) {
+        }
+    }
+    void finish() { drain(3); }
+};
+
+/// All at once, taken back, exposed again at the same indices.
+struct taken_back : deque_client<atom, 4> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        for (unsigned k = 0; k < 3; ++k) {
+            (void)push(k);
+        }
+        (void)m_deque.owner().expose(3);
+        (void)pop(all_of_them);
+        (void)push(3);
+        (void)m_deque.owner().expose(2);
+        while (pop(1)) {
+        }
+    }
+    void finish() { drain(4); }
+};
+
+/// A ring of two whose slots are used again.
+struct small_ring : deque_client<atom, 2> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        for (unsigned k = 0; k < 4; ++k) {
+            if (!push(k)) {
+                // Full: taken back and run as a call, or a thief has made room.
+                if (!reclaim(k, 1)) {
+                    (void)m_deque.owner().make_room();
+                }
+            }
+            (void)m_deque.owner().expose(1);
+        }
+        while (pop(1)) {
+        }
+    }
+    void finish() { drain(4); }
+};
+
+/// Growth under thieves.
+struct growing : deque_client<atom, 2> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        for (unsigned k = 0; k < 4; ++k) {
+            (void)push(k, true);
+            (void)m_deque.owner().expose(1);
+        }
+        while (pop(1)) {
+        }
+    }
+    void finish() { drain(4); }
+};
+
+/// A frame that announces, calls and takes back, as join does; thieves ask by the tripwire.
+template <std::int64_t Start>
+struct joining : deque_client<atom, 4> {
+    static constexpr unsigned threads = 3;
+    joining() : deque_client(Start) {}
+    void thread(unsigned i) {
+        if (i != 0) {
+            m_deque.trip().set(trip::expose);
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        (void)push(0);
+        (void)push(1);
+        const bool second = reclaim(1, 1);
+        if (second) {
+            (void)push(2);
+            (void)reclaim(2, 1);
+        }
+        (void)reclaim(0, 1);
+    }
+    void finish() { drain(0); }
+};
+
+/// Private tasks made stealable by a thief, against an owner that pops.
+template <class Atom, std::int64_t Count, bool Pinned>
+struct reaching : deque_client<Atom, 4, Pinned> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i == 1) {
+            (void)this->m_deque.thief().reach(Count);
+            (void)this->steal();
+            (void)this->steal();
+        } else if (i == 2) {
+            (void)this->steal();
+        } else {
+            (void)this->push(0);
+            (void)this->push(1);
+            (void)this->pop(1);
+            (void)this->push(2);
+            (void)this->pop(1);
+            (void)this->pop(1);
+        }
+    }
+    void finish() { this->drain(3); }
+};
+
+/// Two that reach, and an owner that exposes too.
+struct reached_twice : deque_client<atom, 4> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)m_deque.thief().reach(1);
+            (void)steal();
+            return;
+        }
+        (void)push(0);
+        (void)push(1);
+        (void)m_deque.owner().expose(1);
+        (void)reclaim(1, all_of_them);
+        (void)push(2);
+        (void)pop(1);
+    }
+    void finish() { drain(3); }
+};
+
+const registered<one_by_one> r1("deque_expose", "exposure one by one, two thieves");
+const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
+const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
+const registered<growing> r4("deque_grow", "growth under two thieves");
+const registered<joining<0>> r5("deque_join", "announce, call, take back; thieves ask by the tripwire");
+// The last index that a limit can name: the sign and the bits above it are wishes.
+const registered<joining<pilfer::detail::tripwire<atom>::limit_mask - 5>> r6("deque_join_last_indices",
+                                                                             "the same where positions end");
+const registered<reaching<atom, 1, false>> r7("deque_reach",
+                                              "a thief reaches for one, another steals, the owner pops");
+const registered<reaching<atom, 2, false>> r8("deque_reach_two", "a thief reaches for two");
+const registered<reaching<symmetric_atom, 1, true>> r9("deque_reach_pinned",
+                                                       "the same without membarrier: pinned");
+const registered<reached_twice> r10("deque_reach_expose", "two reaches against exposure and take-back");
+
+} // namespace
