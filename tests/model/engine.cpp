@@ -419,7 +419,7 @@ void engine::insert(location& l, std::uint16_t id, message* m, message* behind) 
     m->older = behind;
     if (behind == l.newest) {
         if (behind->at > INT16_MAX - 2 * stamp_gap) {
-            fail("too many stores to one location for the checker");
+            fail("an execution without an end: too many stores to one location");
         }
         m->at = static_cast<stamp>(behind->at + stamp_gap);
         l.newest = m;
@@ -460,8 +460,8 @@ message* engine::add_update(location& l, std::uint16_t id, message* read, std::u
     return m;
 }
 
-void engine::bump_clock(unsigned thread) {
-    stamp& c = m_thread[thread].current.clock[thread];
+void engine::bump_clock(unsigned index) {
+    stamp& c = m_thread[index].current.clock[index];
     if (c < INT16_MAX) {
         ++c;
     }
@@ -638,7 +638,7 @@ void engine::heavy_fence(where w) {
     if (!mutated(access::heavy, w)) {
         for (unsigned i = 1; i < m_threads; ++i) {
             thread& t = m_thread[i];
-            if (i == me || !t.started) {
+            if (i == me) {
                 continue;
             }
             point(w);
