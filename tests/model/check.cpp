@@ -77,9 +77,17 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
             jobs.push_back({h, kind::exhaustive, b});
         }
     }
+    std::map<std::string, unsigned> siblings;
     for (const harness* h : list) {
-        cut(jobs, h, kind::random, b, &budget::random);
-        cut(jobs, h, kind::priorities, b, &budget::priorities);
+        ++siblings[protocol_of(*h)];
+    }
+    for (const harness* h : list) {
+        budget own = b;
+        if (per_protocol > 0) {
+            own.random = own.priorities = per_protocol / 2 / siblings[protocol_of(*h)] + 1;
+        }
+        cut(jobs, h, kind::random, own, &budget::random);
+        cut(jobs, h, kind::priorities, own, &budget::priorities);
     }
     const auto reports = run_jobs(static_cast<unsigned>(jobs.size()), processes, [&](unsigned i, report& r) {
         explore(*jobs[i].what, jobs[i].how, jobs[i].share, r);
@@ -158,6 +166,7 @@ int main(int argc, char** argv) try {
     std::string choices;
     std::string explanations = PILFER_MODEL_EXPLAINED;
     std::string only;
+    std::uint64_t per_protocol = 0;
     bool verbose = false;
 
     const auto budgets = [&](CLI::App* c) {
@@ -180,6 +189,8 @@ int main(int argc, char** argv) try {
     CLI::App* list = app.add_subcommand("list", "names the harnesses");
     CLI::App* check = app.add_subcommand("run", "checks harnesses, all by default");
     check->add_option("harness", names, "names of harnesses or protocols");
+    check->add_option("--per-protocol", per_protocol,
+                      "random executions and by priorities of all harnesses of one protocol together");
     budgets(check);
     CLI::App* again = app.add_subcommand("replay", "prints one execution");
     again->add_option("harness", name)->required();
@@ -194,7 +205,7 @@ int main(int argc, char** argv) try {
         return list_all();
     }
     if (check->parsed()) {
-        return run(names, b, processes, verbose);
+        return run(names, b, per_protocol, processes, verbose);
     }
     if (again->parsed()) {
         return replay_one(name, choices);
