@@ -68,5 +68,5 @@ leg() {
         cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
         cmake --build "$folder" -j "$(nproc)" -- --quiet &&
         echo "== $preset: test" &&
-        ctest --test-dir "$folder" --output-on-failure --no-tests=error "$@"
+        ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"
 }

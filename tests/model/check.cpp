@@ -64,8 +64,8 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
     }
 }
 
-[[nodiscard]] int run(const std::vector<std::string>& names, const budget& b, unsigned processes,
-                      bool verbose) {
+[[nodiscard]] int run(const std::vector<std::string>& names, const budget& b, std::uint64_t per_protocol,
+                      unsigned processes, bool verbose) {
     const auto list = chosen(names);
     if (list.empty()) {
         std::fprintf(stderr, "no such harness; `pilfer_check list` names them\n");
