@@ -8,6 +8,7 @@ command that repeats it. README.md says more.
 import argparse
 import collections
 import concurrent.futures
+import itertools
 import os
 import pathlib
 import random
@@ -187,7 +188,8 @@ def single_faults(counted, base, most):
     for scenario, calls in counted.items():
         for kind, n in calls.items():
             # And the last ones: what happens at the end of a scenario may lie far behind its beginning.
-            for k in sorted({*range(1, min(n, most) + 1), *range(max(1, n - 9), n + 1)}):
+            late = 10 if kind in ("malloc", "mmap") and not base else 0
+            for k in sorted({*range(1, min(n, most) + 1), *range(max(1, n - late + 1), n + 1)}):
                 yield Run(scenario, f"{base},{kind}:{k}" if base else f"{kind}:{k}")
 
 
@@ -196,7 +198,7 @@ def exhaustion(counted):
     for scenario, calls in counted.items():
         for kind, n in calls.items():
             # A wait that always ends early is a spin; one such run is enough.
-            for k in (1,) if kind.startswith("futex") else (1, 2, 4, 10, 30):
+            for k in (1,) if kind.startswith("futex") else (1, 4, 30):
                 if k <= n:
                     yield Run(scenario, f"{kind}:{k}+")
 
@@ -222,21 +224,28 @@ class Session:
         self.bench = Bench(arguments.inject, arguments.victim, folder, arguments.limit)
         self.jobs = arguments.jobs
         self.failures = []
-        self.done = collections.OrderedDict()  # phase -> runs
+        self.single = []  # the runs of single faults, with their frames
+        self.lines = []  # every run in a line
         self.workers = concurrent.futures.ThreadPoolExecutor(self.jobs)
 
     def phase(self, name, runs, judge=wrong):
-        begin = time.monotonic()
-        finished = list(self.workers.map(self.bench, runs))
-        self.done[name] = finished
-        for run in finished:
-            reason = judge(run)
-            if reason is not None:
-                self.failures.append((name, run, reason))
-        reached = sum(1 for run in finished if run.faults)
-        print(f"{name}: {len(finished)} runs, in {reached} of them a call failed, "
-              f"{time.monotonic() - begin:.0f} s", flush=True)
-        return finished
+        """Runs and judges. `runs` may be a million long, so only what is asked for later is kept."""
+        begin, count, reached, kept = time.monotonic(), 0, 0, []
+        runs = iter(runs)
+        while batch := list(itertools.islice(runs, 500)):
+            for run in self.workers.map(self.bench, batch):
+                count += 1
+                reached += bool(run.faults)
+                reason = judge(run)
+                if reason is not None:
+                    self.failures.append((name, run, reason))
+                self.lines.append(f"{name}: {run.scenario} {run.rules or '-'}: {run.outcome or run.status}")
+                if name.startswith("every k"):
+                    self.single.append(run)
+                elif name.startswith("counting"):
+                    kept.append(run)
+        print(f"{name}: {count} runs, in {reached} of them a call failed, {time.monotonic() - begin:.0f} s", flush=True)
+        return kept
 
     def count(self, scenarios, base=""):
         """What each scenario calls when nothing fails but `base`."""
@@ -272,33 +281,35 @@ def ranges(numbers):
     return " ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in parts)
 
 
+def kind_of(run):
+    """Of a single fault: what is to fail, with what fails before it, and k."""
+    base, _, fault = run.rules.rpartition(",")
+    kind, k = fault.split(":")
+    return kind + (f" after {base}" if base else ""), kind, int(k)
+
+
 def table(session):
     """function, scenario, k's, outcomes: of the single faults."""
     rows = collections.OrderedDict()
-    for name, runs in session.done.items():
-        if not name.startswith("every k"):
-            continue
-        for run in runs:
-            base = "" if "," not in run.rules else " after " + run.rules.split(",")[0]
-            kind, k = run.rules.split(",")[-1].split(":")
-            row = rows.setdefault((kind + base, run.scenario), (set(), collections.Counter()))
-            if any(fault[0] == kind and fault[1] == int(k) for fault in run.faults):
-                row[0].add(int(k))
-                row[1][run.outcome or str(run.status)] += 1
-            else:
-                row[1]["not reached"] += 1
+    for run in session.single:
+        title, kind, k = kind_of(run)
+        ks, outcomes = rows.setdefault((title, run.scenario), (set(), collections.Counter()))
+        if any(fault[:2] == (kind, k) for fault in run.faults):
+            ks.add(k)
+            outcomes[run.outcome or str(run.status)] += 1
+        else:
+            outcomes["not reached"] += 1
     yield f"{'call':46} {'scenario':22} {'k':16} ended"
-    for (kind, scenario), (ks, outcomes) in rows.items():
+    for (title, scenario), (ks, outcomes) in rows.items():
         ended = ", ".join(f"{n} {what}" for what, n in outcomes.most_common())
-        yield f"{kind:46} {scenario:22} {ranges(ks):16} {ended}"
+        yield f"{title:46} {scenario:22} {ranges(ks):16} {ended}"
 
 
 def sites(session):
-    """(kind, site) -> k's, of all single faults that hit a call of the library."""
-    runs = [run for name, phase in session.done.items() if name.startswith("every k") for run in phase]
-    names = Names({frame for run in runs for _, _, frames in run.faults for frame in frames})
+    """(kind, site) -> k's, of all single faults that hit a call of the library; and the number of others."""
+    names = Names({frame for run in session.single for _, _, frames in run.faults for frame in frames})
     inside, outside = collections.defaultdict(set), set()
-    for run in runs:
+    for run in session.single:
         for kind, k, frames in run.faults:
             site = names.site(frames)
             if site is None:
@@ -315,9 +326,7 @@ def report(session, path):
              f"{len(outside)} pairs in the programs themselves", ""]
     for (kind, site), ks in sorted(inside.items()):
         lines += [f"{kind:20} {site}", f"{'':20}   k = {ranges(ks)}"]
-    lines += [""] + list(table(session)) + ["", "every run:"]
-    for name, runs in session.done.items():
-        lines += [f"{name}: {run.scenario} {run.rules or '-'}: {run.outcome or run.status}" for run in runs]
+    lines += [""] + list(table(session)) + ["", "every run:"] + session.lines
     pathlib.Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
     return distinct
 
@@ -325,14 +334,28 @@ def report(session, path):
 def summary(session):
     """kind -> how single faults ended, over all scenarios."""
     rows = collections.OrderedDict()
-    for name, runs in session.done.items():
-        if name.startswith("every k"):
-            for run in runs:
-                kind = run.rules.split(",")[-1].split(":")[0]
-                rows.setdefault(kind, collections.Counter())[(run.outcome or str(run.status))
-                                                             if run.faults else "not reached"] += 1
+    for run in session.single:
+        outcome = (run.outcome or str(run.status)) if run.faults else "not reached"
+        rows.setdefault(kind_of(run)[1], collections.Counter())[outcome] += 1
     for kind, outcomes in rows.items():
         print(f"  {kind:20} " + ", ".join(f"{n} {what}" for what, n in outcomes.most_common()))
+
+
+def systematic(session, scenarios, counted, most, long):
+    session.phase("every k", single_faults(counted, "", most))
+    for kind, base in NEEDS.items():
+        after = session.count([s for s in counted if long or s in SCENARIOS_AFTER], base)
+        session.phase(f"every k after {base}",
+                      single_faults({s: {kind: n.get(kind, 0)} for s, n in after.items()}, base, most))
+    pinned = {s: {kind: n[kind] for kind in ("malloc", "mmap", "futex_spurious")}
+              for s, n in session.count(counted, PINNED).items()}
+    session.phase(f"every k after {PINNED}", single_faults(pinned, PINNED, most if long else 5))
+    session.phase("gone for good", exhaustion(counted))
+    session.phase("membarrier stops", [Run(s, f"membarrier:{k}") for s in counted for k in (1, 3)], wrong_fence)
+    if "overflow" in scenarios:
+        kinds = ("sigaction", "sigaltstack", "malloc", "aligned_alloc", "mmap", "guard", "pthread_create")
+        session.phase("overflow", [Run("overflow", "")] +
+                      [Run("overflow", f"{kind}:{k}") for kind in kinds for k in range(1, 9)], wrong_overflow)
 
 
 def main():
@@ -344,11 +367,13 @@ def main():
     parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--most", type=int, help="largest k (default: 50; all with PILFER_TEST_SCALE)")
     parser.add_argument("--least", type=int, default=500, help="fewer different pairs than this are a failure")
-    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--pairs", type=int, help="runs with two faults (default: 300, times PILFER_TEST_SCALE)")
+    parser.add_argument("--sprinkled", type=int, help="runs in which any call may fail (200, times the same)")
+    parser.add_argument("--seed", type=int, default=1, help="of the pairs and the sprinkled runs")
+    parser.add_argument("--random-only", action="store_true", help="just these two")
     parser.add_argument("--only", help="one scenario")
     arguments = parser.parse_args()
     scale = max(1, int(os.environ.get("PILFER_TEST_SCALE", "1")))
-    most = arguments.most or (50 if scale == 1 else 10**6)
 
     with tempfile.TemporaryDirectory() as folder:
         session = Session(arguments, folder)
@@ -357,34 +382,19 @@ def main():
         if arguments.only:
             scenarios = [s for s in scenarios if s == arguments.only] or sys.exit(f"no scenario {arguments.only}")
         counted = session.count([s for s in scenarios if s != "overflow"])
-        session.phase("every k", single_faults(counted, "", most))
-        for kind, base in NEEDS.items():
-            after = session.count([s for s in counted if scale > 1 or s in SCENARIOS_AFTER], base)
-            session.phase(f"every k after {base}",
-                          single_faults({s: {kind: n.get(kind, 0)} for s, n in after.items()}, base, most))
-        pinned = session.count(counted, PINNED)
-        session.phase(f"every k after {PINNED}",
-                      single_faults({s: {kind: n.get(kind, 0) for kind in ("malloc", "mmap", "futex_spurious")}
-                                     for s, n in pinned.items()}, PINNED, most if scale > 1 else 10))
-        session.phase("gone for good", exhaustion(counted))
-        session.phase("pairs", pairs(counted, 300 * scale, arguments.seed))
-        session.phase("sprinkled", sprinkled(counted, 200 * scale, arguments.seed))
-        session.phase("membarrier stops", [Run(s, f"membarrier:{k}") for s in counted for k in (1, 3)], wrong_fence)
-        if "overflow" in scenarios:
-            kinds = ("sigaction", "sigaltstack", "malloc", "aligned_alloc", "mmap", "guard", "pthread_create")
-            session.phase("overflow", [Run("overflow", "")] +
-                          [Run("overflow", f"{kind}:{k}") for kind in kinds for k in range(1, 9)], wrong_overflow)
-
+        if not arguments.random_only:
+            systematic(session, scenarios, counted, arguments.most or (50 if scale == 1 else 10**6), scale > 1)
+        session.phase("pairs", pairs(counted, arguments.pairs or 300 * scale, arguments.seed))
+        session.phase("sprinkled", sprinkled(counted, arguments.sprinkled or 200 * scale, arguments.seed))
         distinct = report(session, arguments.report)
         print("single faults:")
         summary(session)
         for name, run, reason in session.failures[:20]:
             print(f"FAILED ({name}): {reason}\n  {session.bench.command(run)}\n"
                   + "".join(f"  | {line}\n" for line in run.text.strip().splitlines()[-6:]))
-        runs = sum(len(phase) for phase in session.done.values())
-        print(f"{runs} runs, {distinct} different (call site, k) pairs in the library, "
+        print(f"{len(session.lines)} runs, {distinct} different (call site, k) pairs in the library, "
               f"{len(session.failures)} failures; the list: {arguments.report}")
-        if distinct < arguments.least and not arguments.only:
+        if distinct < arguments.least and not arguments.only and not arguments.random_only:
             sys.exit(f"fewer than {arguments.least} different pairs")
         sys.exit(1 if session.failures else 0)
 
