@@ -35,6 +35,8 @@ LEGAL = {
 }
 # The victim does not know how many workers it was to get.
 AUTOMATIC = {"start_automatic", "common"}
+# Scenarios with a pool of one worker: only there may one thread that cannot be made be an error.
+LONE = {"start_1", "spawn_deep_1", "defer_large", "drop"}
 # A call that is made only where another one has failed before.
 NEEDS = {"mprotect": "guard:1+"}
 SCENARIOS_AFTER = {"start_8", "start_automatic", "spawn_deep_2", "spawn_stolen", "large_stacks", "futures_inside",
@@ -55,6 +57,7 @@ class Run:
         self.faults = []  # (kind, k, ((module, offset), ...))
         self.calls = {}
         self.outcome = None
+        self.missing = 0  # workers
         self.status = None
         self.text = ""
 
@@ -84,8 +87,9 @@ class Bench:
                                   stdin=subprocess.DEVNULL, capture_output=True, check=False)
             run.status = done.returncode
             run.text = done.stderr.decode(errors="replace")
-            found = re.search(r"^outcome: (.*)$", done.stdout.decode(errors="replace"), re.M)
-            run.outcome = found.group(1) if found and done.returncode == 0 else None
+            found = re.fullmatch(r"outcome: (.*)\nmissing: (\d+)\n", done.stdout.decode(errors="replace"))
+            if found and done.returncode == 0:
+                run.outcome, run.missing = found.group(1), int(found.group(2))
         except subprocess.TimeoutExpired as e:
             run.status = "hang"
             run.text = (e.stderr or b"").decode(errors="replace")
@@ -121,6 +125,14 @@ def wrong(run):
     if len(run.kinds()) != 1 or run.scenario in AUTOMATIC:
         legal.add(AS_USUAL)
     return None if run.outcome in legal else f"ended with '{run.outcome}', which {sorted(run.kinds())} do not explain"
+
+
+def wrong_single(run):
+    """The same after a single fault: one thread that cannot be made is one worker fewer, not more."""
+    if "pthread_create" in run.kinds() and run.scenario not in AUTOMATIC:
+        if (run.outcome == SYSTEM_ERROR) != (run.scenario in LONE) or run.missing != (run.outcome == FEWER):
+            return f"ended with '{run.outcome}' and {run.missing} workers missing, after one thread could not be made"
+    return wrong(run)
 
 
 def wrong_overflow(run):
@@ -342,7 +354,7 @@ def summary(session):
 
 
 def systematic(session, scenarios, counted, most, long):
-    session.phase("every k", single_faults(counted, "", most))
+    session.phase("every k", single_faults(counted, "", most), wrong_single)
     for kind, base in NEEDS.items():
         after = session.count([s for s in counted if long or s in SCENARIOS_AFTER], base)
         session.phase(f"every k after {base}",

@@ -23,7 +23,7 @@
 namespace faults {
 namespace {
 
-std::atomic<bool> fewer{false};
+std::atomic<unsigned> missing{0};
 std::atomic<bool> plain{false};
 
 void expect(bool right, const char* what) {
@@ -55,8 +55,8 @@ template <class T>
 class watched_pool {
 public:
     explicit watched_pool(const pilfer::options& o) : m_pool(o), m_bounded(o.max_contexts != 0) {
-        if (m_pool.workers() < o.workers) {
-            fewer = true;
+        if (o.workers != 0) {
+            missing += o.workers - m_pool.workers();
         }
         expect(m_pool.workers() >= 1 && m_pool.workers() == m_pool.settings().workers, "number of workers");
     }
@@ -417,13 +417,18 @@ void drain() {
     expect_equal(ran.load(), accepted, "tasks run when shutdown returned");
     expect_equal(inner.load(), accepted, "futures made while draining");
     other.join();
-    bool closed = false;
+    int refused = 0;
     try {
         p->run([] {});
     } catch (const pilfer::pool_closed&) {
-        closed = true;
+        ++refused;
     }
-    expect(closed, "a closed pool took work");
+    try {
+        p->async([] {});
+    } catch (const pilfer::pool_closed&) {
+        ++refused;
+    }
+    expect_equal(refused, 2, "what a closed pool refused");
 }
 
 /// How the waiter for a dropped task learns of it: by broken_promise, or for want of memory by bad_alloc.
@@ -610,7 +615,7 @@ constexpr scenario all_scenarios[] = {
 
 std::span<const scenario> scenarios() { return all_scenarios; }
 std::span<const scenario> broken() { return broken_scenarios; }
-bool few_workers() { return fewer; }
+unsigned missing_workers() { return missing; }
 bool plain_calls() { return plain; }
 std::size_t common_threads() { return pilfer::pool::common().workers(); }
 

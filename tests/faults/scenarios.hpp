@@ -33,8 +33,8 @@ struct scenario {
 /// Scenarios that are wrong on purpose, for the test of the test.
 [[nodiscard]] std::span<const scenario> broken();
 
-/// Did any pool have fewer workers than it was to have?
-[[nodiscard]] bool few_workers();
+/// How many workers all pools together lacked.
+[[nodiscard]] unsigned missing_workers();
 /// Did any spawn, or task on top of another, run for want of a stack?
 [[nodiscard]] bool plain_calls();
 /// Threads of pool::common() that stay.
