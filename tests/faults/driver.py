@@ -183,7 +183,8 @@ class Names:
     def tidy(function, at, offset):
         at = re.sub(r" \(discriminator \d+\)", "", at)
         name = re.sub(r"\bv0::", "", re.sub(r" \[clone [^]]*\]", "", function))
-        name = re.sub(r"^.*? (?=pilfer::)", "", name) if not name.startswith(("std::", "pilfer::", "faults::")) else name
+        if not name.startswith(("std::", "pilfer::", "faults::")):
+            name = re.sub(r"^.*? (?=pilfer::)", "", name)  # the type that a template returns
         return name, f"+{offset:#x}" if at.endswith("?") else os.path.basename(at)
 
     def site(self, frames):
@@ -235,6 +236,7 @@ class Session:
     def __init__(self, arguments, folder):
         self.bench = Bench(arguments.inject, arguments.victim, folder, arguments.limit)
         self.jobs = arguments.jobs
+        self.seed = arguments.seed
         self.failures = []
         self.single = []  # the runs of single faults, with their frames
         self.lines = []  # every run in a line
@@ -279,7 +281,7 @@ def self_test(session):
     session.bench.limit = limit
     if unseen or len(scenarios) < 5:
         sys.exit(f"these broken scenarios were found legal: {unseen} of {scenarios}")
-    print(f"self test: all of {', '.join(scenarios)} are seen")
+    print(f"seed {session.seed}\nself test: all of {', '.join(scenarios)} are seen")
 
 
 def ranges(numbers):

@@ -1,5 +1,5 @@
-// What is run while calls fail. Each scenario checks its own results and throws wrong_result; other exceptions
-// are what the library threw.
+// What is run while calls fail. Each scenario checks its own results and throws wrong_result; other
+// exceptions are what the library threw.
 #pragma once
 
 #include <cstddef>
@@ -29,16 +29,11 @@ struct scenario {
     bool uses_common = false; ///< pool::common(), which stays
 };
 
-[[nodiscard]] std::span<const scenario> scenarios();
-/// Scenarios that are wrong on purpose, for the test of the test.
-[[nodiscard]] std::span<const scenario> broken();
+[[nodiscard]] std::span<const scenario> task_scenarios();
+[[nodiscard]] std::span<const scenario> pool_scenarios();
+/// Wrong on purpose, for the test of the test.
+[[nodiscard]] std::span<const scenario> broken_scenarios();
 
-/// How many workers all pools together lacked.
-[[nodiscard]] unsigned missing_workers();
-/// Did any spawn, or task on top of another, run for want of a stack?
-[[nodiscard]] bool plain_calls();
-/// Threads of pool::common() that stay.
-[[nodiscard]] std::size_t common_threads();
 /// Makes a pool with no fault in the way, and has it compute something.
 void works_again(bool common);
 

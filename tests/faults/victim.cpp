@@ -10,12 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <span>
 #include <sstream>
 #include <string>
 #include <system_error>
 
 #include "faults/inject.h"
-#include "faults/scenarios.hpp"
+#include "faults/watched.hpp"
 #include "support/process.hpp"
 
 namespace faults {
@@ -52,7 +53,7 @@ void use_streams_once() {
     pilfer_fault_arm();
     try {
         s.run();
-        how = missing_workers() != 0 ? "fewer workers" : plain_calls() ? "plain calls" : "as without fault";
+        how = missing != 0 ? "fewer workers" : plain ? "plain calls" : "as without fault";
     } catch (const std::bad_alloc&) {
         how = "bad_alloc";
     } catch (const std::system_error&) {
@@ -74,7 +75,7 @@ void use_streams_once() {
 
 [[nodiscard]] bool nothing_left(const scenario& s, std::size_t descriptors_before) {
     bool clean = true;
-    const std::size_t threads = s.uses_common ? common_threads() : 0;
+    const std::size_t threads = s.uses_common ? pilfer::pool::common().workers() : 0;
     if (!support::threads_become(1 + threads)) {
         std::fprintf(stderr, "victim: %zu threads are left\n", support::thread_count() - 1 - threads);
         clean = false;
@@ -110,7 +111,7 @@ int run(const scenario& s) {
         right = false;
     }
     if (right) {
-        std::printf("outcome: %s\nmissing: %u\n", outcome.c_str(), missing_workers());
+        std::printf("outcome: %s\nmissing: %u\n", outcome.c_str(), missing.load());
     }
     return right ? 0 : 1;
 }
@@ -122,8 +123,12 @@ int main(int count, char** arguments) {
     using namespace faults;
     const std::string wanted = count == 2 ? arguments[1] : "";
     if (wanted == "--list" || wanted == "--list-broken") {
-        for (const scenario& s : wanted == "--list" ? scenarios() : broken()) {
-            std::printf("%s\n", s.name);
+        const bool broken = wanted == "--list-broken";
+        for (const auto list : {broken ? broken_scenarios() : task_scenarios(),
+                                broken ? std::span<const scenario>{} : pool_scenarios()}) {
+            for (const scenario& s : list) {
+                std::printf("%s\n", s.name);
+            }
         }
         return 0;
     }
@@ -131,7 +136,7 @@ int main(int count, char** arguments) {
         std::fprintf(stderr, "victim: the injector is not preloaded (LD_PRELOAD)\n");
         return 2;
     }
-    for (const auto list : {scenarios(), broken()}) {
+    for (const auto list : {task_scenarios(), pool_scenarios(), broken_scenarios()}) {
         for (const scenario& s : list) {
             if (wanted == s.name) {
                 return run(s);
