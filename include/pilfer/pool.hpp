@@ -41,7 +41,7 @@ private:
     static suspension* run_root(spark* self, worker* w) noexcept {
         auto* s = static_cast<root_task*>(static_cast<submission*>(self));
         if (detail::dropping(w)) {
-            s->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+            s->m_outcome.fail(detail::dropped_error());
             detail::count_dropped(w);
         } else {
             detail::note_suppressed(0); // of an earlier task on this thread
@@ -83,7 +83,8 @@ public:
 
     /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
     /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
-    /// call. Throws pool_closed, broken_promise (shutdown(drop)), and what f throws.
+    /// call. Throws pool_closed, broken_promise (shutdown(drop)), std::bad_alloc where there is no memory for
+    /// one of these two, and what f throws. Allocates nothing itself.
     template <class F>
     auto run(F&& f) -> std::invoke_result_t<F&> {
         using raw = std::invoke_result_t<F&>;

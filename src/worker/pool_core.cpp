@@ -61,12 +61,14 @@ void pool_core::start_threads() {
         static_cast<scheduler*>(self)->run();
         return nullptr;
     };
-    while (made < m_size) {
-        error = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
-        if (error != 0) {
-            break;
+    // One try for each: EAGAIN may be over at once, so the first refusal does not speak for the rest.
+    for (unsigned tries = 0; tries < m_size; ++tries) {
+        const int refused = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
+        if (refused == 0) {
+            ++made;
+        } else {
+            error = refused;
         }
-        ++made;
     }
     if (made == 0) {
         m_joined = true;

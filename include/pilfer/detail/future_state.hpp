@@ -98,7 +98,7 @@ private:
         std::destroy_at(&m_function);
     }
     void break_promise() noexcept override {
-        this->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+        this->m_outcome.fail(detail::dropped_error());
         std::destroy_at(&m_function);
     }
     union {

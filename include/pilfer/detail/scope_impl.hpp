@@ -79,7 +79,7 @@ struct submitted_child : submission {
         scope* s = c->owner;
         san::acquire(s);
         if (detail::dropping(w)) {
-            s->fail(std::make_exception_ptr(broken_promise()));
+            s->fail(detail::dropped_error());
             detail::count_dropped(w);
         } else if (s->failed()) {
             detail::count_dropped(w);
