@@ -278,6 +278,11 @@ void scheduler::found_work() noexcept {
     const unsigned victim = idle.hint(index);
     for (unsigned woken = 0; woken < 2 && anything_ready(); ++woken) {
         if (idle.wake_one(index, victim) == pool_core::pool_sleepers::nobody) {
+            if (anything_queued()) {
+                // Whoever queued it woke this worker, and so summoned nobody; what this worker has found
+                // instead may never end.
+                m_pool.notify_any();
+            }
             return;
         }
         count.wakes.add();
