@@ -53,10 +53,16 @@ bool light_guards_work() noexcept {
 } // namespace
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    if (PILFER_CHAOS_MAYBE(early_return)) {
+        return;
+    }
     futex(&word, FUTEX_WAIT_PRIVATE, expected, nullptr);
 }
 
 void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept {
+    if (PILFER_CHAOS_MAYBE(early_return)) {
+        return;
+    }
     timespec t{};
     t.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
     t.tv_nsec = static_cast<long>(ns % 1'000'000'000);
