@@ -1,0 +1,25 @@
+// Exit codes: see commands.hpp.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "commands.hpp"
+
+int main(int count, char** words) {
+    int code = tools::exit_good;
+    CLI::App app{"Tools around the work-stealing runtime pilfer.", "pilfer"};
+    app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);
+    app.require_subcommand(1);
+    try {
+        tools::add_soak(app, code);
+        tools::add_selftest(app, code);
+        app.parse(count, words);
+    } catch (CLI::ParseError const& error) {
+        return app.exit(error) == 0 ? tools::exit_good : tools::exit_bad_usage;
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "pilfer: {}\n", error.what());
+        return tools::exit_failed;
+    }
+    return code;
+}
