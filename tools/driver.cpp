@@ -51,6 +51,37 @@ private:
     struct sigaction m_term {};
 };
 
+std::vector<std::unique_ptr<lane>> const* lanes_alive = nullptr;
+std::uint64_t seed_alive = 0;
+
+/// The library aborts when a task overflows its stack and when it finds itself inconsistent: then the seed
+/// and what was being done are worth more than anything.
+class last_words {
+public:
+    last_words(drive const& d, std::vector<std::unique_ptr<lane>> const& lanes) {
+        lanes_alive = &lanes;
+        seed_alive = d.seed;
+        struct sigaction action {};
+        action.sa_handler = [](int) {
+            char line[96];
+            int const n = std::snprintf(line, sizeof line, "pilfer: ABORTED: seed %#llx\n",
+                                        static_cast<unsigned long long>(seed_alive));
+            (void)!write(STDERR_FILENO, line, static_cast<std::size_t>(n));
+            for (auto const& l : *lanes_alive) {
+                l->last_words();
+            }
+        };
+        action.sa_flags = SA_RESETHAND | SA_ONSTACK; // abort() raises it once more
+        sigaction(SIGABRT, &action, &m_before);
+    }
+    last_words(last_words const&) = delete;
+    last_words& operator=(last_words const&) = delete;
+    ~last_words() { sigaction(SIGABRT, &m_before, nullptr); }
+
+private:
+    struct sigaction m_before {};
+};
+
 [[nodiscard]] double resident_bytes() {
     std::ifstream file("/proc/self/statm");
     std::uint64_t size = 0;
@@ -274,6 +305,7 @@ verdict run_drive(drive const& d) {
     for (unsigned i = 0; i < d.lanes; ++i) {
         lanes.push_back(std::make_unique<lane>(d, i));
     }
+    last_words const handler(d, lanes);
     monitor watcher(d, lanes);
     verdict v;
     {

@@ -1,6 +1,10 @@
 #include "lane.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
 
 #include <pilfer/detail/chaos.hpp>
 
@@ -20,8 +24,10 @@ constexpr std::size_t usual_stack = std::size_t{4} << 20;
 #else
 constexpr std::size_t usual_stack = std::size_t{512} << 10;
 #endif
-// Where stacks are scarce, tasks run on top of others, many deep.
-constexpr std::size_t crowded_stack = 4 * usual_stack;
+// Where stacks are scarce, tasks run on top of others, and how many deep nobody limits: with
+// resume::elsewhere, whose frames leave their tasks behind at every join, 2 MiB were not enough for trees of
+// 2^15 leaves.
+constexpr std::size_t crowded_stack = 32 * usual_stack;
 
 } // namespace
 
@@ -145,7 +151,19 @@ void lane::add(pilfer::counters const& now, pilfer::counters const& before) {
     m_totals.without_stack += now.no_context - before.no_context;
 }
 
+void lane::last_words() const noexcept {
+    char line[512];
+    int const n = std::snprintf(line, sizeof line, "  thread %u: %s; round %#llx; %s\n", m_number,
+                                m_doing.load(), static_cast<unsigned long long>(m_seed.load()), m_round);
+    if (n > 0) {
+        (void)!write(STDERR_FILENO, line, std::min(static_cast<std::size_t>(n), sizeof line - 1));
+    }
+}
+
 void lane::looks_at(pilfer::pool* pool) {
+    if (pool != nullptr) {
+        (void)std::snprintf(m_round, sizeof m_round, "%s", as_text(pool->settings()).c_str());
+    }
     const std::lock_guard lock(m_mutex);
     m_pool = pool;
 }

@@ -34,6 +34,8 @@ public:
     [[nodiscard]] std::uint64_t beats() const noexcept { return m_works.load(std::memory_order_relaxed); }
     /// Of many lines: what it is at.
     [[nodiscard]] std::string state() const;
+    /// For a handler of fatal signals: writes one line to standard error, allocates nothing.
+    void last_words() const noexcept;
     /// After run(): empty if all was right.
     [[nodiscard]] std::string const& failure() const noexcept { return m_failure; }
 
@@ -50,6 +52,7 @@ private:
     std::atomic<std::uint64_t> m_tasks{0};
     std::atomic<char const*> m_doing{"nothing yet"};
     std::atomic<std::uint64_t> m_seed{0};
+    char m_round[256] = "";     // options of the pool of this round
     mutable std::mutex m_mutex; // of what follows
     totals m_totals;
     pilfer::pool* m_pool = nullptr;

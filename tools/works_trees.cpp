@@ -57,7 +57,9 @@ sums tree(std::uint64_t first, std::uint64_t last) {
 
 template <forks Kind>
 std::uint64_t run_tree(bench& b) {
-    std::uint64_t const n = b.random.between(1, std::uint64_t{1} << b.random.between(4, 15));
+    // Without stacks tasks pile up on top of each other: smaller trees there.
+    std::uint64_t const n =
+        b.random.between(1, std::uint64_t{1} << b.random.between(4, b.many_stacks ? 15 : 11));
     sums const got = b.pool.run([n] { return tree<Kind>(0, n); });
     sums const wanted = sums::of_all(n);
     if (got != wanted) {
