@@ -207,8 +207,8 @@ std::uint64_t start_word(unsigned bits) noexcept {
     static constexpr unsigned edges[] = {8, 16, 31, 32, 47, 48, 63, 64};
     unsigned edge = edges[r % std::size(edges)];
     edge = edge > bits ? bits : edge;
-    // Up to 255 steps before the edge: passed within moments.
-    return (edge == 64 ? 0 : std::uint64_t{1} << edge) - ((r >> 8) & 255);
+    // Up to 128 steps before the edge: passed within moments.
+    return (edge == 64 ? 0 : std::uint64_t{1} << edge) - (1 + ((r >> 8) & 127));
 }
 
 std::int64_t start_index(std::int64_t capacity) noexcept {
