@@ -71,28 +71,47 @@ TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
     EXPECT_EQ(index_edges, (std::set<int>{0, 16, 31, 32, 47, 48, 52, 58, 59}));
 }
 
-/// The deque in a pool really begins there, and passes the edge.
-TEST_F(chaos_wrap, deques_of_a_pool_pass_their_edge) {
-    std::set<std::int64_t> seen;
-    for (std::uint64_t seed = 1; seed <= 40; ++seed) {
-        const near_wraps on(seed);
-        pilfer::pool pool(workers(2));
-        EXPECT_EQ(pool.run([] { return fib_join(16); }), fib(16));
-        // What is exposed and taken moves top; 300 tasks that are all stolen move it past any beginning.
-        pool.run([&] {
-            for (int round = 0; round < 4; ++round) {
-                pilfer::scope s;
-                for (int i = 0; i < 300; ++i) {
-                    s.defer([] {});
-                }
-                s.sync();
-            }
-        });
-        const auto ring = pool.core().at(0).deque.owner().capacity();
-        EXPECT_GE(ring, 256);
-        seen.insert(ring);
+/// The first index of a deque that nothing was pushed to: its tripwire hits from the limit of the ring on.
+[[nodiscard]] std::int64_t first_index(pilfer::pool& pool) {
+    auto& deque = pool.core().at(0).deque;
+    std::int64_t low = 0;          // misses: no first ring ends there
+    std::int64_t high = INT64_MAX; // hits
+    while (high - low > 1) {
+        const std::int64_t middle = low + (high - low) / 2;
+        (deque.trip().hit(middle) ? high : low) = middle;
     }
-    EXPECT_FALSE(seen.empty());
+    return high - (deque.owner().capacity() - 1);
+}
+
+TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
+    std::set<std::int64_t> edges_passed;
+    for (std::uint64_t seed = 1; seed <= 100; ++seed) {
+        const near_wraps on(seed);
+        pilfer::pool pool(workers(1)); // alone: nobody sets a bit in its tripwire
+        const std::int64_t first = first_index(pool);
+        constexpr std::int64_t n = 300; // beyond the edge, and beyond the first ring
+        std::atomic<std::int64_t> ran{0};
+        pool.run([&] {
+            pilfer::scope s;
+            for (std::int64_t i = 0; i < n; ++i) {
+                s.defer([&] { ran.fetch_add(1); });
+            }
+            EXPECT_EQ(ran.load(), 0) << "they lie in the deque all at once";
+            EXPECT_GT(pool.core().at(0).deque.owner().capacity(), n);
+            s.sync();
+        });
+        EXPECT_EQ(ran.load(), n);
+        for (const int edge : {16, 31, 32, 47, 48, 52, 58}) {
+            const std::int64_t position = std::int64_t{1} << edge;
+            if (first <= position && position < first + n) {
+                edges_passed.insert(edge);
+            }
+        }
+        if (first < 0) {
+            edges_passed.insert(0);
+        }
+    }
+    EXPECT_EQ(edges_passed, (std::set<std::int64_t>{0, 16, 31, 32, 47, 48, 52, 58}));
 }
 
 TEST_F(chaos_wrap, counters_say_what_was_counted_and_not_where_they_began) {
