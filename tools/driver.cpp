@@ -35,7 +35,7 @@ public:
         interrupted = 0;
         struct sigaction action {};
         action.sa_handler = [](int) { interrupted = 1; };
-        action.sa_flags = SA_RESETHAND;
+        action.sa_flags = static_cast<int>(SA_RESETHAND);
         sigaction(SIGINT, &action, &m_int);
         sigaction(SIGTERM, &action, &m_term);
     }
@@ -71,7 +71,7 @@ public:
                 l->last_words();
             }
         };
-        action.sa_flags = SA_RESETHAND | SA_ONSTACK; // abort() raises it once more
+        action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_ONSTACK; // abort() raises it once more
         sigaction(SIGABRT, &action, &m_before);
     }
     last_words(last_words const&) = delete;
@@ -115,8 +115,7 @@ private:
 class monitor {
 public:
     monitor(drive const& d, std::vector<std::unique_ptr<lane>>& lanes)
-        : m_drive(d), m_lanes(lanes), m_begin(clock::now()), m_moved(m_begin), m_looked(m_begin),
-          m_live(is_terminal()) {}
+        : m_drive(d), m_lanes(lanes), m_begin(clock::now()), m_looked(m_begin), m_live(is_terminal()) {}
 
     /// Until the time is over or `over` is set.
     void watch(std::atomic<bool>& over) {
@@ -186,7 +185,6 @@ private:
 
     void look() {
         auto const now = clock::now();
-        std::uint64_t beats = 0;
         bool stuck = false;
         m_beats.resize(m_lanes.size());
         m_moved_at.resize(m_lanes.size(), now);
@@ -197,7 +195,6 @@ private:
                 m_beats[i] = b;
                 m_moved_at[i] = now;
             }
-            beats += b;
             stuck = stuck || now - m_moved_at[i] > m_drive.patience;
         }
         m_looked = now;
@@ -260,7 +257,7 @@ private:
 
     drive const& m_drive;
     std::vector<std::unique_ptr<lane>>& m_lanes;
-    clock::time_point m_begin, m_moved, m_looked;
+    clock::time_point m_begin, m_looked;
     std::vector<std::uint64_t> m_beats;
     std::vector<clock::time_point> m_moved_at;
     std::vector<double> m_resident;
