@@ -43,11 +43,17 @@ bool scheduler::tripped(task_word task, way may) noexcept {
         // take() alone is no fence: it acquires, and the sleeper's set() releases.
         std_atom::fence_sc();
     }
-    const auto bits = deque.trip().take();
+    auto bits = deque.trip().take();
     if (m_pool.settings().exposure == exposure::always_public) {
         expose(INT64_MAX / 4);
+    } else if (PILFER_CHAOS_MAYBE(expose)) {
+        expose_some();
     }
     answer(bits);
+    if (PILFER_CHAOS_MAYBE(make_way)) {
+        bits |= trip::summon;
+        m_patience = 1;
+    }
     if ((bits & trip::summon) != 0) {
         if (m_patience > 0) {
             m_patience = m_patience - 1;
@@ -289,6 +295,11 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 context* refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
+    // Only a pool with a limit: what the others promise while stacks can be had stays promised.
+    if (self.core().settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
+        return nullptr;
+    }
+    PILFER_CHAOS_POINT(contexts);
     context* list = self.core().stacks.take(32);
     w->free_contexts.store(list, rlx);
     return list;

@@ -72,6 +72,10 @@ public:
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
+#if defined(PILFER_CHAOS)
+    /// Counts the pools of the process from 1.
+    [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
+#endif
 
 private:
     void start_threads();
@@ -87,17 +91,25 @@ private:
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers> m_idle;
-    std::atomic<unsigned> m_next{0}; // round robin for foreign submitters
+    std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
-    std::atomic<std::uint64_t> m_submitted{0};
+    const std::uint64_t m_submitted_start = PILFER_CHAOS_START(std::uint64_t);
+    std::atomic<std::uint64_t> m_submitted{m_submitted_start};
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<std::uint32_t> m_started{0};
-    std::atomic<std::uint32_t> m_idle_epoch{0};
+    std::atomic<std::uint32_t> m_idle_epoch{PILFER_CHAOS_START(std::uint32_t)};
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
+#if defined(PILFER_CHAOS)
+    [[nodiscard]] static std::uint64_t next_number() noexcept {
+        static std::atomic<std::uint64_t> pools{0};
+        return pools.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    const std::uint64_t m_number = next_number();
+#endif
 };
 
 } // namespace detail

@@ -19,6 +19,11 @@ namespace detail {
 namespace {
 
 constexpr std::int64_t first_capacity = 256;
+#if defined(PILFER_CHAOS)
+#define PILFER_START_INDEX chaos::start_index(first_capacity)
+#else
+#define PILFER_START_INDEX 0
+#endif
 
 [[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
     return o.take_back == take_back::all ? INT64_MAX / 4 : 1;
@@ -48,8 +53,8 @@ PILFER_NOINLINE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned), m_pool(owner), m_random(number + 1),
-      m_count_all(owner.settings().count_all) {
+    : worker(first_ring(), pinned, PILFER_START_INDEX), m_pool(owner),
+      m_random(number + 1 + PILFER_CHAOS_START(std::uint64_t)), m_count_all(owner.settings().count_all) {
     pool = &owner;
     index = number;
 }
@@ -64,6 +69,9 @@ scheduler::~scheduler() {
 
 void scheduler::run() noexcept {
     pilfer_v0_this_worker = this;
+#if defined(PILFER_CHAOS)
+    chaos::thread_is(m_pool.number() << 12 | index);
+#endif
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     char name[16];
     std::snprintf(name, sizeof name, "pilfer/%u", index);
@@ -211,8 +219,9 @@ bool scheduler::search() noexcept {
             cpu_relax();
         }
     }
-    for (unsigned k = 1; k < n; ++k) {
-        if (try_steal((index + k) % n, true)) {
+    const unsigned first = PILFER_CHAOS_BELOW(n - 1);
+    for (unsigned k = 0; k < n - 1; ++k) {
+        if (try_steal((index + 1 + (first + k) % (n - 1)) % n, true)) {
             return true;
         }
     }
@@ -271,6 +280,7 @@ void scheduler::found_work() noexcept {
         return;
     }
     m_token = false;
+    PILFER_CHAOS_POINT(token);
     auto& idle = m_pool.idle();
     idle.settle_token(index);
     // The token must not be spent on an older task than the one it was given for; and a wave that wakes
@@ -315,6 +325,7 @@ void scheduler::execute(task_word task) noexcept {
 
 /// Goes on behind a spawn whose child is still running elsewhere.
 PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
+    PILFER_CHAOS_POINT(enter);
     activation* owner = scope_access::taken(s);
     current.store(owner, rlx);
     san::leave(&m_view, owner->ctx->view);
@@ -362,7 +373,9 @@ void scheduler::after_switch(void* message) noexcept {
         }
         auto* s = static_cast<suspension*>(message);
         san::acquire(s); // what the frame wrote before it left
+        PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {
+            PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
             return;
         }
         message = enter_suspended(*s);
@@ -375,6 +388,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});
     count.suspends.add();
+    PILFER_CHAOS_POINT(leave);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
@@ -384,6 +398,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
     of(now).count.resumes.add();
+    PILFER_CHAOS_POINT(leave);
 }
 
 namespace {

@@ -97,7 +97,8 @@ private:
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     balance::random m_random;
-    own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
+    own_word<std::uint64_t> m_ends{
+        PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way

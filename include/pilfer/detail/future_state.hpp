@@ -49,6 +49,7 @@ protected:
 private:
     static suspension* run_task(spark* self, worker* w) noexcept;
     [[nodiscard]] bool claim() noexcept {
+        PILFER_CHAOS_POINT(future);
         std::uint32_t expected = queued;
         return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
     }
