@@ -18,6 +18,8 @@
 #include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/range.hpp>
 
+#include "base/ticks.hpp"
+
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -159,6 +161,8 @@ unsigned affinity_cpus() noexcept {
     return online > 0 ? static_cast<unsigned>(online) : 1;
 }
 
+std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
+
 std::uint64_t now_ns() noexcept {
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -219,17 +223,7 @@ void backoff(unsigned round) noexcept {
     }
 }
 
-std::uint64_t cheap_ticks() noexcept {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    std::uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return os::now_ns();
-#endif
-}
+std::uint64_t cheap_ticks() noexcept { return os::ticks(); }
 
 namespace {
 
