@@ -80,6 +80,7 @@ bool future_core::add_waiter(future_waiter& w) noexcept {
 }
 
 void future_core::finish() noexcept {
+    ensure([this] { return m_stage.load(rlx) == running; }, "a future was finished that nobody runs");
     m_stage.store(done, rel);
     future_waiter* w = m_waiters.exchange(closed(), acq_rel);
     while (w != nullptr) {

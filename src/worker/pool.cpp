@@ -50,6 +50,7 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
     } else if (trace_path() != nullptr) {
         o.trace_events = traced_by_environment;
     }
+    o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
     return o;
 }
 

@@ -235,6 +235,9 @@ void pool_core::shutdown(shutdown_mode mode) {
     stop_threads();
     m_joined = true;
     write_trace_file();
+    if constexpr (checked_build) {
+        check_end();
+    }
 }
 
 void pool_core::stop_threads() noexcept {

@@ -66,6 +66,9 @@ public:
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
 
+    /// The checked build, when all threads are joined: aborts if a sum does not balance or something is left.
+    void check_end() noexcept;
+
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.

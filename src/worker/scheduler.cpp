@@ -90,6 +90,9 @@ void scheduler::run() noexcept {
         sleep();
     }
     note_missed();
+    if (m_token) {
+        m_pool.idle().settle_token(index); // it was for the end: nobody is owed another look
+    }
     if (context* mine = free_contexts.exchange(nullptr, rlx)) {
         m_pool.stacks.give(mine);
     }
@@ -243,6 +246,8 @@ bool scheduler::anything_ready() noexcept {
 
 void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
+    ensure([this] { return current.load(rlx) == nullptr; },
+           "a worker sleeps beside the context that it runs");
     m_pool.worker_is_idle();
     if (m_pool.stacks.exhausted()) {
         if (has_context()) {
@@ -357,6 +362,7 @@ void scheduler::start(spark* job) noexcept {
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
+    c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
     after_switch(enter_context(c, job));
 }
@@ -423,6 +429,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     exceptions->store({nullptr, 0});
     count.suspends.add();
     note(trace::what::suspended);
+    s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
@@ -431,6 +438,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     san::enter(s.act->ctx->view);
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
+    s.act->ctx->change(context_state::suspended, context_state::running);
     of(now).count.resumes.add();
 }
 
