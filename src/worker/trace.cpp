@@ -37,13 +37,15 @@ void pool_core::write_trace_file() noexcept {
 void write_trace(const pool& p, std::ostream& out) { p.core().write_trace(out); }
 
 void write_trace(const pool& p, const std::string& path) {
+    errno = 0;
     std::ofstream out(path, std::ios::binary | std::ios::trunc);
     if (out) {
         write_trace(p, out);
         out.close();
     }
     if (!out) {
-        throw std::system_error(errno, std::generic_category(), "pilfer: cannot write '" + path + "'");
+        throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(),
+                                "pilfer: cannot write '" + path + "'");
     }
 }
 
