@@ -72,7 +72,8 @@ class PILFER_API pool {
 public:
     /// Starts the workers. Throws std::invalid_argument that names the option and its range,
     /// std::system_error if not a single thread can be made, std::bad_alloc also if there is no address
-    /// space for one stack of options.stack_size (see `ulimit -v`). If only some threads can be
+    /// space for one stack of options.stack_size (see `ulimit -v`), and std::system_error too if PILFER_TRACE
+    /// names a file that cannot be written. If only some threads can be
     /// made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;
@@ -127,7 +128,7 @@ public:
     [[nodiscard]] static pool& common();
 
     /// The core, for the templates of this library.
-    [[nodiscard]] detail::pool_core& core() noexcept { return *m_core; }
+    [[nodiscard]] detail::pool_core& core() const noexcept { return *m_core; }
 
 private:
     detail::pool_core* m_core;

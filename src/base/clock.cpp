@@ -6,6 +6,7 @@
 #include <pilfer/detail/range.hpp>
 
 #include "base/os.hpp"
+#include "base/ticks.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -58,15 +59,7 @@ std::uint64_t cheap_ticks() noexcept {
         return s->ticks();
     }
 #endif
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    std::uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return os::now_ns();
-#endif
+    return os::ticks();
 }
 
 std::uint64_t piece_ticks() noexcept {

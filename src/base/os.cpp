@@ -170,6 +170,8 @@ unsigned affinity_cpus() noexcept {
     return online > 0 ? static_cast<unsigned>(online) : 1;
 }
 
+std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
+
 void write_error(const char* text) noexcept {
     std::size_t left = std::strlen(text);
     while (left > 0) {

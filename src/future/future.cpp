@@ -81,6 +81,7 @@ bool future_core::add_waiter(future_waiter& w) noexcept {
 }
 
 void future_core::finish() noexcept {
+    ensure([this] { return m_stage.load(rlx) == running; }, "a future was finished that nobody runs");
     PILFER_CHAOS_POINT(future);
     m_stage.store(done, rel);
     PILFER_CHAOS_POINT(future);

@@ -97,7 +97,7 @@ void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
     if ((bits & trip::wanted) != 0 && deque.thief().has_any()) {
         unsigned last = m_last_woken;
         if (m_pool.idle().publish(index, last, deque.trip())) {
-            count.wakes.add();
+            woke(last);
         }
         m_last_woken = last;
     }
@@ -147,6 +147,7 @@ void scheduler::expose(std::int64_t n) noexcept {
     if (moved > 0) {
         count.exposures.add();
         count.exposed_tasks.add(static_cast<std::uint64_t>(moved));
+        note(trace::what::expose, 0, static_cast<std::uint32_t>(moved));
     }
 }
 
@@ -168,6 +169,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
+    note(trace::what::make_way);
     m_submissions_first = true;
     suspend_here(s);
 }
@@ -213,6 +215,7 @@ bool scheduler::help_on_top() noexcept {
     const task_word task = help_own();
     if (task != 0) {
         count.run_own.add();
+        note_run(trace::what::top_own, task);
         run_on_top(task);
         return true;
     }
@@ -221,6 +224,7 @@ bool scheduler::help_on_top() noexcept {
     for (unsigned k = 1; k < m_pool.size(); ++k) {
         if (const task_word stolen = help_other((index + k) % m_pool.size())) {
             count.run_stolen.add();
+            note_run(trace::what::top_stolen, stolen, (index + k) % m_pool.size());
             run_on_top(stolen);
             return true;
         }
@@ -229,6 +233,7 @@ bool scheduler::help_on_top() noexcept {
     for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
         if (auto* n = m_pool.submissions.pop()) {
             count.run_submitted.add();
+            note_slice(trace::what::top_submitted, trace::task::submission);
             spark* job = static_cast<submission*>(n);
             san::release(job);
             run_on_top(reinterpret_cast<task_word>(job));
@@ -287,6 +292,7 @@ void scheduler::run_on_top(task_word task) noexcept {
     if (suspension* next = job->run(job, this)) {
         make_runnable(next);
     }
+    of(this_worker()).note(trace::what::top_ended);
 }
 
 void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->suspend_here(s); }

@@ -29,9 +29,12 @@ namespace {
 
 } // namespace
 
-pool_core::pool_core(const options& checked)
+pool_core::pool_core(const options& checked, const char* trace_path)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()) {
+    if (trace_path != nullptr) {
+        m_trace_file = std::make_unique<trace::file>(trace_path);
+    }
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {
         m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
@@ -96,7 +99,14 @@ bool pool_core::wake_somebody() noexcept {
     const unsigned from = m_next.fetch_add(1, rlx) % m_size;
     worker* w = this_worker();
     const unsigned hint = w != nullptr && w->pool == this ? w->index : from;
-    return m_idle->anyone_asleep() && m_idle->wake_one(from, hint) != pool_sleepers::nobody;
+    const unsigned woken = m_idle->anyone_asleep() ? m_idle->wake_one(from, hint) : pool_sleepers::nobody;
+    if (woken == pool_sleepers::nobody) {
+        return false;
+    }
+    if (w != nullptr && w->pool == this) {
+        static_cast<scheduler*>(w)->woke(woken);
+    }
+    return true;
 }
 
 void pool_core::notify_any() noexcept {
@@ -116,6 +126,8 @@ void pool_core::notify(unsigned i) noexcept {
     std_atom::fence_sc();
     if (!m_idle->wake(i, i)) {
         at(i).deque.trip().set(tripwire<std_atom>::summon);
+    } else if (worker* w = this_worker(); w != nullptr && w->pool == this) {
+        static_cast<scheduler*>(w)->woke(i);
     }
 }
 
@@ -231,6 +243,10 @@ void pool_core::shutdown(shutdown_mode mode) {
     PILFER_CHAOS_POINT(close);
     stop_threads();
     m_joined = true;
+    write_trace_file();
+    if constexpr (checked_build) {
+        check_end();
+    }
 }
 
 void pool_core::stop_threads() noexcept {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,8 @@
 
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
+#include "trace/file.hpp"
+#include "trace/json.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/scheduler.hpp"
 
@@ -32,7 +35,8 @@ class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park>;
 
-    explicit pool_core(const options& checked);
+    /// `trace_path`: where the trace goes when the pool ends, or null.
+    pool_core(const options& checked, const char* trace_path);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
@@ -44,6 +48,9 @@ public:
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
+    void write_trace(std::ostream& out) const;
+    /// To the file that PILFER_TRACE named, if any; the first call only.
+    void write_trace_file() noexcept;
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
@@ -58,6 +65,9 @@ public:
     void requeue(suspension* s) noexcept;
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
+
+    /// The checked build, when all threads are joined: aborts if a sum does not balance or something is left.
+    void check_end() noexcept;
 
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
@@ -101,6 +111,8 @@ private:
     std::atomic<bool> m_stop{false};
     std::atomic<std::uint32_t> m_started{0};
     std::atomic<std::uint32_t> m_idle_epoch{PILFER_CHAOS_START(std::uint32_t)};
+    trace::moment m_begin = trace::now();
+    std::unique_ptr<trace::file> m_trace_file;
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
 #if defined(PILFER_CHAOS)

@@ -29,7 +29,9 @@ public:
 
     void retain() noexcept { m_references.fetch_add(1, rlx); }
     void release() noexcept {
-        if (m_references.fetch_sub(1, acq_rel) == 1) {
+        const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
+        ensure([before] { return before != 0; }, "a future was released once too often");
+        if (before == 1) {
             destroy();
         }
     }

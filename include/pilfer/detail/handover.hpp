@@ -72,6 +72,8 @@ public:
     [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -owed(); }
     /// Parent's executor: none of its own announcements was ever out of its hands. One load.
     [[nodiscard]] bool untouched() const noexcept { return m_owed == 0; }
+    /// Nothing owed, nothing counted: as it was made.
+    [[nodiscard]] bool at_rest() const noexcept { return m_owed == 0 && m_count.load(rlx) == 0; }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
         const count add = owed() + waiting;

@@ -86,6 +86,8 @@ public:
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
+    /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
+    [[nodiscard]] bool is_running(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == running; }
     /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.
     unsigned wake_one(unsigned from, unsigned victim) noexcept {
         for (unsigned i = next_asleep(from); i != nobody; i = next_asleep(from)) {

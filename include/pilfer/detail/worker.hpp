@@ -206,6 +206,7 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     PILFER_CHAOS_POINT(contexts);
     // The list has not changed since this context was taken from it in the usual case: then next and
     // rank are still right.
+    c->change(context_state::running, context_state::cached);
     context* head = w->free_contexts.load(rlx);
     san::release(c);
     if (c->next.load(rlx) == head) [[likely]] {
