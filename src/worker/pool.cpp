@@ -32,12 +32,23 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
+    check("stall_report", o.stall_report, 0, 86'400'000);
+    if (o.dump_signal != 0 && !os::usable_signal(o.dump_signal)) {
+        throw std::invalid_argument(
+            "pilfer: options.dump_signal must be 0 or, from 1 to 64, a signal that can "
+            "be caught and is no fault, not " +
+            std::to_string(o.dump_signal));
+    }
     return o;
 }
 
 } // namespace
 
-pool::pool(const options& o) : m_core(new detail::pool_core(checked(o))) {}
+pool::pool(const options& o) {
+    auto core = std::make_unique<detail::pool_core>(checked(o));
+    core->answer_dump_signal();
+    m_core = core.release();
+}
 
 pool::~pool() {
     const detail::worker* w = detail::this_worker();

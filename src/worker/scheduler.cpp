@@ -64,6 +64,7 @@ scheduler::~scheduler() {
 
 void scheduler::run() noexcept {
     pilfer_v0_this_worker = this;
+    thread_id.store(os::thread_id(), rlx);
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     char name[16];
     std::snprintf(name, sizeof name, "pilfer/%u", index);
@@ -151,7 +152,7 @@ bool scheduler::run_submission() noexcept {
     m_ends = m_ends + 1;
     spark* job = static_cast<submission*>(n);
     san::release(job);
-    start(job);
+    start(reinterpret_cast<task_word>(job) | kind_spark);
     return true;
 }
 
@@ -247,6 +248,7 @@ void scheduler::sleep() noexcept {
             if (m_pool.idle().wake_one(index, index) == sleepers_type::nobody && anything_queued()) {
                 m_pool.notify_any(); // whoever queued it woke this worker, and so summoned nobody
             }
+            m_pool.stall().look(m_pool, index, stall_watch::when::napping);
             std::atomic<std::uint32_t> nobody{0};
             os::futex_wait_for(nobody, 0, 500'000);
             return;
@@ -261,7 +263,19 @@ void scheduler::sleep() noexcept {
         }
     };
     count.sleeps.add();
-    const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
+    auto when = stall_watch::when::lying_down;
+    const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
+        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
+        when = stall_watch::when::lying;
+        if (ns == 0) {
+            os::futex_wait(state, sleepers_type::asleep);
+        } else {
+            os::futex_wait_for(state, sleepers_type::asleep, ns);
+        }
+    };
+    const auto how = m_pool.idle().sleep(
+        index, tell_all, [this] { return anything_ready(); }, rest);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;
 }
@@ -300,7 +314,7 @@ bool scheduler::has_context() noexcept {
 void scheduler::execute(task_word task) noexcept {
     m_ends = m_ends + 1;
     if ((task & kind_mask) != kind_continuation) {
-        start(reinterpret_cast<spark*>(task & ~kind_mask));
+        start(task);
         return;
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
@@ -318,8 +332,8 @@ PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
     return message;
 }
 
-PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, spark* job) noexcept {
-    c->job = job;
+PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noexcept {
+    c->job = reinterpret_cast<void*>(job);
     san::leave(&m_view, c->view);
     // The context's own record is the end of its stack.
     void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
@@ -335,7 +349,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
     return message;
 }
 
-void scheduler::start(spark* job) noexcept {
+void scheduler::start(task_word job) noexcept {
     remind();
     context* c = free_contexts.load(rlx);
     san::acquire(c);
@@ -356,7 +370,8 @@ void scheduler::after_switch(void* message) noexcept {
             return;
         }
         auto* s = static_cast<suspension*>(message);
-        san::acquire(s); // what the frame wrote before it left
+        san::acquire(s);                    // what the frame wrote before it left
+        s->act->ctx->waiting.store(s, rel); // I2: read by those who look at suspended contexts
         if (s->publish(*s)) {
             return;
         }
@@ -375,7 +390,16 @@ void scheduler::suspend_here(suspension& s) noexcept {
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
     san::acquire(&s);
     san::acquire(now);
-    san::enter(s.act->ctx->view);
+    context* self = s.act->ctx;
+    san::enter(self->view);
+    self->waiting.store(nullptr, rlx);
+    if (now->deque.owner().pinned()) {
+        std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
+    }
+    std_atom::light_fence(); // I1, with the heavy fence of a walker
+    for (unsigned round = 0; self->walked.load(acq) != 0; ++round) {
+        std_atom::relax(round); // somebody reads this stack: no frame of it may return yet
+    }
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
     of(now).count.resumes.add();
@@ -393,13 +417,15 @@ PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
 PILFER_NO_SANITIZE void context_main(void* self) noexcept {
     auto* c = static_cast<context*>(self);
     san::enter(c->view);
-    suspension* next = run_job(static_cast<spark*>(c->job));
+    const auto job = reinterpret_cast<task_word>(c->job);
+    suspension* next = run_job(reinterpret_cast<spark*>(job & ~kind_mask));
     static_cast<scheduler*>(this_worker())->leave_context(c, next);
 }
 
 } // namespace
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
+    c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
     put_context(this, c);
     if (next != nullptr) {
         san::release(next);
