@@ -11,8 +11,8 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// Keeps every suspended context of every pool where it is. A context that is resumed meanwhile waits in
-/// suspend_here(), so none of its frames returns, and everything that its wait refers to stays alive.
+/// Keeps every suspended context of every pool where it is: who resumes one waits in let_go(), so no frame of
+/// it returns, and everything that its wait refers to stays alive.
 class standstill {
 public:
     standstill() {

@@ -341,7 +341,21 @@ PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noe
     return message;
 }
 
+/// Right before `s` goes on: it waits no longer, and nobody may be reading its stack.
+PILFER_NOINLINE void scheduler::let_go(suspension& s) noexcept {
+    context* c = s.act->ctx;
+    c->waiting.store(nullptr, rlx);
+    if (deque.owner().pinned()) {
+        std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
+    }
+    std_atom::light_fence(); // I1, with the heavy fence of a walker
+    for (unsigned round = 0; c->walked.load(acq) != 0; ++round) {
+        std_atom::relax(round);
+    }
+}
+
 PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
+    let_go(s);
     san::release(&s);
     san::leave(&m_view, s.act->ctx->view);
     void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(this));
@@ -390,16 +404,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
     san::acquire(&s);
     san::acquire(now);
-    context* self = s.act->ctx;
-    san::enter(self->view);
-    self->waiting.store(nullptr, rlx);
-    if (now->deque.owner().pinned()) {
-        std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
-    }
-    std_atom::light_fence(); // I1, with the heavy fence of a walker
-    for (unsigned round = 0; self->walked.load(acq) != 0; ++round) {
-        std_atom::relax(round); // somebody reads this stack: no frame of it may return yet
-    }
+    san::enter(s.act->ctx->view);
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
     of(now).count.resumes.add();
@@ -428,6 +433,7 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
     put_context(this, c);
     if (next != nullptr) {
+        let_go(*next);
         san::release(next);
         san::leave(nullptr, next->act->ctx->view);
         pilfer_v0_jump(next->sp, static_cast<worker*>(this));

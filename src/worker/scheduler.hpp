@@ -48,6 +48,7 @@ public:
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
+    void let_go(suspension& s) noexcept;
 
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }

@@ -31,7 +31,7 @@ struct alignas(64) context {
     activation self;
     std::atomic<context*> next{nullptr}; // in a free list
     std::atomic<std::uint32_t> rank{0};  // length of that list from here
-    /// Somebody looks at this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
+    /// Somebody reads this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
     std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;
     pool_core* pool = nullptr;
