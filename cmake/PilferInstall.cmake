@@ -4,6 +4,8 @@ install(TARGETS pilfer EXPORT pilferTargets)
 install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
                                                                              PATTERN "*.h" PATTERN "*.ipp")
 
+install(FILES tools/gdb/pilfer.py DESTINATION "${CMAKE_INSTALL_DATADIR}/pilfer/gdb")
+
 set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
 install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
 configure_package_config_file(cmake/pilferConfig.cmake.in "${PROJECT_BINARY_DIR}/pilferConfig.cmake"

@@ -77,7 +77,7 @@ public:
     /// Stolen, or out of reach because this frame moved.
     template <class Report>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
-        detail::wait_for(m_done);
+        detail::wait_for(m_done, this);
         san::acquire(this);
         if (m_outcome.failed()) {
             report.suppressed(0);
@@ -93,7 +93,7 @@ public:
             report.suppressed(0);
             return;
         }
-        detail::wait_for(m_done);
+        detail::wait_for(m_done, this);
         san::acquire(this);
         report.suppressed(m_outcome.failed() ? 1 : 0);
         m_outcome.discard();

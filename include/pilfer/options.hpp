@@ -51,6 +51,16 @@ struct options {
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
+    /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
+    /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and
+    /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes. Cost:
+    /// none while anything runs, a timer while contexts wait in an idle pool. 0: off. Range 0 .. 86,400,000.
+    unsigned stall_report = 10'000;
+    /// A signal upon which the pool writes dump() to standard error; 0: none. Any signal that can be caught
+    /// and is no fault. Its handler is installed for as long as the pool lives, and calls the one that was
+    /// there before; a thread that sleeps until the signal comes does the writing, so that it works when
+    /// every worker is busy or blocked. At least one thread that is no worker has to let the signal through.
+    int dump_signal = 0;
     /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked
     /// build.
     bool count_all = false;

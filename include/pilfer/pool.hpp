@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <iosfwd>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -29,7 +30,7 @@ public:
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
     [[nodiscard]] value run_in(pool_core& p) {
         detail::submit(p, this);
-        detail::wait_for(m_done);
+        detail::wait_for(m_done, this, &p);
         san::acquire(this);
         if (m_outcome.failed()) {
             detail::note_suppressed(m_suppressed); // the number belongs to the thread that sees the exception
@@ -114,6 +115,16 @@ public:
     [[nodiscard]] pilfer::v0::counters counters() const noexcept;
     /// Of worker `i`. Throws std::out_of_range.
     [[nodiscard]] pilfer::v0::counters counters(unsigned i) const;
+
+    /// Writes for people: each worker and what it does, the sizes of its deque, the queues, and each
+    /// suspended context with what it waits for and, for the first 64 of them, the functions on its stack;
+    /// cycles of waits are named. The text may change with every version. Also for a pool that was shut down.
+    /// From a task too, where it takes some 16 KiB of stack. Contexts that are resumed or asked for
+    /// meanwhile, in any pool, wait until the stacks are read. Throws std::bad_alloc, and what `out` throws.
+    /// Cost: a membarrier, microseconds per frame, and the symbol tables are read from their files.
+    void dump(std::ostream& out) const;
+    /// The same to a file descriptor, by default standard error. An error of write() ends it silently.
+    void dump(int file = 2) const;
 
     /// Ends the pool: from now on submissions throw pool_closed. drain runs everything that was
     /// accepted; drop drops the submissions and asyncs that have not started, counts them, and gives

@@ -131,6 +131,8 @@ int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept 
 
 void thread_join(std::uintptr_t id) noexcept { pthread_join(static_cast<pthread_t>(id), nullptr); }
 
+std::uint64_t thread_id() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
+
 void thread_name(const char* name) noexcept {
     pthread_setname_np(pthread_self(), name);
     // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.
@@ -172,10 +174,14 @@ unsigned affinity_cpus() noexcept {
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
 
-void write_error(const char* text) noexcept {
-    std::size_t left = std::strlen(text);
+void write_error(const char* text) noexcept { write_all(STDERR_FILENO, text, std::strlen(text)); }
+
+void write_all(int file, const char* text, std::size_t left) noexcept {
     while (left > 0) {
-        const ssize_t n = write(STDERR_FILENO, text, left);
+        const ssize_t n = write(file, text, left);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
         if (n <= 0) {
             return;
         }

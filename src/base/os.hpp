@@ -34,6 +34,8 @@ guard_kind guard(void* at, std::size_t bytes) noexcept;
 /// Starts a joinable thread with all signals blocked and cancellation off. 0, or an errno.
 [[nodiscard]] int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept;
 void thread_join(std::uintptr_t id) noexcept;
+/// The calling thread's number in the system (the LWP of a debugger).
+[[nodiscard]] std::uint64_t thread_id() noexcept;
 /// Names the calling thread, at most 15 characters.
 void thread_name(const char* name) noexcept;
 
@@ -50,6 +52,8 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;
+/// Writes all of it, or as much as `file` takes.
+void write_all(int file, const char* text, std::size_t bytes) noexcept;
 
 } // namespace os
 } // namespace v0

@@ -36,8 +36,8 @@ constexpr std::size_t tsan_limit = 7'000; // g++ 12's runtime dies above 8,128 f
 stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers)
     : m_owner(owner), m_stack_size(rounded(stack_size, os::page_size())),
       m_stride(m_stack_size + guard_bytes), m_most(most),
-      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, 64))), m_keep(64),
-      m_reserve(64 + std::size_t{32} * workers) {
+      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, most_in_slab))),
+      m_keep(64), m_reserve(64 + std::size_t{32} * workers) {
 #if defined(PILFER_TSAN)
     m_most = m_most == 0 ? tsan_limit : std::min(m_most, tsan_limit);
 #endif
@@ -140,6 +140,9 @@ bool stack_pool::new_slab_locked() noexcept {
             os::guard(s->base + i * m_stride, guard_bytes);
         }
         s->discarded = s->count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s->count) - 1;
+        s->number = static_cast<unsigned>(m_slabs.size());
+        s->next = m_newest;
+        m_newest = s.get();
         m_with_discarded.push_back(s.get());
         m_slabs.push_back(std::move(s));
         return true;
@@ -156,6 +159,7 @@ context* stack_pool::build_locked(slab& s, unsigned index) noexcept {
     c->self.ctx = c;
     c->index = index;
     c->home = &s;
+    s.contexts[index] = c;
     c->pool = m_owner;
     c->low = low;
     c->view.low = low;
@@ -176,6 +180,7 @@ void stack_pool::discard_locked(context* c) noexcept {
     __tsan_destroy_fiber(c->view.fiber);
 #endif
     san::unpoison(c->low, m_stack_size);
+    s.contexts[index] = nullptr;
     os::discard(low_of(s, index), m_stack_size);
     if (s.discarded == 0) {
         m_with_discarded.push_back(&s);

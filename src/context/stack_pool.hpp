@@ -20,6 +20,9 @@ struct slab {
     std::byte* base = nullptr;
     unsigned count = 0;
     std::uint64_t discarded = 0; // bit i: stack i is free and its pages were given back
+    unsigned number = 0;         // in its pool
+    slab* next = nullptr;        // all slabs of the pool, the newest first
+    context* contexts[64] = {};  // their records, null where discarded
 };
 
 class stack_pool {
@@ -47,6 +50,27 @@ public:
     [[nodiscard]] std::size_t peak() const noexcept { return m_peak.load(std::memory_order_relaxed); }
     [[nodiscard]] std::size_t stack_size() const noexcept { return m_stack_size; }
 
+    /// Held: no context is built or discarded, none changes hands between a worker and this pool.
+    [[nodiscard]] std::mutex& mutex() noexcept { return m_mutex; }
+    /// Calls visit(context&, number) for each context that is alive, under mutex().
+    template <class Visit>
+    void for_each_locked(Visit visit) {
+        for (slab* s = m_newest; s != nullptr; s = s->next) {
+            for (unsigned i = 0; i < s->count; ++i) {
+                if (s->contexts[i] != nullptr) {
+                    visit(*s->contexts[i], number_of(*s->contexts[i]));
+                }
+            }
+        }
+    }
+    /// The name of a context in reports: unique in its pool, and kept for its life.
+    [[nodiscard]] static unsigned number_of(const context& c) noexcept {
+        return c.home->number * most_in_slab + c.index;
+    }
+    /// Where a debugger finds the list of slabs.
+    [[nodiscard]] const slab* const* newest_slab() const noexcept { return &m_newest; }
+
+    static constexpr unsigned most_in_slab = 64;
     static constexpr std::size_t guard_bytes = std::size_t{64} * 1024; // a large frame jumped over one page
 
 private:
@@ -68,6 +92,7 @@ private:
 
     std::mutex m_mutex;
     std::vector<std::unique_ptr<slab>> m_slabs;
+    slab* m_newest = nullptr;
     std::vector<slab*> m_with_discarded; // room is kept for every slab, so that giving never allocates
     context* m_warm = nullptr;
     std::size_t m_warm_count = 0;

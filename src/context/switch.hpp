@@ -14,4 +14,7 @@ void* pilfer_v0_switch(void** save, void* target, void* message);
 void* pilfer_v0_start(void** save, void* top, void (*entry)(void*), void* argument);
 /// Saves the caller and goes on behind the `spawn` that filled `rest`.
 void* pilfer_v0_continue(void** save, const pilfer::v0::detail::continuation* rest);
+/// Calls walk(argument) from a frame whose caller, for an unwinder, is the stack that was saved at `sp`.
+/// Not where stacks are switched by ucontext.
+void pilfer_v0_trace(void* sp, void (*walk)(void*), void* argument);
 }

@@ -99,5 +99,42 @@ FUNCTION pilfer_v0_continue
         br      x9
 END pilfer_v0_continue
 
+// void pilfer_v0_trace(void* sp, void (*walk)(void*), void* argument)
+// Calls walk(argument). To an unwinder this frame's caller is not the caller, but the stack that was saved at
+// sp: its description says so. x19 holds sp, because walk keeps it.
+FUNCTION pilfer_v0_trace
+        stp     x29, x30, [sp, #-32]!
+        .cfi_adjust_cfa_offset 32
+        .cfi_rel_offset x29, 0
+        .cfi_rel_offset x30, 8
+        str     x19, [sp, #16]
+        .cfi_rel_offset x19, 16
+        mov     x19, x0
+        mov     x0, x2
+        .cfi_remember_state
+        .cfi_def_cfa x19, 176
+        .cfi_offset x19, -176
+        .cfi_offset x20, -168
+        .cfi_offset x21, -160
+        .cfi_offset x22, -152
+        .cfi_offset x23, -144
+        .cfi_offset x24, -136
+        .cfi_offset x25, -128
+        .cfi_offset x26, -120
+        .cfi_offset x27, -112
+        .cfi_offset x28, -104
+        .cfi_offset x29, -96
+        .cfi_offset x30, -88
+        blr     x1
+        .cfi_restore_state
+        ldr     x19, [sp, #16]
+        ldp     x29, x30, [sp], #32
+        .cfi_adjust_cfa_offset -32
+        .cfi_restore x19
+        .cfi_restore x29
+        .cfi_restore x30
+        ret
+END pilfer_v0_trace
+
 #endif
         .section .note.GNU-stack, "", %progbits

@@ -142,5 +142,31 @@ FUNCTION pilfer_v0_continue
         jmp     *0(%rsi)
 END pilfer_v0_continue
 
+// void pilfer_v0_trace(void* sp, void (*walk)(void*), void* argument)
+// Calls walk(argument). To an unwinder this frame's caller is not the caller, but the stack that was saved at
+// sp: its description says so. rbx holds sp, because walk keeps it.
+FUNCTION pilfer_v0_trace
+        pushq   %rbx
+        .cfi_adjust_cfa_offset 8
+        .cfi_rel_offset rbx, 0
+        movq    %rdi, %rbx
+        movq    %rdx, %rdi
+        .cfi_remember_state
+        .cfi_def_cfa rbx, 64
+        .cfi_offset rip, -8
+        .cfi_offset rbp, -16
+        .cfi_offset rbx, -24
+        .cfi_offset r12, -32
+        .cfi_offset r13, -40
+        .cfi_offset r14, -48
+        .cfi_offset r15, -56
+        call    *%rsi
+        .cfi_restore_state
+        popq    %rbx
+        .cfi_adjust_cfa_offset -8
+        .cfi_restore rbx
+        ret
+END pilfer_v0_trace
+
 #endif
         .section .note.GNU-stack, "", @progbits

@@ -21,6 +21,10 @@ struct future_wait : suspension {
     bool (*add)(future_core&, future_waiter&) noexcept;
 };
 
+constexpr wait_kind future_kind{"a future", [](const suspension& self, wait_facts& f) noexcept {
+                                    static_cast<const future_wait&>(self).future->look(f);
+                                }};
+
 } // namespace
 
 future_core::future_core() noexcept { run = &future_core::run_task; }
@@ -58,7 +62,15 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
+void future_core::look(wait_facts& f) const noexcept {
+    const std::uint32_t now = m_stage.load(acq);
+    f.state = now == queued ? "queued" : (now == running ? "running" : "done");
+    f.runner = now == running ? m_runner.load(rlx) : nullptr;
+    f.elsewhere = m_pool;
+}
+
 void future_core::run_claimed(worker* w) noexcept {
+    m_runner.store(w->current.load(rlx)->ctx, rlx);
     if (dropping(w)) {
         break_promise();
         count_dropped(w);
@@ -127,6 +139,8 @@ void future_core::wait() noexcept {
     }
     future_wait s;
     s.future = this;
+    s.why = &future_kind;
+    s.object = this;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
     s.add = [](future_core& f, future_waiter& e) noexcept { return f.add_waiter(e); };
     s.publish = [](suspension& self) noexcept {

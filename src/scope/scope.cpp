@@ -21,6 +21,11 @@ struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
 
+constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& self, wait_facts& f) noexcept {
+                                   f.left = static_cast<const scope_wait&>(self).children->left();
+                                   f.children_of = self.object;
+                               }};
+
 } // namespace
 
 PILFER_NOINLINE const void* scope::thread_identity() noexcept { return &identity; }
@@ -101,6 +106,8 @@ void scope::wait_for_children() noexcept {
         }
         scope_wait s;
         s.children = &m_children;
+        s.why = &scope_kind;
+        s.object = this;
         s.publish = [](suspension& self) noexcept {
             return static_cast<scope_wait&>(self).children->publish();
         };

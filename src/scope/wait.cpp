@@ -19,7 +19,16 @@ namespace {
 
 struct join_wait : suspension {
     handover<std_atom>* end;
+    const pool_core* pool;
 };
+
+void look_at_task(const suspension& self, wait_facts& f) noexcept {
+    f.task = static_cast<const spark*>(self.object);
+    f.elsewhere = static_cast<const join_wait&>(self).pool;
+}
+
+constexpr wait_kind join_kind{"another branch of its join", &look_at_task};
+constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &look_at_task};
 
 } // namespace
 
@@ -74,7 +83,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
 
 void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 
-void wait_for(handover<std_atom>& end) noexcept {
+void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         foreign_waiter self;
@@ -90,6 +99,9 @@ void wait_for(handover<std_atom>& end) noexcept {
         }
         join_wait s;
         s.end = &end;
+        s.why = p == nullptr ? &join_kind : &run_kind;
+        s.object = task;
+        s.pool = p;
         s.publish = [](suspension& self) noexcept {
             return static_cast<join_wait&>(self).end->publish(
                 reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));

@@ -51,12 +51,23 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
         o.trace_events = traced_by_environment;
     }
     o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
+    check("stall_report", o.stall_report, 0, 86'400'000);
+    if (o.dump_signal != 0 && !os::usable_signal(o.dump_signal)) {
+        throw std::invalid_argument(
+            "pilfer: options.dump_signal must be 0 or, from 1 to 64, a signal that can "
+            "be caught and is no fault, not " +
+            std::to_string(o.dump_signal));
+    }
     return o;
 }
 
 } // namespace
 
-pool::pool(const options& o) : m_core(new detail::pool_core(checked(o), trace_path())) {}
+pool::pool(const options& o) {
+    auto core = std::make_unique<detail::pool_core>(checked(o), trace_path());
+    core->answer_dump_signal();
+    m_core = core.release();
+}
 
 pool::~pool() {
     const detail::worker* w = detail::this_worker();

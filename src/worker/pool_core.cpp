@@ -31,7 +31,8 @@ namespace {
 
 pool_core::pool_core(const options& checked, const char* trace_path)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()) {
+      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
+      m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
     if (trace_path != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace_path);
     }
@@ -49,11 +50,15 @@ pool_core::pool_core(const options& checked, const char* trace_path)
     if (m_options.overflow_message) {
         overflow::install(&context_of_this_thread);
     }
+    registry::prepare(*this, m_size);
     start_threads();
+    registry::add(*this);
 }
 
 pool_core::~pool_core() {
     shutdown(shutdown_mode::drain);
+    m_dump_thread.reset();
+    registry::remove(*this);
     san::acquire(this);
 }
 
@@ -242,6 +247,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     }
     PILFER_CHAOS_POINT(close);
     stop_threads();
+    m_over.store(true, rel);
     m_joined = true;
     write_trace_file();
     if constexpr (checked_build) {
@@ -261,6 +267,47 @@ void pool_core::stop_threads() noexcept {
     for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
+}
+
+// ---- for reports ------------------------------------------------------------------------------
+
+void pool_core::answer_dump_signal() {
+    if (m_options.dump_signal == 0) {
+        return;
+    }
+    const auto write = [](void* self) { write_dump(*static_cast<pool_core*>(self)); };
+    m_dump_thread = std::make_unique<os::signal_thread>(m_options.dump_signal, write, this);
+}
+
+std::uint64_t pool_core::suspended() const noexcept {
+    std::uint64_t resumes = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        resumes += m_workers[i]->count.resumes.get();
+    }
+    std::uint64_t suspends = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        suspends += m_workers[i]->count.suspends.get();
+    }
+    return suspends -
+           resumes; // a context is counted as resumed by another worker: only the sum means anything
+}
+
+std::uint64_t pool_core::progress() const noexcept {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        const tally& t = m_workers[i]->count;
+        sum += t.run_own.get() + t.run_submitted.get() + t.run_stolen.get() + t.run_resumed.get();
+    }
+    return sum;
+}
+
+bool pool_core::idle_now() noexcept {
+    for (unsigned i = 0; i < m_size; ++i) {
+        if (at(i).current.load(rlx) != nullptr) {
+            return false;
+        }
+    }
+    return true;
 }
 
 // ---- counting ---------------------------------------------------------------------------------

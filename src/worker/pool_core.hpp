@@ -14,11 +14,14 @@
 #include <pilfer/options.hpp>
 
 #include "base/os.hpp"
+#include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
 #include "worker/record_pool.hpp"
+#include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
+#include "worker/stall.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -86,6 +89,19 @@ public:
     /// Counts the pools of the process from 1.
     [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
 #endif
+    [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
+
+    /// Suspended contexts; exact while all workers sleep.
+    [[nodiscard]] std::uint64_t suspended() const noexcept;
+    /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
+    [[nodiscard]] std::uint64_t progress() const noexcept;
+    /// No worker is inside a task.
+    [[nodiscard]] bool idle_now() noexcept;
+    [[nodiscard]] bool joined() const noexcept { return m_over.load(acq); }
+    /// From now on options.dump_signal makes this pool write its dump. Throws std::system_error.
+    void answer_dump_signal();
+    /// This pool's entry in the list of all pools.
+    pool_entry listed;
 
 private:
     void start_threads();
@@ -109,6 +125,9 @@ private:
     std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
+    std::atomic<bool> m_over{false}; // the threads are joined
+    stall_watch m_stall;
+    std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
     std::atomic<std::uint32_t> m_idle_epoch{PILFER_CHAOS_START(std::uint32_t)};
     trace::moment m_begin = trace::now();

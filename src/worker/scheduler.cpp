@@ -75,6 +75,7 @@ void scheduler::run() noexcept {
 #if defined(PILFER_CHAOS)
     chaos::thread_is(m_pool.number() << 12 | index);
 #endif
+    thread_id.store(os::thread_id(), rlx);
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     char name[16];
     std::snprintf(name, sizeof name, "pilfer/%u", index);
@@ -170,7 +171,7 @@ bool scheduler::run_submission() noexcept {
     m_ends = m_ends + 1;
     spark* job = static_cast<submission*>(n);
     san::release(job);
-    start(job);
+    start(reinterpret_cast<task_word>(job) | kind_spark);
     return true;
 }
 
@@ -273,6 +274,7 @@ void scheduler::sleep() noexcept {
             } else if (anything_queued()) {
                 m_pool.notify_any(); // whoever queued it woke this worker, and so summoned nobody
             }
+            m_pool.stall().look(m_pool, index, stall_watch::when::napping);
             note_slice(trace::what::nap);
             std::atomic<std::uint32_t> nobody{0};
             os::futex_wait_for(nobody, 0, 500'000);
@@ -290,7 +292,19 @@ void scheduler::sleep() noexcept {
     };
     count.sleeps.add();
     note_slice(trace::what::sleep);
-    const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
+    auto when = stall_watch::when::lying_down;
+    const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
+        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
+        when = stall_watch::when::lying;
+        if (ns == 0) {
+            os::futex_wait(state, sleepers_type::asleep);
+        } else {
+            os::futex_wait_for(state, sleepers_type::asleep, ns);
+        }
+    };
+    const auto how = m_pool.idle().sleep(
+        index, tell_all, [this] { return anything_ready(); }, rest);
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;
@@ -337,7 +351,7 @@ bool scheduler::has_context() noexcept {
 void scheduler::execute(task_word task) noexcept {
     m_ends = m_ends + 1;
     if ((task & kind_mask) != kind_continuation) {
-        start(reinterpret_cast<spark*>(task & ~kind_mask));
+        start(task);
         return;
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
@@ -356,8 +370,8 @@ PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
     return message;
 }
 
-PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, spark* job) noexcept {
-    c->job = job;
+PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noexcept {
+    c->job = reinterpret_cast<void*>(job);
     san::leave(&m_view, c->view);
     // The context's own record is the end of its stack.
     void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
@@ -365,7 +379,21 @@ PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, spark* job) noexce
     return message;
 }
 
+/// Right before `s` goes on: it waits no longer, and nobody may be reading its stack.
+PILFER_NOINLINE void scheduler::let_go(suspension& s) noexcept {
+    context* c = s.act->ctx;
+    c->waiting.store(nullptr, rlx);
+    if (deque.owner().pinned()) {
+        std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
+    }
+    std_atom::light_fence(); // I1, with the heavy fence of a walker
+    for (unsigned round = 0; c->walked.load(acq) != 0; ++round) {
+        std_atom::relax(round);
+    }
+}
+
 PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
+    let_go(s);
     san::release(&s);
     san::leave(&m_view, s.act->ctx->view);
     void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(this));
@@ -373,7 +401,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
     return message;
 }
 
-void scheduler::start(spark* job) noexcept {
+void scheduler::start(task_word job) noexcept {
     remind();
     context* c = free_contexts.load(rlx);
     san::acquire(c);
@@ -395,7 +423,8 @@ void scheduler::after_switch(void* message) noexcept {
             return;
         }
         auto* s = static_cast<suspension*>(message);
-        san::acquire(s); // what the frame wrote before it left
+        san::acquire(s);                    // what the frame wrote before it left
+        s->act->ctx->waiting.store(s, rel); // I2: read by those who look at suspended contexts
         PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {
             PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
@@ -474,17 +503,20 @@ PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
 PILFER_NO_SANITIZE void context_main(void* self) noexcept {
     auto* c = static_cast<context*>(self);
     san::enter(c->view);
-    suspension* next = run_job(static_cast<spark*>(c->job));
+    const auto job = reinterpret_cast<task_word>(c->job);
+    suspension* next = run_job(reinterpret_cast<spark*>(job & ~kind_mask));
     static_cast<scheduler*>(this_worker())->leave_context(c, next);
 }
 
 } // namespace
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
+    c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
     put_context(this, c);
     note(trace::what::ended);
     if (next != nullptr) {
         note(trace::what::resume_next);
+        let_go(*next);
         san::release(next);
         san::leave(nullptr, next->act->ctx->view);
         pilfer_v0_jump(next->sp, static_cast<worker*>(this));

@@ -73,6 +73,7 @@ public:
     tally_counter units_begun; // asyncs announced on this worker
     tally_counter units_ended; // units that ended here; released, see quiet()
     std::uintptr_t thread = 0;
+    std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
@@ -93,11 +94,12 @@ private:
     void note_missed() noexcept;
 
     void execute(task_word task) noexcept;
-    void start(spark* job) noexcept;
+    void start(task_word job) noexcept;
     void resume_now(suspension& s) noexcept;
+    void let_go(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
     [[nodiscard]] void* continue_parent(scope& s) noexcept;
-    [[nodiscard]] void* enter_context(context* c, spark* job) noexcept;
+    [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool has_context() noexcept;
     [[nodiscard]] bool grow_ring() noexcept;

@@ -18,6 +18,7 @@ namespace detail {
 
 struct context;
 struct slab;
+struct suspension;
 struct worker;
 class pool_core;
 
@@ -43,12 +44,15 @@ struct alignas(64) context {
     activation self;
     std::atomic<context*> next{nullptr}; // in a free list
     std::atomic<std::uint32_t> rank{0};  // length of that list from here
-    std::uint32_t index = 0;             // in its slab
+    /// Somebody reads this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
+    std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;
     pool_core* pool = nullptr;
     std::byte* low = nullptr; // lowest usable byte; the guard lies below
-    void* job = nullptr;      // what the entry function runs
+    void* job = nullptr;      // what the entry function runs, with its kind; null for a child of spawn
+    std::atomic<suspension*> waiting{nullptr}; // while the context is suspended: its innermost wait
     stack_view view;
+    std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};

@@ -36,6 +36,8 @@ public:
         }
     }
     [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
+    /// For reports, from a frame that waits for this.
+    void look(wait_facts& f) const noexcept;
     /// Claims and runs a queued task on a worker of its pool, else waits.
     void wait() noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
@@ -63,7 +65,8 @@ private:
     std::atomic<std::uint32_t> m_stage{queued};
     std::atomic<std::uint32_t> m_references{2}; // the handle's and the announcement's
     std::atomic<future_waiter*> m_waiters{nullptr};
-    pool_core* m_pool = nullptr; // set before anybody else sees the task
+    pool_core* m_pool = nullptr;                   // set before anybody else sees the task
+    std::atomic<const context*> m_runner{nullptr}; // where the task runs, from its claim on; for reports
 };
 
 template <class T>

@@ -79,6 +79,8 @@ public:
         const count add = owed() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
+    /// For reports, while the parent waits: how many children have not ended.
+    [[nodiscard]] count left() const noexcept { return m_count.load(rlx) - waiting; }
     /// Parent, resumed or told that all is done: the same scope may be used again at once.
     void reset() noexcept {
         (void)m_count.load(acq); // J3 for a parent that was resumed without reading the counter

@@ -31,8 +31,10 @@ inline constexpr std::uintptr_t waiter_is_foreign = 2;
 /// resumed directly on this worker, null if there is none (or it belongs elsewhere and was sent there).
 PILFER_API suspension* release_waiter(std::uintptr_t word, worker* w) noexcept;
 
-/// The end of one task is awaited by one frame: waits on a worker (suspends) or on any thread (blocks).
-PILFER_API void wait_for(handover<std_atom>& h) noexcept;
+/// The end of `task`, which completes `h`, is awaited by one frame: waits on a worker (suspends) or on any
+/// thread (blocks). `p`: the pool that the task was submitted to, null: the caller's own. The last two are
+/// for reports only.
+PILFER_API void wait_for(handover<std_atom>& h, const spark* task, const pool_core* p = nullptr) noexcept;
 
 /// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
 struct submission : spark, submission_queue<std_atom>::node {

@@ -46,6 +46,11 @@ public:
     /// tripwire where it is clear; `ready()` says whether anything at all is there to do.
     template <class TellAll, class Ready>
     outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
+        return sleep(i, tell_all, ready, [](auto& word) { Park::wait(word, asleep); });
+    }
+    /// The same; `rest(word)` parks on the state, and may come back early.
+    template <class TellAll, class Ready, class Rest>
+    outcome sleep(unsigned i, TellAll tell_all, Ready ready, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
         word(i).fetch_or(bit(i), acq_rel);
         Atom::fence_sc();    // S2: announced before the tripwires are read; S5: searching no more before the
@@ -66,7 +71,7 @@ public:
         }
         while (m_seats[i].state.load(acq) == asleep) { // S3
             PILFER_CHAOS_POINT(idle);
-            Park::wait(m_seats[i].state, asleep);
+            rest(m_seats[i].state);
         }
         return outcome::woken;
     }
@@ -84,6 +89,21 @@ public:
         }
         return false;
     }
+    /// Of several that lie down at once the last one sees all of them: the fence in sleep() stands between
+    /// its own bit and this look.
+    [[nodiscard]] bool everybody_asleep() const noexcept {
+        for (unsigned k = 0; k * 64 < m_count; ++k) {
+            const unsigned here = m_count - k * 64 < 64 ? m_count - k * 64 : 64;
+            const std::uint64_t all = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
+            if (m_map[k].load(acq) != all) { // acq: what they counted before they lay down
+                return false;
+            }
+        }
+        return true;
+    }
+    /// Where a debugger finds the state of worker `i`.
+    [[nodiscard]] const void* state_of(unsigned i) const noexcept { return &m_seats[i].state; }
+    [[nodiscard]] bool is_asleep(unsigned i) const noexcept { return m_seats[i].state.load(acq) == asleep; }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
     /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.

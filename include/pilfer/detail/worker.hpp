@@ -60,6 +60,26 @@ struct worker {
         : deque(first, pinned, start) {}
 };
 
+struct spark;
+struct suspension;
+
+/// What is known about a wait, for those who read a report.
+struct wait_facts {
+    const char* state = nullptr;          ///< of what is awaited: "queued", "running"; null: not known
+    std::int64_t left = -1;               ///< children that have not ended; below 0: not counted
+    const spark* task = nullptr;          ///< whose end is awaited
+    const void* children_of = nullptr;    ///< the scope whose children are awaited
+    const context* runner = nullptr;      ///< where what is awaited runs
+    const pool_core* elsewhere = nullptr; ///< the other pool that what is awaited belongs to
+};
+
+/// One for each reason to wait. look() may read whatever the waiting frame may read: the frame stays
+/// where it is meanwhile.
+struct wait_kind {
+    const char* what; ///< as in "waits for ..."; first, because the gdb script reads it
+    void (*look)(const suspension&, wait_facts&) noexcept;
+};
+
 /// On the stack of a task that waits.
 struct suspension : submission_queue<std_atom>::node {
     void* sp = nullptr;
@@ -69,6 +89,8 @@ struct suspension : submission_queue<std_atom>::node {
     /// frame may be gone already.
     bool (*publish)(suspension&) noexcept = nullptr;
     exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
+    const wait_kind* why = nullptr;         // null: it makes way, and is queued somewhere
+    const void* object = nullptr;           // what it waits for
 };
 
 // The kinds of an entry.

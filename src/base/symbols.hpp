@@ -1,0 +1,33 @@
+// Names of functions, from the symbol tables of the program and its libraries.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+namespace pilfer {
+inline namespace v0 {
+namespace os {
+
+/// Reads the files that the program was loaded from, so it also knows functions that are not exported;
+/// in a stripped one only those that are. Keeps what it has read until it is destroyed. Not for signal
+/// handlers.
+class symbols {
+public:
+    symbols();
+    symbols(const symbols&) = delete;
+    symbols& operator=(const symbols&) = delete;
+    ~symbols();
+
+    /// The function around `address`, demangled, or the file and the offset in it. `returns`: it is a return
+    /// address, so what counts is the instruction before. Throws std::bad_alloc.
+    [[nodiscard]] std::string name(const void* address, bool returns);
+
+private:
+    struct tables;
+    std::unique_ptr<tables> m_tables;
+};
+
+} // namespace os
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,207 @@
+#include "inspect/report.hpp"
+
+#include <charconv>
+#include <new>
+
+#include "base/symbols.hpp"
+#include "inspect/snapshot.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr std::size_t most_waiters = 1'000; // listed in one text
+
+[[nodiscard]] std::string hexadecimal(const void* p) {
+    char digits[2 * sizeof p];
+    const auto end =
+        std::to_chars(digits, digits + sizeof digits, reinterpret_cast<std::uintptr_t>(p), 16).ptr;
+    return "0x" + std::string(digits, end);
+}
+
+[[nodiscard]] std::string counted(std::uint64_t n, const char* noun) {
+    return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
+}
+
+/// Writes what a snapshot holds, from the point of view of one pool.
+class writer {
+public:
+    writer(const snapshot& s, const pool_core& p) : m_snapshot(s), m_pool(p) {}
+
+    void cycles_of_waits();
+    void waiters(const std::vector<std::size_t>& pools);
+    std::string text;
+
+private:
+    [[nodiscard]] std::string name(const waiting_context& k) const;
+    [[nodiscard]] std::string wait(const waiting_context& k) const;
+    void frames(const waiting_context& k);
+
+    const snapshot& m_snapshot;
+    const pool_core& m_pool;
+    os::symbols m_symbols;
+};
+
+std::string writer::name(const waiting_context& k) const {
+    const std::string context = "context " + std::to_string(k.number);
+    return k.owner == &m_pool ? context : context + " of pool " + std::to_string(k.pool);
+}
+
+/// What a context waits for: "a future (0x...), which is queued".
+std::string writer::wait(const waiting_context& k) const {
+    if (k.why == nullptr) {
+        return "its turn";
+    }
+    std::string t = std::string(k.why->what) + " (" + hexadecimal(k.object) + ")";
+    if (k.facts.left >= 0) {
+        t += ", " + std::to_string(k.facts.left) + " of which " + (k.facts.left == 1 ? "has" : "have") +
+             " not ended";
+    }
+    if (k.facts.elsewhere != nullptr) {
+        const pool_moment* other = m_snapshot.find(k.facts.elsewhere);
+        t += ", of pool " + (other != nullptr ? std::to_string(other->number) : std::string("?"));
+    }
+    if (k.awaits.size() == 1 && &m_snapshot.waiting[k.awaits.front()] == &k) {
+        t += ", which runs on this very context";
+    } else if (!k.awaits.empty()) {
+        t += k.awaits.size() == 1 && k.facts.left < 0 ? ", which is suspended on " : ", among them ";
+        for (std::size_t i = 0; i < k.awaits.size() && i < 8; ++i) {
+            t += (i == 0 ? "" : ", ") + name(m_snapshot.waiting[k.awaits[i]]);
+        }
+    } else if (k.facts.state != nullptr) {
+        t += std::string(", which is ") + k.facts.state;
+    }
+    return t;
+}
+
+void writer::cycles_of_waits() {
+    for (const auto& cycle : cycles(m_snapshot)) {
+        text += cycle.size() == 1 ? "  a wait for itself:" : "  a cycle of waits:";
+        for (const std::size_t i : cycle) {
+            const waiting_context& k = m_snapshot.waiting[i];
+            text += (i == cycle.front() ? " " : ";\n    ") + name(k) + " waits for " + wait(k);
+        }
+        text += "\n";
+    }
+}
+
+void writer::frames(const waiting_context& k) {
+    for (std::size_t i = 0; i < k.frames.size(); ++i) {
+        text += "      #" + std::to_string(i) + (i < 10 ? "  " : " ") + hexadecimal(k.frames[i]) + " in " +
+                m_symbols.name(k.frames[i], true) + "\n";
+    }
+    if (k.frames.size() == most_frames) {
+        text += "      ... and so on\n";
+    }
+}
+
+void writer::waiters(const std::vector<std::size_t>& pools) {
+    std::size_t listed = 0;
+    std::size_t left_out = 0;
+    for (const std::size_t p : pools) {
+        for (const waiting_context& k : m_snapshot.waiting) {
+            if (k.owner != m_snapshot.pools[p].pool) {
+                continue;
+            }
+            if (listed == most_waiters) {
+                ++left_out;
+                continue;
+            }
+            ++listed;
+            text += "  " + name(k) + ", suspended on worker " + std::to_string(k.worker) + ", waits for " +
+                    wait(k) + "\n";
+            frames(k);
+        }
+    }
+    if (left_out > 0) {
+        text += "  and " + counted(left_out, "more suspended context") + "\n";
+    }
+}
+
+[[nodiscard]] std::string pool_name(const snapshot& s, const pool_core& p) {
+    const pool_moment* m = s.find(&p);
+    return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
+}
+
+void add_workers(std::string& text, pool_core& p) {
+    for (unsigned i = 0; i < p.size(); ++i) {
+        scheduler& w = p.at(i);
+        const auto deque = w.deque.thief().look();
+        const char* state = w.current.load(rlx) != nullptr ? "runs a task"
+                            : p.idle().is_asleep(i)        ? "asleep"
+                                                           : "looks for work";
+        text += "  worker " + std::to_string(i) + " (thread " + std::to_string(w.thread_id.load(rlx)) +
+                "): " + (p.joined() ? "ended" : state) + "; deque: " + std::to_string(deque.shared) +
+                " shared, " + std::to_string(deque.own) +
+                " private; inbox: " + (w.inbox().empty() ? "empty" : "not empty") + "\n";
+    }
+}
+
+} // namespace
+
+std::string dump_text(pool_core& p) {
+    const snapshot s = take_snapshot(&p);
+    writer w(s, p);
+    std::size_t suspended = 0;
+    for (const waiting_context& k : s.waiting) {
+        suspended += k.owner == &p ? 1 : 0;
+    }
+    w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
+             (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
+             std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
+             "; submissions: " + (p.submissions.empty() ? "none" : "queued") +
+             "; contexts that may go on: " + (p.runnable.empty() ? "none" : "queued") + "\n";
+    add_workers(w.text, p);
+    w.cycles_of_waits();
+    const pool_moment* own = s.find(&p);
+    if (own != nullptr) {
+        w.waiters({static_cast<std::size_t>(own - s.pools.data())});
+    }
+    return std::move(w.text);
+}
+
+void write_dump(pool_core& p) noexcept {
+    try {
+        const std::string text = dump_text(p);
+        os::write_all(2, text.data(), text.size());
+    } catch (const std::bad_alloc&) {
+        os::write_error("pilfer: there is no memory for a dump\n");
+    }
+}
+
+stall_verdict judge_stall(pool_core& p) noexcept {
+    try {
+        const snapshot s = take_snapshot(nullptr);
+        stall_verdict v{true, 0};
+        for (const std::size_t i : pools_behind(s, &p)) {
+            v.stalled = v.stalled && s.pools[i].idle;
+            v.others += s.pools[i].pool != &p ? s.pools[i].progress + 1 : 0;
+        }
+        return v;
+    } catch (const std::bad_alloc&) {
+        return {false, 0}; // later, perhaps
+    }
+}
+
+void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
+    try {
+        const snapshot s = take_snapshot(&p);
+        writer w(s, p);
+        w.text = "pilfer: stall: nothing has run in " + pool_name(s, p) + " for " +
+                 std::to_string(idle_ns / 1'000'000) + " ms, and nothing can wake its suspended contexts:\n";
+        if (p.stacks.exhausted()) {
+            w.text += "  no further context can be had (options.max_contexts, or memory)\n";
+        }
+        w.cycles_of_waits();
+        w.waiters(pools_behind(s, &p));
+        os::write_all(2, w.text.data(), w.text.size());
+    } catch (const std::bad_alloc&) {
+        os::write_error("pilfer: stall: there is no memory for the report\n");
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

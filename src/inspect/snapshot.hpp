@@ -1,0 +1,62 @@
+// Who waits for what: all suspended contexts of all pools at one moment.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include <pilfer/detail/worker.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+/// One suspended context. The pointers in it are names, not to be followed: the moment is over.
+struct waiting_context {
+    std::uint64_t pool; ///< its number
+    const pool_core* owner;
+    const context* at;
+    unsigned number;      ///< of the context, in its pool
+    unsigned worker;      ///< on which it was suspended
+    const wait_kind* why; ///< null: it makes way and is queued
+    const void* object;
+    wait_facts facts;
+    const void* job = nullptr;         ///< the task that it runs, if the scheduler started it
+    const void* child_of = nullptr;    ///< that task's scope, if it is a deferred child
+    std::vector<void*> frames;         ///< return addresses, innermost first
+    std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
+};
+
+struct pool_moment {
+    std::uint64_t number;
+    const pool_core* pool;
+    bool idle; ///< no worker was inside a task
+    std::uint64_t progress;
+};
+
+struct snapshot {
+    std::vector<waiting_context> waiting;
+    std::vector<pool_moment> pools; ///< the newest first
+    [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;
+};
+
+/// Most stacks that a snapshot unwinds, and most frames of each: nobody who is resumed goes on meanwhile.
+inline constexpr std::size_t most_stacks = 64;
+inline constexpr unsigned most_frames = 64;
+
+/// Takes one. `stacks_of`: the pool whose stacks are unwound, null: none. Holds up those who are resumed,
+/// make, end or ask for contexts meanwhile. Throws std::bad_alloc.
+[[nodiscard]] snapshot take_snapshot(const pool_core* stacks_of);
+
+/// Indices of `p` and of the pools that its contexts wait for, directly or not, among s.pools.
+[[nodiscard]] std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p);
+
+/// Cycles of waits: each member waits for the next one, the last for the first. A cycle is reported
+/// once; there may be more than are reported where they share members.
+[[nodiscard]] std::vector<std::vector<std::size_t>> cycles(const snapshot& s);
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

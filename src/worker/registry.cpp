@@ -1,0 +1,97 @@
+#include "worker/registry.hpp"
+
+#include "worker/pool_core.hpp"
+
+extern "C" {
+/// The list of pools. tools/gdb/pilfer.py begins here.
+PILFER_API pilfer::v0::detail::pool_entry* pilfer_v0_pools = nullptr;
+}
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+// Members of what is no standard-layout type are counted from here too; both compilers place them alike.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+
+namespace {
+
+#if defined(PILFER_ISA_X86_64)
+constexpr std::uint64_t saved_layout = 1;
+#elif defined(PILFER_ISA_AARCH64)
+constexpr std::uint64_t saved_layout = 2;
+#else
+constexpr std::uint64_t saved_layout = 3;
+#endif
+
+constinit std::mutex mutex;
+std::uint64_t made = 0;
+
+} // namespace
+
+/// Offsets for a debugger that has no debug information; the order is that of the script.
+extern "C" PILFER_API __attribute__((used)) const std::uint64_t pilfer_v0_layout[] = {
+    1, // version of this table
+    saved_layout,
+    offsetof(pool_entry, next),
+    offsetof(pool_entry, number),
+    offsetof(pool_entry, workers),
+    offsetof(pool_entry, worker),
+    offsetof(pool_entry, newest_slab),
+    sizeof(worker_entry),
+    offsetof(worker_entry, thread_id),
+    offsetof(worker_entry, current),
+    offsetof(worker_entry, seat),
+    offsetof(slab, next),
+    offsetof(slab, number),
+    offsetof(slab, contexts),
+    stack_pool::most_in_slab,
+    offsetof(context, waiting),
+    offsetof(suspension, sp),
+    offsetof(suspension, home),
+    offsetof(suspension, why),
+    offsetof(suspension, object),
+    offsetof(worker, index),
+    offsetof(activation, ctx),
+    offsetof(context, low),
+};
+
+#pragma GCC diagnostic pop
+
+namespace registry {
+
+void prepare(pool_core& p, unsigned workers) { p.listed.worker = std::make_unique<worker_entry[]>(workers); }
+
+void add(pool_core& p) noexcept {
+    pool_entry& e = p.listed;
+    e.pool = &p;
+    e.workers = p.size();
+    for (unsigned i = 0; i < p.size(); ++i) {
+        e.worker[i] = {&p.at(i).thread_id, &p.at(i).current, p.idle().state_of(i)};
+    }
+    e.newest_slab = p.stacks.newest_slab();
+    const std::lock_guard lock(mutex);
+    e.number = ++made;
+    e.next = pilfer_v0_pools;
+    pilfer_v0_pools = &e;
+}
+
+void remove(pool_core& p) noexcept {
+    const std::lock_guard lock(mutex);
+    for (pool_entry** at = &pilfer_v0_pools; *at != nullptr; at = &(*at)->next) {
+        if (*at == &p.listed) {
+            *at = p.listed.next;
+            return;
+        }
+    }
+}
+
+all_pools::all_pools() : m_lock(mutex) {}
+
+pool_entry* all_pools::first() const noexcept { return pilfer_v0_pools; }
+
+} // namespace registry
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,56 @@
+// All pools of the process, for reports that reach across pools and for debuggers.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+struct slab;
+
+/// What a debugger reads of a worker: where its words lie. Without debug information it knows no type.
+struct worker_entry {
+    const void* thread_id;
+    const void* current;
+    const void* seat;
+};
+
+/// What a debugger reads of a pool.
+struct pool_entry {
+    pool_entry* next = nullptr;
+    std::uint64_t number = 0; // 1, 2, ... in the order of making
+    pool_core* pool = nullptr;
+    std::uint64_t workers = 0;
+    std::unique_ptr<worker_entry[]> worker;
+    const slab* const* newest_slab = nullptr;
+};
+
+namespace registry {
+
+/// Makes room for the entry of a pool of up to `workers`.
+void prepare(pool_core& p, unsigned workers);
+void add(pool_core& p) noexcept;
+void remove(pool_core& p) noexcept;
+
+/// Holds all pools in place. Taken before a stack pool's mutex, never by what a worker does between tasks
+/// but for a report.
+class all_pools {
+public:
+    all_pools();
+    /// The newest pool, linked by next.
+    [[nodiscard]] pool_entry* first() const noexcept;
+
+private:
+    std::lock_guard<std::mutex> m_lock;
+};
+
+} // namespace registry
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

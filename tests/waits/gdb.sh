@@ -1,0 +1,73 @@
+#!/usr/bin/env bash
+# gdb.sh <program> <script>: the gdb script shows the three contexts of three_waits.cpp by function names, in the
+# living process and in a core file. Ends with 77 where gdb is missing or nothing may be traced.
+set -euo pipefail
+program=$(realpath "$1") script=$(realpath "$2")
+if ! command -v gdb >/dev/null; then
+    echo "SKIPPED: there is no gdb"
+    exit 77
+fi
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+
+cat >"$folder/commands" <<END
+set pagination off
+set confirm off
+set debuginfod enabled off
+source $script
+run
+pilfer pools
+pilfer workers
+pilfer contexts
+pilfer bt all
+pilfer bt 1.4294967295
+END
+failed=0
+gdb -nx -q -batch -x "$folder/commands" "$program" >"$folder/live" 2>&1 ||
+    true # the last command of the file is an error
+if grep -qE 'ptrace: (Operation not permitted|Function not implemented)|Could not trace the inferior' "$folder/live"; then
+    echo "SKIPPED: tracing is not permitted here"
+    exit 77
+fi
+
+# expect <file> <pattern> <times>
+expect() {
+    local n
+    n=$(grep -cE -- "$2" "$folder/$1" || true)
+    if [[ $n != "$3" ]]; then
+        echo "$1: '$2' stands on $n lines, not on $3"
+        failed=1
+    fi
+}
+stacks() {
+    expect "$1" '^pool 1, context [0-9]+, suspended on worker [0-2], waits for a future \(0x[0-9a-f]+\)$' "$2"
+    for name in first_waits second_waits third_waits; do
+        expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in $name" 1
+    done
+    # Each stack ends where its context begins.
+    expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in .*context_main" 3
+}
+expect live '^pool 1: 3 workers, 3 suspended contexts$' 1
+expect live '^pool 1, worker [0-2] \(LWP [0-9]+\): asleep$' 3
+expect live 'no such suspended context' 1
+stacks live 6
+
+# A core file of the kernel, where it goes to the working folder. (gdb's own lose what lies behind a guard area.)
+if [[ $(cat /proc/sys/kernel/core_pattern) =~ ^[A-Za-z0-9_.%-]+$ ]] && ulimit -c unlimited 2>/dev/null; then
+    cat >"$folder/more" <<END
+set pagination off
+set debuginfod enabled off
+source $script
+pilfer bt all
+END
+    (cd "$folder" && "$program" >/dev/null 2>&1) || true
+    core=$(find "$folder" -name '*core*' | head -n 1)
+    gdb -nx -q -batch -x "$folder/more" "$program" "${core:-$folder/none}" >"$folder/dead" 2>&1 || true
+    stacks dead 3
+else
+    echo "No core file was looked at: core_pattern is not a file's name, or their size is limited."
+fi
+if ((failed)); then
+    cat "$folder"/live "$folder"/dead
+fi
+exit "$failed"

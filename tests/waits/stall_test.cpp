@@ -1,0 +1,338 @@
+// The report of a pool in which everybody waits for somebody who waits.
+#include <gmock/gmock.h>
+
+#include <fstream>
+#include <vector>
+
+#include "waits/waits.hpp"
+
+namespace {
+
+using namespace waits;
+using testing::HasSubstr;
+using testing::Not;
+
+class row_C8_stall : public guarded {};
+
+const char* const stall = "pilfer: stall: nothing has run in pool";
+
+TEST_F(row_C8_stall, of_two_futures_that_wait_for_each_other_is_named_as_a_cycle_once) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 2));
+        static ring<2> r;
+        r.start(p, {&first_waits, &second_waits});
+        err.await(stall);
+        err.listen(600ms); // six intervals more
+        const bool once = err.count(stall) == 1;
+        err.give_back();
+        return once ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a cycle of waits:"));
+    EXPECT_THAT(result.output, HasSubstr("waits for a future (0x"));
+    EXPECT_THAT(result.output, HasSubstr("), which is suspended on context "));
+    if (has_stacks) {
+        EXPECT_THAT(result.output, HasSubstr(" in first_waits"));
+        EXPECT_THAT(result.output, HasSubstr(" in second_waits"));
+    }
+}
+
+TEST_F(row_C8_stall, of_a_task_that_waits_for_itself) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 1));
+        static ring<1> r;
+        r.start(p, {&first_waits});
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a wait for itself:"));
+    EXPECT_THAT(result.output, HasSubstr("which runs on this very context"));
+}
+
+/// The task of a future waits for a child that waits for the future. `offer(f, after)`: makes the child.
+template <class Parent>
+child_result parent_and_child(unsigned n, Parent parent) {
+    return in_child([n, parent] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, n));
+        static pilfer::future<int> own;
+        static std::atomic<bool> there{false};
+        own = p.async([parent] {
+            while (!there.load()) {
+                std::this_thread::sleep_for(100us);
+            }
+            return parent(own);
+        });
+        there = true;
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+}
+
+TEST_F(row_C8_stall, of_a_stolen_branch_that_waits_for_the_task_that_joins_it) {
+    const auto result = parent_and_child(2, [](const pilfer::future<int>& own) {
+        std::atomic<bool> stolen{false};
+        pilfer::join(
+            [&] {
+                while (!stolen.load()) {
+                    std::this_thread::sleep_for(100us);
+                }
+            },
+            [&] {
+                stolen = true;
+                return first_waits(own);
+            });
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a cycle of waits:"));
+    EXPECT_THAT(result.output, HasSubstr("waits for another branch of its join (0x"));
+}
+
+TEST_F(row_C8_stall, of_a_deferred_child_that_waits_for_its_parent) {
+    const auto result = parent_and_child(2, [](const pilfer::future<int>& own) {
+        std::atomic<bool> stolen{false};
+        pilfer::scope s;
+        s.defer([&] {
+            stolen = true;
+            (void)first_waits(own);
+        });
+        while (!stolen.load()) {
+            std::this_thread::sleep_for(100us);
+        }
+        s.sync();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a cycle of waits:"));
+    EXPECT_THAT(result.output, HasSubstr(", 1 of which has not ended, among them context "));
+}
+
+/// Which context a child of spawn runs on is not recorded, so this cycle is listed but not named.
+TEST_F(row_C8_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) {
+    const auto result = parent_and_child(1, [](const pilfer::future<int>& own) {
+        pilfer::scope s;
+        s.spawn([&] { (void)first_waits(own); });
+        s.spawn([&] { (void)second_waits(own); });
+        s.sync();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("waits for the children of a scope (0x"));
+    EXPECT_THAT(result.output, HasSubstr(", 2 of which have not ended"));
+    EXPECT_THAT(result.output, HasSubstr("waits for a future (0x"));
+    if (has_stacks) {
+        EXPECT_THAT(result.output, HasSubstr(" in first_waits"));
+        EXPECT_THAT(result.output, HasSubstr(" in second_waits"));
+    }
+}
+
+/// The worker never lies down: a task is queued that only lacks a stack.
+TEST_F(row_C8_stall, of_a_pool_without_another_stack) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::options o = reporting_after(100, 1);
+        o.max_contexts = 1;
+        pilfer::pool& p = lasting(o);
+        static ring<1> r;
+        r.start(p, {&first_waits});
+        while (suspended(p) == 0) {
+            std::this_thread::sleep_for(100us);
+        }
+        const auto queued = p.async([] {});
+        err.await(stall);
+        err.listen(500ms);
+        const bool once = err.count(stall) == 1;
+        err.give_back();
+        return once && !queued.ready() ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("no further context can be had (options.max_contexts"));
+    EXPECT_THAT(result.output, HasSubstr("a wait for itself:"));
+}
+
+TEST_F(row_C8_stall, across_two_pools_is_one_cycle) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& one = lasting(reporting_after(100, 1));
+        pilfer::pool& two = lasting(reporting_after(0, 1));
+        static pilfer::future<int> own;
+        static std::atomic<bool> there{false};
+        own = one.async([&two] {
+            while (!there.load()) {
+                std::this_thread::sleep_for(100us);
+            }
+            return two.run([] { return second_waits(own); });
+        });
+        there = true;
+        err.await(stall);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("a cycle of waits:"));
+    EXPECT_THAT(result.output, HasSubstr("waits for the task that it gave to another pool's run() (0x"));
+    EXPECT_THAT(result.output, testing::ContainsRegex("context [0-9]+ of pool [0-9]+ waits for a future"));
+}
+
+/// Waits as a join does, for an end that the test itself brings about.
+struct by_hand {
+    pilfer::detail::handover<pilfer::detail::std_atom> end;
+    void wait() { pilfer::detail::wait_for(end, nullptr); }
+    void complete() {
+        if (const auto who = end.complete(); who != 0) {
+            pilfer::detail::make_runnable(reinterpret_cast<pilfer::detail::suspension*>(who));
+        }
+    }
+};
+
+TEST_F(row_C8_stall, goes_on_when_the_wait_ends_after_all) {
+    for (const unsigned n : {1U, 3U}) {
+        const auto result = in_child([n] {
+            own_stderr err;
+            by_hand h;
+            int sum = 0;
+            {
+                pilfer::pool p(reporting_after(100, n));
+                const auto waiting = p.async([&] {
+                    h.wait();
+                    return 41;
+                });
+                err.await(stall);
+                sum += p.run([] { return 1; }); // the pool still works
+                err.await(stall, 2);            // that was the end of one standstill
+                h.complete();
+                sum += waiting.get();
+            }
+            err.give_back();
+            return sum;
+        });
+        EXPECT_TRUE(result.exited_with(42)) << result;
+    }
+}
+
+// ---- what is no stall -------------------------------------------------------------------------
+
+TEST_F(row_C8_stall, is_not_reported_when_switched_off) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(0, 2));
+        static ring<2> r;
+        r.start(p, {&first_waits, &second_waits});
+        while (suspended(p) < 1) {
+            std::this_thread::sleep_for(100us);
+        }
+        err.listen(500ms);
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, Not(HasSubstr("stall")));
+}
+
+/// While the frame waits for it, the other branch blocks its worker, or keeps it busy.
+TEST_F(row_C8_stall, is_not_a_task_that_blocks_or_computes) {
+    for (const bool blocks : {true, false}) {
+        const auto result = in_child([blocks] {
+            own_stderr err;
+            pilfer::pool p(reporting_after(30, 2));
+            std::atomic<bool> stolen{false};
+            std::atomic<bool> enough{false};
+            auto all = p.async([&] {
+                pilfer::join(
+                    [&] {
+                        while (!stolen.load()) {
+                            std::this_thread::sleep_for(100us);
+                        }
+                    },
+                    [&] {
+                        stolen = true;
+                        while (!enough.load()) {
+                            if (blocks) {
+                                std::this_thread::sleep_for(20ms);
+                            }
+                        }
+                    });
+            });
+            while (suspended(p) < 1) {
+                std::this_thread::sleep_for(100us);
+            }
+            err.listen(600ms);
+            enough = true;
+            all.get();
+            err.give_back();
+            return 0;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << result;
+        EXPECT_THAT(result.output, Not(HasSubstr("stall")));
+    }
+}
+
+TEST_F(row_C8_stall, is_not_a_wait_for_a_pool_that_works) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool one(reporting_after(30, 1));
+        pilfer::pool two(reporting_after(30, 1));
+        std::atomic<bool> enough{false};
+        auto all = one.async([&] {
+            two.run([&] {
+                while (!enough.load()) {
+                    std::this_thread::sleep_for(20ms);
+                }
+            });
+        });
+        while (suspended(one) < 1) {
+            std::this_thread::sleep_for(100us);
+        }
+        err.listen(600ms);
+        enough = true;
+        all.get();
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, Not(HasSubstr("stall")));
+}
+
+/// How often the threads of this process but the calling one have gone to sleep.
+std::uint64_t switches_of_others() {
+    std::uint64_t sum = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        if (task.path().filename() == std::to_string(thread_id())) {
+            continue;
+        }
+        std::ifstream file(task.path() / "status");
+        for (std::string line; std::getline(file, line);) {
+            if (line.rfind("voluntary_ctxt_switches:", 0) == 0) {
+                sum += std::stoull(line.substr(line.find(':') + 1));
+            }
+        }
+    }
+    return sum;
+}
+
+TEST_F(row_C8_stall, does_not_wake_an_idle_pool_in_which_nobody_waits) {
+#if defined(PILFER_TSAN)
+    GTEST_SKIP() << "ThreadSanitizer has a thread of its own that wakes up";
+#endif
+    if (emulated) {
+        GTEST_SKIP() << "the emulator has threads of its own";
+    }
+    pilfer::pool p(reporting_after(20, 4));
+    EXPECT_EQ(p.run([] { return fib_join(15); }), fib(15));
+    ASSERT_TRUE(eventually([] { // asleep once none of them has moved for a while
+        const auto before = switches_of_others();
+        std::this_thread::sleep_for(100ms);
+        return switches_of_others() == before;
+    }));
+    const auto before = switches_of_others();
+    std::this_thread::sleep_for(500ms);
+    EXPECT_EQ(switches_of_others(), before);
+}
+
+} // namespace
