@@ -172,6 +172,7 @@ private:
         view boundary; // at the last light fence: what a heavy fence of another thread may make visible
         view owed;     // by heavy fences of others, until the next light fence
         bool has_acquired, has_released, owes, moved;
+        unsigned second_looks;  // see hand_over()
         bool stale;             // it read an old value since it last waited: looking again helps
         unsigned fresh;         // so many loads read the newest value: a wait that was told to look again
         std::uint64_t progress; // of all when it began to spin
