@@ -377,7 +377,8 @@ struct withdrawn {
             return;
         }
         for (unsigned k = 0; k < 2; ++k) {
-            const auto how = m_idle.sleep(i, [] {}, [] { return here().choose(2) != 0; });
+            const auto how = m_idle.sleep(
+                i, [] {}, [] { return here().choose(2) != 0; });
             if (how == sleepers::outcome::woken) {
                 ++m_received;
                 const unsigned by = m_idle.hint(i);
@@ -414,8 +415,8 @@ struct two_words {
     }
     void thread(unsigned i) {
         if (i < 3) {
-            if (m_idle.sleep(who[i], [] {}, [this] { return m_work.load(acq) != 0; }) ==
-                sleepers::outcome::woken) {
+            if (m_idle.sleep(
+                    who[i], [] {}, [this] { return m_work.load(acq) != 0; }) == sleepers::outcome::woken) {
                 ++m_received;
             }
             resting::at_the_end();
@@ -446,8 +447,10 @@ private:
 
 const registered<published<atom, 1, 2, 1>> r1("sleep_one", "a publisher and one sleeper");
 const registered<published<atom, 2, 2, 0>> r2("sleep_two", "two endless tasks, two sleepers");
-const registered<published<atom, 2, 3, 1>> r3("sleep_three", "three tasks, the first one short, two sleepers");
-const registered<two_publishers<2, 1, 1, 0>> r4("sleep_spent", "two publishers, two sleepers, one task for each");
+const registered<published<atom, 2, 3, 1>> r3("sleep_three",
+                                              "three tasks, the first one short, two sleepers");
+const registered<two_publishers<2, 1, 1, 0>> r4("sleep_spent",
+                                                "two publishers, two sleepers, one task for each");
 const registered<two_publishers<1, 1, 2, 2>> r5("sleep_told", "two publishers, one sleeper, two short tasks");
 const registered<handed_down> r6("sleep_chain", "a task that announces another one where it is taken");
 const registered<taken_back> r7("sleep_own", "a publisher that takes back and goes to sleep itself");

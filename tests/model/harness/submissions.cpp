@@ -10,11 +10,11 @@ namespace {
 using namespace model;
 using pilfer::detail::acq_rel;
 using pilfer::detail::rlx;
-using queue = pilfer::detail::submission_queue<atom>;
 
-template <unsigned N>
+template <class Atom, unsigned N>
 class queue_client {
 protected:
+    using queue = pilfer::detail::submission_queue<Atom>;
     struct item : queue::node {
         unsigned number = 0;
     };
@@ -47,7 +47,7 @@ protected:
 };
 
 /// Two pushers with two each, two takers.
-struct first_in : queue_client<4> {
+struct first_in : queue_client<atom, 4> {
     static constexpr unsigned threads = 4;
     void thread(unsigned i) {
         for (unsigned k = 0; k < 2; ++k) {
@@ -62,7 +62,7 @@ struct first_in : queue_client<4> {
 };
 
 /// Four items, at most three takings, another one pushed: never empty.
-struct never_empty : queue_client<6> {
+struct never_empty : queue_client<atom, 6> {
     static constexpr unsigned threads = 4;
     never_empty() {
         for (unsigned i = 0; i < 4; ++i) {
@@ -87,16 +87,19 @@ struct never_empty : queue_client<6> {
 };
 
 /// Pushers that look at the map, workers that look at the queue before they sleep.
-struct slept_over : queue_client<4> {
+template <class Atom>
+struct slept_over : queue_client<Atom, 4> {
     static constexpr unsigned threads = 4;
-    using sleepers = pilfer::detail::sleepers<atom, resting::park>;
+    using item = typename queue_client<Atom, 4>::item;
+    using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
+    using outcome = typename sleepers::outcome;
 
     void thread(unsigned i) {
         if (i < 2) {
-            push(2 * i);
+            this->push(2 * i);
             wake_somebody(i);
             if (i == 0) {
-                push(1);
+                this->push(1);
                 wake_somebody(0);
             }
             resting::at_the_end();
@@ -106,36 +109,37 @@ struct slept_over : queue_client<4> {
             if (pop(self)) {
                 continue;
             }
-            const auto how = m_idle.sleep(self, [] {}, [this] { return !m_queue.empty(); });
-            m_token[self] = m_token[self] || how == sleepers::outcome::woken;
-            if (how == sleepers::outcome::found) {
-                atom::relax(0); // somebody may be at it
+            const auto how = m_idle.sleep(
+                self, [] {}, [this] { return !this->m_queue.empty(); });
+            m_token[self] = m_token[self] || how == outcome::woken;
+            if (how == outcome::found) {
+                Atom::relax(0); // somebody may be at it
             }
         }
     }
     bool at_rest() {
-        const bool all_ran = m_tasks.ran(0) && m_tasks.ran(1) && m_tasks.ran(2);
+        const bool all_ran = this->m_tasks.ran(0) && this->m_tasks.ran(1) && this->m_tasks.ran(2);
         return resting::nobody_waits(threads) && (all_ran || !resting::somebody_sleeps());
     }
     void finish() {}
 
 private:
     void wake_somebody(unsigned from) {
-        atom::fence_sc();
+        Atom::fence_sc();
         if (m_idle.anyone_asleep()) {
             (void)m_idle.wake_one(from, from);
         }
     }
     /// The first task is short, the others have no end.
     bool pop(unsigned self) {
-        auto* n = static_cast<item*>(m_queue.pop());
+        auto* n = static_cast<item*>(this->m_queue.pop());
         if (n == nullptr) {
             return false;
         }
         if (m_token[self]) {
             settle(self);
         }
-        m_tasks.run(n->number);
+        this->m_tasks.run(n->number);
         if (m_ended++ != 0) {
             resting::in_endless_task();
         }
@@ -145,15 +149,15 @@ private:
     void settle(unsigned self) {
         m_token[self] = false;
         m_idle.settle_token(self);
-        for (unsigned woken = 0; woken < 2 && !m_queue.empty(); ++woken) {
+        for (unsigned woken = 0; woken < 2 && !this->m_queue.empty(); ++woken) {
             if (m_idle.wake_one(self, self) == sleepers::nobody) {
                 return;
             }
         }
     }
 
-    sleepers::seat m_seats[2];
-    sleepers::map_word m_map[1];
+    typename sleepers::seat m_seats[2];
+    typename sleepers::map_word m_map[1];
     sleepers m_idle{m_seats, m_map, 2};
     bool m_token[2] = {};
     resting m_resting;
@@ -161,7 +165,7 @@ private:
 };
 
 /// A submitter that summons, and a worker inside a task that looks at its tripwire.
-struct summoned : queue_client<4> {
+struct summoned : queue_client<atom, 4> {
     static constexpr unsigned threads = 3;
     using trip = pilfer::detail::tripwire<atom>;
 
@@ -202,7 +206,9 @@ private:
 
 const registered<first_in> r1("submissions_fifo", "two pushers, two takers: each once, in order");
 const registered<never_empty> r2("submissions_empty", "empty() beside takers and a pusher");
-const registered<slept_over> r3("submissions_sleep", "pushers that look at the map, workers that sleep");
-const registered<summoned> r4("submissions_summon", "submitters that summon a worker inside a task");
+const registered<slept_over<atom>> r3("submissions_sleep",
+                                      "pushers that look at the map, workers that sleep");
+const registered<slept_over<symmetric_atom>> r4("submissions_sleep_pinned", "the same without membarrier");
+const registered<summoned> r5("submissions_summon", "submitters that summon a worker inside a task");
 
 } // namespace
