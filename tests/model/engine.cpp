@@ -98,6 +98,7 @@ void engine::reset(const harness& h) {
         t.has_acquired = t.has_released = t.owes = t.moved = t.stale = false;
         t.fresh = 0;
         t.second_looks = 0;
+        t.gives_way_to = 0;
         t.what = state::ready;
         t.started = false;
         t.file = "";
@@ -190,6 +191,14 @@ void engine::note(const char* text, std::uint64_t value) {
 
 // ---- who goes on ------------------------------------------------------------------------------
 
+unsigned engine::ready_mask() const noexcept {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < m_threads; ++i) {
+        mask |= m_thread[i].what == state::ready ? 1U << i : 0U;
+    }
+    return mask;
+}
+
 int engine::next_thread(bool may_stay) {
     std::array<std::uint8_t, 8> ready{};
     unsigned n = 0;
@@ -199,7 +208,7 @@ int engine::next_thread(bool may_stay) {
         if (k == m_threads && may_stay) {
             break; // has been looked at as the first
         }
-        if (t.what == state::spinning && t.progress != m_progress) {
+        if (t.what == state::spinning && t.progress != m_progress && (t.gives_way_to & ready_mask()) == 0) {
             t.what = state::ready;
         }
         if (t.what == state::ready) {
@@ -278,6 +287,9 @@ void engine::switch_to(unsigned next) {
     }
     void** save = &m_thread[m_current].sp;
     m_current = next;
+    for (unsigned i = 0; i < m_threads; ++i) {
+        m_thread[i].gives_way_to &= ~(1U << next);
+    }
     thread& t = m_thread[next];
     if (t.started) {
         (void)pilfer_v0_switch(save, t.sp, nullptr);
@@ -312,6 +324,9 @@ void engine::relax() {
     t.progress = t.stale ? m_progress - 1 : m_progress;
     t.stale = false;
     t.fresh = 4;
+    // Fair: two that wait may not keep a third one from ever taking its next step (Musuvathi and Qadeer, "Fair
+    // stateless model checking", PLDI 2008).
+    t.gives_way_to = ready_mask();
     m_strategy->yields(m_current);
     if (++m_steps > most_steps) {
         fail("an execution without an end");

@@ -210,7 +210,7 @@ protected:
 /// One publisher with `Count` tasks and an endless end, `Sleepers` that search and sleep. The first `Short`
 /// tasks end, the others never do.
 template <class Atom, unsigned Sleepers, unsigned Count, unsigned Short>
-struct published : workers<Atom, Sleepers + 1, Count> {
+struct published final : workers<Atom, Sleepers + 1, Count> {
     static constexpr unsigned threads = Sleepers + 1;
     void thread(unsigned i) {
         if (i != 0) {
@@ -235,7 +235,7 @@ private:
 
 /// Two publishers that push and never look again, `Sleepers` others.
 template <unsigned Sleepers, unsigned First, unsigned Second, unsigned Short>
-struct two_publishers : workers<atom, Sleepers + 2, First + Second> {
+struct two_publishers final : workers<atom, Sleepers + 2, First + Second> {
     static constexpr unsigned threads = Sleepers + 2;
     void thread(unsigned i) {
         if (i > 1) {
@@ -260,7 +260,7 @@ private:
 
 /// A task that announces another one inside whoever took it: the taker was perhaps asleep when the other
 /// worker lay down.
-struct handed_down : workers<atom, 3, 3> {
+struct handed_down final : workers<atom, 3, 3> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i == 0) {
@@ -285,7 +285,7 @@ private:
 };
 
 /// A publisher that takes its own tasks back, goes to search and sleeps as the others do.
-struct taken_back : workers<atom, 2, 3> {
+struct taken_back final : workers<atom, 2, 3> {
     static constexpr unsigned threads = 2;
     void thread(unsigned i) {
         if (i == 0) {
@@ -308,7 +308,7 @@ private:
 };
 
 /// A foreign thread submits, a worker publishes; two workers sleep.
-struct submitted : workers<atom, 3, 3, true> {
+struct submitted final : workers<atom, 3, 3, true> {
     static constexpr unsigned threads = 4;
     void thread(unsigned i) {
         if (i == 3) {
@@ -336,7 +336,7 @@ private:
 
 /// The end: pool_core::stop_threads() while a task is pushed, taken and searched for.
 template <class Atom>
-struct stopped : workers<Atom, 2, 1> {
+struct stopped final : workers<Atom, 2, 1> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i == 0) {
