@@ -9,6 +9,7 @@ if(PROJECT_IS_TOP_LEVEL)
     option(BUILD_SHARED_LIBS "Build libpilfer as a shared library" OFF)
 endif()
 option(PILFER_PORTABLE "Switch stacks by ucontext instead of assembly: slow, for other processors" OFF)
+option(PILFER_CHECKED "Check the library's invariants at run time: exact counts, states, sums at a pool's end" OFF)
 option(PILFER_WERROR "Treat warnings in pilfer's own code as errors" OFF)
 option(PILFER_INSTALL "Make the install target" ${PROJECT_IS_TOP_LEVEL})
 

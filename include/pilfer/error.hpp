@@ -14,7 +14,8 @@ struct PILFER_API pool_closed : std::runtime_error {
     ~pool_closed() override;
 };
 
-/// The result will never come: its task was dropped by shutdown(drop).
+/// The result will never come: its task was dropped by shutdown(drop). Where there is no memory for this
+/// error, waiters get std::bad_alloc in its place.
 struct PILFER_API broken_promise : std::runtime_error {
     broken_promise();
     ~broken_promise() override;

@@ -51,8 +51,14 @@ struct options {
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
-    /// Exact counts of announced and inline tasks, at a cost on the fast path.
+    /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked
+    /// build.
     bool count_all = false;
+    /// Events that each worker keeps for write_trace(), the newest win: a power of two from 64 to 2^24, 16
+    /// bytes each once they are written; 0: no trace, no memory, one branch per look for work. The
+    /// environment variable PILFER_TRACE=FILE makes 0 mean 65,536 for every pool of the program and writes
+    /// FILE when the pool ends (see src/trace/README.md).
+    std::size_t trace_events = 0;
 };
 
 } // namespace v0

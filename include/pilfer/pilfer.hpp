@@ -10,3 +10,4 @@
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/scope.hpp>
+#include <pilfer/trace.hpp>

@@ -41,7 +41,7 @@ private:
     static suspension* run_root(spark* self, worker* w) noexcept {
         auto* s = static_cast<root_task*>(static_cast<submission*>(self));
         if (detail::dropping(w)) {
-            s->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+            s->m_outcome.fail(detail::dropped_error());
             detail::count_dropped(w);
         } else {
             detail::note_suppressed(0); // of an earlier task on this thread
@@ -72,7 +72,8 @@ class PILFER_API pool {
 public:
     /// Starts the workers. Throws std::invalid_argument that names the option and its range,
     /// std::system_error if not a single thread can be made, std::bad_alloc also if there is no address
-    /// space for one stack of options.stack_size (see `ulimit -v`). If only some threads can be
+    /// space for one stack of options.stack_size (see `ulimit -v`), and std::system_error too if PILFER_TRACE
+    /// names a file that cannot be written. If only some threads can be
     /// made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;
@@ -83,7 +84,8 @@ public:
 
     /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
     /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
-    /// call. Throws pool_closed, broken_promise (shutdown(drop)), and what f throws.
+    /// call. Throws pool_closed, broken_promise (shutdown(drop)), std::bad_alloc where there is no memory for
+    /// one of these two, and what f throws. Allocates nothing itself.
     template <class F>
     auto run(F&& f) -> std::invoke_result_t<F&> {
         using raw = std::invoke_result_t<F&>;
@@ -126,7 +128,7 @@ public:
     [[nodiscard]] static pool& common();
 
     /// The core, for the templates of this library.
-    [[nodiscard]] detail::pool_core& core() noexcept { return *m_core; }
+    [[nodiscard]] detail::pool_core& core() const noexcept { return *m_core; }
 
 private:
     detail::pool_core* m_core;

@@ -61,6 +61,8 @@ public:
         } else {
             detail::san::acquire(&m_children);
         }
+        detail::ensure([this] { return m_children.at_rest(); },
+                       "a scope ended while children of it were left");
     }
 
     /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
@@ -211,6 +213,7 @@ struct spawned {
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         // Only here, off the parent's stack, may the rest of the parent be announced.
+        s->m_owner->ctx->change(context_state::running, context_state::offered);
         if (!detail::announce(this_worker(), s->entry())) [[unlikely]] {
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
@@ -225,6 +228,7 @@ struct spawned {
         }
         activation* owner = s->m_owner;
         context* parent = owner->ctx;
+        parent->change(context_state::offered, context_state::running);
         san::release(&s->m_children); // that was the last look at the parent's frames
         w->current.store(owner, rlx);
         detail::put_context(w, c);
@@ -275,6 +279,7 @@ struct scope_access {
         san::acquire(&s);
         s.m_children.owe();
         activation* owner = s.m_owner;
+        owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s);
         return owner;
     }

@@ -16,7 +16,8 @@
 #include <cstring>
 
 #include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/range.hpp>
+
+#include "base/clock.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -53,10 +54,20 @@ bool light_guards_work() noexcept {
 } // namespace
 
 void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    if (PILFER_CHAOS_MAYBE(early_return)) {
+        return;
+    }
     futex(&word, FUTEX_WAIT_PRIVATE, expected, nullptr);
 }
 
 void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept {
+    if (PILFER_CHAOS_MAYBE(early_return)) {
+        return;
+    }
+    if (const time_source* s = current_time_source(); s != nullptr && s->wait != nullptr) {
+        s->wait(word, expected, ns);
+        return;
+    }
     timespec t{};
     t.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
     t.tv_nsec = static_cast<long>(ns % 1'000'000'000);
@@ -159,11 +170,7 @@ unsigned affinity_cpus() noexcept {
     return online > 0 ? static_cast<unsigned>(online) : 1;
 }
 
-std::uint64_t now_ns() noexcept {
-    timespec t{};
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
+std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
 
 void write_error(const char* text) noexcept {
     std::size_t left = std::strlen(text);
@@ -217,38 +224,6 @@ void backoff(unsigned round) noexcept {
     } else {
         sched_yield(); // the one waited for may have been preempted
     }
-}
-
-std::uint64_t cheap_ticks() noexcept {
-#if defined(__x86_64__)
-    return __builtin_ia32_rdtsc();
-#elif defined(__aarch64__)
-    std::uint64_t ticks;
-    asm volatile("mrs %0, cntvct_el0" : "=r"(ticks));
-    return ticks;
-#else
-    return os::now_ns();
-#endif
-}
-
-namespace {
-
-/// Ticks per nanosecond, from a spin of 50 us at first use: the rate is needed to a factor of two only.
-double measure_tick_rate() noexcept {
-    const std::uint64_t ns = os::now_ns();
-    const std::uint64_t ticks = cheap_ticks();
-    std::uint64_t passed = 0;
-    while (passed < 50'000) {
-        passed = os::now_ns() - ns;
-    }
-    return static_cast<double>(cheap_ticks() - ticks) / static_cast<double>(passed);
-}
-
-} // namespace
-
-std::uint64_t piece_ticks() noexcept {
-    static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * measure_tick_rate()) + 1;
-    return ticks;
 }
 
 } // namespace detail

@@ -43,7 +43,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// CPUs in the affinity mask of the calling thread, at least 1.
 [[nodiscard]] unsigned affinity_cpus() noexcept;
 
-/// Nanoseconds of the monotonic clock.
+[[nodiscard]] std::uint64_t process_id() noexcept;
+
+/// Nanoseconds of the monotonic clock, or of what a test has put in its place: see clock.hpp.
 [[nodiscard]] std::uint64_t now_ns() noexcept;
 
 /// Writes to standard error without allocating.

@@ -78,6 +78,7 @@ context* stack_pool::take(unsigned n) noexcept {
         if (c == nullptr) {
             break;
         }
+        c->change(context_state::pooled, context_state::cached);
         c->next.store(list, rlx);
         c->rank.store(list == nullptr ? 1 : list->rank.load(rlx) + 1, rlx);
         list = c;
@@ -183,10 +184,20 @@ void stack_pool::discard_locked(context* c) noexcept {
     m_live.store(m_live.load(rlx) - 1, rlx);
 }
 
+std::size_t stack_pool::warm() noexcept {
+    const std::lock_guard lock(m_mutex);
+    std::size_t n = 0;
+    for (const context* c = m_warm; c != nullptr; c = c->next.load(rlx)) {
+        ++n;
+    }
+    return n;
+}
+
 void stack_pool::give(context* list) noexcept {
     const std::lock_guard lock(m_mutex);
     while (list != nullptr) {
         san::acquire(list);
+        list->change(context_state::cached, context_state::pooled);
         context* next = list->next.load(rlx);
         if (m_warm_count < m_reserve) {
             list->next.store(m_warm, rlx);

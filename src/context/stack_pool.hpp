@@ -37,6 +37,8 @@ public:
     [[nodiscard]] bool stock_one() noexcept;
     /// Takes a list back. Beyond a reserve of at least one their pages are given back to the system.
     void give(context* list) noexcept;
+    /// How many it holds with their pages: counted one by one, for checks.
+    [[nodiscard]] std::size_t warm() noexcept;
     /// No context can be had at the moment.
     [[nodiscard]] bool exhausted() const noexcept { return m_exhausted.load(std::memory_order_relaxed); }
     /// How many a worker may keep to itself.

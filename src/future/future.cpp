@@ -75,12 +75,16 @@ bool future_core::add_waiter(future_waiter& w) noexcept {
             return false;
         }
         w.next = head;
+        PILFER_CHAOS_POINT(future);
     } while (!m_waiters.compare_exchange_weak(head, &w, rel, acq));
     return true;
 }
 
 void future_core::finish() noexcept {
+    ensure([this] { return m_stage.load(rlx) == running; }, "a future was finished that nobody runs");
+    PILFER_CHAOS_POINT(future);
     m_stage.store(done, rel);
+    PILFER_CHAOS_POINT(future);
     future_waiter* w = m_waiters.exchange(closed(), acq_rel);
     while (w != nullptr) {
         future_waiter* after = w->next; // before its owner may go on

@@ -23,6 +23,14 @@ struct join_wait : suspension {
 
 } // namespace
 
+std::exception_ptr dropped_error() noexcept {
+    try {
+        return std::make_exception_ptr(broken_promise()); // its text is a string on the heap
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
 void block_on(foreign_waiter& waiter) noexcept {
     while (waiter.word.load(acq) == 0) {
         os::futex_wait(waiter.word, 0);

@@ -43,11 +43,17 @@ bool scheduler::tripped(task_word task, way may) noexcept {
         // take() alone is no fence: it acquires, and the sleeper's set() releases.
         std_atom::fence_sc();
     }
-    const auto bits = deque.trip().take();
+    auto bits = deque.trip().take();
     if (m_pool.settings().exposure == exposure::always_public) {
         expose(INT64_MAX / 4);
+    } else if (PILFER_CHAOS_MAYBE(expose)) {
+        expose_some();
     }
     answer(bits);
+    if (PILFER_CHAOS_MAYBE(make_way)) {
+        bits |= trip::summon;
+        m_patience = 1;
+    }
     if ((bits & trip::summon) != 0) {
         if (m_patience > 0) {
             m_patience = m_patience - 1;
@@ -91,7 +97,7 @@ void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
     if ((bits & trip::wanted) != 0 && deque.thief().has_any()) {
         unsigned last = m_last_woken;
         if (m_pool.idle().publish(index, last, deque.trip())) {
-            count.wakes.add();
+            woke(last);
         }
         m_last_woken = last;
     }
@@ -141,6 +147,7 @@ void scheduler::expose(std::int64_t n) noexcept {
     if (moved > 0) {
         count.exposures.add();
         count.exposed_tasks.add(static_cast<std::uint64_t>(moved));
+        note(trace::what::expose, 0, static_cast<std::uint32_t>(moved));
     }
 }
 
@@ -162,6 +169,7 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
+    note(trace::what::make_way);
     m_submissions_first = true;
     suspend_here(s);
 }
@@ -207,6 +215,7 @@ bool scheduler::help_on_top() noexcept {
     const task_word task = help_own();
     if (task != 0) {
         count.run_own.add();
+        note_run(trace::what::top_own, task);
         run_on_top(task);
         return true;
     }
@@ -215,6 +224,7 @@ bool scheduler::help_on_top() noexcept {
     for (unsigned k = 1; k < m_pool.size(); ++k) {
         if (const task_word stolen = help_other((index + k) % m_pool.size())) {
             count.run_stolen.add();
+            note_run(trace::what::top_stolen, stolen, (index + k) % m_pool.size());
             run_on_top(stolen);
             return true;
         }
@@ -223,6 +233,7 @@ bool scheduler::help_on_top() noexcept {
     for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
         if (auto* n = m_pool.submissions.pop()) {
             count.run_submitted.add();
+            note_slice(trace::what::top_submitted, trace::task::submission);
             spark* job = static_cast<submission*>(n);
             san::release(job);
             run_on_top(reinterpret_cast<task_word>(job));
@@ -281,6 +292,7 @@ void scheduler::run_on_top(task_word task) noexcept {
     if (suspension* next = job->run(job, this)) {
         make_runnable(next);
     }
+    of(this_worker()).note(trace::what::top_ended);
 }
 
 void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->suspend_here(s); }
@@ -289,6 +301,11 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 context* refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
+    // Only a pool with a limit: what the others promise while stacks can be had stays promised.
+    if (self.core().settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
+        return nullptr;
+    }
+    PILFER_CHAOS_POINT(contexts);
     context* list = self.core().stacks.take(32);
     w->free_contexts.store(list, rlx);
     return list;

@@ -1,6 +1,7 @@
 // The public face of a pool.
 #include <pilfer/pool.hpp>
 
+#include <bit>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
@@ -22,6 +23,12 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
     }
 }
 
+constexpr std::size_t least_traced = 64;
+constexpr std::size_t most_traced = std::size_t{1} << 24;
+constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
+
+[[nodiscard]] const char* trace_path() noexcept { return std::getenv("PILFER_TRACE"); }
+
 [[nodiscard]] options checked(options o) {
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
@@ -32,12 +39,24 @@ void check(const char* field, std::size_t value, std::size_t least, std::size_t 
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
+    if (o.trace_events != 0) {
+        check("trace_events", o.trace_events, least_traced, most_traced,
+              " and a power of two (or 0 for none)");
+        if (!std::has_single_bit(o.trace_events)) {
+            throw std::invalid_argument("pilfer: options.trace_events must be a power of two from " +
+                                        std::to_string(least_traced) + " to " + std::to_string(most_traced) +
+                                        ", not " + std::to_string(o.trace_events));
+        }
+    } else if (trace_path() != nullptr) {
+        o.trace_events = traced_by_environment;
+    }
+    o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
     return o;
 }
 
 } // namespace
 
-pool::pool(const options& o) : m_core(new detail::pool_core(checked(o))) {}
+pool::pool(const options& o) : m_core(new detail::pool_core(checked(o), trace_path())) {}
 
 pool::~pool() {
     const detail::worker* w = detail::this_worker();
@@ -72,7 +91,14 @@ void pool::shutdown(shutdown_mode mode) {
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
     // joins threads hangs in a library that is being unloaded.
-    static pool* const shared = new pool(options{});
+    static pool* const shared = [] {
+        pool* p = new pool(options{});
+        // Nobody ends this pool, so the end of the program stands for its end.
+        if (trace_path() != nullptr) {
+            std::atexit([] { pool::common().core().write_trace_file(); });
+        }
+        return p;
+    }();
     return *shared;
 }
 
@@ -94,7 +120,11 @@ void count_dropped(worker* w, std::uint64_t tasks) noexcept {
     }
 }
 
-void count_plain_call(worker* w) noexcept { static_cast<scheduler*>(w)->count.no_context.add(); }
+void count_plain_call(worker* w) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    self.count.no_context.add();
+    self.note(trace::what::plain_call);
+}
 
 namespace {
 

@@ -29,9 +29,12 @@ namespace {
 
 } // namespace
 
-pool_core::pool_core(const options& checked)
+pool_core::pool_core(const options& checked, const char* trace_path)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()) {
+    if (trace_path != nullptr) {
+        m_trace_file = std::make_unique<trace::file>(trace_path);
+    }
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {
         m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
@@ -61,12 +64,14 @@ void pool_core::start_threads() {
         static_cast<scheduler*>(self)->run();
         return nullptr;
     };
-    while (made < m_size) {
-        error = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
-        if (error != 0) {
-            break;
+    // One try for each: EAGAIN may be over at once, so the first refusal does not speak for the rest.
+    for (unsigned tries = 0; tries < m_size; ++tries) {
+        const int refused = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
+        if (refused == 0) {
+            ++made;
+        } else {
+            error = refused;
         }
-        ++made;
     }
     if (made == 0) {
         m_joined = true;
@@ -94,7 +99,14 @@ bool pool_core::wake_somebody() noexcept {
     const unsigned from = m_next.fetch_add(1, rlx) % m_size;
     worker* w = this_worker();
     const unsigned hint = w != nullptr && w->pool == this ? w->index : from;
-    return m_idle->anyone_asleep() && m_idle->wake_one(from, hint) != pool_sleepers::nobody;
+    const unsigned woken = m_idle->anyone_asleep() ? m_idle->wake_one(from, hint) : pool_sleepers::nobody;
+    if (woken == pool_sleepers::nobody) {
+        return false;
+    }
+    if (w != nullptr && w->pool == this) {
+        static_cast<scheduler*>(w)->woke(woken);
+    }
+    return true;
 }
 
 void pool_core::notify_any() noexcept {
@@ -114,6 +126,8 @@ void pool_core::notify(unsigned i) noexcept {
     std_atom::fence_sc();
     if (!m_idle->wake(i, i)) {
         at(i).deque.trip().set(tripwire<std_atom>::summon);
+    } else if (worker* w = this_worker(); w != nullptr && w->pool == this) {
+        static_cast<scheduler*>(w)->woke(i);
     }
 }
 
@@ -163,13 +177,16 @@ void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
 void pool_core::accept(submission* s) {
     // Counted first: a shutdown that does not see the count is seen by this thread.
     m_submitted.fetch_add(1, std::memory_order_seq_cst);
+    PILFER_CHAOS_POINT(accept);
     if (m_closed.load(std::memory_order_seq_cst)) {
         m_submitted.fetch_sub(1, std::memory_order_seq_cst);
         worker_is_idle();
         throw pool_closed();
     }
     san::release(static_cast<spark*>(s));
+    PILFER_CHAOS_POINT(accept);
     submissions.push(s);
+    PILFER_CHAOS_POINT(accept);
     notify_any();
 }
 
@@ -182,7 +199,7 @@ bool pool_core::quiet() const noexcept {
         ended += m_workers[i]->units_ended.get_acquire(); // with what its unit began, on whatever worker
     }
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst);
+    std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst) - m_submitted_start;
     for (unsigned i = 0; i < m_size; ++i) {
         begun += m_workers[i]->units_begun.get();
     }
@@ -194,6 +211,7 @@ void pool_core::worker_is_idle() noexcept {
     // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
     std_atom::fence_sc();
     if (m_closed.load(std::memory_order_seq_cst)) {
+        PILFER_CHAOS_POINT(close);
         m_idle_epoch.fetch_add(1, std::memory_order_acq_rel);
         os::futex_wake(&m_idle_epoch, 1);
     }
@@ -211,6 +229,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (m_joined) {
         return;
     }
+    PILFER_CHAOS_POINT(close);
     m_closed.store(true, std::memory_order_seq_cst);
     std_atom::fence_sc(); // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
     for (;;) {
@@ -218,10 +237,16 @@ void pool_core::shutdown(shutdown_mode mode) {
         if (quiet()) {
             break;
         }
+        PILFER_CHAOS_POINT(close);
         os::futex_wait(m_idle_epoch, epoch);
     }
+    PILFER_CHAOS_POINT(close);
     stop_threads();
     m_joined = true;
+    write_trace_file();
+    if constexpr (checked_build) {
+        check_end();
+    }
 }
 
 void pool_core::stop_threads() noexcept {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -14,6 +15,8 @@
 
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
+#include "trace/file.hpp"
+#include "trace/json.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/scheduler.hpp"
 
@@ -32,7 +35,8 @@ class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park>;
 
-    explicit pool_core(const options& checked);
+    /// `trace_path`: where the trace goes when the pool ends, or null.
+    pool_core(const options& checked, const char* trace_path);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
@@ -44,6 +48,9 @@ public:
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
+    void write_trace(std::ostream& out) const;
+    /// To the file that PILFER_TRACE named, if any; the first call only.
+    void write_trace_file() noexcept;
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
@@ -59,6 +66,9 @@ public:
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
 
+    /// The checked build, when all threads are joined: aborts if a sum does not balance or something is left.
+    void check_end() noexcept;
+
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
@@ -72,6 +82,10 @@ public:
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
+#if defined(PILFER_CHAOS)
+    /// Counts the pools of the process from 1.
+    [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
+#endif
 
 private:
     void start_threads();
@@ -87,17 +101,27 @@ private:
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers> m_idle;
-    std::atomic<unsigned> m_next{0}; // round robin for foreign submitters
+    std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
-    std::atomic<std::uint64_t> m_submitted{0};
+    const std::uint64_t m_submitted_start = PILFER_CHAOS_START(std::uint64_t);
+    std::atomic<std::uint64_t> m_submitted{m_submitted_start};
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<std::uint32_t> m_started{0};
-    std::atomic<std::uint32_t> m_idle_epoch{0};
+    std::atomic<std::uint32_t> m_idle_epoch{PILFER_CHAOS_START(std::uint32_t)};
+    trace::moment m_begin = trace::now();
+    std::unique_ptr<trace::file> m_trace_file;
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
+#if defined(PILFER_CHAOS)
+    [[nodiscard]] static std::uint64_t next_number() noexcept {
+        static std::atomic<std::uint64_t> pools{0};
+        return pools.fetch_add(1, std::memory_order_relaxed) + 1;
+    }
+    const std::uint64_t m_number = next_number();
+#endif
 };
 
 } // namespace detail

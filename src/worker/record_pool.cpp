@@ -41,7 +41,24 @@ free_record* record_pool::take(unsigned size_class) {
         m_rest[size_class] += bytes;
         m_left[size_class] -= bytes;
     }
+    m_made[size_class] += batch_size;
     return list;
+}
+
+std::size_t record_pool::made(unsigned size_class) noexcept {
+    const std::lock_guard lock(m_mutex);
+    return m_made[size_class];
+}
+
+std::size_t record_pool::kept(unsigned size_class) noexcept {
+    const std::lock_guard lock(m_mutex);
+    std::size_t n = 0;
+    for (free_record* batch = m_batches[size_class]; batch != nullptr; batch = next_batch(batch)) {
+        for (const free_record* r = batch; r != nullptr; r = r->next.load(rlx)) {
+            ++n;
+        }
+    }
+    return n;
 }
 
 void record_pool::give(unsigned size_class, free_record* batch) noexcept {

@@ -19,6 +19,10 @@ public:
     /// Takes 32 linked records back.
     void give(unsigned size_class, free_record* batch) noexcept;
 
+    /// How many records of a class were ever made, and how many of them are here: for checks.
+    [[nodiscard]] std::size_t made(unsigned size_class) noexcept;
+    [[nodiscard]] std::size_t kept(unsigned size_class) noexcept;
+
     static constexpr unsigned batch_size = 32;
     // A worker's list is cut behind its first batch: there must be a second one, and something left to
     // work with before the next cut.
@@ -33,6 +37,7 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> m_chunks;
     std::byte* m_rest[2] = {};
     std::size_t m_left[2] = {};
+    std::size_t m_made[2] = {};
 };
 
 } // namespace detail

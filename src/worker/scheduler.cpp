@@ -19,6 +19,11 @@ namespace detail {
 namespace {
 
 constexpr std::int64_t first_capacity = 256;
+#if defined(PILFER_CHAOS)
+#define PILFER_START_INDEX chaos::start_index(first_capacity)
+#else
+#define PILFER_START_INDEX 0
+#endif
 
 [[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
     return o.take_back == take_back::all ? INT64_MAX / 4 : 1;
@@ -48,8 +53,11 @@ PILFER_NOINLINE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned), m_pool(owner), m_random(number + 1),
-      m_count_all(owner.settings().count_all) {
+    : worker(first_ring(), pinned, PILFER_START_INDEX), m_pool(owner),
+      m_random(number + 1 + PILFER_CHAOS_START(std::uint64_t)), m_count_all(owner.settings().count_all),
+      m_trace(owner.settings().trace_events == 0
+                  ? nullptr
+                  : std::make_unique<trace::ring>(owner.settings().trace_events)) {
     pool = &owner;
     index = number;
 }
@@ -64,6 +72,9 @@ scheduler::~scheduler() {
 
 void scheduler::run() noexcept {
     pilfer_v0_this_worker = this;
+#if defined(PILFER_CHAOS)
+    chaos::thread_is(m_pool.number() << 12 | index);
+#endif
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     char name[16];
     std::snprintf(name, sizeof name, "pilfer/%u", index);
@@ -85,6 +96,10 @@ void scheduler::run() noexcept {
             break;
         }
         sleep();
+    }
+    note_missed();
+    if (m_token) {
+        m_pool.idle().settle_token(index); // it was for the end: nobody is owed another look
     }
     if (context* mine = free_contexts.exchange(nullptr, rlx)) {
         m_pool.stacks.give(mine);
@@ -109,7 +124,8 @@ bool scheduler::step() noexcept {
 
 bool scheduler::resume_one() noexcept {
     auto* n = m_inbox.pop();
-    if (n == nullptr) {
+    const bool here = n != nullptr;
+    if (!here) {
         n = m_pool.runnable.pop();
     }
     if (n == nullptr) {
@@ -117,6 +133,7 @@ bool scheduler::resume_one() noexcept {
     }
     found_work();
     count.run_resumed.add();
+    note_slice(here ? trace::what::resume_here : trace::what::resume_any);
     m_ends = m_ends + 1;
     resume_now(*static_cast<suspension*>(n));
     return true;
@@ -134,6 +151,7 @@ bool scheduler::run_own() noexcept {
     }
     found_work();
     count.run_own.add();
+    note_run(trace::what::run_own, task);
     execute(task);
     return true;
 }
@@ -148,6 +166,7 @@ bool scheduler::run_submission() noexcept {
     }
     found_work();
     count.run_submitted.add();
+    note_slice(trace::what::run_submitted, trace::task::submission);
     m_ends = m_ends + 1;
     spark* job = static_cast<submission*>(n);
     san::release(job);
@@ -164,11 +183,13 @@ bool scheduler::try_steal(unsigned victim, bool reach) noexcept {
     steal_result got = thief.steal(accept);
     if (got.status == steal_status::empty && reach && thief.has_any() && thief.reach(1) > 0) {
         count.reaches.add();
+        note(trace::what::reach, victim);
         got = thief.steal(accept);
     }
     if (got.status == steal_status::success) {
         found_work();
         count.run_stolen.add();
+        note_run(trace::what::run_stolen, got.task, victim);
         execute(got.task);
         return true;
     }
@@ -211,8 +232,9 @@ bool scheduler::search() noexcept {
             cpu_relax();
         }
     }
-    for (unsigned k = 1; k < n; ++k) {
-        if (try_steal((index + k) % n, true)) {
+    const unsigned first = PILFER_CHAOS_BELOW(n - 1);
+    for (unsigned k = 0; k < n - 1; ++k) {
+        if (try_steal((index + 1 + (first + k) % (n - 1)) % n, true)) {
             return true;
         }
     }
@@ -233,6 +255,8 @@ bool scheduler::anything_ready() noexcept {
 
 void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
+    ensure([this] { return current.load(rlx) == nullptr; },
+           "a worker sleeps beside the context that it runs");
     m_pool.worker_is_idle();
     if (m_pool.stacks.exhausted()) {
         if (has_context()) {
@@ -244,11 +268,15 @@ void scheduler::sleep() noexcept {
             found_work();
             // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
             // goes on with them. Look again soon.
-            if (m_pool.idle().wake_one(index, index) == sleepers_type::nobody && anything_queued()) {
+            if (const unsigned woken = m_pool.idle().wake_one(index, index); woken != sleepers_type::nobody) {
+                woke(woken);
+            } else if (anything_queued()) {
                 m_pool.notify_any(); // whoever queued it woke this worker, and so summoned nobody
             }
+            note_slice(trace::what::nap);
             std::atomic<std::uint32_t> nobody{0};
             os::futex_wait_for(nobody, 0, 500'000);
+            note(trace::what::awake);
             return;
         }
     }
@@ -261,7 +289,9 @@ void scheduler::sleep() noexcept {
         }
     };
     count.sleeps.add();
+    note_slice(trace::what::sleep);
     const auto how = m_pool.idle().sleep(index, tell_all, [this] { return anything_ready(); });
+    note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;
 }
@@ -271,16 +301,23 @@ void scheduler::found_work() noexcept {
         return;
     }
     m_token = false;
+    PILFER_CHAOS_POINT(token);
     auto& idle = m_pool.idle();
     idle.settle_token(index);
     // The token must not be spent on an older task than the one it was given for; and a wave that wakes
     // two at a time reaches everybody in about log2 N steps.
     const unsigned victim = idle.hint(index);
     for (unsigned woken = 0; woken < 2 && anything_ready(); ++woken) {
-        if (idle.wake_one(index, victim) == pool_core::pool_sleepers::nobody) {
+        const unsigned other = idle.wake_one(index, victim);
+        if (other == pool_core::pool_sleepers::nobody) {
+            if (anything_queued()) {
+                // Whoever queued it woke this worker, and so summoned nobody; what this worker has found
+                // instead may never end.
+                m_pool.notify_any();
+            }
             return;
         }
-        count.wakes.add();
+        woke(other);
     }
 }
 
@@ -310,6 +347,7 @@ void scheduler::execute(task_word task) noexcept {
 
 /// Goes on behind a spawn whose child is still running elsewhere.
 PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
+    PILFER_CHAOS_POINT(enter);
     activation* owner = scope_access::taken(s);
     current.store(owner, rlx);
     san::leave(&m_view, owner->ctx->view);
@@ -340,6 +378,7 @@ void scheduler::start(spark* job) noexcept {
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
+    c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
     after_switch(enter_context(c, job));
 }
@@ -357,11 +396,48 @@ void scheduler::after_switch(void* message) noexcept {
         }
         auto* s = static_cast<suspension*>(message);
         san::acquire(s); // what the frame wrote before it left
+        PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {
+            PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
             return;
         }
+        note_slice(trace::what::resume_again);
         message = enter_suspended(*s);
     }
+}
+
+// ---- the trace --------------------------------------------------------------------------------
+
+void scheduler::note_slice(trace::what what, trace::task task, std::uint32_t who) noexcept {
+    if (m_trace != nullptr) [[unlikely]] {
+        note_slice_cold(what, task, who);
+    }
+}
+
+void scheduler::note_run(trace::what what, task_word task, std::uint32_t who) noexcept {
+    static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
+                  static_cast<task_word>(trace::task::continuation) == kind_continuation &&
+                  static_cast<task_word>(trace::task::deferred) == kind_deferred);
+    note_slice(what, static_cast<trace::task>(task & kind_mask), who);
+}
+
+/// The steals that failed before a slice are one event in front of it: each by itself would fill the ring
+/// with a search that found nothing.
+PILFER_COLD void scheduler::note_slice_cold(trace::what what, trace::task task, std::uint32_t who) noexcept {
+    note_missed();
+    m_trace->add(what, task, who, 0);
+}
+
+PILFER_COLD void scheduler::note_missed() noexcept {
+    const std::uint64_t failed = count.steals_failed.get() - m_noted_failed;
+    const std::uint64_t lost = count.steals_lost.get() - m_noted_lost;
+    if (m_trace == nullptr || failed + lost == 0) {
+        return;
+    }
+    m_noted_failed = m_noted_failed + failed;
+    m_noted_lost = m_noted_lost + lost;
+    m_trace->add(trace::what::missed, {}, static_cast<std::uint32_t>(failed),
+                 static_cast<std::uint32_t>(lost));
 }
 
 void scheduler::suspend_here(suspension& s) noexcept {
@@ -370,6 +446,9 @@ void scheduler::suspend_here(suspension& s) noexcept {
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});
     count.suspends.add();
+    PILFER_CHAOS_POINT(leave);
+    note(trace::what::suspended);
+    s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
@@ -378,7 +457,9 @@ void scheduler::suspend_here(suspension& s) noexcept {
     san::enter(s.act->ctx->view);
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
+    s.act->ctx->change(context_state::suspended, context_state::running);
     of(now).count.resumes.add();
+    PILFER_CHAOS_POINT(leave);
 }
 
 namespace {
@@ -401,7 +482,9 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
     put_context(this, c);
+    note(trace::what::ended);
     if (next != nullptr) {
+        note(trace::what::resume_next);
         san::release(next);
         san::leave(nullptr, next->act->ctx->view);
         pilfer_v0_jump(next->sp, static_cast<worker*>(this));

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/scope.hpp>
 
 #include "balance/victim.hpp"
+#include "trace/ring.hpp"
 #include "worker/tally.hpp"
 
 namespace pilfer {
@@ -53,6 +55,20 @@ public:
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
 
+    /// One event of the trace; nothing but this branch where it is off. On this worker's thread.
+    PILFER_ALWAYS_INLINE void note(trace::what what, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
+        if (m_trace != nullptr) [[unlikely]] {
+            m_trace->add(what, trace::task::spark, who, n);
+        }
+    }
+    /// Worker `i` was woken by this one.
+    void woke(unsigned i) noexcept {
+        count.wakes.add();
+        note(trace::what::wake, i);
+    }
+    /// Null: off.
+    [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
+
     tally count;
     tally_counter units_begun; // asyncs announced on this worker
     tally_counter units_ended; // units that ended here; released, see quiet()
@@ -70,6 +86,11 @@ private:
     void sleep() noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
     void found_work() noexcept;
+
+    void note_run(trace::what what, task_word task, std::uint32_t who = 0) noexcept;
+    void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0) noexcept;
+    void note_slice_cold(trace::what what, trace::task task, std::uint32_t who) noexcept;
+    void note_missed() noexcept;
 
     void execute(task_word task) noexcept;
     void start(spark* job) noexcept;
@@ -97,12 +118,17 @@ private:
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     balance::random m_random;
-    own_word<std::uint64_t> m_ends{0}; // tasks run by the scheduler: every 64th look starts elsewhere
+    own_word<std::uint64_t> m_ends{
+        PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     bool m_token = false;                           // woken: look again before running what is found
     bool m_count_all;
+    std::unique_ptr<trace::ring> m_trace; // null: off
+    // What of steals_failed and steals_lost is in the trace already.
+    own_word<std::uint64_t> m_noted_failed{0};
+    own_word<std::uint64_t> m_noted_lost{0};
 };
 
 /// Makes a ring of `capacity` slots; null without memory.

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/chaos.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -15,17 +16,26 @@ public:
     void add(std::uint64_t n = 1) noexcept {
         m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_relaxed);
     }
-    [[nodiscard]] std::uint64_t get() const noexcept { return m_value.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::uint64_t get() const noexcept {
+        return m_value.load(std::memory_order_relaxed) - start();
+    }
     /// For a count that others conclude from: who sees it with get_acquire() sees what came before it.
     void add_release(std::uint64_t n = 1) noexcept {
         m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_release);
     }
     [[nodiscard]] std::uint64_t get_acquire() const noexcept {
-        return m_value.load(std::memory_order_acquire);
+        return m_value.load(std::memory_order_acquire) - start();
     }
 
 private:
+#if defined(PILFER_CHAOS)
+    [[nodiscard]] std::uint64_t start() const noexcept { return m_start; }
+    const std::uint64_t m_start = PILFER_CHAOS_START(std::uint64_t);
+    std::atomic<std::uint64_t> m_value{m_start};
+#else
+    [[nodiscard]] static std::uint64_t start() noexcept { return 0; }
     std::atomic<std::uint64_t> m_value{0};
+#endif
 };
 
 /// A word of the worker's own thread that several of its contexts touch: plain for the machine, and no

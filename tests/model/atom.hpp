@@ -42,12 +42,12 @@ public:
         return from_word<T>(
             here().update(m_id, this, access::exchange, o, w, [v](std::uint64_t) { return to_word(v); }));
     }
-    [[nodiscard]] bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
-                                               std::memory_order failure, where w = where::current()) {
+    bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
+                                 where w = where::current()) {
         return compare(expected, desired, success, failure, false, w);
     }
-    [[nodiscard]] bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                                             std::memory_order failure, where w = where::current()) {
+    bool compare_exchange_weak(T& expected, T desired, std::memory_order success, std::memory_order failure,
+                               where w = where::current()) {
         return compare(expected, desired, success, failure, true, w);
     }
     T fetch_add(T v, std::memory_order o, where w = where::current()) {

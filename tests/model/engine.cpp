@@ -446,7 +446,7 @@ void engine::insert(location& l, std::uint16_t id, message* m, message* behind) 
     m->older = behind;
     if (behind == l.newest) {
         if (behind->at > INT16_MAX - 2 * stamp_gap) {
-            fail("too many stores to one location for the checker");
+            fail("an execution without an end: too many stores to one location");
         }
         m->at = static_cast<stamp>(behind->at + stamp_gap);
         l.newest = m;
@@ -487,8 +487,8 @@ message* engine::add_update(location& l, std::uint16_t id, message* read, std::u
     return m;
 }
 
-void engine::bump_clock(unsigned thread) {
-    stamp& c = m_thread[thread].current.clock[thread];
+void engine::bump_clock(unsigned index) {
+    stamp& c = m_thread[index].current.clock[index];
     if (c < INT16_MAX) {
         ++c;
     }

@@ -214,7 +214,7 @@ private:
     void insert(location& l, std::uint16_t id, message* m, message* behind);
     message* add_update(location& l, std::uint16_t id, message* read, std::uint64_t v, std::memory_order o);
     void sc_fence(thread& t, unsigned index);
-    void bump_clock(unsigned thread);
+    void bump_clock(unsigned index);
     void boundary(thread& t);
     [[nodiscard]] std::memory_order effective(std::memory_order o, access kind, bool on_failure,
                                               const where& w);

@@ -1,5 +1,4 @@
 // What a pool makes of its options.
-#include <functional>
 #include <stdexcept>
 #include <string>
 
@@ -61,37 +60,8 @@ TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
+/// Wrong values: tests/bad_input/options_test.cpp.
 class bad_input_options : public guarded {};
-
-void expect_refused(const char* field, const char* range_start, const char* range_end,
-                    const std::function<void(pilfer::options&)>& spoil) {
-    pilfer::options o;
-    o.workers = 1;
-    spoil(o);
-    const auto before = thread_count();
-    try {
-        const pilfer::pool pool(o);
-        ADD_FAILURE() << field << " was accepted";
-    } catch (const std::invalid_argument& e) {
-        const std::string text = e.what();
-        EXPECT_NE(text.find(std::string("options.") + field), std::string::npos) << text;
-        EXPECT_NE(text.find(range_start), std::string::npos) << text;
-        EXPECT_NE(text.find(range_end), std::string::npos) << text;
-    }
-    EXPECT_TRUE(threads_become(before));
-}
-
-TEST_F(bad_input_options, each_names_the_field_and_its_range) {
-    expect_refused("workers", "1", "4096", [](auto& o) { o.workers = 4097; });
-    expect_refused("workers", "1", "4096", [](auto& o) { o.workers = UINT32_MAX; });
-    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = 16 * 1024 - 1; });
-    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = 0; });
-    expect_refused("stack_size", "16384", "1073741824", [](auto& o) { o.stack_size = (1UL << 30) + 1; });
-    expect_refused("max_contexts", "0", "2147483648", [](auto& o) { o.max_contexts = (1UL << 31) + 1; });
-    expect_refused("exposure", "0", "1", [](auto& o) { o.exposure = static_cast<pilfer::exposure>(2); });
-    expect_refused("resume", "0", "2", [](auto& o) { o.resume = static_cast<pilfer::resume>(3); });
-    expect_refused("take_back", "0", "1", [](auto& o) { o.take_back = static_cast<pilfer::take_back>(-1); });
-}
 
 TEST_F(bad_input_options, the_limits_themselves_are_accepted) {
     pilfer::options o = workers(1);
@@ -107,12 +77,6 @@ TEST_F(bad_input_options, the_limits_themselves_are_accepted) {
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return 6; }), 6);
     }
-}
-
-TEST_F(bad_input_options, a_worker_that_does_not_exist) {
-    const pilfer::pool pool(workers(2));
-    EXPECT_NO_THROW((void)pool.counters(1));
-    EXPECT_THROW((void)pool.counters(2), std::out_of_range);
 }
 
 /// Every setting runs the same programs.

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include <pilfer/detail/chaos.hpp>
 #include <pilfer/detail/platform.hpp>
 
 namespace pilfer {
@@ -28,10 +29,22 @@ struct std_atom {
     template <class T>
     using plain = T;
 
-    static void fence_sc() noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
+    // The points of chaos stand where the halves of a handshake drift apart.
+    static void fence_sc() noexcept {
+        PILFER_CHAOS_POINT(full_fence);
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        PILFER_CHAOS_POINT(full_fence);
+    }
     /// The cheap side of an asymmetric fence: it only forbids the compiler to reorder.
-    static void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
-    static void heavy_fence() noexcept { detail::heavy_fence(); }
+    static void light_fence() noexcept {
+        std::atomic_signal_fence(std::memory_order_seq_cst);
+        PILFER_CHAOS_POINT(light_fence);
+    }
+    static void heavy_fence() noexcept {
+        PILFER_CHAOS_POINT(heavy_fence);
+        detail::heavy_fence();
+        PILFER_CHAOS_POINT(heavy_fence);
+    }
     static void relax(unsigned round) noexcept { detail::backoff(round); }
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <pilfer/detail/checked.hpp>
 #include <pilfer/detail/platform.hpp>
 #include <pilfer/detail/sanitizer.hpp>
 
@@ -25,6 +26,18 @@ struct activation {
     context* ctx = nullptr;
 };
 
+/// Who owns a context: src/context/README.md has the table. Kept in the checked build only.
+enum class context_state : std::uint32_t {
+    pooled,    // warm in the stack pool, or just built
+    cached,    // in a worker's list
+    running,   // some worker is on it
+    suspended, // a frame on it waits, from the instant it leaves the stack
+    offered,   // the rest of a spawn lies in a deque
+};
+/// Says which change was wrong and aborts.
+[[noreturn]] PILFER_API PILFER_COLD void wrong_state(context_state from, context_state to,
+                                                     context_state was) noexcept;
+
 /// A stack. The record lies at the top of its own stack, so that a context touches one page less.
 struct alignas(64) context {
     activation self;
@@ -37,6 +50,20 @@ struct alignas(64) context {
     void* job = nullptr;      // what the entry function runs
     stack_view view;
     std::uint32_t valgrind_id = 0;
+#if defined(PILFER_CHECKED)
+    std::atomic<context_state> state{context_state::pooled};
+#endif
+
+    /// The one door through which a context changes hands. Nothing outside the checked build.
+    PILFER_ALWAYS_INLINE void change([[maybe_unused]] context_state from,
+                                     [[maybe_unused]] context_state to) noexcept {
+#if defined(PILFER_CHECKED)
+        const context_state was = state.exchange(to, std::memory_order_relaxed);
+        if (was != from) [[unlikely]] {
+            detail::wrong_state(from, to, was);
+        }
+#endif
+    }
 
     /// The first address below this record that is free for `bytes` bytes aligned to `align`.
     /// The context itself is aligned to 64, so for an `align` up to that the distance is a constant.

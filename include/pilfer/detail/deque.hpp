@@ -80,7 +80,9 @@ private:
             Atom::relax(round);
         }
     }
-    [[nodiscard]] bool try_lock() noexcept { return m_lock.load(rlx) == 0 && m_lock.exchange(1, acq) == 0; }
+    [[nodiscard]] bool try_lock() noexcept {
+        return m_lock.load(rlx) == 0 && !PILFER_CHAOS_MAYBE(busy) && m_lock.exchange(1, acq) == 0;
+    }
     void unlock() noexcept { m_lock.store(0, rel); }
     void set_guard(std::int64_t value) noexcept { m_guard.store(m_pinned ? pinned_guard : value, rlx); }
 
@@ -151,6 +153,7 @@ public:
             return task;
         }
         m_deque.m_bottom.store(s, rel); // the private part is empty
+        PILFER_CHAOS_POINT(lock);
         const std::int64_t oldest = m_deque.m_top.load(rlx);
         if (oldest < s - 1 && lower_split(s, s - take_back < oldest ? oldest : s - take_back)) {
             m_deque.m_bottom.store(s - 1, rel);
@@ -179,6 +182,7 @@ public:
         const std::int64_t moved = n < count ? (n < 0 ? 0 : n) : count;
         if (moved > 0) {
             m_deque.set_guard(s + moved);
+            PILFER_CHAOS_POINT(lock);
             m_deque.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
         }
         m_deque.unlock();
@@ -249,6 +253,7 @@ private:
             return 0;
         }
         const task_word task = at(t).load(rlx);
+        PILFER_CHAOS_POINT(claim);
         return m_deque.m_top.compare_exchange_strong(t, t + 1, rlx, rlx) ? task : 0;
     }
 
@@ -276,9 +281,11 @@ public:
         if (!accept(task)) {
             return {steal_status::empty, 0};
         }
+        PILFER_CHAOS_POINT(claim);
         if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
             return {steal_status::lost, 0};
         }
+        PILFER_CHAOS_POINT(claim);
         return {steal_status::success, task};
     }
     [[nodiscard]] bool shared_empty() const noexcept {

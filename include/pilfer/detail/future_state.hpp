@@ -29,7 +29,9 @@ public:
 
     void retain() noexcept { m_references.fetch_add(1, rlx); }
     void release() noexcept {
-        if (m_references.fetch_sub(1, acq_rel) == 1) {
+        const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
+        ensure([before] { return before != 0; }, "a future was released once too often");
+        if (before == 1) {
             destroy();
         }
     }
@@ -49,6 +51,7 @@ protected:
 private:
     static suspension* run_task(spark* self, worker* w) noexcept;
     [[nodiscard]] bool claim() noexcept {
+        PILFER_CHAOS_POINT(future);
         std::uint32_t expected = queued;
         return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
     }
@@ -98,7 +101,7 @@ private:
         std::destroy_at(&m_function);
     }
     void break_promise() noexcept override {
-        this->m_outcome.fail(std::make_exception_ptr(broken_promise()));
+        this->m_outcome.fail(detail::dropped_error());
         std::destroy_at(&m_function);
     }
     union {

@@ -29,7 +29,10 @@ public:
     }
     /// Child: releases the result (J1), acquires the waiter (J2). The returned waiter has to be resumed
     /// by the caller; 0: never touch the frame again.
-    [[nodiscard]] word complete() noexcept { return m_state.exchange(done, acq_rel); }
+    [[nodiscard]] word complete() noexcept {
+        PILFER_CHAOS_POINT(complete);
+        return m_state.exchange(done, acq_rel);
+    }
 
 private:
     typename Atom::template atomic<word> m_state{0};
@@ -43,6 +46,15 @@ public:
     using count = std::int64_t;
     static constexpr count waiting = count{1} << 48;
 
+#if defined(PILFER_CHAOS)
+    // Children that exist on paper only: both halves begin far from zero and mean the same.
+    child_counter() noexcept {
+        const count start = chaos::start_children();
+        m_count.store(-start, rlx);
+        m_owed = start;
+    }
+#endif
+
     /// Parent's executor: one more child is finished by a subtraction.
     void owe() noexcept { m_owed = m_owed + 1; }
     /// Parent's executor: it ran such a child itself.
@@ -52,11 +64,16 @@ public:
     void announce_from_below() noexcept { m_count.fetch_add(1, rlx); }
     /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
     /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
-    [[nodiscard]] bool finish_one() noexcept { return m_count.fetch_sub(1, acq_rel) == waiting + 1; }
+    [[nodiscard]] bool finish_one() noexcept {
+        PILFER_CHAOS_POINT(complete);
+        return m_count.fetch_sub(1, acq_rel) == waiting + 1;
+    }
     /// Parent's executor: everything has ended (J3).
     [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -owed(); }
     /// Parent's executor: none of its own announcements was ever out of its hands. One load.
     [[nodiscard]] bool untouched() const noexcept { return m_owed == 0; }
+    /// Nothing owed, nothing counted: as it was made.
+    [[nodiscard]] bool at_rest() const noexcept { return m_owed == 0 && m_count.load(rlx) == 0; }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
         const count add = owed() + waiting;

@@ -69,7 +69,7 @@ public:
     void start() noexcept { m_started = cheap_ticks(); }
     void done() noexcept {
         const std::uint64_t took = cheap_ticks() - m_started;
-        if (took < m_piece / 2) {
+        if (took < m_piece / 2 && m_size < largest) {
             m_size *= 2;
         } else if (took > m_piece * 2 && m_size > 1) {
             m_size /= 2;
@@ -77,6 +77,9 @@ public:
     }
 
 private:
+    // No real iteration reaches it, 2^20 of them take longer than a piece should. Where the clock stands
+    // still it keeps a loop that never looks up from being deaf for ever.
+    static constexpr std::uint64_t largest = std::uint64_t{1} << 20;
     std::uint64_t m_size = 1;
     std::uint64_t m_started = 0;
     std::uint64_t m_piece = piece_ticks();

@@ -51,6 +51,9 @@ PILFER_API bool dropping(const worker* w) noexcept;
 /// The pool whose context runs `a`.
 [[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
 
+/// What the waiter for a dropped task is given: broken_promise, or bad_alloc where there is no memory for
+/// one. The tasks that call it are noexcept, so neither may come out as an exception.
+[[nodiscard]] PILFER_API std::exception_ptr dropped_error() noexcept;
 PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
 /// So many exceptions end here: counted for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;

@@ -79,7 +79,7 @@ struct submitted_child : submission {
         scope* s = c->owner;
         san::acquire(s);
         if (detail::dropping(w)) {
-            s->fail(std::make_exception_ptr(broken_promise()));
+            s->fail(detail::dropped_error());
             detail::count_dropped(w);
         } else if (s->failed()) {
             detail::count_dropped(w);
@@ -114,6 +114,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
             if (c != nullptr) [[likely]] {
                 detail::san::acquire(c);
                 w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
+                c->change(detail::context_state::cached, detail::context_state::running);
                 detail::context_guard guard{c};
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;

@@ -53,6 +53,7 @@ public:
         tell_all();          // S1, before the heavy fence
         Atom::heavy_fence(); // S1: pushes made before this point are seen by ready()
         if (ready()) {
+            PILFER_CHAOS_POINT(idle);
             if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
                 m_seats[i].state.store(running, rlx);
                 return outcome::found;
@@ -64,6 +65,7 @@ public:
             return outcome::woken;
         }
         while (m_seats[i].state.load(acq) == asleep) { // S3
+            PILFER_CHAOS_POINT(idle);
             Park::wait(m_seats[i].state, asleep);
         }
         return outcome::woken;
@@ -84,6 +86,8 @@ public:
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
+    /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
+    [[nodiscard]] bool is_running(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == running; }
     /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.
     unsigned wake_one(unsigned from, unsigned victim) noexcept {
         for (unsigned i = next_asleep(from); i != nobody; i = next_asleep(from)) {
@@ -98,8 +102,10 @@ public:
         if ((word(i).load(rlx) & bit(i)) == 0 || (word(i).fetch_and(~bit(i), acq_rel) & bit(i)) == 0) {
             return false;
         }
+        PILFER_CHAOS_POINT(wake); // the sleeper may find its bit gone and wait for the token
         m_seats[i].hint.store(victim, rlx);
         m_seats[i].state.store(token, rel); // S3: the token carries the push
+        PILFER_CHAOS_POINT(wake);           // it may wake by itself, and be gone
         Park::wake(m_seats[i].state);       // by address only: the worker may be running already
         return true;
     }
@@ -117,6 +123,7 @@ public:
             if (last_woken != nobody) {
                 return true;
             }
+            PILFER_CHAOS_POINT(wake);
             trip.clear_wanted();
             Atom::fence_sc(); // S2: cleared before the map is read again
             if (!anyone_asleep()) {

@@ -33,13 +33,14 @@ public:
         if (m_in.load(rlx) == nullptr && m_out.load(rlx) == nullptr) {
             return nullptr;
         }
-        if (m_lock.load(rlx) != 0 || m_lock.exchange(1, acq) != 0) {
+        if (m_lock.load(rlx) != 0 || PILFER_CHAOS_MAYBE(busy) || m_lock.exchange(1, acq) != 0) {
             return nullptr;
         }
         node* oldest = m_out.load(rlx);
         if (oldest == nullptr) {
             oldest = reversed(m_in.exchange(nullptr, acq_rel)); // Q1, Q2
         }
+        PILFER_CHAOS_POINT(lock);
         if (oldest != nullptr) {
             m_out.store(oldest->next, rel);
         }

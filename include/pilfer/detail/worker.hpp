@@ -56,7 +56,8 @@ struct worker {
     pool_core* pool = nullptr;
     unsigned index = 0;
 
-    worker(ring<std_atom>* first, bool pinned) noexcept : deque(first, pinned) {}
+    worker(ring<std_atom>* first, bool pinned, std::int64_t start = 0) noexcept
+        : deque(first, pinned, start) {}
 };
 
 /// On the stack of a task that waits.
@@ -161,7 +162,7 @@ PILFER_API void attend(worker* w) noexcept;
 /// Puts `task` on the bottom of the own deque. True: call announce_tripped().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
     san::release(reinterpret_cast<const void*>(task & ~kind_mask));
-    return w->deque.owner().push(task);
+    return w->deque.owner().push(task) || PILFER_CHAOS_MAYBE(trip);
 }
 
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
@@ -182,6 +183,7 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
     if (w == nullptr) {
         __builtin_unreachable(); // a task is never taken back on a foreign thread
     }
+    PILFER_CHAOS_POINT(announce);
     const auto got = w->deque.owner().pop_if(task);
     if (got == owner::popped::taken) [[likely]] {
         return w;
@@ -201,8 +203,10 @@ PILFER_API context* refill_contexts(worker* w) noexcept;
 PILFER_API void put_context_cold(worker* w, context* c) noexcept;
 
 PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
+    PILFER_CHAOS_POINT(contexts);
     // The list has not changed since this context was taken from it in the usual case: then next and
     // rank are still right.
+    c->change(context_state::running, context_state::cached);
     context* head = w->free_contexts.load(rlx);
     san::release(c);
     if (c->next.load(rlx) == head) [[likely]] {

@@ -208,8 +208,9 @@ struct reaching : deque_client<Atom, 4, Pinned> {
         if (i == 1) {
             (void)this->m_deque.thief().reach(Count);
             (void)this->steal();
-            (void)this->steal();
         } else if (i == 2) {
+            // Both, so that what the reach saw last is published by nothing but its store of split.
+            (void)this->steal();
             (void)this->steal();
         } else {
             (void)this->push(0);

@@ -1,0 +1,72 @@
+#include "base/clock.hpp"
+
+#include <time.h>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/range.hpp>
+
+#include "base/os.hpp"
+#include "base/ticks.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace os {
+namespace {
+
+std::atomic<const time_source*> the_source{nullptr};
+
+} // namespace
+
+void set_time_source(const time_source* source) noexcept {
+    the_source.store(source, std::memory_order_release);
+}
+
+const time_source* current_time_source() noexcept { return the_source.load(std::memory_order_acquire); }
+
+std::uint64_t now_ns() noexcept {
+    if (const time_source* s = current_time_source(); s != nullptr && s->now != nullptr) {
+        return s->now();
+    }
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+double measured_tick_rate() noexcept {
+    constexpr std::uint64_t enough = 50'000;
+    // A reading takes 20 ns and more: a clock that has not moved by then stands still.
+    constexpr unsigned most_readings = 1'000'000;
+    const std::uint64_t ns = now_ns();
+    const std::uint64_t ticks = detail::cheap_ticks();
+    std::uint64_t passed = 0;
+    for (unsigned i = 0; i < most_readings && passed < enough; ++i) {
+        passed = now_ns() - ns; // after a step back: nearly 2^64
+    }
+    const double rate =
+        static_cast<double>(detail::cheap_ticks() - ticks) / static_cast<double>(passed != 0 ? passed : 1);
+    // Counters of processors run at 1 MHz to some GHz. Anything else is a clock that jumped, and a guess is
+    // better: with a rate near 0 loops would be cut into single iterations for as long as the program runs.
+    return passed >= enough && rate > 0.001 && rate < 100 ? rate : 1;
+}
+
+} // namespace os
+
+namespace detail {
+
+std::uint64_t cheap_ticks() noexcept {
+#if defined(PILFER_CHAOS)
+    if (const os::time_source* s = os::current_time_source(); s != nullptr && s->ticks != nullptr) {
+        return s->ticks();
+    }
+#endif
+    return os::ticks();
+}
+
+std::uint64_t piece_ticks() noexcept {
+    static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * os::measured_tick_rate()) + 1;
+    return ticks;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,68 @@
+#include "trace/file.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <exception>
+#include <fstream>
+#include <stdexcept>
+#include <system_error>
+
+#include "base/os.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace trace {
+namespace {
+
+[[nodiscard]] std::string with_process_id(std::string path) {
+    const std::string id = std::to_string(os::process_id());
+    for (std::size_t at = 0; (at = path.find("%p", at)) != std::string::npos; at += id.size()) {
+        path.replace(at, 2, id);
+    }
+    return path;
+}
+
+} // namespace
+
+file::file(const char* path) : m_path(with_process_id(path)), m_process(os::process_id()) {
+    static std::atomic<unsigned> files{0};
+    if (m_path.empty()) {
+        throw std::invalid_argument("pilfer: PILFER_TRACE must name a file, but is empty");
+    }
+    // A file that cannot be made takes a number too: of pools that begin at once no two may get the same.
+    if (const unsigned number = files.fetch_add(1, std::memory_order_relaxed) + 1; number > 1) {
+        m_path += '.';
+        m_path += std::to_string(number);
+    }
+    m_out = std::make_unique<std::ofstream>(m_path, std::ios::binary | std::ios::trunc);
+    if (!*m_out) {
+        throw std::system_error(errno, std::generic_category(),
+                                "pilfer: PILFER_TRACE: cannot write '" + m_path + "'");
+    }
+}
+
+file::~file() = default;
+
+void file::write(const std::function<void(std::ostream&)>& body) noexcept {
+    if (m_out == nullptr || m_process != os::process_id()) {
+        return;
+    }
+    try {
+        body(*m_out);
+        m_out->close();
+        if (!*m_out) {
+            throw std::runtime_error("the file is not complete");
+        }
+    } catch (const std::exception& e) {
+        os::write_error("pilfer: PILFER_TRACE: ");
+        os::write_error(m_path.c_str());
+        os::write_error(": ");
+        os::write_error(e.what());
+        os::write_error("\n");
+    }
+    m_out.reset();
+}
+
+} // namespace trace
+} // namespace v0
+} // namespace pilfer

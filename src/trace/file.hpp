@@ -1,0 +1,38 @@
+// The file that PILFER_TRACE names.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <iosfwd>
+#include <memory>
+#include <string>
+
+namespace pilfer {
+inline namespace v0 {
+namespace trace {
+
+/// Opened when the pool begins, so that a path that cannot be written is an error before any work is done and
+/// a later change of the current folder is none; written once, when the pool ends.
+class file {
+public:
+    /// `path`: %p stands for the process id; the second and later ones of a process get `.2`, `.3` ...
+    /// Throws std::invalid_argument for an empty path, std::system_error that names the variable and the path
+    /// if the file cannot be made.
+    explicit file(const char* path);
+    ~file();
+    file(const file&) = delete;
+    file& operator=(const file&) = delete;
+
+    /// Calls `body` with the stream, the first time and not in a forked child. What goes wrong is said on
+    /// standard error: the work is done, and its results must not be lost over a trace.
+    void write(const std::function<void(std::ostream&)>& body) noexcept;
+
+private:
+    std::string m_path;
+    std::unique_ptr<std::ofstream> m_out;
+    std::uint64_t m_process;
+};
+
+} // namespace trace
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,37 @@
+// From rings to the JSON that chrome://tracing and Perfetto read.
+#pragma once
+
+#include <cstdint>
+#include <iosfwd>
+#include <vector>
+
+#include <pilfer/counters.hpp>
+
+#include "trace/ring.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace trace {
+
+/// One reading of both clocks; two of them tell how long a tick is.
+struct moment {
+    std::uint64_t ticks = 0;
+    std::uint64_t ns = 0;
+};
+[[nodiscard]] moment now() noexcept;
+
+struct document {
+    moment begin; ///< time 0: the pool's start
+    moment end;   ///< when the rings were read
+    std::vector<excerpt> tracks;
+    pilfer::v0::counters counters;
+};
+
+/// On every track each begin has its end and times never fall, whatever the rings have lost: an end whose
+/// begin was overwritten gets one at the first event that is left, and what is still open ends with the
+/// document. Throws what `out` is set to throw.
+void write(const document& d, std::ostream& out);
+
+} // namespace trace
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,105 @@
+// The checked build: what must hold when a pool has ended, and how a broken invariant is told.
+#include <pilfer/detail/checked.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr const char* state_names[] = {"pooled", "cached", "running", "suspended", "offered"};
+
+[[nodiscard]] const char* name_of(context_state s) noexcept {
+    const auto i = static_cast<unsigned>(s);
+    return i < sizeof state_names / sizeof state_names[0] ? state_names[i] : "destroyed";
+}
+
+/// Says every sum that does not balance before the end, because one often explains the other.
+class audit {
+public:
+    void equal(const char* what, std::uint64_t left, std::uint64_t right) noexcept {
+        if (left != right) {
+            char line[256];
+            std::snprintf(line, sizeof line, "pilfer: at the pool's end: %s: %llu, %llu\n", what,
+                          static_cast<unsigned long long>(left), static_cast<unsigned long long>(right));
+            os::write_error(line);
+            m_failed = true;
+        }
+    }
+    void holds(const char* what, bool right) noexcept { equal(what, right ? 1 : 0, 1); }
+    [[nodiscard]] bool failed() const noexcept { return m_failed; }
+
+private:
+    bool m_failed = false;
+};
+
+[[nodiscard]] std::size_t length(const free_record* r) noexcept {
+    std::size_t n = 0;
+    for (; r != nullptr; r = r->next.load(rlx)) {
+        ++n;
+    }
+    return n;
+}
+
+} // namespace
+
+void check_failed(const char* what) noexcept {
+    os::write_error("pilfer: check failed: ");
+    os::write_error(what);
+    os::write_error("\n");
+    std::abort();
+}
+
+void wrong_state(context_state from, context_state to, context_state was) noexcept {
+    char text[128];
+    std::snprintf(text, sizeof text, "a context becomes %s that was %s and not %s", name_of(to), name_of(was),
+                  name_of(from));
+    check_failed(text);
+}
+
+/// All threads are joined, so everything is plain to see.
+void pool_core::check_end() noexcept {
+    audit a;
+    const counters c = sum();
+    a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
+    a.equal("suspended, resumed", c.suspends, c.resumes);
+    a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
+    std::uint64_t begun = m_submitted.load(rlx);
+    a.equal("accepted submissions, those run or dropped", begun, c.run_submitted);
+    std::uint64_t ended = 0;
+    for (const auto& w : m_workers) {
+        begun += w->units_begun.get();
+        ended += w->units_ended.get();
+    }
+    a.equal("units begun, ended", begun, ended);
+
+    a.holds("the submission queue is empty", submissions.empty());
+    a.holds("no context is left runnable", runnable.empty());
+    a.holds("nobody sleeps", !m_idle->anyone_asleep());
+    std::size_t records_kept[2] = {records.kept(0), records.kept(1)};
+    for (unsigned i = 0; i < m_size; ++i) {
+        scheduler& w = at(i);
+        a.holds("the deque is empty", !w.deque.thief().has_any());
+        a.holds("the inbox is empty", w.inbox().empty());
+        a.holds("no worker owes a look", m_idle->is_running(i));
+        a.holds("no task is current", w.current.load(rlx) == nullptr);
+        for (unsigned k = 0; k < 2; ++k) {
+            records_kept[k] += length(w.free_records[k].load(rlx));
+        }
+    }
+    a.equal("contexts alive, given back", stacks.live(), stacks.warm());
+    a.equal("small records made, given back", records.made(0), records_kept[0]);
+    a.equal("large records made, given back", records.made(1), records_kept[1]);
+    if (a.failed()) {
+        check_failed("the books of a pool do not balance");
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

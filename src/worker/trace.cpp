@@ -1,0 +1,53 @@
+// The trace of a pool: what its workers' rings hold, written.
+#include <pilfer/trace.hpp>
+
+#include <cerrno>
+#include <fstream>
+#include <system_error>
+
+#include <pilfer/pool.hpp>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+void pool_core::write_trace(std::ostream& out) const {
+    trace::document d;
+    d.begin = m_begin;
+    for (unsigned i = 0; i < m_size; ++i) {
+        const trace::ring* r = m_workers[i]->traced();
+        d.tracks.push_back(r != nullptr ? r->read() : trace::excerpt{});
+    }
+    // Behind all events that were read: nothing on a track comes after its end.
+    d.end = trace::now();
+    d.counters = sum();
+    trace::write(d, out);
+}
+
+void pool_core::write_trace_file() noexcept {
+    if (m_trace_file != nullptr) {
+        m_trace_file->write([this](std::ostream& out) { write_trace(out); });
+    }
+}
+
+} // namespace detail
+
+void write_trace(const pool& p, std::ostream& out) { p.core().write_trace(out); }
+
+void write_trace(const pool& p, const std::string& path) {
+    errno = 0;
+    std::ofstream out(path, std::ios::binary | std::ios::trunc);
+    if (out) {
+        write_trace(p, out);
+        out.close();
+    }
+    if (!out) {
+        throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(),
+                                "pilfer: cannot write '" + path + "'");
+    }
+}
+
+} // namespace v0
+} // namespace pilfer

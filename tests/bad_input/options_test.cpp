@@ -1,0 +1,70 @@
+// Options, below, at and above each range.
+#include <climits>
+#include <cstdint>
+
+#include "bad_input/rows.hpp"
+
+namespace {
+
+using namespace bad_input;
+
+const auto* const invalid = &typeid(std::invalid_argument);
+
+#define OPTION(name, change, error, text)                                                                    \
+    row {                                                                                                    \
+        name,                                                                                                \
+            [](pilfer::pool&) {                                                                              \
+                pilfer::options o = support::workers(1);                                                     \
+                change;                                                                                      \
+                pilfer::pool made(o);                                                                        \
+                EXPECT_EQ(made.run([] { return support::fib_join(5); }), support::fib(5));                   \
+            },                                                                                               \
+            error, text                                                                                      \
+    }
+
+constexpr std::size_t kib = 1024;
+constexpr std::size_t gib = std::size_t{1} << 30;
+
+const row options[] = {
+    OPTION("workers_above", o.workers = 4097, invalid, "options.workers must be from 1 to 4096"),
+    OPTION("workers_huge", o.workers = UINT_MAX, invalid, "not 4294967295"),
+    OPTION("workers_minus_one", o.workers = static_cast<unsigned>(-1), invalid, "options.workers"),
+    OPTION("workers_one", o.workers = 1, accepted, ""),
+    OPTION("stack_size_zero", o.stack_size = 0, invalid,
+           "options.stack_size must be from 16384 to 1073741824"),
+    OPTION("stack_size_one", o.stack_size = 1, invalid, "not 1"),
+    OPTION("stack_size_below", o.stack_size = 16 * kib - 1, invalid, "not 16383"),
+    OPTION("stack_size_least", o.stack_size = 16 * kib, accepted, ""),
+    OPTION("stack_size_no_multiple_of_a_page", o.stack_size = 64 * kib + 1, accepted, ""),
+    OPTION("stack_size_above", o.stack_size = gib + 1, invalid, "not 1073741825"),
+    OPTION("stack_size_huge", o.stack_size = SIZE_MAX, invalid, "options.stack_size"),
+    OPTION("stack_size_half_of_everything", o.stack_size = SIZE_MAX / 2 + 1, invalid, "options.stack_size"),
+    OPTION("max_contexts_least", o.max_contexts = 1, accepted, ""),
+    OPTION("max_contexts_greatest", o.max_contexts = std::size_t{1} << 31, accepted, ""),
+    OPTION("max_contexts_above", o.max_contexts = (std::size_t{1} << 31) + 1, invalid,
+           "options.max_contexts must be from 0 to 2147483648"),
+    OPTION("max_contexts_huge", o.max_contexts = SIZE_MAX, invalid, "options.max_contexts"),
+    OPTION("exposure_above", o.exposure = static_cast<pilfer::exposure>(2), invalid,
+           "options.exposure must be from 0 to 1"),
+    OPTION("exposure_negative", o.exposure = static_cast<pilfer::exposure>(-1), invalid, "options.exposure"),
+    OPTION("exposure_huge", o.exposure = static_cast<pilfer::exposure>(INT_MAX), invalid, "options.exposure"),
+    OPTION("exposure_greatest", o.exposure = pilfer::exposure::always_public, accepted, ""),
+    OPTION("resume_above", o.resume = static_cast<pilfer::resume>(3), invalid,
+           "options.resume must be from 0 to 2"),
+    OPTION("resume_negative", o.resume = static_cast<pilfer::resume>(-1), invalid, "options.resume"),
+    OPTION("resume_least_int", o.resume = static_cast<pilfer::resume>(INT_MIN), invalid, "options.resume"),
+    OPTION("resume_greatest", o.resume = pilfer::resume::elsewhere, accepted, ""),
+    OPTION("take_back_above", o.take_back = static_cast<pilfer::take_back>(2), invalid,
+           "options.take_back must be from 0 to 1"),
+    OPTION("take_back_negative", o.take_back = static_cast<pilfer::take_back>(-1), invalid,
+           "options.take_back"),
+    OPTION("take_back_greatest", o.take_back = pilfer::take_back::all, accepted, ""),
+    OPTION("the_first_wrong_field_is_named", (o.stack_size = 0, o.workers = 5000), invalid,
+           "options.workers"),
+};
+
+class bad_input_option : public rows {};
+TEST_P(bad_input_option, row) { run_row(); }
+INSTANTIATE_TEST_SUITE_P(table, bad_input_option, testing::ValuesIn(options), row_name());
+
+} // namespace

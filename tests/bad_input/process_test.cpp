@@ -1,0 +1,185 @@
+// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS may say,
+// too.
+#include "bad_input/rows.hpp"
+#include "support/child.hpp"
+
+namespace {
+
+using namespace bad_input;
+
+/// The text, and the number of workers; 0: refused, with the text, the variable and the range in the message.
+struct environment_row {
+    const char* name;
+    std::string text;
+    unsigned workers;
+};
+
+std::ostream& operator<<(std::ostream& out, const environment_row& r) { return out << r.name; }
+
+const environment_row environments[] = {
+    {"one", "1", 1},
+    {"leading_zeros", "003", 3},
+    {"empty", "", 0},
+    {"space", " ", 0},
+    {"zero", "0", 0},
+    {"zeros", "0000", 0},
+    {"above", "4097", 0},
+    {"minus_one", "-1", 0},
+    {"minus_zero", "-0", 0},
+    {"plus", "+4", 0},
+    {"minus_alone", "-", 0},
+    {"space_before", " 4", 0},
+    {"space_behind", "4 ", 0},
+    {"tabulator", "\t4", 0},
+    {"line_end", "4\n", 0},
+    {"two_numbers", "4 5", 0},
+    {"list", "4,5", 0},
+    {"word", "four", 0},
+    {"letter_behind", "4x", 0},
+    {"letter_before", "x4", 0},
+    {"hexadecimal", "0x4", 0},
+    {"fraction", "3.5", 0},
+    {"exponent", "1e2", 0},
+    {"not_a_number", "nan", 0},
+    {"infinity", "inf", 0},
+    {"percent", "50%", 0},
+    {"two_to_the_32", "4294967296", 0},
+    {"two_to_the_32_and_one", "4294967297", 0},
+    {"two_to_the_64_and_one", "18446744073709551617", 0},
+    {"many_nines", std::string(100'000, '9'), 0},
+    {"many_zeros", std::string(100'000, '0'), 0},
+    {"other_digits", "\xd9\xa4", 0},
+    {"no_utf8", "4\xff", 0},
+    {"format", "%s%n", 0},
+};
+
+class bad_input_environment : public testing::TestWithParam<environment_row> {
+    support::watchdog m_watchdog{40};
+};
+
+TEST_P(bad_input_environment, row) {
+    const auto result = support::in_child([] {
+        const environment_row& r = GetParam();
+        setenv("PILFER_WORKERS", r.text.c_str(), 1);
+        try {
+            pilfer::pool pool;
+            return pool.workers() == r.workers && pool.run([] { return support::fib_join(5); }) == 5 ? 0 : 1;
+        } catch (const std::invalid_argument& e) {
+            const std::string said = e.what();
+            const bool names_all = said.find("PILFER_WORKERS") != std::string::npos &&
+                                   said.find("from 1 to 4096") != std::string::npos &&
+                                   said.find('"' + r.text + '"') != std::string::npos;
+            // A wrong text spoils the automatic number only.
+            pilfer::pool pool(support::workers(2));
+            const bool works = pool.run([] { return support::fib_join(5); }) == 5;
+            return r.workers == 0 && names_all && works ? 0 : 2;
+        }
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_environment, testing::ValuesIn(environments), row_name());
+
+/// What must end the process, or needs one of its own: its last words, and how it ended (0: with exit code
+/// 0).
+struct process_row {
+    const char* name;
+    int (*body)();
+    int signal;
+    const char* said;
+};
+
+std::ostream& operator<<(std::ostream& out, const process_row& r) { return out << r.name; }
+
+template <class F>
+bool is_closed(F f) {
+    try {
+        f();
+    } catch (const pilfer::pool_closed&) {
+        return true;
+    }
+    return false;
+}
+
+const process_row processes[] = {
+    {"pool_deleted_by_its_async",
+     [] {
+         auto* pool = new pilfer::pool(support::workers(2));
+         pool->async([pool] { delete pool; }).get();
+         return 0;
+     },
+     SIGABRT, "destroyed by one of its own tasks"},
+    {"pool_deleted_by_a_spawned_child",
+     [] {
+         auto* pool = new pilfer::pool(support::workers(2));
+         pool->run([pool] {
+             pilfer::scope s;
+             s.spawn([pool] { delete pool; });
+             s.sync();
+         });
+         return 0;
+     },
+     SIGABRT, "destroyed by one of its own tasks"},
+    {"pool_deleted_by_a_loop_body",
+     [] {
+         auto* pool = new pilfer::pool(support::workers(1));
+         pool->run([pool] { pilfer::for_each(0, 1, [pool](int) { delete pool; }); });
+         return 0;
+     },
+     SIGABRT, "destroyed by one of its own tasks"},
+    {"scope_ends_with_an_exception_of_a_spawned_child",
+     [] {
+         pilfer::pool pool(support::workers(1));
+         pool.run([] {
+             pilfer::scope s;
+             s.spawn([] { throw spoiled(); });
+         });
+         return 0;
+     },
+     SIGABRT, ""},
+    {"scope_ends_with_an_exception_of_a_deferred_child",
+     [] {
+         pilfer::pool pool(support::workers(1));
+         pool.run([] {
+             pilfer::scope s;
+             s.defer([] { throw spoiled(); });
+         });
+         return 0;
+     },
+     SIGABRT, ""},
+    {"everything_outside_a_pool_when_the_common_one_is_shut_down",
+     [] {
+         pilfer::pool::common().shutdown();
+         const bool all = is_closed([] { (void)pilfer::join([] {}, [] {}); }) &&
+                          is_closed([] { (void)pilfer::async([] {}); }) &&
+                          is_closed([] { pilfer::for_each(0, 9, [](int) {}); }) && is_closed([] {
+                              (void)pilfer::reduce(
+                                  0, 9, 0, [](int i) { return i; }, std::plus<>());
+                          }) &&
+                          is_closed([] {
+                              pilfer::scope s;
+                              s.spawn([] {});
+                          }) &&
+                          is_closed([] {
+                              pilfer::scope s;
+                              s.defer([] {});
+                          });
+         return all ? 0 : 1;
+     },
+     0, ""},
+};
+
+class bad_input_process : public testing::TestWithParam<process_row> {
+    support::watchdog m_watchdog{40};
+};
+
+TEST_P(bad_input_process, row) {
+    const process_row& r = GetParam();
+    const auto result = support::in_child(r.body);
+    EXPECT_TRUE(r.signal == 0 ? result.exited_with(0) : result.killed_by(r.signal)) << result;
+    EXPECT_TRUE(result.said(r.said)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_process, testing::ValuesIn(processes), row_name());
+
+} // namespace

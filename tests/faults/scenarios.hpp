@@ -1,0 +1,40 @@
+// What is run while calls fail. Each scenario checks its own results and throws wrong_result; other
+// exceptions are what the library threw.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "faults/inject.h"
+
+namespace faults {
+
+struct wrong_result {
+    std::string what;
+};
+
+/// What is done while one of these lives is the harness's own: it neither counts nor fails.
+class harness_code {
+public:
+    harness_code() { pilfer_fault_pause(1); }
+    harness_code(const harness_code&) = delete;
+    harness_code& operator=(const harness_code&) = delete;
+    ~harness_code() { pilfer_fault_pause(-1); }
+};
+
+struct scenario {
+    const char* name;
+    void (*run)();
+    bool uses_common = false; ///< pool::common(), which stays
+};
+
+[[nodiscard]] std::span<const scenario> task_scenarios();
+[[nodiscard]] std::span<const scenario> pool_scenarios();
+/// Wrong on purpose, for the test of the test.
+[[nodiscard]] std::span<const scenario> broken_scenarios();
+
+/// Makes a pool with no fault in the way, and has it compute something.
+void works_again(bool common);
+
+} // namespace faults

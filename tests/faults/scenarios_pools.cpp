@@ -1,0 +1,239 @@
+// Pools: their start and end, and who comes from outside.
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+
+#include "faults/watched.hpp"
+
+namespace faults {
+namespace {
+
+void start_and_stop(unsigned n) {
+    watched_pool p(workers(n));
+    expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+}
+
+void start_automatic() {
+    watched_pool p(pilfer::options{});
+    expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+}
+
+void foreign_threads() {
+    watched_pool p(workers(2));
+    std::atomic<std::uint64_t> sum{0};
+    const auto submit = [&] {
+        for (unsigned i = 0; i < 10; ++i) {
+            sum += p->run([] { return fib_spawn(7, never_naps); });
+        }
+    };
+    foreign_thread first(submit);
+    foreign_thread second(submit);
+    foreign_thread third(submit);
+    first.join();
+    second.join();
+    third.join();
+    expect_equal(sum.load(), 30 * fib_serial(7), "sum over foreign threads");
+}
+
+/// A pool made and destroyed inside a task, whose tasks give children to the outer one.
+void nested_pools() {
+    watched_pool outer(workers(2));
+    std::atomic<int> ran{0};
+    const auto body = [&] {
+        pilfer::scope s;
+        watched_pool inner(workers(2));
+        const auto below = [&] {
+            for (int i = 0; i < 20; ++i) {
+                s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+            }
+            return fib_join(10);
+        };
+        const std::uint64_t result = inner->run(below);
+        s.sync();
+        return result;
+    };
+    expect_equal(outer->run(body), fib_serial(10), "fib in the inner pool");
+    expect_equal(ran.load(), 20, "children given to the outer pool");
+}
+
+void drain() {
+    std::atomic<int> ran{0};
+    std::atomic<int> inner{0};
+    int accepted = 0;
+    watched_pool p(workers(2));
+    for (; accepted < 60; ++accepted) {
+        p->async([&] {
+            nap();
+            ran.fetch_add(1, std::memory_order_relaxed);
+            try {
+                inner += p->async([] { return 1; }).get(); // not refused: it is part of what was accepted
+            } catch (const std::bad_alloc&) {
+                inner += 1;
+            }
+        });
+    }
+    foreign_thread other([&] { p->shutdown(); });
+    p->shutdown();
+    expect_equal(ran.load(), accepted, "tasks run when shutdown returned");
+    expect_equal(inner.load(), accepted, "futures made while draining");
+    other.join();
+    int refused = 0;
+    try {
+        p->run([] {});
+    } catch (const pilfer::pool_closed&) {
+        ++refused;
+    }
+    try {
+        p->async([] {});
+    } catch (const pilfer::pool_closed&) {
+        ++refused;
+    }
+    expect_equal(refused, 2, "what a closed pool refused");
+}
+
+/// How the waiter for a dropped task learns of it: by broken_promise, or for want of memory by bad_alloc.
+template <class Wait>
+[[nodiscard]] bool was_dropped(Wait wait) {
+    try {
+        wait();
+    } catch (const pilfer::broken_promise&) {
+        return true;
+    }
+    return false;
+}
+
+/// One worker inside a task; behind it futures, a run() and a child of another pool that drop has to end.
+void drop() {
+    enum class stage { before, inside, failed };
+    std::atomic<stage> now{stage::before};
+    std::atomic<bool> open{false};
+    std::atomic<int> dropped{0};
+    struct opener {
+        std::atomic<bool>& open;
+        ~opener() { open = true; }
+    };
+    watched_pool p(workers(1));
+    watched_pool other(workers(1));
+    const opener before_the_pools{open}; // they wait for the task
+    auto gate = p->async([&] {
+        pilfer::scope s;
+        try {
+            // Through the submissions. This task does not suspend: p's only worker would run the child.
+            auto sent = other->async([&] { s.defer([&] { dropped = -1000; }); });
+            while (!sent.ready()) {
+                sched_yield();
+            }
+            sent.get();
+            now = stage::inside;
+        } catch (...) {
+            now = stage::failed;
+            throw;
+        }
+        while (!open) {
+            sched_yield();
+        }
+        s.sync();
+    });
+    while (now == stage::before) {
+        sched_yield();
+    }
+    if (now == stage::failed) {
+        gate.get();
+    }
+    auto waiting = reserved<pilfer::future<int>>(8);
+    for (int i = 0; i < 8; ++i) {
+        waiting.push_back(p->async([] { return 1; }));
+    }
+    foreign_thread runner([&] {
+        try {
+            dropped += was_dropped([&] { p->run([] {}); }) ? 1 : 0;
+        } catch (const pilfer::pool_closed&) {
+            dropped += 1; // too late to be dropped
+        }
+    });
+    foreign_thread closer([&] { p->shutdown(pilfer::shutdown_mode::drop); });
+    const opener before_the_threads{open};
+    // Closed once it refuses work: until then the task must stay, or nothing is left to be dropped.
+    for (bool closed = false; !closed;) {
+        const harness_code harness;
+        try {
+            (void)p->async([] {});
+            nap();
+        } catch (const pilfer::pool_closed&) {
+            closed = true;
+        }
+    }
+    open = true;
+    for (const auto& f : waiting) {
+        dropped += was_dropped([&] { (void)f.get(); }) ? 1 : 0;
+    }
+    dropped += was_dropped([&] { gate.get(); }) ? 1 : 0;
+    closer.join();
+    runner.join();
+    expect_equal(dropped.load(), 10, "tasks dropped");
+}
+
+/// Children that a thread outside gives to the pool of everybody.
+void common() {
+    std::atomic<int> ran{0};
+    pilfer::scope s;
+    for (int i = 0; i < 30; ++i) {
+        s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+        s.spawn([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+    }
+    s.sync();
+    expect_equal(ran.load(), 60, "children of a scope outside");
+    expect_equal(fib_join(10), fib_serial(10), "fib by join outside");
+    pilfer::for_each(0, 100, [&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+    expect_equal(ran.load(), 160, "for_each outside");
+    expect_equal(pilfer::async([] { return 7; }).get(), 7, "async outside");
+}
+
+/// Deeper than any stack, so that it runs off this one.
+[[gnu::noinline]] std::uint64_t endless(std::uint64_t n) {
+    if (n == UINT64_MAX) {
+        return 0;
+    }
+    volatile char frame[2048];
+    frame[n % sizeof frame] = 1;
+    frame[0] = 0;
+    return endless(n + 1) + static_cast<std::uint64_t>(frame[0]);
+}
+
+void overflow() {
+    watched_pool p(workers(1));
+    (void)p->run([] { return endless(0); });
+    expect(false, "an endless recursion ended");
+}
+
+constexpr scenario list[] = {
+    {"start_1", [] { start_and_stop(1); }},
+    {"start_2", [] { start_and_stop(2); }},
+    {"start_8", [] { start_and_stop(8); }},
+    {"start_automatic", start_automatic},
+    {"foreign_threads", foreign_threads},
+    {"nested_pools", nested_pools},
+    {"drain", drain},
+    {"drop", drop},
+    {"common", common, true},
+    {"overflow", overflow},
+};
+
+} // namespace
+
+std::span<const scenario> pool_scenarios() { return list; }
+
+void works_again(bool common) {
+    pilfer::pool p(workers(2));
+    expect_equal(p.workers(), 2, "workers afterwards");
+    expect_equal(p.run([] { return fib_join(12) + fib_spawn(9, never_naps); }),
+                 fib_serial(12) + fib_serial(9), "fib afterwards");
+    if (common) {
+        expect_equal(fib_join(12), fib_serial(12), "fib in common() afterwards");
+    }
+}
+
+} // namespace faults

@@ -1,0 +1,235 @@
+// Tasks: forks, children, futures, loops, exceptions.
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <new>
+
+#include "faults/watched.hpp"
+
+namespace faults {
+namespace {
+
+/// Every level keeps a stack, and after 256 of them a larger ring: `n` nested children.
+std::uint64_t nested(std::uint64_t n) {
+    if (n == 0) {
+        return 0;
+    }
+    std::uint64_t below = 0;
+    pilfer::scope s;
+    s.spawn([&below, n] { below = nested(n - 1); });
+    s.sync();
+    return below + 1;
+}
+
+void spawn_deep(unsigned n) {
+    pilfer::options o = workers(n);
+    o.stack_size = std::size_t{512} * 1024; // all of them fit on one, where no other can be had
+    watched_pool p(o);
+    expect_equal(p->run([] { return nested(600); }), 600, "nested spawns");
+}
+
+void spawn_stolen() {
+    watched_pool p(workers(8));
+    expect_equal(p->run([] { return fib_spawn(12, 0); }), fib_serial(12), "fib by spawn");
+}
+
+/// Stacks so large that each is a mapping of its own, which goes back to the system afterwards.
+void large_stacks() {
+    pilfer::options o = workers(2);
+    o.stack_size = std::size_t{8} << 20;
+    watched_pool p(o);
+    expect_equal(p->run([] { return nested(40); }), 40, "nested spawns");
+}
+
+void bounded(unsigned contexts) {
+    pilfer::options o = workers(2);
+    o.max_contexts = contexts;
+    watched_pool p(o);
+    expect_equal(p->run([] { return fib_spawn(11, 0) + nested(20); }), fib_serial(11) + 20, "spawns");
+}
+
+/// The test mode: every join goes on elsewhere, and every deque is pinned.
+void elsewhere() {
+    pilfer::options o = workers(3);
+    o.resume = pilfer::resume::elsewhere;
+    watched_pool p(o);
+    expect_equal(p->run([] { return fib_join(9) + fib_spawn(8, never_naps); }), fib_serial(9) + fib_serial(8),
+                 "fib");
+}
+
+void own_thread() {
+    pilfer::options o = workers(3);
+    o.resume = pilfer::resume::own_thread;
+    watched_pool p(o);
+    expect_equal(p->run([] { return fib_join(12) + fib_spawn(9, 0); }), fib_serial(12) + fib_serial(9),
+                 "fib");
+}
+
+/// `n` deferred children of `Bytes` bytes. All that were accepted run, also when one of them was not.
+template <std::size_t Bytes>
+void defer_many(unsigned threads, std::size_t n) {
+    watched_pool p(workers(threads));
+    std::atomic<std::size_t> ran{0};
+    std::atomic<std::size_t> accepted{0};
+    const auto all = [&] {
+        struct child {
+            std::atomic<std::size_t>* ran;
+            std::array<std::byte, Bytes - sizeof(void*)> rest;
+            void operator()() const { ran->fetch_add(1, std::memory_order_relaxed); }
+        };
+        pilfer::scope s;
+        for (std::size_t i = 0; i < n; ++i) {
+            s.defer(child{&ran, {}});
+            accepted.fetch_add(1, std::memory_order_relaxed);
+        }
+        s.sync();
+        expect_equal(accepted.load(), n, "children accepted");
+    };
+    try {
+        p->run(all);
+    } catch (const std::bad_alloc&) {
+        expect_equal(ran.load(), accepted.load(), "children run after one was refused");
+        throw;
+    }
+    expect_equal(ran.load(), accepted.load(), "children run");
+}
+
+/// Children of children, announced from below the scope.
+void defer_below() {
+    watched_pool p(workers(4));
+    std::atomic<std::size_t> ran{0};
+    p->run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < 40; ++i) {
+            s.defer([&] {
+                nap();
+                for (int k = 0; k < 20; ++k) {
+                    s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+                }
+            });
+        }
+        s.sync();
+    });
+    expect_equal(ran.load(), 800U, "children of children");
+}
+
+void futures_from_outside() {
+    watched_pool p(workers(2));
+    auto all = reserved<pilfer::future<int>>(150);
+    for (int i = 0; i < 150; ++i) {
+        all.push_back(p->async([i] { return i; }));
+    }
+    int sum = 0;
+    for (const auto& f : all) {
+        sum += f.get();
+    }
+    expect_equal(sum, 150 * 149 / 2, "sum of futures");
+}
+
+/// Futures of futures, more than the first ring holds, and waits that suspend.
+void futures_inside() {
+    watched_pool p(workers(3));
+    const auto body = [] {
+        auto all = reserved<pilfer::future<int>>(300);
+        for (int i = 0; i < 300; ++i) {
+            all.push_back(pilfer::async([i] {
+                if (i % 32 == 0) {
+                    nap();
+                    return pilfer::async([i] { return i; }).get();
+                }
+                return i;
+            }));
+        }
+        int sum = 0;
+        for (const auto& f : all) {
+            sum += f.get();
+        }
+        return sum;
+    };
+    expect_equal(p->run(body), 300 * 299 / 2, "sum of futures");
+}
+
+void loops() {
+    watched_pool p(workers(4));
+    constexpr int n = 20'000;
+    std::atomic<std::uint64_t> sum{0};
+    p->run([&] {
+        pilfer::for_each(0, n, [&](int i) {
+            if (i % 4096 == 0) {
+                nap();
+            }
+            sum.fetch_add(static_cast<std::uint64_t>(i), std::memory_order_relaxed);
+        });
+    });
+    expect_equal(sum.load(), std::uint64_t{n} * (n - 1) / 2, "for_each");
+    const auto squares = p->run([] {
+        return pilfer::reduce(
+            0, n, std::uint64_t{0}, [](int i) { return static_cast<std::uint64_t>(i) & 3; },
+            std::plus<std::uint64_t>{});
+    });
+    expect_equal(squares, n / 4 * 6, "reduce");
+}
+
+struct own_error {
+    int number;
+};
+
+/// Exceptions need memory too; libstdc++ keeps some for when there is none.
+void exceptions() {
+    watched_pool p(workers(3));
+    for (int i = 0; i < 12; ++i) {
+        try {
+            p->run([i] {
+                pilfer::scope s;
+                s.defer([] { nap(); });
+                s.spawn([i] {
+                    nap();
+                    throw own_error{i};
+                });
+                const auto fail = [] {
+                    nap();
+                    throw own_error{-1};
+                };
+                pilfer::join([] { return fib_join(5); },
+                             [&] {
+                                 try {
+                                     pilfer::join(fail, [] { return 1; });
+                                 } catch (const own_error&) {
+                                     nap();
+                                 }
+                             });
+                s.sync();
+            });
+            expect(false, "an exception was lost");
+        } catch (const own_error& e) {
+            expect_equal(e.number, i, "which exception");
+        }
+    }
+}
+
+constexpr scenario list[] = {
+    {"spawn_deep_1", [] { spawn_deep(1); }},
+    {"spawn_deep_2", [] { spawn_deep(2); }},
+    {"spawn_stolen", spawn_stolen},
+    {"large_stacks", large_stacks},
+    {"max_contexts_1", [] { bounded(1); }},
+    {"max_contexts_4", [] { bounded(4); }},
+    {"resume_elsewhere", elsewhere},
+    {"resume_own_thread", own_thread},
+    {"defer_small", [] { defer_many<16>(2, 100'000); }},
+    {"defer_large", [] { defer_many<120>(1, 10'000); }},
+    {"defer_boxed", [] { defer_many<200>(2, 400); }},
+    {"defer_below", defer_below},
+    {"futures_from_outside", futures_from_outside},
+    {"futures_inside", futures_inside},
+    {"loops", loops},
+    {"exceptions", exceptions},
+};
+
+} // namespace
+
+std::span<const scenario> task_scenarios() { return list; }
+
+} // namespace faults

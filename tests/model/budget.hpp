@@ -1,0 +1,29 @@
+// How much of which strategy one harness gets.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "engine.hpp"
+#include "jobs.hpp"
+
+namespace model {
+
+struct budget {
+    std::uint64_t random = 100'000;     // executions of the random walk
+    std::uint64_t priorities = 100'000; // executions by priorities
+    unsigned depth = 3;                 // of the bugs that priorities look for
+    unsigned preemptions = 2;           // of the exhaustive strategy
+    unsigned odd = 1;
+    std::uint64_t exhaustive = 1'000'000; // at most so many; 0: none
+    std::uint64_t seed = 1;
+};
+
+enum class kind : std::uint8_t { random, priorities, exhaustive };
+[[nodiscard]] const char* to_string(kind k) noexcept;
+
+/// Runs `h` until a failure, the end of the budget, or of the executions.
+void explore(const harness& h, kind k, const budget& b, report& r);
+
+} // namespace model

@@ -1,0 +1,60 @@
+#!/usr/bin/env bash
+# seeded.sh TREE WORK COMPILER OBJECTS...: puts each bug of seeded/*.patch into a copy of the protocol text and demands
+# that the harness named in the patch's first line finds it. OBJECTS: the checker itself and the library.
+set -euo pipefail
+tree=$1 work=$2 compiler=$3
+shift 3
+objects=("$@")
+
+# one <patch>: prints a line; ends with 0 if the bug is found.
+one() {
+    local patch=$1 name copy harness source output result=0
+    name=$(basename "$patch" .patch)
+    copy=$work/$name
+    harness=$(sed -n '1s/.*found by \([a-z0-9_]*\).*/\1/p' "$patch")
+    if [[ -z $harness ]]; then
+        echo "$name: the first line names no harness"
+        return 1
+    fi
+    rm -rf "$copy"
+    mkdir -p "$copy/tests/model"
+    cp -r "$tree/include" "$tree/src" "$copy"
+    cp -r "$tree"/tests/model/*.?pp "$tree/tests/model/harness" "$copy/tests/model"
+    if ! output=$(cd "$copy" && patch -p1 --no-backup-if-mismatch <"$patch" 2>&1); then
+        echo "$name: no longer applies: $output"
+        return 1
+    fi
+    source=$(grep -lE "\"$harness\"" "$copy"/tests/model/harness/*.cpp | head -n 1)
+    if [[ -z $source ]]; then
+        echo "$name: there is no harness $harness"
+        return 1
+    fi
+    if ! output=$("$compiler" -std=c++20 -O1 -DPILFER_STATIC -I"$copy/include" -I"$copy/src" -I"$copy/tests/model" \
+        "$copy/tests/model/seeded.cpp" "$source" "${objects[@]}" -lpthread -o "$copy/seeded" 2>&1); then
+        echo "$name: does not compile: $output"
+        return 1
+    fi
+    output=$("$copy/seeded" "$harness") || result=$?
+    echo "$name: $output"
+    ((result == 0)) && rm -rf "$copy"
+    return "$result"
+}
+
+patches=("$tree"/tests/model/seeded/*.patch)
+# The whole checker is sound only if the unpatched text passes: `pilfer_check run` shows that.
+running=0
+failed=0
+for patch in "${patches[@]}"; do
+    if ((running == $(nproc))); then
+        wait -n || failed=$((failed + 1))
+        running=$((running - 1))
+    fi
+    one "$patch" &
+    running=$((running + 1))
+done
+while ((running > 0)); do
+    wait -n || failed=$((failed + 1))
+    running=$((running - 1))
+done
+echo "seeded: $((${#patches[@]} - failed)) of ${#patches[@]} bugs found"
+((failed == 0))

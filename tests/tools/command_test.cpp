@@ -1,0 +1,144 @@
+// The command `pilfer` as people start it: what it says, how it ends, and what it does with nonsense.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+
+namespace {
+
+struct said {
+    std::string text;
+    int code; // exit code, or -1 when it did not end by itself
+};
+
+/// What goes to standard error is not in the text unless `arguments` says so.
+said pilfer(const std::string& arguments, const std::string& before = "") {
+    const std::string command = before + " '" PILFER_TOOL_PROGRAM "' " + arguments;
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+        throw std::runtime_error("popen");
+    }
+    said result{{}, -1};
+    std::array<char, 4096> block{};
+    while (const std::size_t got = std::fread(block.data(), 1, block.size(), pipe)) {
+        result.text.append(block.data(), got);
+    }
+    const int status = ::pclose(pipe);
+    if (WIFEXITED(status)) {
+        result.code = WEXITSTATUS(status);
+    }
+    return result;
+}
+
+bool has(const said& s, const std::string& text) { return s.text.find(text) != std::string::npos; }
+
+TEST(command, help_and_version) {
+    const auto help = pilfer("--help");
+    EXPECT_EQ(help.code, 0);
+    EXPECT_TRUE(has(help, "soak")) << help.text;
+    EXPECT_TRUE(has(help, "selftest")) << help.text;
+    const auto version = pilfer("--version");
+    EXPECT_EQ(version.code, 0);
+    EXPECT_EQ(version.text, "pilfer " PILFER_TOOL_VERSION "\n");
+    for (const char* option : {"--for", "--workers", "--threads", "--seed", "--chaos", "--watchdog",
+                               "--max-drift", "--json", "--quiet"}) {
+        EXPECT_TRUE(has(pilfer("soak --help"), option)) << option;
+    }
+    EXPECT_TRUE(has(pilfer("selftest --help"), "--for"));
+}
+
+TEST(command, wrong_arguments_end_with_2_and_say_why) {
+    struct trial {
+        const char* arguments;
+        const char* reason;
+    };
+    for (const trial& t : {
+             trial{"", "subcommand"},
+             trial{"nothing", "nothing"},
+             trial{"soak --unheard-of", "unheard-of"},
+             trial{"soak --for never", "'never' is no duration"},
+             trial{"soak --for 0", "no duration"},
+             trial{"soak --for -5s", "no duration"},
+             trial{"soak --for 5parsecs", "no duration"},
+             trial{"soak --for 1e300h", "no duration"},
+             trial{"soak --for nan", "no duration"},
+             trial{"soak --for ''", "no duration"},
+             trial{"soak --seed apple", "'apple' is no number"},
+             trial{"soak --seed 0x", "is no number"},
+             trial{"soak --seed 99999999999999999999", "is no number"},
+             trial{"soak --workers 4097", "--workers"},
+             trial{"soak --workers -1", "--workers"},
+             trial{"soak --threads 0", "--threads"},
+             trial{"soak --chaos 4", "--chaos"},
+             trial{"soak --watchdog 0", "--watchdog"},
+             trial{"soak --max-drift x", "--max-drift"},
+             trial{"selftest --for 5x", "no duration"},
+             trial{"selftest --seed -1", "is no number"},
+             trial{"selftest extra", "extra"},
+         }) {
+        const auto s = pilfer(std::string(t.arguments) + " 2>&1");
+        EXPECT_EQ(s.code, 2) << t.arguments << ": " << s.text;
+        EXPECT_TRUE(has(s, t.reason)) << t.arguments << ": " << s.text;
+    }
+}
+
+TEST(command, soak_counts_what_it_did) {
+    const auto s = pilfer("soak --for 1500ms --seed 0x10 --workers 3 --json --quiet");
+    ASSERT_EQ(s.code, 0) << s.text;
+    const auto all = nlohmann::json::parse(s.text);
+    EXPECT_EQ(all.at("good"), true);
+    EXPECT_EQ(all.at("seed"), 16);
+    EXPECT_EQ(all.at("workers"), 3);
+    EXPECT_EQ(all.at("disturbances"), 0);
+    for (const char* count : {"tasks", "works", "pools", "steals", "suspensions", "sleeps", "wakes",
+                              "submissions", "resident_early_bytes", "resident_late_bytes"}) {
+        EXPECT_GT(all.at(count), 0) << count;
+    }
+}
+
+TEST(command, soak_disturbs_when_told) {
+    const auto s = pilfer("soak --for 1 --seed 3 --chaos 2 --json --quiet");
+    ASSERT_EQ(s.code, 0) << s.text;
+    EXPECT_GT(nlohmann::json::parse(s.text).at("disturbances"), 0);
+}
+
+TEST(command, an_interrupted_soak_gives_its_verdict) {
+    // The shell's child is told to stop after a second, long before its hour is over.
+    const auto s = pilfer("soak --for 1h --seed 1 --quiet", "timeout --signal=INT 1");
+    EXPECT_TRUE(has(s, "(interrupted)")) << s.text;
+    EXPECT_TRUE(has(s, "PASS: seed 0x1")) << s.text;
+}
+
+TEST(command, a_soak_that_grows_more_than_allowed_fails) {
+    // Two threads that make their first pools grow by more than a thousandth of a percent.
+    const auto s = pilfer("soak --for 2s --seed 1 --max-drift 0.001 --quiet");
+    EXPECT_EQ(s.code, 1) << s.text;
+    EXPECT_TRUE(has(s, "resident memory grew by")) << s.text;
+    EXPECT_TRUE(has(s, "FAIL: seed 0x1")) << s.text;
+}
+
+TEST(command, progress_goes_to_standard_error_and_lives_on_a_terminal) {
+    const std::string inner =
+        "TERM=xterm script -qefc \"'" PILFER_TOOL_PROGRAM "' soak --for 1s --seed 5\" /dev/null "
+        "</dev/null; true ";
+    const auto s = pilfer("--version", inner + ";");
+    EXPECT_TRUE(has(s, "\r\033[K0:00 of 0:01: ")) << s.text;
+    EXPECT_TRUE(has(s, "PASS: seed 0x5")) << s.text;
+}
+
+TEST(command, selftest_says_what_it_found_and_how_to_do_it_again) {
+    const auto s = pilfer("selftest --for 2s --seed 0x5eed --quiet");
+    EXPECT_EQ(s.code, 0) << s.text;
+    for (const char* word :
+         {"kernel:", "CPUs:", "membarrier:", "guards:", "seed:        0x5eed", "4 workers per CPU",
+          "changing CPU masks", "stopped and continued", "membarrier refused", "PASS: ", "seed 0x5eed"}) {
+        EXPECT_TRUE(has(s, word)) << word << "\n" << s.text;
+    }
+}
+
+} // namespace

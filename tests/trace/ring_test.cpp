@@ -1,0 +1,81 @@
+// The ring of events: order, overwriting, and no event of which half is another one.
+#include <atomic>
+#include <cstdint>
+#include <thread>
+
+#include "support/harness.hpp"
+#include "trace/ring.hpp"
+
+namespace {
+
+using namespace support;
+using pilfer::trace::excerpt;
+using pilfer::trace::ring;
+using pilfer::trace::task;
+using pilfer::trace::what;
+
+class row_G2_ring : public guarded {};
+
+TEST_F(row_G2_ring, an_event_comes_back_as_it_was) {
+    ring r(64);
+    r.add(what::run_stolen, task::deferred, 4095, 7);
+    r.add(what::make_way, task::submission, ring::most, ring::most);
+    r.add(what::missed, task::spark, UINT32_MAX, ring::most + 1); // cut, not wrapped
+    const excerpt e = r.read();
+    ASSERT_EQ(e.events.size(), 3U);
+    EXPECT_EQ(e.overwritten, 0U);
+    EXPECT_EQ(e.events[0].what, what::run_stolen);
+    EXPECT_EQ(e.events[0].task, task::deferred);
+    EXPECT_EQ(e.events[0].who, 4095U);
+    EXPECT_EQ(e.events[0].n, 7U);
+    EXPECT_EQ(e.events[1].what, what::make_way);
+    EXPECT_EQ(e.events[1].task, task::submission);
+    for (const auto& large : {e.events[1], e.events[2]}) {
+        EXPECT_EQ(large.who, ring::most);
+        EXPECT_EQ(large.n, ring::most);
+    }
+    EXPECT_LE(e.events[0].ticks, e.events[2].ticks);
+}
+
+TEST_F(row_G2_ring, keeps_the_newest_and_counts_the_others) {
+    ring r(64);
+    EXPECT_TRUE(r.read().events.empty());
+    for (std::uint32_t i = 0; i < 1000; ++i) {
+        r.add(what::wake, {}, i, 0);
+        const excerpt e = r.read();
+        // The place behind the newest may be half written at any time: a full ring gives one event less.
+        const std::uint32_t kept = i + 1 < 64 ? i + 1 : 63;
+        ASSERT_EQ(e.events.size(), kept);
+        ASSERT_EQ(e.overwritten, i + 1 - kept);
+        ASSERT_EQ(e.events.back().who, i);
+        ASSERT_EQ(e.events.front().who, i + 1 - kept);
+    }
+}
+
+TEST_F(row_G2_ring, no_event_is_half_another_one) {
+    ring r(64);
+    std::atomic<bool> stop{false};
+    std::thread writer([&] {
+        for (std::uint32_t i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+            r.add(what::wake, {}, i & ring::most, i & ring::most);
+        }
+    });
+    std::uint64_t before = 0;
+    // Only reads between which something was written count.
+    for (std::uint64_t reads = 0; reads < hundredth_of(1'000'000);) {
+        const excerpt e = r.read();
+        for (std::size_t k = 0; k < e.events.size(); ++k) {
+            const auto& each = e.events[k];
+            // The k-th event that is left is number overwritten + k, whatever was written meanwhile.
+            ASSERT_EQ(each.who, (e.overwritten + k) & ring::most);
+            ASSERT_EQ(each.n, each.who);
+        }
+        EXPECT_GE(e.overwritten, before);
+        reads += e.overwritten > before;
+        before = e.overwritten;
+    }
+    stop = true;
+    writer.join();
+}
+
+} // namespace

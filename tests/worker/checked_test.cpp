@@ -1,0 +1,136 @@
+// The checked build stops a program whose books do not balance. Each test breaks one of them on purpose.
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "support/child.hpp"
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+using namespace support;
+namespace detail = pilfer::detail;
+
+[[nodiscard]] bool asleep(detail::pool_core& core, unsigned worker) {
+    return !core.idle().is_running(worker) && !core.idle().is_searching(worker);
+}
+
+class row_G1_checked : public guarded {
+protected:
+    /// What becomes of a program that does `harm` to a pool at rest, and ends it.
+    static void expect_stopped(const char* text, const std::function<void(detail::pool_core&)>& harm) {
+        const auto result = in_child([&] {
+            pilfer::pool pool(workers(2));
+            const std::uint64_t n = pool.run([] { return fib_spawn(8) + fib_defer(8) + fib_join(8); });
+            detail::pool_core& core = pool.core();
+            while (!asleep(core, 0) || !asleep(core, 1)) { // counters have one writer each
+                std::this_thread::yield();
+            }
+            harm(core);
+            pool.shutdown();
+            return n == 3 * fib(8) ? 0 : 1;
+        });
+        if (!detail::checked_build) {
+            EXPECT_TRUE(result.exited_with(0)) << result;
+            EXPECT_EQ(result.output, "");
+            return;
+        }
+        EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
+        EXPECT_TRUE(result.said(text)) << result;
+        EXPECT_TRUE(result.said("pilfer: check failed: ")) << result;
+    }
+};
+
+TEST_F(row_G1_checked, a_sound_pool_ends_in_silence) {
+    const auto result = in_child([] {
+        pilfer::pool pool(workers(3));
+        return pool.run([] { return fib_spawn(10) + fib_defer(10) + fib_join(10); }) == 3 * fib(10) ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_EQ(result.output, "");
+}
+
+TEST_F(row_G1_checked, counts_exactly_without_being_asked) {
+    pilfer::pool pool(workers(1));
+    pool.run([] { (void)pilfer::join([] {}, [] {}, [] {}); });
+    EXPECT_EQ(pool.settings().count_all, detail::checked_build);
+    EXPECT_EQ(pool.counters().announced, detail::checked_build ? 2U : 0U);
+}
+
+TEST_F(row_G1_checked, a_task_that_was_announced_and_never_taken) {
+    expect_stopped("announced, taken: ", [](auto& core) { core.at(0).count.announced.add(); });
+}
+
+TEST_F(row_G1_checked, a_task_that_was_taken_twice) {
+    expect_stopped("announced, taken: ", [](auto& core) { core.at(1).count.run_stolen.add(); });
+    expect_stopped("announced, taken: ", [](auto& core) { core.at(1).count.run_inline.add(); });
+}
+
+TEST_F(row_G1_checked, a_submission_that_ran_twice) {
+    expect_stopped("accepted submissions, those run or dropped: 1, 2",
+                   [](auto& core) { core.at(0).count.run_submitted.add(); });
+}
+
+TEST_F(row_G1_checked, a_frame_that_waits_for_ever) {
+    expect_stopped("suspended, resumed: ", [](auto& core) { core.at(0).count.suspends.add(); });
+}
+
+TEST_F(row_G1_checked, a_theft_without_an_outcome) {
+    expect_stopped("steals tried, their outcomes: ", [](auto& core) { core.at(0).count.steals_tried.add(); });
+}
+
+TEST_F(row_G1_checked, a_context_that_nobody_gave_back) {
+    expect_stopped("contexts alive, given back: ", [](auto& core) { (void)core.stacks.take(1); });
+}
+
+TEST_F(row_G1_checked, a_record_that_nobody_gave_back) {
+    expect_stopped("small records made, given back: ", [](auto& core) { (void)core.records.take(0); });
+    expect_stopped("large records made, given back: ", [](auto& core) { (void)core.records.take(1); });
+}
+
+TEST_F(row_G1_checked, a_context_that_is_left_runnable) {
+    static detail::suspension lost;
+    const auto result = in_child([] {
+        pilfer::pool pool(workers(1));
+        pool.run([] {});
+        pool.shutdown();
+        if (!detail::checked_build) {
+            return 0;
+        }
+        // The threads are gone: what is put there now stays.
+        pool.core().runnable.push(&lost);
+        pool.core().check_end();
+        return 1;
+    });
+    if (detail::checked_build) {
+        EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
+        EXPECT_TRUE(result.said("no context is left runnable")) << result;
+    }
+}
+
+TEST_F(row_G1_checked, a_context_that_is_given_back_twice) {
+    expect_stopped("a context becomes pooled that was pooled and not cached", [](auto& core) {
+        if (detail::checked_build) { // elsewhere the pool would really have it twice
+            detail::context* c = core.stacks.take(1);
+            core.stacks.give(c);
+            c->next.store(nullptr);
+            core.stacks.give(c);
+        }
+    });
+}
+
+TEST_F(row_G1_checked, a_context_that_two_workers_resume) {
+    expect_stopped("a context becomes running that was running and not suspended", [](auto& core) {
+        if (detail::checked_build) {
+            detail::context* c = core.stacks.take(1);
+            c->change(detail::context_state::cached, detail::context_state::running);
+            c->change(detail::context_state::running, detail::context_state::suspended);
+            c->change(detail::context_state::suspended, detail::context_state::running);
+            c->change(detail::context_state::suspended, detail::context_state::running);
+        }
+    });
+}
+
+} // namespace

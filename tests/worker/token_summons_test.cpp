@@ -1,0 +1,73 @@
+// A worker that was woken for a submission and then goes off with another task asks the others to see to it.
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "support/harness.hpp"
+#include "support/process.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+using namespace support;
+using queue = pilfer::detail::submission_queue<pilfer::detail::std_atom>;
+
+// "Another worker is at the queue" has to last as long as the test likes: an explicit instantiation may name
+// the private lock.
+std::atomic<int>& lock_of(queue& q);
+
+template <std::atomic<int> queue::*Lock>
+struct lock_of_queue {
+    friend std::atomic<int>& lock_of(queue& q) { return q.*Lock; }
+};
+template struct lock_of_queue<&queue::m_lock>;
+
+class row_B12_summons : public guarded {};
+
+TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_is_queued) {
+    pilfer::pool pool(workers(2));
+    std::atomic<bool> ready{false};
+    std::atomic<bool> announce{false};
+    std::atomic<bool> stolen{false};
+    std::atomic<bool> stop{false};
+    // One worker announces without end and never returns to its scheduler.
+    auto announcer = pool.async([&] {
+        for (int i = 0; i < 1000; ++i) { // uses up the summons of its own submission
+            (void)pilfer::join([] {}, [] {});
+        }
+        ready = true;
+        while (!announce) {
+            std::this_thread::yield();
+        }
+        (void)pilfer::join(
+            [&] {
+                while (!stop) {
+                    (void)pilfer::join([] {}, [] {});
+                }
+            },
+            [&] { // the oldest: whoever steals from here gets it, and stays in it
+                stolen = true;
+                while (!stop) {
+                    std::this_thread::yield();
+                }
+            });
+    });
+    // The other one sleeps until it is woken for the submission, which it cannot get at.
+    ASSERT_TRUE(eventually([&] { return ready && pool.core().idle().anyone_asleep(); }));
+    auto& lock = lock_of(pool.core().submissions);
+    ASSERT_EQ(lock.exchange(1), 0);
+    std::atomic<bool> ran{false};
+    auto submitted = pool.async([&] { ran = true; });
+    ASSERT_TRUE(eventually([&] { return !pool.core().idle().anyone_asleep(); }));
+    announce = true;
+    const bool away = eventually([&] { return stolen.load(); });
+    lock = 0;
+    EXPECT_TRUE(away);
+    EXPECT_TRUE(eventually([&] { return ran.load(); }, std::chrono::seconds(12)))
+        << "it waits beside a worker that announces";
+    stop = true;
+    announcer.get();
+    submitted.get();
+}
+
+} // namespace

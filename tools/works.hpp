@@ -1,0 +1,40 @@
+// The works that the soak and the selftest are mixed of. Each runs something in a pool and compares the
+// outcome with what it must be: every task exactly once, every result and exception where it belongs.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <stdexcept>
+
+#include <pilfer/pilfer.hpp>
+
+#include "dice.hpp"
+
+namespace tools {
+
+/// Something was not as it must be: what() says what, where and how much.
+struct wrong_result : std::runtime_error {
+    using runtime_error::runtime_error;
+};
+
+/// What a work may assume of its pool and machine.
+struct bench {
+    pilfer::pool& pool;
+    dice& random;
+    /// Stacks are not limited: tasks may wait for each other in other ways than joins and scopes do.
+    bool many_stacks;
+    /// Other pools, null: one is made for the work.
+    pilfer::pool* second = nullptr;
+};
+
+struct work {
+    char const* name;
+    bool needs_stacks;
+    /// Returns how many tasks ran. Throws wrong_result.
+    std::uint64_t (*run)(bench&);
+};
+
+/// All of them.
+[[nodiscard]] std::array<work, 14> const& works();
+
+} // namespace tools
