@@ -10,6 +10,7 @@ namespace model {
 namespace {
 
 constexpr unsigned most_steps = 4'000; // of one execution; more is a loop without an end
+constexpr unsigned most_second_looks = 4; // of one thread where nobody else can go on
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 constexpr std::size_t object_bytes = std::size_t{256} * 1024;
 
@@ -96,6 +97,8 @@ void engine::reset(const harness& h) {
         t.current.clear();
         t.has_acquired = t.has_released = t.owes = t.moved = t.stale = false;
         t.fresh = 0;
+        t.second_looks = 0;
+        t.gives_way_to = 0;
         t.what = state::ready;
         t.started = false;
         t.file = "";
@@ -188,6 +191,14 @@ void engine::note(const char* text, std::uint64_t value) {
 
 // ---- who goes on ------------------------------------------------------------------------------
 
+unsigned engine::ready_mask() const noexcept {
+    unsigned mask = 0;
+    for (unsigned i = 0; i < m_threads; ++i) {
+        mask |= m_thread[i].what == state::ready ? 1U << i : 0U;
+    }
+    return mask;
+}
+
 int engine::next_thread(bool may_stay) {
     std::array<std::uint8_t, 8> ready{};
     unsigned n = 0;
@@ -197,7 +208,7 @@ int engine::next_thread(bool may_stay) {
         if (k == m_threads && may_stay) {
             break; // has been looked at as the first
         }
-        if (t.what == state::spinning && t.progress != m_progress) {
+        if (t.what == state::spinning && t.progress != m_progress && (t.gives_way_to & ready_mask()) == 0) {
             t.what = state::ready;
         }
         if (t.what == state::ready) {
@@ -246,6 +257,16 @@ void engine::hand_over() {
         switch_to(static_cast<unsigned>(next));
         return;
     }
+    // Who waits in a loop of many steps may have looked before the last change, and waits since after it.
+    for (unsigned i = 1; i < m_threads; ++i) {
+        thread& t = m_thread[i];
+        if (t.what == state::spinning && t.second_looks < most_second_looks) {
+            ++t.second_looks;
+            t.what = state::ready;
+            switch_to(i);
+            return;
+        }
+    }
     bool all = true;
     for (unsigned i = 1; i < m_threads; ++i) {
         all = all && m_thread[i].what == state::finished;
@@ -266,6 +287,9 @@ void engine::switch_to(unsigned next) {
     }
     void** save = &m_thread[m_current].sp;
     m_current = next;
+    for (unsigned i = 0; i < m_threads; ++i) {
+        m_thread[i].gives_way_to &= ~(1U << next);
+    }
     thread& t = m_thread[next];
     if (t.started) {
         (void)pilfer_v0_switch(save, t.sp, nullptr);
@@ -300,6 +324,9 @@ void engine::relax() {
     t.progress = t.stale ? m_progress - 1 : m_progress;
     t.stale = false;
     t.fresh = 4;
+    // Fair: two that wait may not keep a third one from ever taking its next step (Musuvathi and Qadeer, "Fair
+    // stateless model checking", PLDI 2008).
+    t.gives_way_to = ready_mask();
     m_strategy->yields(m_current);
     if (++m_steps > most_steps) {
         fail("an execution without an end");
@@ -638,7 +665,7 @@ void engine::heavy_fence(where w) {
     if (!mutated(access::heavy, w)) {
         for (unsigned i = 1; i < m_threads; ++i) {
             thread& t = m_thread[i];
-            if (i == me) {
+            if (i == me) { // one that has not begun yet is not left out: it begins behind the barrier
                 continue;
             }
             point(w);

@@ -172,6 +172,8 @@ private:
         view boundary; // at the last light fence: what a heavy fence of another thread may make visible
         view owed;     // by heavy fences of others, until the next light fence
         bool has_acquired, has_released, owes, moved;
+        unsigned second_looks;  // see hand_over()
+        unsigned gives_way_to;  // while it waits: threads that have a step to take before it looks again
         bool stale;             // it read an old value since it last waited: looking again helps
         unsigned fresh;         // so many loads read the newest value: a wait that was told to look again
         std::uint64_t progress; // of all when it began to spin
@@ -198,6 +200,7 @@ private:
     void point(const where& w);
     void hand_over();
     [[nodiscard]] int next_thread(bool may_stay);
+    [[nodiscard]] unsigned ready_mask() const noexcept;
     void switch_to(unsigned next);
     [[noreturn]] void leave_to(unsigned next);
     [[noreturn]] void abandon();
