@@ -36,7 +36,8 @@ LEGAL = {
 # The victim does not know how many workers it was to get.
 AUTOMATIC = {"start_automatic", "common"}
 # Scenarios with a pool of one worker: only there may one thread that cannot be made be an error.
-LONE = {"start_1", "spawn_deep_1", "defer_large", "drop"}
+LONE = {"start_1", "spawn_deep_1", "defer_large", "drop", "full_ring_join", "full_ring_spawn", "full_ring_defer",
+        "full_ring_async"}
 # A call that is made only where another one has failed before.
 NEEDS = {"mprotect": "guard:1+"}
 SCENARIOS_AFTER = {"start_8", "start_automatic", "spawn_deep_2", "spawn_stolen", "large_stacks", "futures_inside",
