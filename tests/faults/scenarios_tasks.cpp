@@ -1,4 +1,6 @@
 // Tasks: forks, children, futures, loops, exceptions.
+#include <sched.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -221,6 +223,32 @@ void loops() {
     expect_equal(squares, n / 4 * 6, "reduce");
 }
 
+/// Tasks that end only when every worker runs one of them: a wake-up that is lost is a hang. Without stacks
+/// it cannot end either, so the driver lets only waits fail here.
+void rendezvous() {
+    watched_pool p(workers(3));
+    const unsigned all = p->workers();
+    for (int round = 0; round < 30; ++round) {
+        std::atomic<unsigned> arrived{0};
+        const auto arrive = [&] {
+            ++arrived;
+            while (arrived < all) {
+                sched_yield();
+            }
+        };
+        p->run([&] {
+            pilfer::scope s;
+            for (unsigned i = 0; i < all; ++i) {
+                s.defer(arrive);
+            }
+            s.sync();
+        });
+        expect_equal(arrived.load(), all, "tasks that met");
+        nap();
+        nap(); // time to fall asleep
+    }
+}
+
 struct own_error {
     int number;
 };
@@ -278,6 +306,7 @@ constexpr scenario list[] = {
     {"full_ring_defer", [] { full_ring(twelve_children); }},
     {"full_ring_async", [] { full_ring(twelve_futures); }},
     {"loops", loops},
+    {"rendezvous", rendezvous},
     {"exceptions", exceptions},
 };
 
