@@ -1,4 +1,6 @@
 // Tasks: forks, children, futures, loops, exceptions.
+#include <sched.h>
+
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -151,6 +153,55 @@ void futures_inside() {
     expect_equal(p->run(body), 300 * 299 / 2, "sum of futures");
 }
 
+std::uint64_t nested_joins(std::uint64_t n) {
+    if (n == 0) {
+        return 0;
+    }
+    auto [below, one] = pilfer::join([n] { return nested_joins(n - 1); }, [] { return std::uint64_t{1}; });
+    return below + one;
+}
+
+/// What is announced when the ring is full and there is no memory for a larger one has to be called instead.
+/// Deferred children fill it, because a thousand of them cost one allocation.
+template <class Announce>
+void full_ring(Announce announce) {
+    watched_pool p(workers(1));
+    std::atomic<int> ran{0};
+    const auto body = [&] {
+        pilfer::scope s;
+        for (int i = 0; i < 250; ++i) {
+            s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+        }
+        const std::uint64_t announced = announce();
+        s.sync();
+        return announced;
+    };
+    expect_equal(p->run(body), 12, "tasks announced beside a full ring");
+    expect_equal(ran.load(), 250, "children in a full ring");
+}
+
+std::uint64_t twelve_futures() {
+    auto all = reserved<pilfer::future<std::uint64_t>>(12);
+    for (int i = 0; i < 12; ++i) {
+        all.push_back(pilfer::async([] { return std::uint64_t{1}; }));
+    }
+    std::uint64_t sum = 0;
+    for (const auto& f : all) {
+        sum += f.get();
+    }
+    return sum;
+}
+
+std::uint64_t twelve_children() {
+    std::uint64_t ran = 0;
+    pilfer::scope s;
+    for (int i = 0; i < 12; ++i) {
+        s.defer([&] { ++ran; });
+    }
+    s.sync();
+    return ran;
+}
+
 void loops() {
     watched_pool p(workers(4));
     constexpr int n = 20'000;
@@ -170,6 +221,32 @@ void loops() {
             std::plus<std::uint64_t>{});
     });
     expect_equal(squares, n / 4 * 6, "reduce");
+}
+
+/// Tasks that end only when every worker runs one of them: a wake-up that is lost is a hang. Without stacks
+/// it cannot end either, so the driver lets only waits fail here.
+void rendezvous() {
+    watched_pool p(workers(3));
+    const unsigned all = p->workers();
+    for (int round = 0; round < 30; ++round) {
+        std::atomic<unsigned> arrived{0};
+        const auto arrive = [&] {
+            ++arrived;
+            while (arrived < all) {
+                sched_yield();
+            }
+        };
+        p->run([&] {
+            pilfer::scope s;
+            for (unsigned i = 0; i < all; ++i) {
+                s.defer(arrive);
+            }
+            s.sync();
+        });
+        expect_equal(arrived.load(), all, "tasks that met");
+        nap();
+        nap(); // time to fall asleep
+    }
 }
 
 struct own_error {
@@ -224,7 +301,12 @@ constexpr scenario list[] = {
     {"defer_below", defer_below},
     {"futures_from_outside", futures_from_outside},
     {"futures_inside", futures_inside},
+    {"full_ring_join", [] { full_ring([] { return nested_joins(12); }); }},
+    {"full_ring_spawn", [] { full_ring([] { return nested(12); }); }},
+    {"full_ring_defer", [] { full_ring(twelve_children); }},
+    {"full_ring_async", [] { full_ring(twelve_futures); }},
     {"loops", loops},
+    {"rendezvous", rendezvous},
     {"exceptions", exceptions},
 };
 
