@@ -295,6 +295,10 @@ std::string grouped(std::uint64_t n) {
 
 verdict run_drive(drive const& d) {
     signals const handlers;
+    if (d.progress) {
+        fmt::print(stderr, "pools of up to {} workers, seed {:#x}, Ctrl-C for the verdict so far\n",
+                   d.workers, d.seed);
+    }
     pilfer::detail::chaos::configure({d.seed, d.chaos, d.near_wrap});
     std::atomic<bool> over{false};
     std::atomic<unsigned> running{d.lanes};

@@ -111,7 +111,7 @@ void lane::round(std::uint64_t seed, std::atomic<bool> const& over) {
 
 void lane::work_in(pilfer::pool& pool, dice& random, std::atomic<bool> const& over) {
     auto const end = clock::now() + round_time;
-    bench b{pool, random, pool.settings().max_contexts == 0};
+    bench b{pool, random, pool.settings().max_contexts == 0, m_drive.chaos == 0 ? 1U : 8U};
     for (std::uint64_t left = random.between(1, 60); left > 0 && clock::now() < end && !over.load(); --left) {
         work const& w = works()[random.below(works().size())];
         if (w.needs_stacks && !b.many_stacks) {

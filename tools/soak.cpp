@@ -86,10 +86,6 @@ int run_soak(soak_settings const& s) {
     d.patience = std::chrono::seconds(s.patience);
     d.most_drift = s.most_drift;
     d.progress = !s.quiet;
-    if (d.progress) {
-        fmt::print(stderr, "pools of up to {} workers, seed {:#x}, Ctrl-C for the verdict so far\n",
-                   d.workers, d.seed);
-    }
     verdict const v = run_drive(d);
     s.json ? print_json(d, v) : print_text(d, v);
     return v.failure.empty() ? exit_good : exit_failed;

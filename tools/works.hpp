@@ -23,8 +23,9 @@ struct bench {
     dice& random;
     /// Stacks are not limited: tasks may wait for each other in other ways than joins and scopes do.
     bool many_stacks;
-    /// Other pools, null: one is made for the work.
-    pilfer::pool* second = nullptr;
+    /// Sizes are divided by it: under chaos a task costs many times as much, and on a busy machine a work of
+    /// full size took longer than the watchdog's patience.
+    std::uint64_t shrink = 1;
 };
 
 struct work {

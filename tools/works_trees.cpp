@@ -1,6 +1,7 @@
 // Fork-join: trees by every kind of fork, loops, deep nesting.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "works_parts.hpp"
@@ -58,8 +59,8 @@ sums tree(std::uint64_t first, std::uint64_t last) {
 template <forks Kind>
 std::uint64_t run_tree(bench& b) {
     // Without stacks tasks pile up on top of each other: smaller trees there.
-    std::uint64_t const n =
-        b.random.between(1, std::uint64_t{1} << b.random.between(4, b.many_stacks ? 15 : 11));
+    std::uint64_t const most = std::uint64_t{1} << b.random.between(4, b.many_stacks ? 15 : 11);
+    std::uint64_t const n = b.random.between(1, std::max<std::uint64_t>(most / b.shrink, 2));
     sums const got = b.pool.run([n] { return tree<Kind>(0, n); });
     sums const wanted = sums::of_all(n);
     if (got != wanted) {
@@ -72,7 +73,7 @@ std::uint64_t run_tree(bench& b) {
 
 /// Many children of one scope, from the owner and from below.
 std::uint64_t run_flat(bench& b) {
-    std::uint64_t const n = b.random.between(1, 3000);
+    std::uint64_t const n = b.random.between(1, 3000 / b.shrink);
     auto const all = std::make_unique<marks>(2 * n);
     bool const spawns = b.random.one_in(2);
     b.pool.run([&] {
@@ -139,7 +140,7 @@ std::uint64_t nested_by_itself(std::uint64_t depth) {
 }
 
 std::uint64_t run_nesting(bench& b) {
-    std::uint64_t const depth = b.random.between(1, b.many_stacks ? 500 : 60);
+    std::uint64_t const depth = b.random.between(1, (b.many_stacks ? 500 : 60) / b.shrink);
     std::uint64_t const got = b.pool.run([depth] { return nest(depth); });
     if (got != nested_by_itself(depth)) {
         throw wrong_result(fmt::format("spawns {} levels deep counted {} frames, not {}", depth, got,

@@ -45,28 +45,31 @@ std::array<std::atomic<std::uint64_t>, choices> chosen{};
     return x ^ (x >> 31);
 }
 
+/// Relaxed atomics, plain moves for the machine: ThreadSanitizer takes the contexts of one thread for
+/// strangers.
 struct sequence {
-    std::uint64_t state = 0;
-    std::uint64_t number = 0;
-    std::uint64_t generation = 0;
-    std::uint64_t drawn = 0;
+    std::atomic<std::uint64_t> state{0};
+    std::atomic<std::uint64_t> number{0};
+    std::atomic<std::uint64_t> generation{0};
+    std::atomic<std::uint64_t> drawn{0};
 };
-thread_local sequence own;
+constinit thread_local sequence own;
 
 /// The frame that asks may be on another thread at its next question: no caller may keep an address in here.
 [[nodiscard]] PILFER_NOINLINE std::uint64_t draw() noexcept {
     const std::uint64_t generation = the_generation.load(relaxed);
-    if (own.generation != generation) {
-        own.generation = generation;
-        if (own.number == 0) {
-            own.number = unnamed_threads.fetch_add(1, relaxed);
+    if (own.generation.load(relaxed) != generation) {
+        own.generation.store(generation, relaxed);
+        if (own.number.load(relaxed) == 0) {
+            own.number.store(unnamed_threads.fetch_add(1, relaxed), relaxed);
         }
-        own.state = mixed(the_seed.load(relaxed) ^ mixed(own.number));
-        own.drawn = 0;
+        own.state.store(mixed(the_seed.load(relaxed) ^ mixed(own.number.load(relaxed))), relaxed);
+        own.drawn.store(0, relaxed);
     }
-    ++own.drawn;
-    own.state += 0x9e3779b97f4a7c15ULL;
-    return mixed(own.state);
+    own.drawn.store(own.drawn.load(relaxed) + 1, relaxed);
+    const std::uint64_t state = own.state.load(relaxed) + 0x9e3779b97f4a7c15ULL;
+    own.state.store(state, relaxed);
+    return mixed(state);
 }
 
 /// Every point has a temper, which changes after some thousand draws of a thread: mostly calm, sometimes
@@ -74,7 +77,7 @@ thread_local sequence own;
 /// orders is one place that is slow while all others are quick.
 enum class temper { calm, slow, stuck };
 [[nodiscard]] PILFER_NOINLINE temper temper_of(point p) noexcept {
-    const std::uint64_t phase = own.drawn >> 12;
+    const std::uint64_t phase = own.drawn.load(relaxed) >> 12;
     const std::uint64_t h =
         mixed(the_seed.load(relaxed) + (phase << 8) + static_cast<std::uint64_t>(p) * 0x1000193) & 15;
     return h < 10 ? temper::calm : (h < 14 ? temper::slow : temper::stuck);
@@ -128,9 +131,9 @@ settings configured() noexcept {
     return {the_seed.load(relaxed), the_level.load(relaxed), (flags.load(relaxed) & 2U) != 0};
 }
 
-void thread_is(std::uint64_t number) noexcept {
-    own.number = number;
-    own.generation = 0;
+PILFER_NOINLINE void thread_is(std::uint64_t number) noexcept {
+    own.number.store(number, relaxed);
+    own.generation.store(0, relaxed);
 }
 
 std::uint64_t disturbances(point p) noexcept { return disturbed[static_cast<unsigned>(p)].load(relaxed); }
