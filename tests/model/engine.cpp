@@ -9,7 +9,7 @@
 namespace model {
 namespace {
 
-constexpr unsigned most_steps = 4'000; // of one execution; more is a loop without an end
+constexpr unsigned most_steps = 4'000;    // of one execution; more is a loop without an end
 constexpr unsigned most_second_looks = 4; // of one thread where nobody else can go on
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 constexpr std::size_t object_bytes = std::size_t{256} * 1024;
@@ -324,8 +324,8 @@ void engine::relax() {
     t.progress = t.stale ? m_progress - 1 : m_progress;
     t.stale = false;
     t.fresh = 4;
-    // Fair: two that wait may not keep a third one from ever taking its next step (Musuvathi and Qadeer, "Fair
-    // stateless model checking", PLDI 2008).
+    // Fair: two that wait may not keep a third one from ever taking its next step (Musuvathi and Qadeer,
+    // "Fair stateless model checking", PLDI 2008).
     t.gives_way_to = ready_mask();
     m_strategy->yields(m_current);
     if (++m_steps > most_steps) {
