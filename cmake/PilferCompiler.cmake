@@ -20,6 +20,11 @@ if(pilfer_sanitize_flags)
     endif()
 endif()
 
+if(PILFER_FUZZ)
+    # Beside what -fsanitize=undefined holds: a number from a text may be too large for its type.
+    add_compile_options(-fsanitize=fuzzer-no-link,float-cast-overflow)
+endif()
+
 # A frame larger than the guard area below a stack would jump over it without these probes.
 check_cxx_compiler_flag(-fstack-clash-protection PILFER_HAS_STACK_CLASH_PROTECTION)
 

@@ -22,6 +22,7 @@ option(PILFER_TOOLS "Build the command line tools" ${PROJECT_IS_TOP_LEVEL})
 set(PILFER_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
 
+option(PILFER_FUZZ "Build the fuzzers, with clang: the library is instrumented for libFuzzer" OFF)
 option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed" OFF)
 
 set(PILFER_TEST_TIMEOUT 120 CACHE STRING "Seconds one test may take")

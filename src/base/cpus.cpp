@@ -26,7 +26,7 @@ quota smaller(quota a, quota b) {
 }
 
 quota cpus_of(double limit, double period) {
-    if (limit <= 0 || period <= 0) {
+    if (!(limit > 0 && period > 0)) { // also what is no number at all
         return {};
     }
     const double cpus = limit / period;

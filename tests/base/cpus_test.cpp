@@ -77,7 +77,7 @@ TEST_F(Quota, Version2RoundsUp) {
 TEST_F(Quota, Version2WithoutALimitOrWithNonsense) {
     version_2("/a");
     for (const char* text :
-         {"max 100000", "max", "", "100000", "100000 0", "-1 100000", "0 100000", "one two"}) {
+         {"max 100000", "max", "", "100000", "100000 0", "-1 100000", "0 100000", "one two", "nan 100000"}) {
         write("/sys/fs/cgroup/a/cpu.max", text);
         EXPECT_EQ(granted(), std::nullopt) << '"' << text << '"';
     }

@@ -1,0 +1,12 @@
+// What a fuzzer checks: a false condition is a finding.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+inline void require(bool condition, const char* otherwise) {
+    if (!condition) {
+        std::fprintf(stderr, "finding: %s\n", otherwise);
+        std::abort();
+    }
+}

@@ -1,0 +1,109 @@
+// Every parser that takes text: PILFER_WORKERS, and the cgroup files below a made-up root.
+//
+// The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; anything else and up to five
+// texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max, cpu.cfs_quota_us and
+// cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is reached without the
+// others being guessed.
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "base/cpus.hpp"
+#include "fuzz/require.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+namespace os = pilfer::os;
+
+/// What workers_from() accepts, said in another way.
+[[nodiscard]] std::optional<unsigned> number(std::string_view text) {
+    unsigned n = 0;
+    for (const char c : text) {
+        if (c < '0' || c > '9') {
+            return {};
+        }
+        n = std::min(n * 10 + static_cast<unsigned>(c - '0'), 100'000U);
+    }
+    return n >= 1 && n <= 4096 ? std::optional(n) : std::nullopt;
+}
+
+void check_workers(const std::string& text) {
+    const std::string seen = text.c_str(); // an environment ends at its first zero
+    const auto want = number(seen);
+    try {
+        const auto got = os::workers_from(seen.c_str());
+        require(got.has_value() && got == want, "a wrong text was accepted");
+    } catch (const std::invalid_argument& e) {
+        require(!want, "a good text was refused");
+        require(std::string(e.what()).find('"' + seen + '"') != std::string::npos, "the text is not named");
+    }
+}
+
+/// A tree of files for this process; only the contents change.
+class made_up_root {
+public:
+    made_up_root() {
+        std::string name = (fs::temp_directory_path() / "pilfer-fuzz-XXXXXX").string();
+        require(mkdtemp(name.data()) != nullptr, "no folder");
+        m_root = name;
+        fs::create_directories(m_root / "proc/self");
+        fs::create_directories(m_root / "v1/a");
+        fs::create_directories(m_root / "v2/a");
+    }
+    ~made_up_root() { fs::remove_all(m_root); }
+    made_up_root(const made_up_root&) = delete;
+    made_up_root& operator=(const made_up_root&) = delete;
+
+    /// Most inputs differ in one file only, and writing is what a run costs.
+    void write(const char* file, std::string_view text) {
+        auto [at, fresh] = m_written.try_emplace(file, text);
+        if (fresh || at->second != text) {
+            at->second = text;
+            std::ofstream(m_root / file, std::ios::binary) << text;
+        }
+    }
+    [[nodiscard]] std::string path() const { return m_root.string(); }
+
+private:
+    fs::path m_root;
+    std::map<std::string, std::string> m_written;
+};
+
+void check_cgroups(std::string_view text) {
+    static made_up_root root;
+    std::array<std::string_view, 5> texts{"4:cpu,cpuacct:/a\n0::/a\n",
+                                          "33 24 0:29 / /v1 rw - cgroup cgroup rw,cpu,cpuacct\n"
+                                          "34 24 0:30 / /v2 rw - cgroup2 cgroup2 rw\n",
+                                          "max 100000\n", "-1\n", "100000\n"};
+    for (auto& one : texts) {
+        const auto part = text.substr(0, text.find('%'));
+        one = part.empty() ? one : part;
+        text.remove_prefix(std::min(text.size(), part.size() + 1));
+    }
+    root.write("proc/self/cgroup", texts[0]);
+    root.write("proc/self/mountinfo", texts[1]);
+    root.write("v2/a/cpu.max", texts[2]);
+    root.write("v1/a/cpu.cfs_quota_us", texts[3]);
+    root.write("v1/a/cpu.cfs_period_us", texts[4]);
+    const auto got = os::cgroup_cpus(root.path());
+    require(!got || (*got >= 1 && *got <= 1'000'001), "no number of CPUs");
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    if (size > 0) {
+        const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
+        data[0] == 'w' ? check_workers(text) : check_cgroups(text);
+    }
+    return 0;
+}
