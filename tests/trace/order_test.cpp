@@ -352,7 +352,7 @@ TEST_F(row_B10_order, who_wakes_up_says_so_and_looks_where_it_was_told) {
         publisher = detail::this_worker()->index;
         // The other one sleeps: told by the tripwire, this announcement exposes the task and wakes it.
         pilfer::scope s;
-        for (int i = 0; !ran; ++i) {
+        while (!ran) {
             s.defer([&] { ran = true; });
             for (int spin = 0; spin < 1000 && !ran; ++spin) {
                 std::this_thread::yield();
