@@ -461,10 +461,13 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
 } // namespace
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
-    put_context(this, c);
+    // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     note(trace::what::ended);
     if (next != nullptr) {
         note(trace::what::resume_next);
+    }
+    put_context(this, c);
+    if (next != nullptr) {
         san::release(next);
         san::leave(nullptr, next->act->ctx->view);
         pilfer_v0_jump(next->sp, static_cast<worker*>(this));
