@@ -512,10 +512,13 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
     c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
-    put_context(this, c);
+    // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     note(trace::what::ended);
     if (next != nullptr) {
         note(trace::what::resume_next);
+    }
+    put_context(this, c);
+    if (next != nullptr) {
         let_go(*next);
         san::release(next);
         san::leave(nullptr, next->act->ctx->view);

@@ -127,11 +127,12 @@ TEST_P(row_G2_trace, may_be_written_while_the_workers_run) {
         }
     });
     // One worker has nobody to send its joins to: its ring holds the one slice that goes on.
-    const std::uint64_t wanted = GetParam() == 1 ? 0 : 10'000;
-    for (int i = 0; i < 50; ++i) {
+    const std::uint64_t wanted = GetParam() == 1 ? 0 : hundredth_of(100'000);
+    const std::uint64_t documents = hundredth_of(5'000, 10);
+    for (std::uint64_t i = 1; i <= documents; ++i) {
         document d = written(pool);
         EXPECT_LE(d.events(), GetParam() * (2 * 64U + 2));
-        while (i == 49 && (d.events() == 0 || d.overwritten() < wanted)) {
+        while (i == documents && (d.events() == 0 || d.overwritten() < wanted)) {
             d = written(pool);
         }
     }
