@@ -48,7 +48,6 @@ public:
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
-    void let_go(suspension& s) noexcept;
 
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
@@ -76,6 +75,7 @@ private:
     void execute(task_word task) noexcept;
     void start(task_word job) noexcept;
     void resume_now(suspension& s) noexcept;
+    void let_go(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
     [[nodiscard]] void* continue_parent(scope& s) noexcept;
     [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
