@@ -45,7 +45,7 @@ stacks() {
         expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in $name" 1
     done
     expect "$1" "^  #[01] +0x[0-9a-f]+ in .*suspend_here" 3
-    expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in \\?\\?" 0
+    expect "$1" "^  #[0-3] +0x[0-9a-f]+ in \\?\\?" 0
     # Each stack ends where its context begins.
     expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in .*context_main" 3
 }
