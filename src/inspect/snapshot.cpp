@@ -36,6 +36,11 @@ private:
     registry::all_pools m_pools;
 };
 
+/// No worker is inside a task, and none is about to begin one.
+[[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
+    return p.idle_now() && (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
+}
+
 void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned number, bool with_stack) {
     const suspension* w = c.waiting.load(acq); // I2
     if (w == nullptr) {
@@ -112,7 +117,7 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             // Progress first: a pool that is idle afterwards and has not moved since, has been so all the
             // time.
             const std::uint64_t progress = e->pool->progress();
-            s.pools.push_back({e->number, e->pool, e->pool->idle_now(), progress});
+            s.pools.push_back({e->number, e->pool, nothing_begins(*e->pool), progress});
             std::size_t stacks = e->pool == stacks_of ? most_stacks : 0;
             e->pool->stacks.for_each_locked([&](const context& c, unsigned number) {
                 const std::size_t before = s.waiting.size();

@@ -32,7 +32,7 @@ struct waiting_context {
 struct pool_moment {
     std::uint64_t number;
     const pool_core* pool;
-    bool idle; ///< no worker was inside a task
+    bool idle; ///< no worker was inside a task, and nothing was queued that one could have begun
     std::uint64_t progress;
 };
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "waits/waits.hpp"
+#include "worker/pool_core.hpp"
 
 namespace {
 
@@ -69,6 +70,36 @@ TEST_F(row_G4_dump, names_each_waiter_and_the_functions_on_its_stack) {
         for (const char* name : {" in first_waits", " in second_waits", " in third_waits"}) {
             EXPECT_THAT(result.output, HasSubstr(name));
         }
+    }
+}
+
+/// The promise that lets a stack be read in place.
+TEST_F(row_G4_dump, holds_up_whoever_resumes_a_context_whose_stack_is_read) {
+    using namespace pilfer::detail;
+    for (const unsigned n : {1U, 2U}) {
+        pilfer::pool p(workers(n));
+        handover<std_atom> end;
+        std::atomic<bool> gone_on{false};
+        const auto waiting = p.async([&] {
+            wait_for(end, nullptr);
+            gone_on = true;
+        });
+        context* held = nullptr;
+        ASSERT_TRUE(eventually([&] {
+            const std::lock_guard lock(p.core().stacks.mutex());
+            p.core().stacks.for_each_locked(
+                [&](context& c, unsigned) { held = c.waiting.load() != nullptr ? &c : held; });
+            return held != nullptr;
+        }));
+        held->walked = 1;
+        heavy_fence();
+        make_runnable(reinterpret_cast<suspension*>(end.complete()));
+        EXPECT_TRUE(eventually([&] { return held->waiting.load() == nullptr; }));
+        std::this_thread::sleep_for(100ms);
+        EXPECT_FALSE(gone_on);
+        held->walked = 0;
+        waiting.get();
+        EXPECT_TRUE(gone_on);
     }
 }
 

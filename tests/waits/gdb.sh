@@ -44,6 +44,8 @@ stacks() {
     for name in first_waits second_waits third_waits; do
         expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in $name" 1
     done
+    expect "$1" "^  #[01] +0x[0-9a-f]+ in .*suspend_here" 3
+    expect "$1" "^  #[0-3] +0x[0-9a-f]+ in \\?\\?" 0
     # Each stack ends where its context begins.
     expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in .*context_main" 3
 }

@@ -323,16 +323,20 @@ TEST_F(row_C8_stall, does_not_wake_an_idle_pool_in_which_nobody_waits) {
     if (emulated) {
         GTEST_SKIP() << "the emulator has threads of its own";
     }
-    pilfer::pool p(reporting_after(20, 4));
-    EXPECT_EQ(p.run([] { return fib_join(15); }), fib(15));
-    ASSERT_TRUE(eventually([] { // asleep once none of them has moved for a while
+    const auto result = in_child([] {
+        pilfer::pool p(reporting_after(20, 4));
+        const bool right = p.run([] { return fib_join(15); }) == fib(15);
+        const bool rested = eventually([] { // asleep once none of them has moved for a while
+            const auto before = switches_of_others();
+            std::this_thread::sleep_for(100ms);
+            return switches_of_others() == before;
+        });
         const auto before = switches_of_others();
-        std::this_thread::sleep_for(100ms);
-        return switches_of_others() == before;
-    }));
-    const auto before = switches_of_others();
-    std::this_thread::sleep_for(500ms);
-    EXPECT_EQ(switches_of_others(), before);
+        std::this_thread::sleep_for(500ms);
+        return right && rested && switches_of_others() == before ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, Not(HasSubstr("stall")));
 }
 
 } // namespace
