@@ -9,16 +9,9 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// Ends the list of waiters: the result is there, nobody may join the list any more.
-[[nodiscard]] future_waiter* closed() noexcept {
-    static constinit future_waiter end;
-    return &end;
-}
-
 struct future_wait : suspension {
-    future_core* future;
+    future_protocol<std_atom>* future;
     future_waiter entry;
-    bool (*add)(future_core&, future_waiter&) noexcept;
 };
 
 } // namespace
@@ -48,7 +41,7 @@ void future_core::start(pool_core& p) {
 
 suspension* future_core::run_task(spark* self, worker* w) noexcept {
     auto* f = static_cast<future_core*>(static_cast<submission*>(self));
-    if (f->claim()) {
+    if (f->m_life.claim()) {
         f->run_claimed(w);
     }
     // The last handle may be gone: then the result is destroyed here, which may run and suspend code of the
@@ -68,30 +61,14 @@ void future_core::run_claimed(worker* w) noexcept {
     finish();
 }
 
-bool future_core::add_waiter(future_waiter& w) noexcept {
-    future_waiter* head = m_waiters.load(acq);
-    do {
-        if (head == closed()) {
-            return false;
-        }
-        w.next = head;
-    } while (!m_waiters.compare_exchange_weak(head, &w, rel, acq));
-    return true;
-}
-
 void future_core::finish() noexcept {
-    m_stage.store(done, rel);
-    future_waiter* w = m_waiters.exchange(closed(), acq_rel);
-    while (w != nullptr) {
-        future_waiter* after = w->next; // before its owner may go on
-        const std::uintptr_t who = w->who;
+    m_life.finish([](std::uintptr_t who) noexcept {
         if ((who & waiter_is_foreign) != 0) {
             (void)release_waiter(who, nullptr);
         } else {
             make_runnable(reinterpret_cast<suspension*>(who));
         }
-        w = after;
-    }
+    });
 }
 
 void future_core::wait() noexcept {
@@ -103,13 +80,13 @@ void future_core::wait() noexcept {
         foreign_waiter self;
         future_waiter entry;
         entry.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
-        if (add_waiter(entry)) {
+        if (m_life.add_waiter(entry)) {
             block_on(self);
         }
         (void)is_done();
         return;
     }
-    if (w->pool == m_pool && claim()) {
+    if (w->pool == m_pool && m_life.claim()) {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
         // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
         nested_activation child(w);
@@ -122,12 +99,11 @@ void future_core::wait() noexcept {
         }
     }
     future_wait s;
-    s.future = this;
+    s.future = &m_life;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-    s.add = [](future_core& f, future_waiter& e) noexcept { return f.add_waiter(e); };
     s.publish = [](suspension& self) noexcept {
         auto& wait = static_cast<future_wait&>(self);
-        return wait.add(*wait.future, wait.entry);
+        return wait.future->add_waiter(wait.entry);
     };
     suspend(this_worker(), s);
     (void)is_done();

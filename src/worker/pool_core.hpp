@@ -14,6 +14,7 @@
 
 #include "base/os.hpp"
 #include "context/stack_pool.hpp"
+#include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/scheduler.hpp"
 
@@ -62,7 +63,7 @@ public:
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
-    void worker_is_idle() noexcept;
+    void worker_is_idle() noexcept { m_closing.worker_is_idle(); }
     void wait_for_start() noexcept;
 
     submission_queue<std_atom> submissions;
@@ -77,7 +78,6 @@ private:
     void start_threads();
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
-    [[nodiscard]] bool quiet() const noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -89,13 +89,11 @@ private:
     std::unique_ptr<pool_sleepers> m_idle;
     std::atomic<unsigned> m_next{0}; // round robin for foreign submitters
 
-    std::atomic<std::uint64_t> m_submitted{0};
+    closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
-    std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<std::uint32_t> m_started{0};
-    std::atomic<std::uint32_t> m_idle_epoch{0};
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
 };

@@ -11,6 +11,7 @@
 #include <pilfer/scope.hpp>
 
 #include "balance/victim.hpp"
+#include "worker/closing.hpp"
 #include "worker/tally.hpp"
 
 namespace pilfer {
@@ -54,8 +55,7 @@ public:
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
 
     tally count;
-    tally_counter units_begun; // asyncs announced on this worker
-    tally_counter units_ended; // units that ended here; released, see quiet()
+    unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
 
 private:

@@ -42,8 +42,8 @@ public:
         return from_word<T>(
             here().update(m_id, this, access::exchange, o, w, [v](std::uint64_t) { return to_word(v); }));
     }
-    [[nodiscard]] bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
-                                               std::memory_order failure, where w = where::current()) {
+    bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
+                                 where w = where::current()) {
         return compare(expected, desired, success, failure, false, w);
     }
     [[nodiscard]] bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
@@ -88,7 +88,7 @@ public:
     plain(T v) : m_value(v) { here().plain_start(m_state); } // as a T: implicit
     plain(const plain& other) : plain(static_cast<T>(other)) {}
     plain& operator=(const plain& other) { return *this = static_cast<T>(other); }
-    ~plain() { m_state.execution = 0; }
+    ~plain() { here().plain_end(m_state, this); }
     plain& operator=(T v) {
         here().plain_write(m_state, this);
         m_value = v;

@@ -9,7 +9,8 @@
 namespace model {
 namespace {
 
-constexpr unsigned most_steps = 4'000; // of one execution; more is a loop without an end
+constexpr unsigned most_steps = 4'000;    // of one execution; more is a loop without an end
+constexpr unsigned most_second_looks = 4; // of one thread where nobody else can go on
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 constexpr std::size_t object_bytes = std::size_t{256} * 1024;
 
@@ -96,6 +97,7 @@ void engine::reset(const harness& h) {
         t.current.clear();
         t.has_acquired = t.has_released = t.owes = t.moved = t.stale = false;
         t.fresh = 0;
+        t.second_looks = 0;
         t.what = state::ready;
         t.started = false;
         t.file = "";
@@ -245,6 +247,16 @@ void engine::hand_over() {
     if (next >= 0) {
         switch_to(static_cast<unsigned>(next));
         return;
+    }
+    // Who waits in a loop of many steps may have looked before the last change, and waits since after it.
+    for (unsigned i = 1; i < m_threads; ++i) {
+        thread& t = m_thread[i];
+        if (t.what == state::spinning && t.second_looks < most_second_looks) {
+            ++t.second_looks;
+            t.what = state::ready;
+            switch_to(i);
+            return;
+        }
     }
     bool all = true;
     for (unsigned i = 1; i < m_threads; ++i) {
@@ -638,7 +650,7 @@ void engine::heavy_fence(where w) {
     if (!mutated(access::heavy, w)) {
         for (unsigned i = 1; i < m_threads; ++i) {
             thread& t = m_thread[i];
-            if (i == me || !t.started) {
+            if (i == me) { // one that has not begun yet is not left out: it begins behind the barrier
                 continue;
             }
             point(w);
@@ -756,6 +768,13 @@ void engine::plain_write(plain_state& p, const void*) {
     p.writer = static_cast<std::uint8_t>(m_current);
     p.written = mine.clock[m_current];
     p.read.fill(0);
+}
+
+void engine::plain_end(plain_state& p, const void* address) {
+    if (p.execution == m_execution) {
+        plain_write(p, address); // whoever still reads or writes it meanwhile races with the end
+        p.execution = 0;
+    }
 }
 
 // ---- mutation and traces ----------------------------------------------------------------------

@@ -151,6 +151,8 @@ public:
     void plain_start(plain_state& p) noexcept;
     void plain_read(plain_state& p, const void* address);
     void plain_write(plain_state& p, const void* address);
+    /// A call rather than a store, which a compiler may drop at the end of an object's life.
+    void plain_end(plain_state& p, const void* address);
 
     // ---- for harnesses ---------------------------------------------------------------------------
     [[noreturn]] void fail(const char* text);
@@ -172,6 +174,7 @@ private:
         view boundary; // at the last light fence: what a heavy fence of another thread may make visible
         view owed;     // by heavy fences of others, until the next light fence
         bool has_acquired, has_released, owes, moved;
+        unsigned second_looks;  // see hand_over()
         bool stale;             // it read an old value since it last waited: looking again helps
         unsigned fresh;         // so many loads read the newest value: a wait that was told to look again
         std::uint64_t progress; // of all when it began to spin
