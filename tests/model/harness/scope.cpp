@@ -151,7 +151,7 @@ struct spawning : scope_client<Threads, Children> {
                 parent->rest = at + 1;
                 parent->on.leave();
                 workers[me].announce(entry());
-                if (Failing && child != 1) {
+                if (Failing) {
                     ++failed;
                     parent->fail(child + 1);
                 }
@@ -335,7 +335,7 @@ struct foreign_scope : scope_client<3, 3> {
 
 const registered<spawning<2, 2, 2, false>> r1("scope_spawn", "two spawns, two rounds, one thief");
 const registered<spawning<3, 3, 1, false>> r2("scope_spawn_three", "three spawns, two thieves");
-const registered<spawning<3, 2, 1, true>> r3("scope_spawn_fail", "two spawns that fail, two thieves");
+const registered<spawning<3, 2, 1, true>> r3("scope_spawn_fail", "two spawns, both fail, two thieves");
 const registered<deferring<2, 2, 2, false>> r4("scope_defer", "two deferred, two rounds, one thief");
 const registered<deferring<3, 2, 1, true>> r5("scope_below",
                                               "a child defers into its parent's scope, two thieves");
