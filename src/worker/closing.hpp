@@ -54,7 +54,7 @@ public:
         // D2: this worker's last end before m_closed; pairs with the fence in wait_until_quiet(). Without it
         // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
         Atom::fence_sc();
-        if (m_closed.load(std::memory_order_seq_cst)) {
+        if (m_closed.load(rlx)) {
             m_idle_epoch.fetch_add(1, acq_rel);
             Park::wake(m_idle_epoch);
         }
