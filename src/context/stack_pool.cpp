@@ -31,33 +31,43 @@ constexpr std::size_t tsan_limit = 7'000; // g++ 12's runtime dies above 8,128 f
 
 [[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
+/// In the checked build only: a whole list changes hands.
+void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state from,
+                [[maybe_unused]] context_state to) noexcept {
+    if constexpr (checked_build) {
+        for (context* c = list; c != nullptr; c = c->next.load(rlx)) {
+            san::acquire(c);
+            c->change(from, to);
+        }
+    }
+}
+
 } // namespace
 
 stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers)
     : m_owner(owner), m_stack_size(rounded(stack_size, os::page_size())),
-      m_stride(m_stack_size + guard_bytes), m_most(most),
+      m_stride(m_stack_size + guard_bytes),
       m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, most_in_slab))),
-      m_keep(64), m_reserve(64 + std::size_t{32} * workers) {
+      m_keep(64) {
+    std::size_t reserve = 64 + std::size_t{32} * workers;
 #if defined(PILFER_TSAN)
-    m_most = m_most == 0 ? tsan_limit : std::min(m_most, tsan_limit);
+    most = most == 0 ? tsan_limit : std::min(most, tsan_limit);
 #endif
-    if (m_most != 0) {
+    if (most != 0) {
         // Workers must not hoard what others need.
         m_keep =
-            static_cast<std::uint32_t>(std::clamp<std::size_t>(m_most / (4 * std::size_t{workers}), 1, 64));
+            static_cast<std::uint32_t>(std::clamp<std::size_t>(most / (4 * std::size_t{workers}), 1, 64));
     }
     if (m_stride > slab_bytes) {
         // Large stacks: cached ones hold address space that may be limited.
         m_keep = 2;
-        m_reserve = 2 * std::size_t{workers};
+        reserve = 2 * std::size_t{workers};
     }
-    m_reserve = std::max<std::size_t>(m_reserve, 1); // see stock_one()
+    m_stock.set_limits(most, std::max<std::size_t>(reserve, 1)); // 1: see stock_one()
 }
 
 stack_pool::~stack_pool() {
-    while (m_warm != nullptr) {
-        context* c = m_warm;
-        m_warm = c->next.load(rlx);
+    while (context* c = m_stock.take_last()) {
         VALGRIND_STACK_DEREGISTER(c->valgrind_id);
 #if defined(PILFER_TSAN)
         __tsan_destroy_fiber(c->view.fiber);
@@ -70,20 +80,8 @@ stack_pool::~stack_pool() {
 }
 
 context* stack_pool::take(unsigned n) noexcept {
-    const std::lock_guard lock(m_mutex);
-    context* list = nullptr;
-    n = std::min(n, m_keep);
-    for (unsigned i = 0; i < n; ++i) {
-        context* c = one_locked();
-        if (c == nullptr) {
-            break;
-        }
-        c->change(context_state::pooled, context_state::cached);
-        c->next.store(list, rlx);
-        c->rank.store(list == nullptr ? 1 : list->rank.load(rlx) + 1, rlx);
-        list = c;
-    }
-    m_exhausted.store(list == nullptr, std::memory_order_relaxed);
+    context* list = m_stock.take(std::min(n, m_keep), [this] { return one_locked(); });
+    change_all(list, context_state::pooled, context_state::cached);
     return list;
 }
 
@@ -97,15 +95,6 @@ bool stack_pool::stock_one() noexcept {
 }
 
 context* stack_pool::one_locked() noexcept {
-    if (context* c = m_warm) {
-        m_warm = c->next.load(rlx);
-        --m_warm_count;
-        return c;
-    }
-    const std::size_t live = m_live.load(rlx);
-    if (m_most != 0 && live >= m_most) {
-        return nullptr;
-    }
     if (m_with_discarded.empty() && !new_slab_locked()) {
         return nullptr;
     }
@@ -115,8 +104,6 @@ context* stack_pool::one_locked() noexcept {
     if (s.discarded == 0) {
         m_with_discarded.pop_back();
     }
-    m_live.store(live + 1, rlx);
-    m_peak.store(std::max(m_peak.load(rlx), live + 1), rlx);
     return build_locked(s, index);
 }
 
@@ -186,34 +173,11 @@ void stack_pool::discard_locked(context* c) noexcept {
         m_with_discarded.push_back(&s);
     }
     s.discarded |= std::uint64_t{1} << index;
-    m_live.store(m_live.load(rlx) - 1, rlx);
-}
-
-std::size_t stack_pool::warm() noexcept {
-    const std::lock_guard lock(m_mutex);
-    std::size_t n = 0;
-    for (const context* c = m_warm; c != nullptr; c = c->next.load(rlx)) {
-        ++n;
-    }
-    return n;
 }
 
 void stack_pool::give(context* list) noexcept {
-    const std::lock_guard lock(m_mutex);
-    while (list != nullptr) {
-        san::acquire(list);
-        list->change(context_state::cached, context_state::pooled);
-        context* next = list->next.load(rlx);
-        if (m_warm_count < m_reserve) {
-            list->next.store(m_warm, rlx);
-            m_warm = list;
-            ++m_warm_count;
-        } else {
-            discard_locked(list);
-        }
-        list = next;
-    }
-    m_exhausted.store(false, std::memory_order_relaxed);
+    change_all(list, context_state::cached, context_state::pooled);
+    m_stock.give(list, [this](context* c) { discard_locked(c); });
 }
 
 } // namespace detail

@@ -2,7 +2,6 @@
 // and come here for 32 at a time.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -10,6 +9,8 @@
 #include <vector>
 
 #include <pilfer/detail/context.hpp>
+
+#include "context/context_lists.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -41,13 +42,13 @@ public:
     /// Takes a list back. Beyond a reserve of at least one their pages are given back to the system.
     void give(context* list) noexcept;
     /// How many it holds with their pages: counted one by one, for checks.
-    [[nodiscard]] std::size_t warm() noexcept;
+    [[nodiscard]] std::size_t warm() noexcept { return m_stock.warm(); }
     /// No context can be had at the moment.
-    [[nodiscard]] bool exhausted() const noexcept { return m_exhausted.load(std::memory_order_relaxed); }
+    [[nodiscard]] bool exhausted() const noexcept { return m_stock.exhausted(); }
     /// How many a worker may keep to itself.
     [[nodiscard]] std::uint32_t keep() const noexcept { return m_keep; }
-    [[nodiscard]] std::size_t live() const noexcept { return m_live.load(std::memory_order_relaxed); }
-    [[nodiscard]] std::size_t peak() const noexcept { return m_peak.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t live() const noexcept { return m_stock.live(); }
+    [[nodiscard]] std::size_t peak() const noexcept { return m_stock.peak(); }
     [[nodiscard]] std::size_t stack_size() const noexcept { return m_stack_size; }
 
     /// Held: no context is built or discarded, none changes hands between a worker and this pool.
@@ -85,21 +86,15 @@ private:
     pool_core* m_owner;
     std::size_t m_stack_size;
     std::size_t m_stride;
-    std::size_t m_most;
     unsigned m_per_slab;
     std::uint32_t m_keep;
-    std::size_t m_reserve;
 
     std::mutex m_mutex;
+    context_stock<std_atom, context, std::mutex> m_stock{m_mutex};
     std::vector<std::unique_ptr<slab>> m_slabs;
     slab* m_newest = nullptr;
     std::vector<slab*> m_with_discarded; // room is kept for every slab, so that giving never allocates
-    context* m_warm = nullptr;
-    std::size_t m_warm_count = 0;
     unsigned m_colour = 0;
-    std::atomic<bool> m_exhausted{false};
-    std::atomic<std::size_t> m_live{0}; // built: in use, cached or warm
-    std::atomic<std::size_t> m_peak{0};
 };
 
 } // namespace detail

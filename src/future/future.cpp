@@ -9,20 +9,14 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// Ends the list of waiters: the result is there, nobody may join the list any more.
-[[nodiscard]] future_waiter* closed() noexcept {
-    static constinit future_waiter end;
-    return &end;
-}
-
 struct future_wait : suspension {
-    future_core* future;
+    future_protocol<std_atom>* future;
+    const future_core* whose;
     future_waiter entry;
-    bool (*add)(future_core&, future_waiter&) noexcept;
 };
 
 constexpr wait_kind future_kind{"a future", [](const suspension& self, wait_facts& f) noexcept {
-                                    static_cast<const future_wait&>(self).future->look(f);
+                                    static_cast<const future_wait&>(self).whose->look(f);
                                 }};
 
 } // namespace
@@ -52,7 +46,7 @@ void future_core::start(pool_core& p) {
 
 suspension* future_core::run_task(spark* self, worker* w) noexcept {
     auto* f = static_cast<future_core*>(static_cast<submission*>(self));
-    if (f->claim()) {
+    if (f->m_life.claim()) {
         f->run_claimed(w);
     }
     // The last handle may be gone: then the result is destroyed here, which may run and suspend code of the
@@ -63,9 +57,10 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
 }
 
 void future_core::look(wait_facts& f) const noexcept {
-    const std::uint32_t now = m_stage.load(acq);
-    f.state = now == queued ? "queued" : (now == running ? "running" : "done");
-    f.runner = now == running ? m_runner.load(rlx) : nullptr;
+    using life = future_protocol<std_atom>;
+    const life::stage now = m_life.now();
+    f.state = now == life::queued ? "queued" : (now == life::running ? "running" : "done");
+    f.runner = now == life::running ? m_runner.load(rlx) : nullptr;
     f.elsewhere = m_pool;
 }
 
@@ -80,34 +75,16 @@ void future_core::run_claimed(worker* w) noexcept {
     finish();
 }
 
-bool future_core::add_waiter(future_waiter& w) noexcept {
-    future_waiter* head = m_waiters.load(acq);
-    do {
-        if (head == closed()) {
-            return false;
-        }
-        w.next = head;
-        PILFER_CHAOS_POINT(future);
-    } while (!m_waiters.compare_exchange_weak(head, &w, rel, acq));
-    return true;
-}
-
 void future_core::finish() noexcept {
-    ensure([this] { return m_stage.load(rlx) == running; }, "a future was finished that nobody runs");
-    PILFER_CHAOS_POINT(future);
-    m_stage.store(done, rel);
-    PILFER_CHAOS_POINT(future);
-    future_waiter* w = m_waiters.exchange(closed(), acq_rel);
-    while (w != nullptr) {
-        future_waiter* after = w->next; // before its owner may go on
-        const std::uintptr_t who = w->who;
+    ensure([this] { return m_life.now() == future_protocol<std_atom>::running; },
+           "a future was finished that nobody runs");
+    m_life.finish([](std::uintptr_t who) noexcept {
         if ((who & waiter_is_foreign) != 0) {
             (void)release_waiter(who, nullptr);
         } else {
             make_runnable(reinterpret_cast<suspension*>(who));
         }
-        w = after;
-    }
+    });
 }
 
 void future_core::wait() noexcept {
@@ -119,13 +96,13 @@ void future_core::wait() noexcept {
         foreign_waiter self;
         future_waiter entry;
         entry.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
-        if (add_waiter(entry)) {
+        if (m_life.add_waiter(entry)) {
             block_on(self);
         }
         (void)is_done();
         return;
     }
-    if (w->pool == m_pool && claim()) {
+    if (w->pool == m_pool && m_life.claim()) {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
         // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
         nested_activation child(w);
@@ -138,14 +115,14 @@ void future_core::wait() noexcept {
         }
     }
     future_wait s;
-    s.future = this;
+    s.future = &m_life;
     s.why = &future_kind;
     s.object = this;
+    s.whose = this;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-    s.add = [](future_core& f, future_waiter& e) noexcept { return f.add_waiter(e); };
     s.publish = [](suspension& self) noexcept {
         auto& wait = static_cast<future_wait&>(self);
-        return wait.add(*wait.future, wait.entry);
+        return wait.future->add_waiter(wait.entry);
     };
     suspend(this_worker(), s);
     (void)is_done();

@@ -1,7 +1,6 @@
 // Waiting and releasing: for contexts and for foreign threads alike.
 #include <pilfer/error.hpp>
 
-#include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -40,20 +39,11 @@ std::exception_ptr dropped_error() noexcept {
     }
 }
 
-void block_on(foreign_waiter& waiter) noexcept {
-    while (waiter.word.load(acq) == 0) {
-        os::futex_wait(waiter.word, 0);
-    }
-}
+void block_on(foreign_waiter& waiter) noexcept { waiter.wait<futex_park>(); }
 
 suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
     if ((word & waiter_is_foreign) != 0) {
-        auto* f = reinterpret_cast<foreign_waiter*>(word & ~waiter_is_foreign);
-        std::atomic<std::uint32_t>* address = &f->word;
-        address->store(1, rel);
-        // Only the address is used from here on: the waiter may be gone. A wake-up that hits a stranger
-        // at the same address is one that every futex user has to expect anyway.
-        os::futex_wake(address, 1);
+        reinterpret_cast<foreign_waiter*>(word & ~waiter_is_foreign)->release<futex_park>();
         return nullptr;
     }
     auto* s = reinterpret_cast<suspension*>(word);

@@ -312,42 +312,10 @@ context* refill_contexts(worker* w) noexcept {
 }
 
 void put_context_cold(worker* w, context* c) noexcept {
-    context* head = w->free_contexts.load(rlx);
-    if (head != nullptr) {
-        san::acquire(head);
+    auto& stacks = static_cast<scheduler*>(w)->core().stacks;
+    if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
+        stacks.give(rest);
     }
-    const std::uint32_t keep = static_cast<scheduler*>(w)->core().stacks.keep();
-    const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    const bool end_of_batch = c->next.load(rlx) == nullptr;
-    c->next.store(head, rlx);
-    c->rank.store(rank, rlx);
-    w->free_contexts.store(c, rlx);
-    // Contexts that come back by the quick way keep the rank of their own batch, so at the end of each
-    // batch the list is counted.
-    if (head == nullptr || (rank <= keep && !end_of_batch)) {
-        return;
-    }
-    std::uint32_t n = 1;
-    context* last = c;
-    for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
-        san::acquire(last);
-    }
-    context* const half = last;
-    std::uint32_t kept = n;
-    for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
-        san::acquire(last);
-    }
-    if (n <= keep) {
-        return;
-    }
-    // What is beyond the half goes back, but never `c`: the caller still stands on it.
-    context* rest = half->next.exchange(nullptr, rlx);
-    for (context* k = c; k != nullptr; k = k->next.load(rlx)) {
-        k->rank.store(kept--, rlx);
-    }
-    static_cast<scheduler*>(w)->core().stacks.give(rest);
 }
 
 void* take_record_cold(worker* w, unsigned size_class) {

@@ -69,12 +69,12 @@ void pool_core::check_end() noexcept {
     a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
     a.equal("suspended, resumed", c.suspends, c.resumes);
     a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
-    std::uint64_t begun = m_submitted.load(rlx);
+    std::uint64_t begun = m_closing.accepted();
     a.equal("accepted submissions, those run or dropped", begun, c.run_submitted);
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {
-        begun += w->units_begun.get();
-        ended += w->units_ended.get();
+        begun += w->units.begun();
+        ended += w->units.ended();
     }
     a.equal("units begun, ended", begun, ended);
 

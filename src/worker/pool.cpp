@@ -119,9 +119,9 @@ void submit(pool_core& p, submission* s) { p.accept(s); }
 
 pool_core& common_core() { return pool::common().core(); }
 
-void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units_begun.add(); }
+void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units.begin(); }
 
-void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units_ended.add_release(); }
+void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units.end(); }
 
 bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
 

@@ -180,12 +180,7 @@ void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    // Counted first: a shutdown that does not see the count is seen by this thread.
-    m_submitted.fetch_add(1, std::memory_order_seq_cst);
-    PILFER_CHAOS_POINT(accept);
-    if (m_closed.load(std::memory_order_seq_cst)) {
-        m_submitted.fetch_sub(1, std::memory_order_seq_cst);
-        worker_is_idle();
+    if (!m_closing.accept()) {
         throw pool_closed();
     }
     san::release(static_cast<spark*>(s));
@@ -196,31 +191,6 @@ void pool_core::accept(submission* s) {
 }
 
 // ---- the end ----------------------------------------------------------------------------------
-
-bool pool_core::quiet() const noexcept {
-    // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
-    std::uint64_t ended = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
-        ended += m_workers[i]->units_ended.get_acquire(); // with what its unit began, on whatever worker
-    }
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-    std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst) - m_submitted_start;
-    for (unsigned i = 0; i < m_size; ++i) {
-        begun += m_workers[i]->units_begun.get();
-    }
-    return begun == ended;
-}
-
-void pool_core::worker_is_idle() noexcept {
-    // Q1: this worker's last units_ended before m_closed; pairs with the fence in shutdown(). Without it
-    // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
-    std_atom::fence_sc();
-    if (m_closed.load(std::memory_order_seq_cst)) {
-        PILFER_CHAOS_POINT(close);
-        m_idle_epoch.fetch_add(1, std::memory_order_acq_rel);
-        os::futex_wake(&m_idle_epoch, 1);
-    }
-}
 
 void pool_core::shutdown(shutdown_mode mode) {
     worker* w = this_worker();
@@ -234,17 +204,8 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (m_joined) {
         return;
     }
-    PILFER_CHAOS_POINT(close);
-    m_closed.store(true, std::memory_order_seq_cst);
-    std_atom::fence_sc(); // Q1: m_closed before units_ended; pairs with the fence in worker_is_idle()
-    for (;;) {
-        const std::uint32_t epoch = m_idle_epoch.load(std::memory_order_acquire);
-        if (quiet()) {
-            break;
-        }
-        PILFER_CHAOS_POINT(close);
-        os::futex_wait(m_idle_epoch, epoch);
-    }
+    m_closing.wait_until_quiet(
+        m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
     stop_threads();
     m_over.store(true, rel);

@@ -18,6 +18,7 @@
 #include "context/stack_pool.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
@@ -75,7 +76,7 @@ public:
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
-    void worker_is_idle() noexcept;
+    void worker_is_idle() noexcept { m_closing.worker_is_idle(); }
     void wait_for_start() noexcept;
 
     submission_queue<std_atom> submissions;
@@ -107,7 +108,6 @@ private:
     void start_threads();
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
-    [[nodiscard]] bool quiet() const noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -119,17 +119,14 @@ private:
     std::unique_ptr<pool_sleepers> m_idle;
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
-    const std::uint64_t m_submitted_start = PILFER_CHAOS_START(std::uint64_t);
-    std::atomic<std::uint64_t> m_submitted{m_submitted_start};
+    closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
-    std::atomic<bool> m_closed{false};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
-    std::atomic<std::uint32_t> m_idle_epoch{PILFER_CHAOS_START(std::uint32_t)};
     trace::moment m_begin = trace::now();
     std::unique_ptr<trace::file> m_trace_file;
     std::mutex m_shutdown_mutex;

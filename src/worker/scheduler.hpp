@@ -13,6 +13,7 @@
 
 #include "balance/victim.hpp"
 #include "trace/ring.hpp"
+#include "worker/closing.hpp"
 #include "worker/tally.hpp"
 
 namespace pilfer {
@@ -70,8 +71,7 @@ public:
     [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
 
     tally count;
-    tally_counter units_begun; // asyncs announced on this worker
-    tally_counter units_ended; // units that ended here; released, see quiet()
+    unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
 

@@ -19,13 +19,6 @@ public:
     [[nodiscard]] std::uint64_t get() const noexcept {
         return m_value.load(std::memory_order_relaxed) - start();
     }
-    /// For a count that others conclude from: who sees it with get_acquire() sees what came before it.
-    void add_release(std::uint64_t n = 1) noexcept {
-        m_value.store(m_value.load(std::memory_order_relaxed) + n, std::memory_order_release);
-    }
-    [[nodiscard]] std::uint64_t get_acquire() const noexcept {
-        return m_value.load(std::memory_order_acquire) - start();
-    }
 
 private:
 #if defined(PILFER_CHAOS)

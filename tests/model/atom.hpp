@@ -88,7 +88,7 @@ public:
     plain(T v) : m_value(v) { here().plain_start(m_state); } // as a T: implicit
     plain(const plain& other) : plain(static_cast<T>(other)) {}
     plain& operator=(const plain& other) { return *this = static_cast<T>(other); }
-    ~plain() { m_state.execution = 0; }
+    ~plain() { here().plain_end(m_state, this); }
     plain& operator=(T v) {
         here().plain_write(m_state, this);
         m_value = v;

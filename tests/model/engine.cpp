@@ -785,6 +785,13 @@ void engine::plain_write(plain_state& p, const void*) {
     p.read.fill(0);
 }
 
+void engine::plain_end(plain_state& p, const void* address) {
+    if (p.execution == m_execution) {
+        plain_write(p, address); // whoever still reads or writes it meanwhile races with the end
+        p.execution = 0;
+    }
+}
+
 // ---- mutation and traces ----------------------------------------------------------------------
 
 bool engine::mutated(access kind, const where& w) const noexcept {

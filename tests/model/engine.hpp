@@ -151,6 +151,8 @@ public:
     void plain_start(plain_state& p) noexcept;
     void plain_read(plain_state& p, const void* address);
     void plain_write(plain_state& p, const void* address);
+    /// A call rather than a store, which a compiler may drop at the end of an object's life.
+    void plain_end(plain_state& p, const void* address);
 
     // ---- for harnesses ---------------------------------------------------------------------------
     [[noreturn]] void fail(const char* text);

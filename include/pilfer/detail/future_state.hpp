@@ -1,13 +1,13 @@
 // The state behind a future: queued, running, done; it only goes forward.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/future_protocol.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/error.hpp>
@@ -16,26 +16,20 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// On the stack of one that waits for a future.
-struct future_waiter {
-    future_waiter* next = nullptr;
-    std::uintptr_t who = 0; // suspension, or foreign_waiter with waiter_is_foreign
-};
+/// On the stack of one that waits for a future. `who`: a suspension, or a foreign_waiter with
+/// waiter_is_foreign.
+using future_waiter = future_protocol<std_atom>::waiter;
 
-/// Claim and waiters, without the result. `waiters` is a stack of future_waiter that ends closed.
+/// Claim and waiters, without the result.
 class PILFER_API future_core : public submission {
 public:
-    enum stage : std::uint32_t { queued, running, done };
-
-    void retain() noexcept { m_references.fetch_add(1, rlx); }
+    void retain() noexcept { m_life.retain(); }
     void release() noexcept {
-        const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
-        ensure([before] { return before != 0; }, "a future was released once too often");
-        if (before == 1) {
+        if (m_life.release()) {
             destroy();
         }
     }
-    [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
+    [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
     /// Claims and runs a queued task on a worker of its pool, else waits.
@@ -52,19 +46,11 @@ protected:
 
 private:
     static suspension* run_task(spark* self, worker* w) noexcept;
-    [[nodiscard]] bool claim() noexcept {
-        PILFER_CHAOS_POINT(future);
-        std::uint32_t expected = queued;
-        return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
-    }
     void run_claimed(worker* w) noexcept;
     void finish() noexcept;
-    [[nodiscard]] bool add_waiter(future_waiter& w) noexcept;
     void destroy() noexcept { delete this; }
 
-    std::atomic<std::uint32_t> m_stage{queued};
-    std::atomic<std::uint32_t> m_references{2}; // the handle's and the announcement's
-    std::atomic<future_waiter*> m_waiters{nullptr};
+    future_protocol<std_atom> m_life;
     pool_core* m_pool = nullptr;                   // set before anybody else sees the task
     std::atomic<const context*> m_runner{nullptr}; // where the task runs, from its claim on; for reports
 };

@@ -1,6 +1,6 @@
-// Who waits and who finishes: the two counters behind every join.
+// Who waits and who finishes: the two counters behind every join, and the word on which a thread waits.
 //
-// Both follow one rule: the last party to arrive goes on with the waiting frame, and for everybody else
+// All follow one rule: the last party to arrive goes on with the waiting frame, and for everybody else
 // the arrival is the last access to it. States, edges J1..J4 and the argument: src/scope/README.md.
 #pragma once
 
@@ -36,6 +36,30 @@ public:
 
 private:
     typename Atom::template atomic<word> m_state{0};
+};
+
+/// Where a thread outside the pool waits: one word on its own stack, which ends with the wait.
+template <class Atom>
+class thread_latch {
+public:
+    /// Acquires what whoever released it wrote (J5). `Park` as for `sleepers`.
+    template <class Park>
+    void wait() noexcept {
+        while (m_word.load(acq) == 0) {
+            Park::wait(m_word, 0);
+        }
+    }
+    /// Only the address is used behind the store: the waiter may be gone. A wake-up that hits a stranger at
+    /// the same address is one that every futex user has to expect anyway.
+    template <class Park>
+    void release() noexcept {
+        auto& word = m_word;
+        word.store(1, rel); // J5
+        Park::wake(word);
+    }
+
+private:
+    typename Atom::template atomic<std::uint32_t> m_word{0};
 };
 
 /// Any number of children, one waiter. `owed` is plain: it belongs to whoever executes the parent and

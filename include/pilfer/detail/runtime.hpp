@@ -1,7 +1,6 @@
 // What the templates call in the library.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <exception>
 
@@ -17,11 +16,9 @@ class pool;
 
 namespace detail {
 
-/// Where a thread outside the pool waits: one futex word on its own stack.
-struct foreign_waiter {
-    std::atomic<std::uint32_t> word{0};
-};
-/// Blocks the calling thread until notify() was called on `waiter`.
+/// Where a thread outside the pool waits.
+using foreign_waiter = thread_latch<std_atom>;
+/// Blocks the calling thread until `waiter` is released.
 PILFER_API void block_on(foreign_waiter& waiter) noexcept;
 
 // Words that say who waits: a suspension, or with this bit a foreign_waiter.

@@ -81,20 +81,30 @@ protected:
         while (pop(1)) {
         }
         check(!m_deque.thief().has_any(), "an empty deque says that it has something");
+        if (!Pinned) {
+            // At rest the guard lies at split: what is private comes back without the lock.
+            (void)m_deque.owner().push(last + 1);
+            check(m_deque.owner().pop_if(last + 1) == owner_end::popped::taken,
+                  "a private task takes the slow way");
+        }
         m_tasks.finish(n);
     }
+
+    static constexpr unsigned last = 5;
 
     slot m_slots[Slots];
     slot m_more[2 * Slots];
     ring<Atom> m_first{Slots - 1, nullptr, m_slots};
     ring<Atom> m_second{2 * Slots - 1, nullptr, m_more};
     deque_type m_deque;
-    tasks<6> m_tasks;
+    tasks<last + 1> m_tasks;
 };
 
 /// Exposes one at a time; thieves steal; the rest is popped.
+template <std::int64_t Start>
 struct one_by_one : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
+    one_by_one() : deque_client(Start) {}
     void thread(unsigned i) {
         if (i != 0) {
             (void)steal();
@@ -109,6 +119,28 @@ struct one_by_one : deque_client<atom, 4> {
         }
     }
     void finish() { drain(3); }
+};
+
+/// Looks for work in its own empty deque at the very first index, then announces.
+struct empty_at_first : deque_client<atom, 4> {
+    static constexpr unsigned threads = 2;
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)steal();
+            (void)steal();
+            return;
+        }
+        check(!pop(1) && m_deque.owner().peek() == 0, "a task out of nothing");
+        (void)push(0);
+        check(m_deque.owner().private_size() == 1 && m_deque.thief().has_any(),
+              "a private task is overlooked");
+        (void)m_deque.owner().expose(1);
+        (void)pop(1);
+        check(!pop(1), "a task out of nothing");
+        (void)push(1);
+        (void)m_deque.owner().expose(1);
+    }
+    void finish() { drain(2); }
 };
 
 /// All at once, taken back, exposed again at the same indices.
@@ -243,7 +275,7 @@ struct reached_twice : deque_client<atom, 4> {
     void finish() { drain(3); }
 };
 
-const registered<one_by_one> r1("deque_expose", "exposure one by one, two thieves");
+const registered<one_by_one<0>> r1("deque_expose", "exposure one by one, two thieves");
 const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
 const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
 const registered<growing> r4("deque_grow", "growth under two thieves");
@@ -257,5 +289,9 @@ const registered<reaching<atom, 2, false>> r8("deque_reach_two", "a thief reache
 const registered<reaching<symmetric_atom, 1, true>> r9("deque_reach_pinned",
                                                        "the same without membarrier: pinned");
 const registered<reached_twice> r10("deque_reach_expose", "two reaches against exposure and take-back");
+const registered<empty_at_first> r11("deque_empty", "pops from an empty deque at the first index");
+const registered<one_by_one<254>> r12("deque_expose_byte", "exposure across the end of a byte");
+const registered<one_by_one<(std::int64_t{1} << 32) - 2>> r13("deque_expose_word",
+                                                              "exposure across the end of 32 bits");
 
 } // namespace

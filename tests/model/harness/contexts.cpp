@@ -1,0 +1,228 @@
+// Free contexts: the workers' lists, the pool's stock, its limit, and those who lack a stack.
+#include "context/context_lists.hpp"
+
+#include "frame.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::detail::context_stock;
+using pilfer::detail::put_and_cut;
+using pilfer::detail::rlx;
+
+struct context {
+    model::atomic<context*> next{nullptr};
+    model::atomic<std::uint32_t> rank{0};
+    stack on;
+    int owner = -1; // of the checker itself: who runs on it
+};
+
+/// std::mutex, as far as anybody can tell.
+class lock_word {
+public:
+    void lock() {
+        for (unsigned round = 0; m_word.exchange(1, std::memory_order_acquire) != 0; ++round) {
+            atom::relax(round);
+        }
+    }
+    void unlock() { m_word.store(0, std::memory_order_release); }
+
+private:
+    model::atomic<int> m_word{0};
+};
+
+/// `Most` contexts for `Workers` workers that keep up to `Keep` each; the pool keeps `Reserve`.
+template <unsigned Workers, unsigned Most, unsigned Keep, unsigned Reserve>
+struct context_client {
+    struct worker {
+        model::atomic<context*> free{nullptr};
+        model::atomic<std::uint32_t> asleep{0};
+    };
+    lock_word lock;
+    context_stock<atom, context, lock_word> stock{lock};
+    box<context> made[Most];
+    worker workers[Workers];
+    // Of the checker itself.
+    unsigned alive = 0;
+    unsigned busy = Workers;
+    unsigned ended = 0;
+    bool over = false;
+
+    context_client() { stock.set_limits(Most, Reserve); }
+
+    // ---- as in the library ------------------------------------------------------------------------
+    [[nodiscard]] context* refill(unsigned i) {
+        context* list = stock.take(Keep, [this]() -> context* {
+            for (auto& b : made) {
+                if (!b.alive()) {
+                    ++alive;
+                    return b.make();
+                }
+            }
+            check(false, "more contexts than the limit");
+            return nullptr;
+        });
+        workers[i].free.store(list, rlx);
+        return list;
+    }
+    void give(context* list) {
+        for (context* c = list; c != nullptr; c = c->next.load(rlx)) {
+            check(c->owner == -1, "a context is given away while somebody runs on it");
+        }
+        stock.give(list, [this](context* c) {
+            for (auto& b : made) {
+                if (b.get() == c) {
+                    --alive;
+                    b.end();
+                }
+            }
+        });
+    }
+    [[nodiscard]] bool has_context(unsigned i) {
+        return workers[i].free.load(rlx) != nullptr || refill(i) != nullptr;
+    }
+    /// scheduler::start(), scope::spawn.
+    [[nodiscard]] context* take(unsigned i) {
+        context* c = workers[i].free.load(rlx);
+        workers[i].free.store(c->next.load(rlx), rlx);
+        check(c->owner == -1, "a context has two owners");
+        c->owner = static_cast<int>(i);
+        c->on.run();
+        return c;
+    }
+    /// put_context(), by code that still runs on `c` until it has switched away.
+    void put(unsigned i, context* c) {
+        auto& free = workers[i].free;
+        if (c->next.load(rlx) == free.load(rlx)) {
+            free.store(c, rlx);
+        } else if (context* rest = put_and_cut(free, c, Keep)) {
+            give(rest);
+        }
+        c->on.run();
+        check(c->owner == static_cast<int>(i), "a context has two owners");
+        c->owner = -1;
+    }
+    /// scheduler::sleep(): who would sleep on what others lack gives it back.
+    void sleep(unsigned i) {
+        if (stock.exhausted() && has_context(i)) {
+            give(workers[i].free.exchange(nullptr, rlx));
+        }
+        auto& state = workers[i].asleep;
+        state.store(1, rlx);
+        if (over) {
+            return;
+        }
+        while (state.load(std::memory_order_acquire) == 1) {
+            park::wait(state, 1);
+        }
+    }
+    /// One that lacks a stack wakes a sleeper, which may hold one, and looks again soon.
+    void wake_others(unsigned i) {
+        for (unsigned k = 1; k < Workers; ++k) {
+            auto& state = workers[(i + k) % Workers].asleep;
+            if (state.load(rlx) == 1 && state.exchange(0, std::memory_order_acq_rel) == 1) {
+                park::wake(state);
+            }
+        }
+    }
+    // -----------------------------------------------------------------------------------------------
+    [[nodiscard]] context* take_or_wait(unsigned i) {
+        while (!has_context(i)) {
+            wake_others(i);
+            here().relax(); // 500 us
+        }
+        return take(i);
+    }
+    /// Worker `i` has nothing to do any more; the last one ends it all.
+    void idle(unsigned i) {
+        const bool last = --busy == 0;
+        over = over || last;
+        while (!over) {
+            sleep(i);
+        }
+        ++ended;
+        while (last && ended < Workers) {
+            for (unsigned k = 1; k < Workers; ++k) {
+                auto& state = workers[(i + k) % Workers].asleep;
+                (void)state.exchange(0, std::memory_order_acq_rel);
+                park::wake(state);
+            }
+            if (ended < Workers) {
+                here().relax();
+            }
+        }
+    }
+    void finish() {
+        // Everything that lives lies in exactly one list.
+        unsigned found = 0;
+        for (auto& w : workers) {
+            for (context* c = w.free.load(rlx); c != nullptr; c = c->next.load(rlx)) {
+                check(c->owner == -1 && ++found <= Most, "a context lies in two lists");
+                c->owner = -2;
+            }
+        }
+        while (context* c = stock.take_last()) {
+            check(c->owner == -1 && ++found <= Most, "a context lies in two lists");
+            c->owner = -2;
+        }
+        check(found == alive && found == stock.live(), "a context was lost");
+        check(stock.peak() <= Most, "more contexts than the limit");
+    }
+};
+
+/// Every task takes a stack and ends on it.
+struct short_tasks : context_client<2, 1, 1, 1> {
+    static constexpr unsigned threads = 2;
+    void thread(unsigned i) {
+        for (unsigned k = 0; k < 2; ++k) {
+            put(i, take_or_wait(i));
+        }
+        idle(i);
+    }
+};
+
+/// Three workers and two stacks.
+struct three_workers : context_client<3, 2, 1, 1> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        put(i, take_or_wait(i));
+        idle(i);
+    }
+};
+
+/// Contexts suspend on one worker and end on another: one list runs dry, the other one is cut.
+struct wandering : context_client<2, 4, 2, 1> {
+    static constexpr unsigned threads = 2;
+    model::atomic<context*> suspended[3];
+    void thread(unsigned i) {
+        if (i == 0) {
+            for (auto& s : suspended) {
+                context* c = take_or_wait(0);
+                c->on.leave();
+                c->owner = -1;
+                s.store(c, std::memory_order_release);
+            }
+            put(0, take_or_wait(0));
+        } else {
+            for (auto& s : suspended) {
+                context* c = s.load(std::memory_order_acquire);
+                while (c == nullptr) {
+                    here().relax();
+                    c = s.load(std::memory_order_acquire);
+                }
+                c->on.enter();
+                c->owner = 1;
+                put(1, c);
+            }
+            put(1, take_or_wait(1));
+        }
+        idle(i);
+    }
+};
+
+const registered<short_tasks> r1("contexts_one", "one stack for two workers");
+const registered<three_workers> r2("contexts_three", "two stacks for three workers");
+const registered<wandering> r3("contexts_wander",
+                               "contexts that end on another worker, lists cut, a reserve of one");
+
+} // namespace
