@@ -315,6 +315,7 @@ void put_context_cold(worker* w, context* c) noexcept {
     const bool end_of_batch = c->next.load(rlx) == nullptr;
     c->next.store(head, rlx);
     c->rank.store(rank, rlx);
+    san::release(c);
     w->free_contexts.store(c, rlx);
     // Contexts that come back by the quick way keep the rank of their own batch, so at the end of each
     // batch the list is counted.
@@ -324,15 +325,20 @@ void put_context_cold(worker* w, context* c) noexcept {
     std::uint32_t n = 1;
     context* last = c;
     for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
+        context* const next = last->next.load(rlx);
+        san::release(last); // looked at, and not to be looked at again: see put_context()
+        last = next;
         san::acquire(last);
     }
     context* const half = last;
     std::uint32_t kept = n;
     for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
+        context* const next = last->next.load(rlx);
+        san::release(last);
+        last = next;
         san::acquire(last);
     }
+    san::release(last);
     if (n <= keep) {
         return;
     }
@@ -340,6 +346,7 @@ void put_context_cold(worker* w, context* c) noexcept {
     context* rest = half->next.exchange(nullptr, rlx);
     for (context* k = c; k != nullptr; k = k->next.load(rlx)) {
         k->rank.store(kept--, rlx);
+        san::release(k);
     }
     static_cast<scheduler*>(w)->core().stacks.give(rest);
 }

@@ -207,8 +207,9 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     // The list has not changed since this context was taken from it in the usual case: then next and
     // rank are still right.
     context* head = w->free_contexts.load(rlx);
-    san::release(c);
-    if (c->next.load(rlx) == head) [[likely]] {
+    const bool as_taken = c->next.load(rlx) == head;
+    san::release(c); // after the last look at it: its pages may be given back and the record made anew
+    if (as_taken) [[likely]] {
         w->free_contexts.store(c, rlx);
     } else {
         put_context_cold(w, c);
