@@ -56,7 +56,7 @@ struct sequence {
 constinit thread_local sequence own;
 
 /// The frame that asks may be on another thread at its next question: no caller may keep an address in here.
-[[nodiscard]] PILFER_NOINLINE std::uint64_t draw() noexcept {
+[[nodiscard]] PILFER_NOINLINE PILFER_NO_SANITIZE std::uint64_t draw() noexcept {
     const std::uint64_t generation = the_generation.load(relaxed);
     if (own.generation.load(relaxed) != generation) {
         own.generation.store(generation, relaxed);

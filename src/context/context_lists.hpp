@@ -129,6 +129,7 @@ template <class Head, class Node>
     const bool end_of_batch = c->next.load(rlx) == nullptr;
     c->next.store(head, rlx);
     c->rank.store(rank, rlx);
+    san::release(c);
     list.store(c, rlx);
     // Contexts that come back by the quick way keep the rank of their own batch, so at the end of each
     // batch the list is counted.
@@ -138,15 +139,20 @@ template <class Head, class Node>
     std::uint32_t n = 1;
     Node* last = c;
     for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
+        Node* const next = last->next.load(rlx);
+        san::release(last); // looked at, and not to be looked at again: see put_context()
+        last = next;
         san::acquire(last);
     }
     Node* const half = last;
     std::uint32_t kept = n;
     for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
-        last = last->next.load(rlx);
+        Node* const next = last->next.load(rlx);
+        san::release(last);
+        last = next;
         san::acquire(last);
     }
+    san::release(last);
     if (n <= keep) {
         return nullptr;
     }
@@ -154,6 +160,7 @@ template <class Head, class Node>
     Node* rest = half->next.exchange(nullptr, rlx);
     for (Node* k = c; k != nullptr; k = k->next.load(rlx)) {
         k->rank.store(kept--, rlx);
+        san::release(k);
     }
     return rest;
 }

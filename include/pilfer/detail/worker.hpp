@@ -230,8 +230,9 @@ PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     // rank are still right.
     c->change(context_state::running, context_state::cached);
     context* head = w->free_contexts.load(rlx);
-    san::release(c);
-    if (c->next.load(rlx) == head) [[likely]] {
+    const bool as_taken = c->next.load(rlx) == head;
+    san::release(c); // after the last look at it: its pages may be given back and the record made anew
+    if (as_taken) [[likely]] {
         w->free_contexts.store(c, rlx);
     } else {
         put_context_cold(w, c);
