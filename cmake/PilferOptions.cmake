@@ -25,4 +25,6 @@ set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
 option(PILFER_FUZZ "Build the fuzzers, with clang: the library is instrumented for libFuzzer" OFF)
 option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed" OFF)
 
+option(PILFER_TEST_PCH "Compile the tests with precompiled headers: faster, and blind to a missing #include" OFF)
+
 set(PILFER_TEST_TIMEOUT 120 CACHE STRING "Seconds one test may take")

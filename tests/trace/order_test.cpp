@@ -343,7 +343,9 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
               (lines{"submitted submission", "suspended", "own spark", "ended"}));
 }
 
-TEST_F(row_B10_order, who_wakes_up_says_so_and_looks_where_it_was_told) {
+/// One run of what the next test asks for. False: the other worker was not asleep when the task was
+/// announced.
+[[nodiscard]] bool woken_worker_goes_where_it_was_told() {
     pilfer::pool pool(traced(2));
     (void)at_rest(pool); // both sleep: the submission wakes one of them
     std::atomic<bool> ran{false};
@@ -363,11 +365,23 @@ TEST_F(row_B10_order, who_wakes_up_says_so_and_looks_where_it_was_told) {
     const document d = at_rest(pool);
     const lines track = d.track(publisher);
     const std::string wake = "wake worker=" + std::to_string(1 - publisher);
-    EXPECT_NE(std::find(track.begin(), track.end(), wake), track.end());
+    if (std::find(track.begin(), track.end(), wake) == track.end()) {
+        return false;
+    }
     EXPECT_GE(d.count("expose"), 1U);
     const lines other = from_first(d, 1 - publisher, "stolen");
-    ASSERT_GE(other.size(), 2U);
-    EXPECT_EQ(other[0], "stolen deferred victim=" + std::to_string(publisher));
+    EXPECT_GE(other.size(), 2U);
+    EXPECT_TRUE(!other.empty() && other[0] == "stolen deferred victim=" + std::to_string(publisher));
+    return true;
+}
+
+TEST_F(row_B10_order, who_wakes_up_says_so_and_looks_where_it_was_told) {
+    // On a busy machine the other worker may still be on its way to bed, and find the task by itself.
+    bool seen = false;
+    for (int round = 0; round < 100 && !seen; ++round) {
+        seen = woken_worker_goes_where_it_was_told();
+    }
+    EXPECT_TRUE(seen);
 }
 
 } // namespace
