@@ -9,6 +9,7 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <string_view>
 #include <vector>
@@ -18,7 +19,8 @@ inline namespace v0 {
 namespace os {
 namespace {
 
-constexpr std::size_t longest_name = 240; // templates of closures have no end
+constexpr std::size_t longest_name = 240;   // templates of closures have no end
+constexpr std::size_t longest_path = 4'096; // PATH_MAX
 
 struct function {
     std::uintptr_t start; // in the file
@@ -127,7 +129,9 @@ void read_functions(module& m) {
 struct search {
     std::uintptr_t address;
     std::uintptr_t base = 0;
-    const char* path = nullptr;
+    // Copied under the loader's lock, behind which another thread may unload the file with its name; into
+    // room that is there already, for nothing may throw through the loader.
+    std::string path{};
 };
 
 int look_at_object(dl_phdr_info* object, std::size_t, void* argument) {
@@ -137,7 +141,7 @@ int look_at_object(dl_phdr_info* object, std::size_t, void* argument) {
         const std::uintptr_t from = object->dlpi_addr + segment.p_vaddr;
         if (segment.p_type == PT_LOAD && s.address >= from && s.address - from < segment.p_memsz) {
             s.base = object->dlpi_addr;
-            s.path = object->dlpi_name;
+            s.path.assign(object->dlpi_name, strnlen(object->dlpi_name, s.path.capacity()));
             return 1;
         }
     }
@@ -155,13 +159,14 @@ symbols::~symbols() = default;
 
 std::string symbols::name(const void* address, bool returns) {
     search s{reinterpret_cast<std::uintptr_t>(address) - (returns ? 1 : 0)};
+    s.path.reserve(longest_path);
     if (dl_iterate_phdr(&look_at_object, &s) == 0) {
         return "?";
     }
     module& m = m_tables->modules[s.path];
     if (!m.read) {
         m.base = s.base;
-        m.path = *s.path != '\0' ? s.path : "/proc/self/exe"; // the program itself has no name in the list
+        m.path = !s.path.empty() ? s.path : "/proc/self/exe"; // the program itself has no name in the list
         read_functions(m);
     }
     const std::uintptr_t in_file = s.address - m.base;
@@ -170,7 +175,7 @@ std::string symbols::name(const void* address, bool returns) {
             return readable(f.name);
         }
     }
-    return "? (" + std::string(*s.path != '\0' ? s.path : "the program") + " + " + hexadecimal(in_file) + ")";
+    return "? (" + (!s.path.empty() ? s.path : "the program") + " + " + hexadecimal(in_file) + ")";
 }
 
 } // namespace os

@@ -134,8 +134,11 @@ std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p) {
     std::vector<std::size_t> found;
     const auto add = [&](const pool_core* q) {
         const pool_moment* m = s.find(q);
+        if (m == nullptr) {
+            return; // it is being made or has ended
+        }
         const auto i = static_cast<std::size_t>(m - s.pools.data());
-        if (m != nullptr && std::find(found.begin(), found.end(), i) == found.end()) {
+        if (std::find(found.begin(), found.end(), i) == found.end()) {
             found.push_back(i);
         }
     };

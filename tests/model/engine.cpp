@@ -580,6 +580,7 @@ bool engine::compare(std::uint16_t id, const void* address, std::uint64_t& expec
     (void)add_update(l, id, read, desired, success);
     if (desired != read->value) {
         ++m_progress;
+        t.fresh = 0;
     }
     boundary(t);
     if (m_trace) {
@@ -714,7 +715,7 @@ void engine::park(std::uint16_t id, const void* address, std::uint64_t expected,
         print(w, sleeps ? "sleeps while" : "does not sleep:", std::memory_order_relaxed, m->value, "");
     }
     if (!sleeps) {
-        t.fresh = 2; // a loop around the call ends as soon as it can
+        t.fresh = 1; // a loop around the call ends as soon as it can
         return;
     }
     t.what = state::parked;
@@ -729,7 +730,7 @@ void engine::unpark(std::uint16_t id, const void* address, where w) {
         thread& t = m_thread[i];
         if (t.what == state::parked && m_location[t.parked_on].address == address) {
             t.what = state::ready;
-            t.fresh = 2;
+            t.fresh = 1;
             break;
         }
     }

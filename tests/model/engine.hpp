@@ -265,6 +265,7 @@ std::uint64_t engine::update(std::uint16_t id, const void* address, access kind,
     (void)add_update(l, id, read, after, o);
     if (after != before) {
         ++m_progress;
+        m_thread[m_current].fresh = 0; // a lock that was waited for: what it protects is read as always
     }
     boundary(m_thread[m_current]);
     if (m_trace) {

@@ -292,8 +292,8 @@ public:
         const std::int64_t t = m_deque.m_top.load(rlx);
         return t >= m_deque.m_split.load(rlx);
     }
-    /// Is anything at all in there, private or shared? top (acquire) before bottom: the other way round
-    /// a thief's new top meets an old bottom and a task is overlooked (S4).
+    /// Is anything at all in there, private or shared? top (acquire) before bottom (S4): the other way round
+    /// a thief's new top meets an old bottom, and a task is overlooked until that thief hands on.
     [[nodiscard]] bool has_any() const noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
