@@ -68,6 +68,30 @@ PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
     self.fake_stack = nullptr;
 #endif
 }
+
+#if defined(PILFER_TSAN)
+PILFER_API void begin_hidden_order() noexcept;
+PILFER_API void end_hidden_order() noexcept;
+#endif
+/// While it lives, what this stack does is ordered by something that ThreadSanitizer cannot see, and of which
+/// neither end can be announced: the count of references to an exception. It is kept in the C++ runtime,
+/// which is not instrumented; a handler elsewhere has looked at the exception and gave up its reference at
+/// its end, where no code of this library runs. The last reference destroys it.
+struct hidden_order {
+    hidden_order() noexcept {
+#if defined(PILFER_TSAN)
+        begin_hidden_order();
+#endif
+    }
+    hidden_order(const hidden_order&) = delete;
+    hidden_order& operator=(const hidden_order&) = delete;
+    ~hidden_order() {
+#if defined(PILFER_TSAN)
+        end_hidden_order();
+#endif
+    }
+};
+
 PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low,
                                    [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)
