@@ -126,6 +126,7 @@ template <class Head, class Node>
         san::acquire(head);
     }
     const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
+    san::release(head); // looked at, and not to be looked at again: see put_context()
     const bool end_of_batch = c->next.load(rlx) == nullptr;
     c->next.store(head, rlx);
     c->rank.store(rank, rlx);
@@ -140,7 +141,7 @@ template <class Head, class Node>
     Node* last = c;
     for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
         Node* const next = last->next.load(rlx);
-        san::release(last); // looked at, and not to be looked at again: see put_context()
+        san::release(last);
         last = next;
         san::acquire(last);
     }
@@ -158,9 +159,11 @@ template <class Head, class Node>
     }
     // What is beyond the half goes back, but never `c`.
     Node* rest = half->next.exchange(nullptr, rlx);
-    for (Node* k = c; k != nullptr; k = k->next.load(rlx)) {
+    for (Node* k = c; k != nullptr;) {
+        Node* const next = k->next.load(rlx);
         k->rank.store(kept--, rlx);
         san::release(k);
+        k = next;
     }
     return rest;
 }

@@ -35,9 +35,12 @@ constexpr std::size_t tsan_limit = 7'000; // g++ 12's runtime dies above 8,128 f
 void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state from,
                 [[maybe_unused]] context_state to) noexcept {
     if constexpr (checked_build) {
-        for (context* c = list; c != nullptr; c = c->next.load(rlx)) {
+        for (context* c = list; c != nullptr;) {
             san::acquire(c);
             c->change(from, to);
+            context* const next = c->next.load(rlx);
+            san::release(c); // with whoever takes it from this list
+            c = next;
         }
     }
 }

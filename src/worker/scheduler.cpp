@@ -406,6 +406,7 @@ void scheduler::start(task_word job) noexcept {
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
+    san::release(c); // this look comes before the end of the task, which gives the record away
     c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
     after_switch(enter_context(c, job));

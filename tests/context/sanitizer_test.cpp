@@ -66,6 +66,38 @@ TEST_F(sanitizers, accept_children_that_are_awaited) {
                 testing::ExitedWithCode(0), "");
 }
 
+[[nodiscard]] std::uint64_t leaves(std::uint64_t first, std::uint64_t last) {
+    const std::uint64_t n = last - first;
+    if (n == 1) {
+        return 1;
+    }
+    const std::uint64_t middle = first + 1 + (first * 31 + last) * 0x9e3779b97f4a7c15U % (n - 1);
+    std::uint64_t a = 0;
+    pilfer::scope s;
+    s.spawn([&a, first, middle] { a = leaves(first, middle); });
+    const std::uint64_t b = leaves(middle, last);
+    s.sync();
+    return a + b;
+}
+
+// Of stacks so large next to none is kept: contexts are discarded all the time, and others are placed with
+// other colours, so that their stacks cover the old records. What was the last look at those?
+TEST_F(sanitizers, accept_contexts_that_are_discarded_and_placed_anew) {
+    const auto trees = [] {
+        pilfer::options o = with_workers(2);
+        o.stack_size = std::size_t{4} << 20;
+        o.resume = pilfer::resume::elsewhere; // joins move all the time, and many stacks are in use
+        pilfer::pool pool(o);
+        bool right = true;
+        for (int round = 0; round < 5; ++round) {
+            right = pool.run([] { return leaves(0, 4000); }) == 4000 && right;
+        }
+        pool.shutdown();
+        std::exit(right ? 0 : 1);
+    };
+    EXPECT_EXIT(trees(), testing::ExitedWithCode(0), "");
+}
+
 #if defined(PILFER_TSAN)
 
 TEST_F(sanitizers, report_a_race_of_child_and_parent_on_one_thread) {

@@ -10,6 +10,7 @@
 #include <variant>
 
 #include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/sanitizer.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -66,6 +67,8 @@ public:
     /// Ends the life of what was filled in.
     void discard() noexcept {
         if (m_failed) {
+            // Whoever caught it elsewhere has given up its share by a count inside the C++ runtime.
+            const san::hidden_order count_of_the_runtime;
             std::destroy_at(&m_error);
         } else {
             std::destroy_at(&m_value);

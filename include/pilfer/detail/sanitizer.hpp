@@ -32,23 +32,6 @@ struct stack_view {
 
 namespace san {
 
-/// Right before the switch, from an always-inline caller. `from` null: the stack is given up.
-PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from,
-                                [[maybe_unused]] const stack_view& to) noexcept {
-#if defined(PILFER_ASAN)
-    __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
-#endif
-#if defined(PILFER_TSAN)
-    __tsan_switch_to_fiber(to.fiber, 1);
-#endif
-}
-/// First thing on the stack that was switched to.
-PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
-#if defined(PILFER_ASAN)
-    __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
-    self.fake_stack = nullptr;
-#endif
-}
 PILFER_ALWAYS_INLINE void acquire([[maybe_unused]] const void* edge) noexcept {
 #if defined(PILFER_TSAN)
     if (edge != nullptr) {
@@ -63,6 +46,52 @@ PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
     }
 #endif
 }
+
+/// Right before the switch, from an always-inline caller. `from` null: the stack is given up. `edge` is
+/// released after the last look at `to`: an instrumented caller's look must come before whatever runs on
+/// that stack next, for its memory may soon be something else.
+PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
+                                [[maybe_unused]] const void* edge = nullptr) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
+#endif
+#if defined(PILFER_TSAN)
+    void* const fiber = to.fiber;
+    release(edge);
+    __tsan_switch_to_fiber(fiber, 1);
+#endif
+}
+/// First thing on the stack that was switched to.
+PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+    self.fake_stack = nullptr;
+#endif
+}
+
+#if defined(PILFER_TSAN)
+PILFER_API void begin_hidden_order() noexcept;
+PILFER_API void end_hidden_order() noexcept;
+#endif
+/// While it lives, what this stack does is ordered by something that ThreadSanitizer cannot see, and of which
+/// neither end can be announced: the count of references to an exception. It is kept in the C++ runtime,
+/// which is not instrumented; a handler elsewhere has looked at the exception and gave up its reference at
+/// its end, where no code of this library runs. The last reference destroys it.
+struct hidden_order {
+    hidden_order() noexcept {
+#if defined(PILFER_TSAN)
+        begin_hidden_order();
+#endif
+    }
+    hidden_order(const hidden_order&) = delete;
+    hidden_order& operator=(const hidden_order&) = delete;
+    ~hidden_order() {
+#if defined(PILFER_TSAN)
+        end_hidden_order();
+#endif
+    }
+};
+
 PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low,
                                    [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)

@@ -122,8 +122,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                     w = detail::this_worker(); // moving f may have suspended
                 }
                 w->current.store(&c->self, detail::rlx);
-                detail::san::release(this);
-                detail::san::leave(&m_owner->ctx->view, c->view);
+                detail::san::leave(&m_owner->ctx->view, c->view, this);
                 detail::call_on(k, &m_rest, &child::main);
                 detail::san::enter(m_owner->ctx->view);
                 detail::san::acquire(this);
