@@ -13,7 +13,7 @@ namespace model {
 struct budget {
     std::uint64_t random = 100'000;     // executions of the random walk
     std::uint64_t priorities = 100'000; // executions by priorities
-    unsigned depth = 3;                 // of the bugs that priorities look for
+    unsigned depth = 0;                 // of the bugs that priorities look for; 0: 2 to 6 in turn
     unsigned preemptions = 2;           // of the exhaustive strategy
     unsigned odd = 1;
     std::uint64_t exhaustive = 1'000'000; // at most so many; 0: none

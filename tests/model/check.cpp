@@ -174,8 +174,8 @@ int main(int argc, char** argv) try {
             ->capture_default_str();
         c->add_option("--priorities", b.priorities, "executions by random priorities per harness")
             ->capture_default_str();
-        c->add_option("--depth", b.depth, "orderings that a bug needs, for the priorities")
-            ->check(CLI::Range(1, 8))
+        c->add_option("--depth", b.depth, "orderings that a bug needs, for the priorities; 0: 2 to 6")
+            ->check(CLI::Range(0, 8))
             ->capture_default_str();
         c->add_option("--exhaustive", b.exhaustive, "most executions of the exhaustive search per harness")
             ->capture_default_str();

@@ -26,8 +26,8 @@ int main(int argc, char** argv) {
                 explore(h, k, b, r);
                 tried += r.executions;
                 if (r.failed) {
-                    std::printf("found after %llu executions (%s): %s\n", static_cast<unsigned long long>(tried),
-                                to_string(k), r.message);
+                    std::printf("found after %llu executions (%s): %s\n",
+                                static_cast<unsigned long long>(tried), to_string(k), r.message);
                     return 0;
                 }
             }

@@ -26,10 +26,11 @@ bool priorities::begin() {
     roll();
     m_point = 0;
     m_lowest = 0;
+    m_changes = m_depth != 0 ? m_depth - 1 : 1 + m_dice.below(5);
     for (unsigned i = 0; i < m_priority.size(); ++i) {
         m_priority[i] = static_cast<int>(m_dice.next() >> 8) + 1;
     }
-    for (unsigned i = 0; i + 1 < m_depth && i < m_change.size(); ++i) {
+    for (unsigned i = 0; i < m_changes && i < m_change.size(); ++i) {
         m_change[i] = m_dice.below(m_length);
     }
     return true;
@@ -37,7 +38,7 @@ bool priorities::begin() {
 
 unsigned priorities::pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n, bool stays) {
     ++m_point;
-    for (unsigned i = 0; i + 1 < m_depth && i < m_change.size(); ++i) {
+    for (unsigned i = 0; i < m_changes && i < m_change.size(); ++i) {
         if (stays && m_change[i] == m_point) {
             m_priority[ready[0]] = m_lowest--;
         }

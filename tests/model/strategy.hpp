@@ -100,7 +100,8 @@ private:
 };
 
 /// Random priorities that change at `depth` - 1 random points: finds every bug that needs `depth` orderings
-/// with a probability that does not depend on the rest of the program.
+/// with a probability that does not depend on the rest of the program. A depth of 0: from 2 to 6, anew for
+/// each execution.
 class priorities final : public seeded {
 public:
     priorities(std::uint64_t seed, unsigned depth) noexcept : seeded(seed), m_depth(depth) {}
@@ -111,6 +112,7 @@ private:
     [[nodiscard]] unsigned pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n,
                                        bool stays) final;
     unsigned m_depth;
+    unsigned m_changes = 0; // of this execution
     unsigned m_point = 0;
     unsigned m_length = 64; // of the longest execution so far, in points
     int m_lowest = 0;
