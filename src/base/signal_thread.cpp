@@ -34,17 +34,28 @@ void count_end(std::atomic<std::uint32_t>& word) noexcept {
     }
 }
 
+/// A bit per signal whose earlier handler this thread is in. That handler may be one that was installed over
+/// an earlier installation of handle() and calls it: without the bit the two would call each other for ever.
+/// One that leaves by longjmp leaves the bit, and is not called again on its thread.
+constinit thread_local std::uint64_t in_earlier_handler __attribute__((tls_model("initial-exec"))) = 0;
+
 void handle(int signal, siginfo_t* info, void* machine) noexcept {
     const int error = errno;
     arrivals[signal].fetch_add(one_arrival, std::memory_order_release);
     futex_wake(&arrivals[signal], UINT32_MAX);
     errno = error;
+    const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
+    if ((in_earlier_handler & bit) != 0) {
+        return;
+    }
+    in_earlier_handler |= bit;
     const struct sigaction& before = uses[signal].before;
     if ((before.sa_flags & SA_SIGINFO) != 0) {
         before.sa_sigaction(signal, info, machine);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
     } // the default action, mostly the end of the process, is what the user has replaced
+    in_earlier_handler &= ~bit;
 }
 
 void install(int signal) {

@@ -44,7 +44,8 @@ file::file(const char* path) : m_path(with_process_id(path)), m_process(os::proc
 file::~file() = default;
 
 void file::write(const std::function<void(std::ostream&)>& body) noexcept {
-    if (m_out == nullptr || m_process != os::process_id()) {
+    // The common pool's is written at exit, perhaps beside a thread that shuts that pool down.
+    if (m_process != os::process_id() || m_written.exchange(true, std::memory_order_acq_rel)) {
         return;
     }
     try {

@@ -1,6 +1,7 @@
 // The file that PILFER_TRACE names.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -31,6 +32,7 @@ private:
     std::string m_path;
     std::unique_ptr<std::ofstream> m_out;
     std::uint64_t m_process;
+    std::atomic<bool> m_written{false};
 };
 
 } // namespace trace

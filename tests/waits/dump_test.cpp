@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 
+#include <atomic>
 #include <csignal>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -219,6 +221,32 @@ TEST_F(row_G4_dump_signal, puts_the_action_of_before_back) {
     }
     sigaction(SIGUSR2, nullptr, &after);
     EXPECT_EQ(after.sa_handler, before.sa_handler);
+}
+
+struct sigaction earlier {};
+std::atomic<int> calls{0};
+void chains(int signal, siginfo_t* info, void* machine) {
+    ++calls;
+    earlier.sa_sigaction(signal, info, machine);
+}
+
+/// A handler that stays when the pool below it is gone becomes the earlier one of the next pool's.
+TEST_F(row_G4_dump_signal, a_handler_that_calls_an_older_one_is_called_once) {
+    const auto result = in_child([] {
+        pilfer::options o = workers(1);
+        o.dump_signal = SIGUSR1;
+        auto first = std::make_unique<pilfer::pool>(o);
+        struct sigaction mine {};
+        mine.sa_sigaction = &chains;
+        mine.sa_flags = SA_SIGINFO;
+        sigaction(SIGUSR1, &mine, &earlier);
+        first.reset();
+        const pilfer::pool second(o);
+        raise(SIGUSR1);
+        raise(SIGUSR1);
+        return calls == 2 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
 class bad_input_waits : public guarded {};
