@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <sstream>
 #include <string>
 #include <thread>
 
@@ -114,9 +115,15 @@ struct ring {
     }
 };
 
+/// As dump() says it. The counters will not do: a suspension is counted a moment before the context may be
+/// seen.
 [[nodiscard]] inline std::uint64_t suspended(const pilfer::pool& p) {
-    const auto c = p.counters();
-    return c.suspends - c.resumes;
+    std::ostringstream out;
+    p.dump(out);
+    const std::string text = out.str();
+    std::size_t at = text.find(" suspended context");
+    at = at == std::string::npos ? at : text.rfind("; ", at);
+    return at == std::string::npos ? 0 : std::stoull(text.substr(at + 2));
 }
 
 #if defined(PILFER_ISA_PORTABLE)
