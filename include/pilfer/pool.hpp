@@ -74,8 +74,8 @@ public:
     /// Starts the workers. Throws std::invalid_argument that names the option and its range,
     /// std::system_error if not a single thread can be made, std::bad_alloc also if there is no address
     /// space for one stack of options.stack_size (see `ulimit -v`), and std::system_error too if PILFER_TRACE
-    /// names a file that cannot be written. If only some threads can be
-    /// made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
+    /// names a file that cannot be written (std::invalid_argument if it names none). If only some threads can
+    /// be made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;
@@ -121,7 +121,7 @@ public:
     /// cycles of waits are named. The text may change with every version. Also for a pool that was shut down.
     /// From a task too, where it takes some 16 KiB of stack. Contexts that are resumed or asked for
     /// meanwhile, in any pool, wait until the stacks are read. Throws std::bad_alloc, and what `out` throws.
-    /// Cost: a membarrier, microseconds per frame, and the symbol tables are read from their files.
+    /// Cost: a membarrier; the symbol tables are read from their files and searched for each frame.
     void dump(std::ostream& out) const;
     /// The same to a file descriptor, by default standard error. An error of write() ends it silently.
     void dump(int file = 2) const;
