@@ -10,13 +10,12 @@ namespace detail {
 namespace {
 
 struct future_wait : suspension {
-    future_protocol<std_atom>* future;
-    const future_core* whose;
+    future_core* future;
     future_waiter entry;
 };
 
 constexpr wait_kind future_kind{"a future", [](const suspension& self, wait_facts& f) noexcept {
-                                    static_cast<const future_wait&>(self).whose->look(f);
+                                    static_cast<const future_wait&>(self).future->look(f);
                                 }};
 
 } // namespace
@@ -115,14 +114,13 @@ void future_core::wait() noexcept {
         }
     }
     future_wait s;
-    s.future = &m_life;
+    s.future = this;
     s.why = &future_kind;
     s.object = this;
-    s.whose = this;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
     s.publish = [](suspension& self) noexcept {
         auto& wait = static_cast<future_wait&>(self);
-        return wait.future->add_waiter(wait.entry);
+        return wait.future->m_life.add_waiter(wait.entry);
     };
     suspend(this_worker(), s);
     (void)is_done();

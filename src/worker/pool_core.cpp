@@ -249,8 +249,8 @@ std::uint64_t pool_core::suspended() const noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         suspends += m_workers[i]->count.suspends.get();
     }
-    return suspends -
-           resumes; // a context is counted as resumed by another worker: only the sum means anything
+    // A context is counted as resumed by another worker: only the sums mean anything.
+    return suspends - resumes;
 }
 
 std::uint64_t pool_core::progress() const noexcept {

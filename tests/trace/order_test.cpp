@@ -345,7 +345,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
 
 /// One run of what the next test asks for. False: the other worker was not asleep when the task was
 /// announced.
-[[nodiscard]] bool woken_worker_goes_where_it_was_told() {
+[[nodiscard]] bool wake_up_is_in_the_track_of_its_maker() {
     pilfer::pool pool(traced(2));
     (void)at_rest(pool); // both sleep: the submission wakes one of them
     std::atomic<bool> ran{false};
@@ -375,11 +375,11 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     return true;
 }
 
-TEST_F(row_B10_order, who_wakes_up_says_so_and_looks_where_it_was_told) {
+TEST_F(row_B10_order, a_wake_up_is_in_the_track_of_whoever_made_it) {
     // On a busy machine the other worker may still be on its way to bed, and find the task by itself.
     bool seen = false;
     for (int round = 0; round < 100 && !seen; ++round) {
-        seen = woken_worker_goes_where_it_was_told();
+        seen = wake_up_is_in_the_track_of_its_maker();
     }
     EXPECT_TRUE(seen);
 }

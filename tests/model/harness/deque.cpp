@@ -77,6 +77,11 @@ protected:
         }
         return got.status == steal_status::success;
     }
+    void steal_twice() {
+        (void)steal();
+        (void)steal();
+    }
+    /// All of [0, n) have run once what is left is taken.
     void drain(unsigned n) {
         while (pop(1)) {
         }
@@ -107,8 +112,7 @@ struct one_by_one : deque_client<atom, 4> {
     one_by_one() : deque_client(Start) {}
     void thread(unsigned i) {
         if (i != 0) {
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         for (unsigned k = 0; k < 3; ++k) {
@@ -126,8 +130,7 @@ struct empty_at_first : deque_client<atom, 4> {
     static constexpr unsigned threads = 2;
     void thread(unsigned i) {
         if (i != 0) {
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         check(!pop(1) && m_deque.owner().peek() == 0, "a task out of nothing");
@@ -148,8 +151,7 @@ struct taken_back : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i != 0) {
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         for (unsigned k = 0; k < 3; ++k) {
@@ -170,8 +172,7 @@ struct small_ring : deque_client<atom, 2> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i != 0) {
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         for (unsigned k = 0; k < 4; ++k) {
@@ -194,8 +195,7 @@ struct growing : deque_client<atom, 2> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i != 0) {
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         for (unsigned k = 0; k < 4; ++k) {
@@ -216,20 +216,21 @@ struct joining : deque_client<atom, 4> {
     void thread(unsigned i) {
         if (i != 0) {
             m_deque.trip().set(trip::expose);
-            (void)steal();
-            (void)steal();
+            steal_twice();
             return;
         }
         (void)push(0);
         (void)push(1);
         const bool second = reclaim(1, 1);
         if (second) {
+            m_pushed = 3;
             (void)push(2);
             (void)reclaim(2, 1);
         }
         (void)reclaim(0, 1);
     }
-    void finish() { drain(0); }
+    void finish() { this->drain(m_pushed); }
+    unsigned m_pushed = 2; // read in finish() only
 };
 
 /// Private tasks made stealable by a thief, against an owner that pops.
@@ -242,8 +243,7 @@ struct reaching : deque_client<Atom, 4, Pinned> {
             (void)this->steal();
         } else if (i == 2) {
             // Both, so that what the reach saw last is published by nothing but its store of split.
-            (void)this->steal();
-            (void)this->steal();
+            this->steal_twice();
         } else {
             (void)this->push(0);
             (void)this->push(1);
