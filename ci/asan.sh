@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# AddressSanitizer and UndefinedBehaviorSanitizer. Arguments: presets, by default that of g++; clang-asan is the other.
+# AddressSanitizer and UndefinedBehaviorSanitizer. Arguments: presets, by default that of
+# clang++-19, which compiles this in half the time; asan is g++'s.
 source "$(dirname "$0")/lib.sh"
-for preset in "${@:-asan}"; do
+for preset in "${@:-clang-asan}"; do
     leg "$preset" -LE '^(consume|headers|names)$'
 done
