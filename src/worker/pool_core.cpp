@@ -17,7 +17,7 @@ namespace {
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
     // that moves every join, and where no heavy fence could answer for a missing one in pop.
-    return o.count_all || o.exposure == exposure::always_public || o.resume == resume::elsewhere ||
+    return o.count_all || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
            !heavy_fence_reaches_all();
 }
 
