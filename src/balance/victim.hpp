@@ -86,17 +86,21 @@ private:
     [[nodiscard]] unsigned before() const noexcept { return (m_self + m_count - 1) % m_count; }
     /// In each group as many tries as it has others, at most 8; after the widest it starts again.
     [[nodiscard]] unsigned near(random& r) noexcept {
-        unsigned tries = m_tries;
-        for (const group& g : m_near) {
-            const unsigned others = g.last - g.first - 1;
-            const unsigned here = others < 8 ? others : 8;
-            if (tries < here) {
-                return g.first + random_other(r, m_self - g.first, g.last - g.first);
+        for (;;) {
+            unsigned tries = m_tries;
+            for (const group& g : m_near) {
+                const unsigned others = g.last - g.first - 1;
+                const unsigned here = others < 8 ? others : 8;
+                if (tries < here) {
+                    return g.first + random_other(r, m_self - g.first, g.last - g.first);
+                }
+                tries -= here;
             }
-            tries -= here;
+            if (m_tries == 0) {
+                return random_other(r, m_self, m_count); // there are no groups
+            }
+            m_tries = 0;
         }
-        m_tries = 0;
-        return random_other(r, m_self, m_count);
     }
     /// Of equals the first behind a random one.
     template <class Length>
