@@ -11,6 +11,10 @@ struct counters {
     std::uint64_t run_own = 0;       ///< entries the scheduler took from its own deque
     std::uint64_t run_submitted = 0; ///< from the submission queue
     std::uint64_t run_stolen = 0;    ///< from another worker
+    /// Tasks that thefts moved: the one that ran at once, and those that went to the thief's own deque (they
+    /// count as run_own, run_stolen or run_inline once more when they run). Divided by run_stolen: tasks per
+    /// steal.
+    std::uint64_t tasks_stolen = 0;
     std::uint64_t run_resumed = 0;   ///< contexts resumed from an inbox
     std::uint64_t steals_tried = 0;  ///< == failed + lost + those that took something
     std::uint64_t steals_failed = 0; ///< nothing there to take

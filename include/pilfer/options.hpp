@@ -2,15 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include <pilfer/balance.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-
-/// When tasks move from a worker's private part to where thieves may take them.
-enum class exposure {
-    on_demand,     ///< when somebody asks (default): 0 cost while nobody does
-    always_public, ///< at every announcement: the classic deque, for comparison
-};
 
 /// Where a frame goes on that was suspended at a join.
 enum class resume {
@@ -45,7 +42,16 @@ struct options {
     /// can wait for a frame below it, and then nobody goes on: give tasks that wait for each other in such
     /// ways (not: joins and scopes) one context per wait. Range 0 .. 2^31.
     std::size_t max_contexts = 0;
-    pilfer::v0::exposure exposure = pilfer::v0::exposure::on_demand;
+    /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
+    /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
+    /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;
+    /// on-demand, always-public, threshold:N:M:A (A a count or P/Q), doubling, short-eager:K, waiter-first.
+    steal_amount steal{};
+    pilfer::v0::victim victim = pilfer::v0::victim::automatic;
+    pilfer::v0::exposure exposure = pilfer::v0::exposure::automatic;
+    exposure_threshold threshold{};
+    /// Tasks, for exposure::short_eager. Range 1 .. 65,536.
+    std::uint64_t eager = 4;
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task

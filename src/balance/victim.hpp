@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+
+#include <pilfer/balance.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -33,6 +36,97 @@ private:
     const unsigned v = r.below(n - 1);
     return v < self ? v : v + 1;
 }
+
+/// Workers [first, last) that share something: a cache, a socket, the machine.
+struct group {
+    unsigned first;
+    unsigned last;
+};
+
+/// Whom one thief tries next. One per worker.
+class chooser {
+public:
+    /// `near`: the groups that `self` belongs to, the smallest first, the last one is everybody. Empty:
+    /// everybody. They outlive this object. `n`, the number of workers, is at least 2.
+    chooser(victim rule, unsigned self, unsigned n, std::span<const group> near = {}) noexcept
+        : m_rule(rule), m_self(self), m_count(n), m_last(before()), m_near(near) {}
+
+    /// `length(v)`: how much worker v has; asked for victim::longest only, where a look at all of them is one
+    /// attempt.
+    template <class Length>
+    [[nodiscard]] unsigned next(random& r, Length length) noexcept {
+        switch (m_rule) {
+        case victim::sticky:
+            return m_last;
+        case victim::ring:
+            return before();
+        case victim::nearest:
+            return near(r);
+        case victim::longest:
+            return longest(r, length);
+        case victim::automatic:
+        case victim::random:
+            break;
+        }
+        return random_other(r, m_self, m_count);
+    }
+    void succeeded(unsigned v) noexcept {
+        m_last = v;
+        m_tries = 0;
+    }
+    void failed(unsigned v) noexcept {
+        m_last = (v + 1) % m_count;
+        if (m_last == m_self) {
+            m_last = (m_last + 1) % m_count;
+        }
+        ++m_tries;
+    }
+
+private:
+    [[nodiscard]] unsigned before() const noexcept { return (m_self + m_count - 1) % m_count; }
+    /// In each group as many tries as it has others, at most 8; after the widest it starts again.
+    [[nodiscard]] unsigned near(random& r) noexcept {
+        for (;;) {
+            unsigned tries = m_tries;
+            for (const group& g : m_near) {
+                const unsigned others = g.last - g.first - 1;
+                const unsigned here = others < 8 ? others : 8;
+                if (tries < here) {
+                    return g.first + random_other(r, m_self - g.first, g.last - g.first);
+                }
+                tries -= here;
+            }
+            if (m_tries == 0) {
+                return random_other(r, m_self, m_count); // there are no groups
+            }
+            m_tries = 0;
+        }
+    }
+    /// Of equals the first behind a random one.
+    template <class Length>
+    [[nodiscard]] unsigned longest(random& r, Length length) noexcept {
+        const unsigned start = random_other(r, m_self, m_count);
+        unsigned best = start;
+        auto most = length(start);
+        for (unsigned k = 1; k < m_count; ++k) {
+            const unsigned v = (start + k) % m_count;
+            if (v != m_self) {
+                if (const auto there = length(v); there > most) {
+                    most = there;
+                    best = v;
+                }
+            }
+        }
+        return best;
+    }
+
+    victim m_rule;
+    unsigned m_self;
+    unsigned m_count;
+    unsigned m_last;      // sticky: whom to try
+    unsigned m_tries = 0; // since the last success: how far to look
+    std::span<const group> m_near;
+};
 
 } // namespace balance
 } // namespace v0

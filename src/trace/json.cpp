@@ -30,7 +30,7 @@ struct entry {
 
 constexpr entry entries[kinds_of_event] = {
     {entry::begin, "own", nullptr, nullptr, true, false},
-    {entry::begin, "stolen", "victim", nullptr, true, false},
+    {entry::begin, "stolen", "victim", "tasks", true, false},
     {entry::begin, "submitted", nullptr, nullptr, true, false},
     {entry::begin, "resumed here", nullptr, nullptr, false, false},
     {entry::begin, "resumed anywhere", nullptr, nullptr, false, false},
@@ -226,6 +226,7 @@ void write_counters(text& out, const counters& c) {
         {"run_own", c.run_own},
         {"run_submitted", c.run_submitted},
         {"run_stolen", c.run_stolen},
+        {"tasks_stolen", c.tasks_stolen},
         {"run_resumed", c.run_resumed},
         {"steals_tried", c.steals_tried},
         {"steals_failed", c.steals_failed},

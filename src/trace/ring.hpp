@@ -18,7 +18,7 @@ namespace trace {
 enum class what : std::uint8_t {
     // A context starts or goes on: `task` says what was found, `who` from whom.
     run_own,       ///< newest of the own deque
-    run_stolen,    ///< oldest of worker `who`
+    run_stolen,    ///< oldest of worker `who`; `n` tasks came with this theft
     run_submitted, ///< of the submission queue
     resume_here,   ///< a context that had to go on on this worker
     resume_any,    ///< a context that may go on anywhere

@@ -1,4 +1,5 @@
 // The cold side of announcing and taking back: room, exposure, waking, yielding, lists.
+#include <algorithm>
 #include <cstdlib>
 
 #include "context/switch.hpp"
@@ -38,18 +39,7 @@ bool scheduler::tripped(task_word task, way may) noexcept {
     if (m_count_all) {
         count.announced.add();
     }
-    if (own.pinned()) {
-        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
-        // take() alone is no fence: it acquires, and the sleeper's set() releases.
-        std_atom::fence_sc();
-    }
-    auto bits = deque.trip().take();
-    if (m_pool.settings().exposure == exposure::always_public) {
-        expose(INT64_MAX / 4);
-    } else if (PILFER_CHAOS_MAYBE(expose)) {
-        expose_some();
-    }
-    answer(bits);
+    auto bits = after_push();
     if (PILFER_CHAOS_MAYBE(make_way)) {
         bits |= trip::summon;
         m_patience = 1;
@@ -66,6 +56,35 @@ bool scheduler::tripped(task_word task, way may) noexcept {
         deque.trip().set(trip::summon);
     }
     return true;
+}
+
+/// What every insertion owes to the policy and to others. Returns the bits that it took; `summon` is left to
+/// the caller.
+tripwire<std_atom>::word scheduler::after_push() noexcept {
+    using trip = tripwire<std_atom>;
+    if (deque.owner().pinned()) {
+        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
+        // take() alone is no fence: it acquires, and the sleeper's set() releases.
+        std_atom::fence_sc();
+    }
+    const auto bits = deque.trip().take();
+    if (m_pool.settings().exposure != exposure::on_demand) {
+        // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
+        san::acquire(&m_exposer);
+        const std::uint64_t n = m_exposer.after_push(load_now(), (bits & (trip::wanted | trip::expose)) != 0);
+        san::release(&m_exposer);
+        expose(n);
+    } else if (PILFER_CHAOS_MAYBE(expose)) {
+        expose_some();
+    }
+    answer(bits);
+    return bits;
+}
+
+balance::load scheduler::load_now() noexcept {
+    // A reach may be under way, and then it is its numbers that count.
+    const auto or_none = [](std::int64_t n) { return static_cast<std::uint64_t>(n < 0 ? 0 : n); };
+    return {or_none(deque.owner().shared_size()), or_none(deque.owner().private_size())};
 }
 
 /// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
@@ -115,16 +134,22 @@ void scheduler::attend() noexcept {
     }
 }
 
-/// A thief takes one task at a time, and asking costs it about a task of a microsecond; an eighth of what
-/// is private keeps it busy in flat parallelism and is one or two tasks of a recursion. At most 64: each
-/// that comes back costs the owner a lock and a fence.
+/// Somebody asked: as many of the oldest as its amount needs.
+///
+/// A thief that takes one task at a time comes back soon, and asking costs it about a task of a microsecond.
+/// So the on-demand rule gives it an eighth of what is private where nothing is shared: that keeps it busy in
+/// flat parallelism and is one or two tasks of a recursion. At most 64: each that comes back costs the owner
+/// a lock and a fence.
 void scheduler::expose_some() noexcept {
-    auto own = deque.owner();
-    if (own.shared_size() > 0) {
+    const options& o = m_pool.settings();
+    const balance::load now = load_now();
+    if (o.steal.what == steal_amount::rule::one && o.exposure == exposure::on_demand) {
+        if (now.shared == 0) {
+            expose(std::clamp<std::uint64_t>(now.own / 8, 1, 64));
+        }
         return;
     }
-    const std::int64_t part = own.private_size() / 8;
-    expose(part < 1 ? 1 : (part < 64 ? part : 64));
+    expose(balance::exposer::for_thief(balance::haul(wish.load(rlx)), o.steal, now));
 }
 
 bool scheduler::anything_queued() noexcept {
@@ -142,8 +167,11 @@ void scheduler::yield_to_queued() noexcept {
     }
 }
 
-void scheduler::expose(std::int64_t n) noexcept {
-    const std::int64_t moved = deque.owner().expose(n);
+void scheduler::expose(std::uint64_t n) noexcept {
+    if (n == 0) {
+        return;
+    }
+    const std::int64_t moved = deque.owner().expose(static_cast<std::int64_t>(n));
     if (moved > 0) {
         count.exposures.add();
         count.exposed_tasks.add(static_cast<std::uint64_t>(moved));
@@ -224,6 +252,7 @@ bool scheduler::help_on_top() noexcept {
     for (unsigned k = 1; k < m_pool.size(); ++k) {
         if (const task_word stolen = help_other((index + k) % m_pool.size())) {
             count.run_stolen.add();
+            count.tasks_stolen.add();
             note_run(trace::what::top_stolen, stolen, (index + k) % m_pool.size());
             run_on_top(stolen);
             return true;

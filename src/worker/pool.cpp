@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "worker/pool_core.hpp"
 
@@ -36,7 +37,18 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
     check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
-    check("exposure", static_cast<std::size_t>(o.exposure), 0, 1);
+    check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
+    check("victim", static_cast<std::size_t>(o.victim), 0, 5);
+    check("steal.what", static_cast<std::size_t>(o.steal.what), 0, 4);
+    check("steal.denominator", o.steal.denominator, 1, 65'536);
+    check("steal.numerator", o.steal.numerator, 1, o.steal.denominator);
+    check("threshold.at_least", o.threshold.at_least, 1, std::size_t{1} << 62);
+    check("threshold.below", o.threshold.below, 1, std::size_t{1} << 62);
+    check("threshold.count", o.threshold.count, 0, std::size_t{1} << 62);
+    check("threshold.denominator", o.threshold.denominator, 1, 65'536);
+    check("threshold.numerator", o.threshold.numerator, 1, o.threshold.denominator);
+    check("eager", o.eager, 1, 65'536);
+    balance::resolve(o, std::getenv("PILFER_BALANCE"));
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {

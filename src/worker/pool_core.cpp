@@ -17,7 +17,7 @@ namespace {
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
     // that moves every join, and where no heavy fence could answer for a missing one in pop.
-    return o.count_all || o.exposure == exposure::always_public || o.resume == resume::elsewhere ||
+    return o.count_all || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
            !heavy_fence_reaches_all();
 }
 
@@ -31,7 +31,8 @@ namespace {
 
 pool_core::pool_core(const options& checked, const char* trace_path)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
+      m_size(checked.workers), m_everybody{0, m_size},
+      m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
     if (trace_path != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace_path);
@@ -85,6 +86,7 @@ void pool_core::start_threads() {
     // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_size = made;
+    m_everybody.last = made;
     m_options.workers = made;
     m_idle->shrink(made);
     m_started.store(1, std::memory_order_release);

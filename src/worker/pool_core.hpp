@@ -6,6 +6,7 @@
 #include <iosfwd>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include <pilfer/counters.hpp>
@@ -49,6 +50,11 @@ public:
 
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
+    /// The groups that `worker` belongs to, the nearest first. Final when the workers start.
+    [[nodiscard]] std::span<const balance::group> near(unsigned worker) const noexcept {
+        (void)worker; // all of them are equally near
+        return {&m_everybody, 1};
+    }
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
@@ -112,6 +118,7 @@ private:
 
     options m_options;
     unsigned m_size;
+    balance::group m_everybody;
     bool m_oversubscribed;
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;

@@ -7,10 +7,13 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/scope.hpp>
 
+#include "balance/amount.hpp"
+#include "balance/exposure.hpp"
 #include "balance/victim.hpp"
 #include "trace/ring.hpp"
 #include "worker/closing.hpp"
@@ -74,6 +77,8 @@ public:
     unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
+    /// What the thief that asked last takes next (steal_amount::adaptive).
+    std::atomic<std::uint64_t> wish{1};
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
@@ -84,13 +89,20 @@ private:
     [[nodiscard]] bool run_stolen() noexcept;
     [[nodiscard]] bool search() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
+    [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
+    [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;
+    void insert(task_word task) noexcept;
+    void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
+    void judge_last_theft() noexcept;
+    [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     void sleep() noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
     void found_work() noexcept;
 
-    void note_run(trace::what what, task_word task, std::uint32_t who = 0) noexcept;
-    void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0) noexcept;
-    void note_slice_cold(trace::what what, trace::task task, std::uint32_t who) noexcept;
+    void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;
+    void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0,
+                    std::uint32_t n = 0) noexcept;
+    void note_slice_cold(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept;
     void note_missed() noexcept;
 
     void execute(task_word task) noexcept;
@@ -111,8 +123,10 @@ private:
     [[nodiscard]] bool make_way(task_word task) noexcept;
     [[nodiscard]] bool anything_queued() noexcept;
     void remind() noexcept;
-    void expose(std::int64_t n) noexcept;
+    void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
+    [[nodiscard]] balance::load load_now() noexcept;
+    [[nodiscard]] tripwire<std_atom>::word after_push() noexcept;
     void answer(tripwire<std_atom>::word bits) noexcept;
 
     pool_core& m_pool;
@@ -120,6 +134,10 @@ private:
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     balance::random m_random;
+    balance::chooser m_chooser;
+    balance::haul m_haul;
+    std::optional<std::int64_t> m_mark; // where the last theft would have announced first: adaptive only
+    balance::exposer m_exposer;         // by all contexts of this thread: see after_push()
     own_word<std::uint64_t> m_ends{
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};

@@ -48,7 +48,7 @@ private:
 };
 
 struct tally {
-    tally_counter run_own, run_submitted, run_stolen, run_resumed;
+    tally_counter run_own, run_submitted, run_stolen, run_resumed, tasks_stolen;
     tally_counter steals_tried, steals_failed, steals_lost, reaches;
     tally_counter exposures, exposed_tasks;
     tally_counter suspends, resumes, sleeps, wakes;
@@ -60,6 +60,7 @@ struct tally {
         c.run_submitted += run_submitted.get();
         c.run_stolen += run_stolen.get();
         c.run_resumed += run_resumed.get();
+        c.tasks_stolen += tasks_stolen.get();
         c.steals_tried += steals_tried.get();
         c.steals_failed += steals_failed.get();
         c.steals_lost += steals_lost.get();

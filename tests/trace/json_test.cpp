@@ -39,10 +39,10 @@ TEST_F(row_G2_json, an_end_without_a_begin_gets_one_where_the_track_starts) {
 }
 
 TEST_F(row_G2_json, what_is_open_ends_with_the_document) {
-    const document d = made({{150, what::run_stolen, task::continuation, 4, 0},
+    const document d = made({{150, what::run_stolen, task::continuation, 4, 3},
                              {160, what::top_own, task::spark, 0, 0},
                              {170, what::missed, {}, 12, 1}});
-    EXPECT_EQ(d.track(0), (lines{"stolen continuation victim=4", "on top: own spark",
+    EXPECT_EQ(d.track(0), (lines{"stolen continuation tasks=3 victim=4", "on top: own spark",
                                  "missed steals failed=12 lost=1", "context cut", "cut"}));
     EXPECT_EQ(d.overwritten(), 7U);
 }

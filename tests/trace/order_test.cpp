@@ -179,6 +179,7 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
         const unsigned robbed = victim.get();
         ASSERT_NE(thief, robbed);
         const std::string from = " victim=" + std::to_string(robbed);
+        const std::string theft = "stolen deferred tasks=1" + from;
         const document d = at_rest(pool);
         const lines expected = {"own spark",
                                 "ended",
@@ -186,9 +187,9 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
                                 "ended",
                                 "submitted submission",
                                 "ended",
-                                "stolen deferred" + from,
+                                theft,
                                 "ended",
-                                "stolen deferred" + from,
+                                theft,
                                 "ended",
                                 "sleep"};
         const lines got = from_first(d, thief, "own spark");
@@ -202,10 +203,9 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
             }
         }
         if (policy == pilfer::exposure::on_demand) {
-            EXPECT_EQ(reaches, (lines{"reach" + from, "stolen deferred" + from, "reach" + from,
-                                      "stolen deferred" + from}));
+            EXPECT_EQ(reaches, (lines{"reach" + from, theft, "reach" + from, theft}));
         } else {
-            EXPECT_EQ(reaches, (lines{"stolen deferred" + from, "stolen deferred" + from}));
+            EXPECT_EQ(reaches, (lines{theft, theft}));
         }
     }
 }
@@ -336,7 +336,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     const lines thief = from_first(d, 1 - parent, "stolen");
     ASSERT_GE(thief.size(), 4U);
     EXPECT_EQ(lines(thief.begin(), thief.begin() + 4),
-              (lines{"stolen deferred" + from, "ended", "resumed next", "ended"}));
+              (lines{"stolen deferred tasks=1" + from, "ended", "resumed next", "ended"}));
     const lines own = from_first(d, parent, "submitted");
     ASSERT_GE(own.size(), 4U);
     EXPECT_EQ(lines(own.begin(), own.begin() + 4),
@@ -371,7 +371,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     EXPECT_GE(d.count("expose"), 1U);
     const lines other = from_first(d, 1 - publisher, "stolen");
     EXPECT_GE(other.size(), 2U);
-    EXPECT_TRUE(!other.empty() && other[0] == "stolen deferred victim=" + std::to_string(publisher));
+    EXPECT_TRUE(!other.empty() && other[0] == "stolen deferred tasks=1 victim=" + std::to_string(publisher));
     return true;
 }
 

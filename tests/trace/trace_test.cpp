@@ -48,6 +48,11 @@ protected:
         ASSERT_EQ(d.overwritten(), 0U) << "the ring of this test is too small";
         EXPECT_EQ(d.tracks(), pool.workers());
         EXPECT_EQ(d.count("stolen ") + d.count("on top: stolen "), c.run_stolen);
+        std::uint64_t stolen = d.count("on top: stolen ");
+        for (const char* task : {"spark", "continuation", "deferred"}) {
+            stolen += d.sum(std::string("stolen ") + task, "tasks");
+        }
+        EXPECT_EQ(stolen, c.tasks_stolen);
         EXPECT_EQ(d.count("own ") + d.count("on top: own "), c.run_own);
         EXPECT_EQ(d.count("submitted ") + d.count("on top: submitted "), c.run_submitted);
         EXPECT_EQ(d.count("resumed here") + d.count("resumed anywhere"), c.run_resumed);
@@ -64,6 +69,7 @@ protected:
         EXPECT_EQ(d.count("plain call") + d.count("on top: "), c.no_context);
         // The file carries the same counters.
         EXPECT_EQ(d.counter("run_stolen"), c.run_stolen);
+        EXPECT_EQ(d.counter("tasks_stolen"), c.tasks_stolen);
         EXPECT_EQ(d.counter("suspends"), c.suspends);
         EXPECT_EQ(d.counter("contexts_peak"), c.contexts_peak);
     }

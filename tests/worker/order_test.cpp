@@ -15,6 +15,10 @@ namespace {
 
 using namespace support;
 
+constexpr pilfer::exposure every_exposure[] = {pilfer::exposure::on_demand,   pilfer::exposure::always_public,
+                                               pilfer::exposure::threshold,   pilfer::exposure::doubling,
+                                               pilfer::exposure::short_eager, pilfer::exposure::waiter_first};
+
 [[nodiscard]] pilfer::options classic(unsigned n) {
     pilfer::options o = workers(n);
     o.exposure = pilfer::exposure::always_public;
@@ -222,34 +226,44 @@ TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
     }
 }
 
+/// Six tasks are run by the worker that announced them, at a sync and by its scheduler.
+void expect_newest_first(const pilfer::options& o) {
+    pilfer::pool pool(o);
+    std::vector<int> order;
+    pool.run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < 6; ++i) {
+            s.defer([&order, i] { order.push_back(i); });
+        }
+        s.sync();
+    });
+    EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
+    order.clear();
+    pool.run([&] {
+        for (int i = 0; i < 6; ++i) {
+            (void)pilfer::async([&order, i] { order.push_back(i); });
+        }
+    });
+    pool.shutdown();
+    EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
+}
+
 TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
-    for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
-        pilfer::options o = classic(1);
-        o.take_back = how;
-        pilfer::pool pool(o);
-        std::vector<int> order;
-        pool.run([&] {
-            pilfer::scope s;
-            for (int i = 0; i < 6; ++i) {
-                s.defer([&order, i] { order.push_back(i); });
-            }
-            s.sync();
-        });
-        EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
-        order.clear();
-        pool.run([&] {
-            for (int i = 0; i < 6; ++i) {
-                (void)pilfer::async([&order, i] { order.push_back(i); });
-            }
-        });
-        pool.shutdown();
-        EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
+    for (const auto policy : every_exposure) {
+        for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
+            pilfer::options o = workers(1);
+            o.exposure = policy;
+            o.threshold = {.at_least = 2, .below = 4, .count = 2};
+            o.take_back = how;
+            SCOPED_TRACE(static_cast<int>(policy));
+            expect_newest_first(o);
+        }
     }
 }
 
 TEST_F(row_B3_own, own_tasks_before_those_of_others) {
-    for (const auto policy : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
-        for (int round = 0; round < 20; ++round) {
+    for (const auto policy : every_exposure) {
+        for (int round = 0; round < 10; ++round) {
             pilfer::options o = workers(2);
             o.exposure = policy;
             pilfer::pool pool(o);

@@ -202,6 +202,20 @@ public:
         move_limit(limit);
         return m_deque.m_bottom.load(rlx) <= limit;
     }
+    /// The same without a look at what thieves have made room for. True: the next push needs none.
+    [[nodiscard]] bool has_room() const noexcept {
+        return m_deque.m_bottom.load(rlx) <= m_deque.m_limit.load(rlx);
+    }
+    /// Where has_room(): clears the slot that the next push writes, for pushed_since(). No thief claims what
+    /// it reads there: the slot's last use is below top.
+    [[nodiscard]] std::int64_t mark() noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        at(b).store(0, rlx);
+        return b;
+    }
+    /// Has anything been pushed to that place since? A hint: what was pushed below it, or before the ring
+    /// grew, is missed.
+    [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
     /// Copies what is alive into `bigger`, which must hold more than the present ring.

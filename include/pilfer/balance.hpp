@@ -1,0 +1,70 @@
+// How work spreads: how much a thief takes, from whom, and when a worker's tasks come within its reach.
+// Plain values for pilfer::options; which default is best, and why, is in docs/steal-fraction.md.
+#pragma once
+
+#include <cstdint>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// How much a thief takes of ALL that its victim has, private and shared, oldest first: at least one task.
+/// With weights (see pilfer::weight) a part means the sum of weights.
+struct steal_amount {
+    enum class rule {
+        automatic, ///< PILFER_BALANCE if it names an amount, else the default
+        one,
+        part,        ///< numerator / denominator, rounded up
+        all_but_one, ///< the victim keeps its newest
+        adaptive,    ///< one; doubled, up to half, while what was stolen brought no further work with it
+    };
+    rule what = rule::automatic;
+    /// For `part`: 1 <= numerator <= denominator <= 65,536.
+    std::uint32_t numerator = 1;
+    std::uint32_t denominator = 2;
+
+    [[nodiscard]] static constexpr steal_amount one() noexcept { return {rule::one}; }
+    [[nodiscard]] static constexpr steal_amount half() noexcept { return {rule::part, 1, 2}; }
+    [[nodiscard]] static constexpr steal_amount part(std::uint32_t p, std::uint32_t q) noexcept {
+        return {rule::part, p, q};
+    }
+    [[nodiscard]] static constexpr steal_amount all_but_one() noexcept { return {rule::all_but_one}; }
+    [[nodiscard]] static constexpr steal_amount adaptive() noexcept { return {rule::adaptive}; }
+    friend bool operator==(const steal_amount&, const steal_amount&) = default;
+};
+
+/// Whom a thief robs. Before it sleeps it looks at every other worker once, whatever the rule.
+enum class victim {
+    automatic, ///< PILFER_BALANCE if it names one, else the default
+    random,    ///< any other worker, uniformly
+    sticky,    ///< the last one that had work, then round robin
+    ring,      ///< the worker before this one in the ring
+    nearest,   ///< at random among those that share a cache, then a socket, then all
+    longest,   ///< who has most. Each attempt reads every worker's queue.
+};
+
+/// When tasks move from a worker's private part to where thieves may take them. All but `on_demand` make
+/// every push and pop take the slow path.
+enum class exposure {
+    automatic,     ///< PILFER_BALANCE if it names one, else the default: on_demand
+    on_demand,     ///< when somebody asks: costs nothing while nobody does
+    always_public, ///< at every announcement: the classic deque, for comparison
+    threshold,     ///< when enough is private and little is shared: see exposure_threshold
+    doubling,      ///< one; twice as many each time that all of it is found gone
+    short_eager,   ///< while the shared part holds fewer than options.eager tasks
+    waiter_first,  ///< one as soon as somebody waits and nothing is shared
+};
+
+/// For exposure::threshold: with at least `at_least` private and less than `below` shared (tasks, or
+/// weights), `count` of the private tasks are moved, oldest first; if `count` is 0, the part numerator /
+/// denominator of them.
+struct exposure_threshold {
+    std::uint64_t at_least = 8;
+    std::uint64_t below = 2;
+    std::uint64_t count = 0;
+    std::uint32_t numerator = 1;
+    std::uint32_t denominator = 2;
+    friend bool operator==(const exposure_threshold&, const exposure_threshold&) = default;
+};
+
+} // namespace v0
+} // namespace pilfer

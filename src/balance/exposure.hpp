@@ -1,0 +1,76 @@
+// How much of the private part to expose. Plain values: no atomics, no clock, no allocation.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include <pilfer/balance.hpp>
+
+#include "balance/amount.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace balance {
+
+/// What a worker has in its deque: tasks, or the sums of their weights.
+struct load {
+    std::uint64_t shared = 0;
+    std::uint64_t own = 0; ///< private
+};
+
+/// An exposure policy with what it remembers. One per worker.
+class exposer {
+public:
+    exposer(exposure policy, exposure_threshold threshold, std::uint64_t eager) noexcept
+        : m_policy(policy), m_threshold(threshold), m_eager(eager) {}
+
+    /// After a push. How much of `now.own` to move, oldest first; 0: nothing. `waiting`: somebody waits for
+    /// work.
+    [[nodiscard]] std::uint64_t after_push(load now, bool waiting) noexcept {
+        switch (m_policy) {
+        case exposure::always_public:
+            return now.own;
+        case exposure::threshold:
+            if (now.own < m_threshold.at_least || now.shared >= m_threshold.below) {
+                return 0;
+            }
+            return std::min(now.own, m_threshold.count != 0
+                                         ? m_threshold.count
+                                         : part_of(now.own, m_threshold.numerator, m_threshold.denominator));
+        case exposure::doubling: {
+            if (now.shared > 0) {
+                m_next = 1;
+                return 0;
+            }
+            const std::uint64_t n = std::min(now.own, m_next);
+            m_next = std::min(m_next * 2, std::uint64_t{1} << 32);
+            return n;
+        }
+        case exposure::short_eager:
+            return now.shared < m_eager ? std::min(now.own, m_eager - now.shared) : 0;
+        case exposure::waiter_first:
+            return waiting && now.shared == 0 ? std::min<std::uint64_t>(now.own, 1) : 0;
+        case exposure::automatic:
+        case exposure::on_demand:
+            break;
+        }
+        return 0;
+    }
+    /// A thief has asked. As much as its amount needs, counted over everything there is, so that a policy
+    /// never cuts a theft down; 0 if enough is shared already.
+    [[nodiscard]] static std::uint64_t for_thief(const haul& thief, steal_amount amount, load now) noexcept {
+        const std::uint64_t whole = now.shared + now.own;
+        const std::uint64_t wanted = whole == 0 ? 0 : thief.size(amount, whole);
+        return wanted > now.shared ? std::min(wanted - now.shared, now.own) : 0;
+    }
+
+private:
+    exposure m_policy;
+    exposure_threshold m_threshold;
+    std::uint64_t m_eager;
+    std::uint64_t m_next = 1; // doubling
+};
+
+} // namespace balance
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,255 @@
+// How much one theft takes: exactly, under every exposure policy, and what becomes of the rest of it.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+using namespace support;
+using pilfer::steal_amount;
+
+/// Every exposure policy, threshold with several sizes, none of which is what a thief of half wants.
+[[nodiscard]] std::vector<pilfer::options> every_exposure(const pilfer::options& base) {
+    using pilfer::exposure;
+    std::vector<pilfer::options> all;
+    for (const auto policy : {exposure::on_demand, exposure::always_public, exposure::threshold,
+                              exposure::doubling, exposure::short_eager, exposure::waiter_first}) {
+        all.push_back(base);
+        all.back().exposure = policy;
+    }
+    for (const std::uint64_t count : {1U, 3U, 7U}) {
+        all.push_back(base);
+        all.back().exposure = exposure::threshold;
+        all.back().threshold = {.at_least = 2, .below = 8, .count = count};
+    }
+    all.push_back(base);
+    all.back().exposure = exposure::short_eager;
+    all.back().eager = 1;
+    return all;
+}
+
+/// A pool whose workers all stand in a task of this test until they are let go. Worker `rich` has announced
+/// tasks 1 .. `tasks` before anybody else may look for work.
+class stand_still {
+public:
+    stand_still(const pilfer::options& o, unsigned rich, unsigned tasks, std::function<void(unsigned)> task)
+        : m_open(std::make_unique<std::atomic<bool>[]>(o.workers)), m_tasks(tasks), m_rich(rich),
+          m_task(std::move(task)), m_pool(o) {
+        for (unsigned i = 0; i < m_pool.workers(); ++i) {
+            m_standing.push_back(m_pool.async([this] { stand(pilfer::detail::this_worker()->index); }));
+        }
+        while (m_here != m_pool.workers()) {
+            std::this_thread::yield();
+        }
+        m_push = true;
+        while (!m_pushed) {
+            std::this_thread::yield();
+        }
+    }
+    stand_still(const stand_still&) = delete;
+    stand_still& operator=(const stand_still&) = delete;
+    ~stand_still() {
+        m_push = true;
+        for (unsigned i = 0; i < m_pool.workers(); ++i) {
+            let_go(i);
+        }
+        for (auto& each : m_standing) {
+            each.get();
+        }
+    }
+    void let_go(unsigned i) { m_open[i % m_pool.workers()] = true; }
+    /// Of worker i, while nobody works.
+    [[nodiscard]] std::int64_t queued(unsigned i) {
+        const auto there = m_pool.core().at(i % m_pool.workers()).deque.thief().look();
+        return there.shared + there.own;
+    }
+    [[nodiscard]] pilfer::pool& pool() { return m_pool; }
+
+private:
+    void stand(unsigned me) {
+        m_here.fetch_add(1);
+        if (me != m_rich) {
+            wait(m_open[me]);
+            return;
+        }
+        pilfer::scope s;
+        wait(m_push);
+        for (unsigned k = 1; k <= m_tasks; ++k) {
+            s.defer([this, k] { m_task(k); });
+        }
+        m_pushed = true;
+        wait(m_open[me]);
+        s.sync();
+    }
+    static void wait(const std::atomic<bool>& flag) {
+        while (!flag) {
+            std::this_thread::yield();
+        }
+    }
+
+    std::unique_ptr<std::atomic<bool>[]> m_open;
+    unsigned m_tasks;
+    unsigned m_rich;
+    std::function<void(unsigned)> m_task;
+    std::atomic<unsigned> m_here{0};
+    std::atomic<bool> m_push{false};
+    std::atomic<bool> m_pushed{false};
+    pilfer::pool m_pool;
+    std::vector<pilfer::future<void>> m_standing;
+};
+
+/// One theft after the other around a ring of four: who runs what, and what is left where.
+struct spread {
+    std::array<std::int64_t, 4> queued{}; // from the rich one on
+    std::array<unsigned, 3> running{};    // the thieves, in the order of their thefts
+    std::uint64_t thefts = 0;
+    std::uint64_t stolen = 0;
+    friend bool operator==(const spread&, const spread&) = default;
+    friend std::ostream& operator<<(std::ostream& out, const spread& s) {
+        out << "queued";
+        for (const auto q : s.queued) {
+            out << " " << q;
+        }
+        out << ", running";
+        for (const auto r : s.running) {
+            out << " " << r;
+        }
+        return out << ", thefts " << s.thefts << ", stolen " << s.stolen;
+    }
+};
+
+[[nodiscard]] spread spread_around(pilfer::options o, unsigned rich) {
+    o.workers = 4;
+    o.victim = pilfer::victim::ring;
+    spread result;
+    std::atomic<unsigned> started{0};
+    std::atomic<bool> end{false};
+    std::array<std::atomic<unsigned>, 3> running{};
+    {
+        stand_still s(o, rich, 8, [&](unsigned task) {
+            const unsigned turn = started.load();
+            if (turn < 3) {
+                running[turn] = task;
+            }
+            started.fetch_add(1);
+            while (!end) {
+                std::this_thread::yield();
+            }
+        });
+        for (unsigned thief = 1; thief < 4; ++thief) {
+            s.let_go(rich + thief);
+            while (started != thief) {
+                std::this_thread::yield();
+            }
+        }
+        for (unsigned i = 0; i < 4; ++i) {
+            result.queued[i] = s.queued(rich + i);
+        }
+        for (unsigned i = 0; i < 3; ++i) {
+            result.running[i] = running[i];
+        }
+        const auto c = s.pool().counters();
+        result.thefts = c.run_stolen;
+        result.stolen = c.tasks_stolen;
+        end = true;
+    }
+    EXPECT_EQ(started, 8U) << "lost, or run twice";
+    return result;
+}
+
+class row_B4_amount : public guarded {};
+
+TEST_F(row_B4_amount, half_of_eight_in_a_ring_of_four_leaves_four_two_one_one) {
+    for (unsigned rich = 0; rich < 4; ++rich) {
+        pilfer::options half;
+        half.steal = steal_amount::half();
+        for (const auto& o : every_exposure(half)) {
+            // Each thief runs the oldest of what it took: 4 | 1 and 2 .. 4, of which 2 and 3 go on | 2 and 3,
+            // which goes on | 3.
+            EXPECT_EQ(spread_around(o, rich), (spread{{4, 1, 0, 0}, {1, 2, 3}, 3, 4 + 2 + 1}))
+                << "exposure " << static_cast<int>(o.exposure);
+        }
+    }
+}
+
+TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
+    const std::pair<steal_amount, spread> rows[] = {
+        // The third thief finds its neighbour's queue empty, and the next one's.
+        {steal_amount::one(), {{5, 0, 0, 0}, {1, 2, 3}, 3, 3}},
+        {steal_amount::part(1, 4), {{4, 0, 0, 1}, {1, 2, 3}, 3, 2 + 1 + 2}},
+        {steal_amount::part(3, 4), {{2, 1, 0, 2}, {1, 2, 3}, 3, 6 + 4 + 3}},
+        {steal_amount::part(1, 1), {{0, 0, 0, 5}, {1, 2, 3}, 3, 8 + 7 + 6}},
+        {steal_amount::all_but_one(), {{1, 1, 1, 2}, {1, 2, 3}, 3, 7 + 5 + 3}},
+        {steal_amount::adaptive(), {{5, 0, 0, 0}, {1, 2, 3}, 3, 3}},
+    };
+    for (const auto& [amount, expected] : rows) {
+        pilfer::options base;
+        base.steal = amount;
+        for (const auto& o : every_exposure(base)) {
+            EXPECT_EQ(spread_around(o, 1), expected)
+                << "amount " << static_cast<int>(amount.what) << " " << amount.numerator << "/"
+                << amount.denominator << ", exposure " << static_cast<int>(o.exposure);
+        }
+    }
+}
+
+/// One thief takes `tasks` from a worker that stands still, in so many thefts.
+[[nodiscard]] std::uint64_t thefts_for(steal_amount amount, unsigned tasks,
+                                       const std::function<void(unsigned)>& task) {
+    pilfer::options o = workers(2);
+    o.steal = amount;
+    std::atomic<unsigned> ran{0};
+    stand_still s(o, 0, tasks, [&](unsigned k) {
+        task(k);
+        ran.fetch_add(1);
+    });
+    s.let_go(1);
+    while (ran != tasks) {
+        std::this_thread::yield();
+    }
+    const auto c = s.pool().counters();
+    EXPECT_EQ(c.tasks_stolen, tasks);
+    return c.run_stolen;
+}
+
+TEST_F(row_B4_amount, tasks_per_steal_in_a_flat_loop) {
+    const auto nothing = [](unsigned) {};
+    EXPECT_EQ(thefts_for(steal_amount::one(), 64, nothing), 64U);
+    EXPECT_EQ(thefts_for(steal_amount::half(), 64, nothing), 7U); // 32, 16, 8, 4, 2, 1, 1
+    EXPECT_EQ(thefts_for(steal_amount::part(1, 1), 64, nothing), 1U);
+    EXPECT_EQ(thefts_for(steal_amount::all_but_one(), 64, nothing), 2U);
+}
+
+TEST_F(row_B4_amount, adaptive_doubles_while_what_it_takes_is_barren) {
+    // 1, 2, 4, 8, 16, and half of the 33 that are left: 17, 8, 4, 2, 1, 1
+    EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) {}), 11U);
+    EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) { (void)pilfer::join([] {}, [] {}); }),
+              64U);
+    EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64,
+                         [](unsigned) {
+                             pilfer::scope s;
+                             s.spawn([] {});
+                             s.sync();
+                         }),
+              64U);
+}
+
+TEST_F(row_B4_amount, a_theft_larger_than_the_ring_makes_it_grow) {
+    for (const auto amount : {steal_amount::half(), steal_amount::part(1, 1)}) {
+        std::vector<std::atomic<int>> ran(3000);
+        EXPECT_LE(thefts_for(amount, 3000, [&](unsigned k) { ran[k - 1].fetch_add(1); }), 13U);
+        for (const auto& times : ran) {
+            ASSERT_EQ(times, 1);
+        }
+    }
+}
+
+} // namespace
