@@ -74,6 +74,7 @@ public:
     unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
+    std::atomic<bool> on_its_cpu{false};     // the thread is pinned; for reports
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
