@@ -6,7 +6,7 @@ export DEBIAN_FRONTEND=noninteractive
 
 # Valgrind is here for its header: what ./run compiles without it stays without it in the folder that ./test uses.
 packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-dev nlohmann-json3-dev libfmt-dev
-    valgrind)
+    libhwloc-dev valgrind)
 packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev libbenchmark-dev python3 gdb patch)
 packages_test=("${packages_gcc[@]}" clang-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy spin)
 # The compiler only recommends its C library.

@@ -6,6 +6,13 @@ install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES
 
 install(FILES tools/gdb/pilfer.py DESTINATION "${CMAKE_INSTALL_DATADIR}/pilfer/gdb")
 
+set(pilfer_hwloc_needed OFF)
+set(pilfer_pc_requires "")
+if(PILFER_HWLOC AND NOT pilfer_kind STREQUAL "SHARED_LIBRARY")
+    set(pilfer_hwloc_needed ON)
+    set(pilfer_pc_requires "hwloc >= ${pilfer_hwloc_version}")
+endif()
+
 set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
 install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
 configure_package_config_file(cmake/pilferConfig.cmake.in "${PROJECT_BINARY_DIR}/pilferConfig.cmake"

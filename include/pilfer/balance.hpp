@@ -38,7 +38,8 @@ enum class victim {
     random,    ///< any other worker, uniformly
     sticky,    ///< the last one that had work, then round robin
     ring,      ///< the worker before this one in the ring
-    nearest,   ///< at random among those that share a cache, then a socket, then all
+    nearest,   ///< at random among those that share a cache, then a socket, then all; the same as random
+               ///< unless workers are pinned: see options.pin
     longest,   ///< who has most. Each attempt reads every worker's queue.
 };
 

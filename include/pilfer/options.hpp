@@ -24,6 +24,14 @@ enum class take_back {
     all,
 };
 
+/// Whether each worker stays on one CPU.
+enum class pinning {
+    automatic, ///< PILFER_PIN=off, compact or spread if set, else off
+    off,       ///< the operating system places the workers: best unless the machine is the program's own
+    compact,   ///< packages and caches are filled one after the other
+    spread,    ///< packages in turn, in them caches in turn: most memory bandwidth and cache for few workers
+};
+
 enum class shutdown_mode {
     drain, ///< everything that was accepted runs
     drop,  ///< accepted tasks that have not started are dropped and counted
@@ -52,6 +60,13 @@ struct options {
     exposure_threshold threshold{};
     /// Tasks, for exposure::short_eager. Range 1 .. 65,536.
     std::uint64_t eager = 4;
+    /// CPUs are taken from the affinity mask of the thread that makes the pool: cores before their SMT
+    /// siblings, fast cores before slow ones. Workers with numbers next to each other share caches. More
+    /// workers than CPUs are dealt out evenly. A worker whose CPU is refused, say because it went offline,
+    /// runs unpinned; dump() names the CPU of the others. Threads that a task starts inherit its worker's
+    /// CPU, pools do not. Cost where it is on: hwloc reads the machine once per pool, some milliseconds;
+    /// without it CPUs count as cores of one package.
+    pinning pin = pinning::automatic;
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task

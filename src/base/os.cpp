@@ -14,8 +14,11 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <span>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/platform.hpp>
 
 #include "base/clock.hpp"
 
@@ -49,6 +52,85 @@ bool light_guards_work() noexcept {
     }
     unreserve(at, page);
     return works;
+}
+
+/// The CPUs that a pinned thread may be said to have; null: not pinned.
+constinit thread_local const std::vector<unsigned>* mask_before_pinning = nullptr;
+
+/// Never inlined: a task may ask on one thread and then, after a switch, on another.
+PILFER_NOINLINE const std::vector<unsigned>* pinned_instead_of() noexcept { return mask_before_pinning; }
+
+/// A set of CPUs as the system wants it; cpu_set_t ends at 1,024.
+class cpu_set {
+public:
+    explicit cpu_set(std::size_t cpus) noexcept : m_bytes(CPU_ALLOC_SIZE(cpus)), m_set(CPU_ALLOC(cpus)) {
+        if (m_set != nullptr) {
+            CPU_ZERO_S(m_bytes, m_set.get());
+        }
+    }
+    [[nodiscard]] static cpu_set of(std::span<const unsigned> cpus) noexcept {
+        std::size_t most = 0;
+        for (const unsigned cpu : cpus) {
+            most = cpu > most ? cpu : most;
+        }
+        cpu_set all(most + 1);
+        for (const unsigned cpu : cpus) {
+            if (all.there()) {
+                CPU_SET_S(cpu, all.m_bytes, all.m_set.get());
+            }
+        }
+        return all;
+    }
+    /// False: there was no memory.
+    [[nodiscard]] bool there() const noexcept { return m_set != nullptr; }
+    [[nodiscard]] std::size_t bytes() const noexcept { return m_bytes; }
+    [[nodiscard]] cpu_set_t* get() const noexcept { return m_set.get(); }
+    [[nodiscard]] bool has(std::size_t cpu) const noexcept { return CPU_ISSET_S(cpu, m_bytes, m_set.get()); }
+
+private:
+    struct give_back {
+        void operator()(cpu_set_t* set) const noexcept { CPU_FREE(set); }
+    };
+    std::size_t m_bytes;
+    std::unique_ptr<cpu_set_t, give_back> m_set;
+};
+
+/// use(set) with the mask of the calling thread. False: the system does not say.
+template <class Use>
+bool with_affinity(Use use) {
+    // The kernel refuses a set that is smaller than its own.
+    for (std::size_t cpus = CPU_SETSIZE; cpus <= std::size_t{1} << 18; cpus *= 4) {
+        const cpu_set set(cpus);
+        if (!set.there()) {
+            return false;
+        }
+        if (sched_getaffinity(0, set.bytes(), set.get()) == 0) {
+            use(set);
+            return true;
+        }
+        if (errno != EINVAL) {
+            return false;
+        }
+    }
+    return false;
+}
+
+/// pthread_create, with the mask that the calling thread had before it was pinned: a thread inherits its
+/// maker's.
+int create_thread(pthread_t& thread, void* (*entry)(void*), void* arg) noexcept {
+    if (const auto* mask = pinned_instead_of(); mask != nullptr) {
+        const cpu_set all = cpu_set::of(*mask);
+        pthread_attr_t attributes;
+        if (all.there() && pthread_attr_init(&attributes) == 0) {
+            const bool made = pthread_attr_setaffinity_np(&attributes, all.bytes(), all.get()) == 0 &&
+                              pthread_create(&thread, &attributes, entry, arg) == 0;
+            pthread_attr_destroy(&attributes);
+            if (made) {
+                return 0;
+            }
+        }
+    }
+    return pthread_create(&thread, nullptr, entry, arg);
 }
 
 } // namespace
@@ -123,7 +205,7 @@ int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept 
     }
     pthread_sigmask(SIG_SETMASK, &all, &before);
     pthread_t thread{};
-    const int error = pthread_create(&thread, nullptr, entry, arg);
+    const int error = create_thread(thread, entry, arg);
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
     id = static_cast<std::uintptr_t>(thread);
     return error;
@@ -151,25 +233,40 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept {
 }
 
 unsigned affinity_cpus() noexcept {
-    // The mask may be larger than cpu_set_t on machines with over 1,024 CPUs.
-    for (std::size_t cpus = CPU_SETSIZE; cpus <= std::size_t{1} << 18; cpus *= 4) {
-        cpu_set_t* set = CPU_ALLOC(cpus);
-        if (set == nullptr) {
-            break;
-        }
-        const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
-        const int error = sched_getaffinity(0, bytes, set) == 0 ? 0 : errno;
-        const int count = error == 0 ? CPU_COUNT_S(bytes, set) : 0;
-        CPU_FREE(set);
-        if (count > 0) {
-            return static_cast<unsigned>(count);
-        }
-        if (error != EINVAL) {
-            break;
-        }
+    if (const auto* mask = pinned_instead_of(); mask != nullptr && !mask->empty()) {
+        return static_cast<unsigned>(mask->size());
+    }
+    int count = 0;
+    const auto all = [&](const cpu_set& set) { count = CPU_COUNT_S(set.bytes(), set.get()); };
+    if (with_affinity(all) && count > 0) {
+        return static_cast<unsigned>(count);
     }
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online > 0 ? static_cast<unsigned>(online) : 1;
+}
+
+std::vector<unsigned> affinity_mask() {
+    if (const auto* mask = pinned_instead_of(); mask != nullptr) {
+        return *mask;
+    }
+    std::vector<unsigned> cpus;
+    (void)with_affinity([&](const cpu_set& set) {
+        for (std::size_t cpu = 0; cpu < set.bytes() * CHAR_BIT; ++cpu) {
+            if (set.has(cpu)) {
+                cpus.push_back(static_cast<unsigned>(cpu));
+            }
+        }
+    });
+    return cpus;
+}
+
+bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept {
+    const cpu_set one = cpu_set::of({&cpu, 1});
+    if (!one.there() || sched_setaffinity(0, one.bytes(), one.get()) != 0) {
+        return false;
+    }
+    mask_before_pinning = &instead_of;
+    return true;
 }
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }

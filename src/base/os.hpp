@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace pilfer {
 inline namespace v0 {
@@ -31,7 +32,8 @@ enum class guard_kind { none, light, mprotect };
 /// mprotect splits the mapping, of which a process has about 65,000, so it is refused after a number.
 guard_kind guard(void* at, std::size_t bytes) noexcept;
 
-/// Starts a joinable thread with all signals blocked and cancellation off. 0, or an errno.
+/// Starts a joinable thread with all signals blocked and cancellation off. 0, or an errno. It may run where
+/// affinity_mask() says, also if the calling thread is pinned.
 [[nodiscard]] int thread_start(std::uintptr_t& id, void* (*entry)(void*), void* arg) noexcept;
 void thread_join(std::uintptr_t id) noexcept;
 /// The calling thread's number in the system (the LWP of a debugger).
@@ -42,8 +44,15 @@ void thread_name(const char* name) noexcept;
 /// The stack of the calling thread.
 void thread_bounds(const void*& low, std::size_t& size) noexcept;
 
-/// CPUs in the affinity mask of the calling thread, at least 1.
+/// CPUs in affinity_mask(), at least 1.
 [[nodiscard]] unsigned affinity_cpus() noexcept;
+/// The numbers of the CPUs in the affinity mask of the calling thread, ascending; of a thread that
+/// pin_thread() put on one of them: what it was given instead of its mask. Empty: the system does not say.
+[[nodiscard]] std::vector<unsigned> affinity_mask();
+/// Keeps the calling thread on one CPU. `instead_of`, which outlives the thread, is what affinity_mask() says
+/// from now on: a pool that a task on a pinned worker makes has all CPUs of this one. False: refused, as for
+/// a CPU that is offline or forbidden meanwhile; the thread runs where it could before.
+[[nodiscard]] bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept;
 
 [[nodiscard]] std::uint64_t process_id() noexcept;
 

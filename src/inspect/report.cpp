@@ -133,6 +133,7 @@ void add_workers(std::string& text, pool_core& p) {
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
         text += "  worker " + std::to_string(i) + " (thread " + std::to_string(w.thread_id.load(rlx)) +
+                (w.on_its_cpu.load(rlx) ? ", CPU " + std::to_string(p.cpu_of(i)) : "") +
                 "): " + (p.joined() ? "ended" : state) + "; deque: " + std::to_string(deque.shared) +
                 " shared, " + std::to_string(deque.own) +
                 " private; inbox: " + (w.inbox().empty() ? "empty" : "not empty") + "\n";

@@ -9,6 +9,7 @@
 
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
+#include "machine/plan.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -49,6 +50,10 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
     check("threshold.numerator", o.threshold.numerator, 1, o.threshold.denominator);
     check("eager", o.eager, 1, 65'536);
     balance::resolve(o, std::getenv("PILFER_BALANCE"));
+    check("pin", static_cast<std::size_t>(o.pin), 0, 3);
+    if (o.pin == pinning::automatic) {
+        o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
+    }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {

@@ -31,9 +31,10 @@ namespace {
 
 pool_core::pool_core(const options& checked, const char* trace_path)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(checked.workers), m_everybody{0, m_size},
-      m_oversubscribed(checked.workers > os::affinity_cpus()),
+      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
+      m_seating(machine::seat(checked.workers, checked.pin)),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
+    m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (trace_path != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace_path);
     }
@@ -86,9 +87,9 @@ void pool_core::start_threads() {
     // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_size = made;
-    m_everybody.last = made;
     m_options.workers = made;
     m_idle->shrink(made);
+    m_seating.near.shrink(made);
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
 }
@@ -103,14 +104,19 @@ void pool_core::wait_for_start() noexcept {
 
 bool pool_core::wake_somebody() noexcept {
     std_atom::fence_sc(); // S2 for those without a tripwire of their own
-    const unsigned from = m_next.fetch_add(1, rlx) % m_size;
+    if (!m_idle->anyone_asleep()) {
+        return false;
+    }
     worker* w = this_worker();
-    const unsigned hint = w != nullptr && w->pool == this ? w->index : from;
-    const unsigned woken = m_idle->anyone_asleep() ? m_idle->wake_one(from, hint) : pool_sleepers::nobody;
+    const bool own = w != nullptr && w->pool == this;
+    // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
+    // turns.
+    const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % m_size;
+    const unsigned woken = m_idle->wake_one(from, from);
     if (woken == pool_sleepers::nobody) {
         return false;
     }
-    if (w != nullptr && w->pool == this) {
+    if (own) {
         static_cast<scheduler*>(w)->woke(woken);
     }
     return true;

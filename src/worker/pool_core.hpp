@@ -17,6 +17,7 @@
 #include "base/os.hpp"
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
+#include "machine/plan.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
 #include "worker/closing.hpp"
@@ -50,12 +51,18 @@ public:
 
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
-    /// The groups that `worker` belongs to, the nearest first. Final when the workers start.
-    [[nodiscard]] std::span<const balance::group> near(unsigned worker) const noexcept {
-        (void)worker; // all of them are equally near
-        return {&m_everybody, 1};
-    }
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
+    /// Workers that share something with this one, the smallest group first, everybody last. Valid as long as
+    /// the pool lives, and right once the workers have been let go: see wait_for_start().
+    [[nodiscard]] std::span<const balance::group> near(unsigned worker) const noexcept {
+        return m_seating.near.of(worker);
+    }
+    /// Pins the calling thread, which is worker `i`, where the options want that. False: it is not pinned.
+    [[nodiscard]] bool pin(unsigned i) const noexcept {
+        return !m_seating.cpu.empty() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
+    }
+    /// Where worker `i` belongs, if it is pinned.
+    [[nodiscard]] unsigned cpu_of(unsigned i) const noexcept { return m_seating.cpu[i]; }
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
     void write_trace(std::ostream& out) const;
@@ -118,8 +125,8 @@ private:
 
     options m_options;
     unsigned m_size;
-    balance::group m_everybody;
     bool m_oversubscribed;
+    machine::seating m_seating;
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;

@@ -79,6 +79,7 @@ void scheduler::run() noexcept {
     chaos::thread_is(m_pool.number() << 12 | index);
 #endif
     thread_id.store(os::thread_id(), rlx);
+    on_its_cpu.store(m_pool.pin(index), rlx); // first of all, so that what it touches first is near it
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     char name[16];
     std::snprintf(name, sizeof name, "pilfer/%u", index);

@@ -79,6 +79,7 @@ public:
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> wish{1};
+    std::atomic<bool> on_its_cpu{false};     // the thread is pinned; for reports
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }

@@ -98,6 +98,9 @@ const row options[] = {
     OPTION("take_back_negative", o.take_back = static_cast<pilfer::take_back>(-1), invalid,
            "options.take_back"),
     OPTION("take_back_greatest", o.take_back = pilfer::take_back::all, accepted, ""),
+    OPTION("pin_above", o.pin = static_cast<pilfer::pinning>(4), invalid, "options.pin must be from 0 to 3"),
+    OPTION("pin_negative", o.pin = static_cast<pilfer::pinning>(-1), invalid, "options.pin"),
+    OPTION("pin_greatest", o.pin = pilfer::pinning::spread, accepted, ""),
     OPTION("the_first_wrong_field_is_named", (o.stack_size = 0, o.workers = 5000), invalid,
            "options.workers"),
 };

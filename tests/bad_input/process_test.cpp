@@ -80,6 +80,56 @@ TEST_P(bad_input_environment, row) {
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_environment, testing::ValuesIn(environments), row_name());
 
+/// A text that PILFER_PIN may not have.
+struct pin_row {
+    const char* name;
+    std::string text;
+};
+
+std::ostream& operator<<(std::ostream& out, const pin_row& r) { return out << r.name; }
+
+const pin_row pins[] = {
+    {"empty", ""},
+    {"other_case", "Compact"},
+    {"piece", "comp"},
+    {"letter_behind", "spreads"},
+    {"space_behind", "off "},
+    {"two_names", "compact,spread"},
+    {"number", "1"},
+    {"the_option_that_asks_for_it", "automatic"},
+    {"very_long", std::string(100'000, 'x')},
+    {"no_utf8", "off\xff"},
+    {"format", "%s%n"},
+};
+
+class bad_input_pin : public testing::TestWithParam<pin_row> {
+    support::watchdog m_watchdog{40};
+};
+
+TEST_P(bad_input_pin, row) {
+    const auto result = support::in_child([] {
+        const pin_row& r = GetParam();
+        setenv("PILFER_PIN", r.text.c_str(), 1);
+        try {
+            const pilfer::pool pool;
+            return 1;
+        } catch (const std::invalid_argument& e) {
+            const std::string said = e.what();
+            const bool names_all =
+                said.find("PILFER_PIN must be off, compact or spread") != std::string::npos &&
+                said.find('"' + r.text + '"') != std::string::npos;
+            // A wrong text spoils the automatic choice only.
+            pilfer::options o = support::workers(2);
+            o.pin = pilfer::pinning::off;
+            pilfer::pool pool(o);
+            return names_all && pool.run([] { return support::fib_join(5); }) == 5 ? 0 : 2;
+        }
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_pin, testing::ValuesIn(pins), row_name());
+
 /// What must end the process, or needs one of its own: its last words, and how it ended (0: with exit code
 /// 0).
 struct process_row {
