@@ -66,9 +66,12 @@ public:
     ~watchdog() { alarm(0); }
 };
 
+/// Seconds, many times what a test of a second takes on a machine that builds and tests with all it has.
+inline constexpr unsigned patience = 40;
+
 /// Base of the fixtures: no test hangs for ever.
 class guarded : public ::testing::Test {
-    watchdog m_watchdog{20};
+    watchdog m_watchdog{patience};
 };
 
 /// A scheduling test runs with one worker, a pair, an odd number, and more than there are CPUs.
@@ -81,7 +84,7 @@ public:
     }
 
 private:
-    watchdog m_watchdog{20};
+    watchdog m_watchdog{patience};
 };
 
 #define PILFER_OVER_WORKERS(fixture)                                                                         \

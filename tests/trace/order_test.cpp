@@ -243,7 +243,7 @@ TEST_F(row_B10_order, endless_local_tasks_do_not_starve_a_submission) {
 }
 
 class row_B10_resumes : public ::testing::TestWithParam<bool> {
-    watchdog m_watchdog{20};
+    watchdog m_watchdog{patience};
 };
 
 TEST_P(row_B10_resumes, endless_ones_starve_neither_the_own_deque_nor_a_submission) {

@@ -73,9 +73,9 @@ protected:
         EXPECT_EQ(d.counter("suspends"), c.suspends);
         EXPECT_EQ(d.counter("contexts_peak"), c.contexts_peak);
     }
-    static void run_and_compare(const pilfer::options& o) {
+    static void run_and_compare(const pilfer::options& o, int times = 3) {
         pilfer::pool pool(o);
-        for (int i = 0; i < 3; ++i) {
+        for (int i = 0; i < times; ++i) {
             busy(pool);
         }
         pool.shutdown();
@@ -92,7 +92,8 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
             o.exposure = pilfer::exposure::always_public;
             o.resume = resume;
             o.max_contexts = stacks;
-            run_and_compare(o);
+            // Once: where stacks are short, workers nap, and the longer it takes the more events there are.
+            run_and_compare(o, 1);
         }
     }
 }

@@ -21,18 +21,25 @@ namespace detail {
 /// against a wake-up (5 us and more).
 [[nodiscard]] PILFER_API std::uint64_t piece_ticks() noexcept;
 
-/// Does anybody want work from this worker? One load. Lets those pass first that wait for the worker.
-[[nodiscard]] PILFER_ALWAYS_INLINE bool work_wanted(worker* w) noexcept {
+/// How much of a range goes to whoever asks: the upper half of it. The only place that says so.
+[[nodiscard]] constexpr std::uint64_t given_away(std::uint64_t left) noexcept { return left - left / 2; }
+
+/// Somebody asks. What was announced before goes first, a part of an outer loop as a rule, which is larger;
+/// and a worker that has been woken for it and has not come yet is no reason to cut this range once more.
+[[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) noexcept {
     using trip = tripwire<std_atom>;
-    if (w->deque.trip().has(trip::summon)) [[unlikely]] {
+    if (w->deque.trip().has(trip::summon) || w->deque.thief().has_any()) {
         attend(w);
         w = this_worker();
     }
-    return w->deque.trip().has(trip::wanted | trip::expose);
+    return w->deque.trip().has(trip::wanted | trip::expose) && !w->deque.thief().has_any();
 }
 
-template <class I>
-using distance_t = std::uint64_t;
+/// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
+/// worker.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w) noexcept {
+    return w->deque.trip().has(tripwire<std_atom>::asked) && detail::split_wanted_cold(w);
+}
 
 template <class I>
 [[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
@@ -60,15 +67,30 @@ template <class I>
     }
 }
 
-/// How many iterations to run between two looks: doubles while a piece stays under piece_ticks().
+/// How many iterations to run between two looks: as many as take about piece_ticks().
 class piece_size {
 public:
     [[nodiscard]] std::uint64_t next(std::uint64_t left) const noexcept {
         return m_size < left ? m_size : left;
     }
+    /// Is a single iteration longer than a piece, or is nothing known of them yet? Then a range is split
+    /// before anybody asks: the next look may be far away, and announcing costs nothing beside such an
+    /// iteration.
+    [[nodiscard]] bool splits_unasked() const noexcept { return m_long; }
+    /// For a part of the range: it has been split once, which is enough where nothing is known.
+    [[nodiscard]] piece_size of_part() const noexcept {
+        piece_size part = *this;
+        part.m_long = m_long && m_known;
+        return part;
+    }
     void start() noexcept { m_started = cheap_ticks(); }
+    /// A piece has ended, and the next one begins: one reading for both.
     void done() noexcept {
-        const std::uint64_t took = cheap_ticks() - m_started;
+        const std::uint64_t now = cheap_ticks();
+        const std::uint64_t took = now - m_started;
+        m_started = now;
+        m_known = true;
+        m_long = m_size == 1 && took > m_piece;
         if (took < m_piece / 2 && m_size < largest) {
             m_size *= 2;
         } else if (took > m_piece * 2 && m_size > 1) {
@@ -83,55 +105,76 @@ private:
     std::uint64_t m_size = 1;
     std::uint64_t m_started = 0;
     std::uint64_t m_piece = piece_ticks();
+    bool m_known = false;
+    bool m_long = true;
 };
 
+/// What the inner loop calls. A small closure that may be copied unseen is: its captures stay in registers,
+/// while those of the shared one are read again after every store that might have changed them.
+template <class F, class... Arguments>
+using kept_close =
+    std::conditional_t<std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
+                           sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>,
+                       const F, F&>;
+
 template <class I, class Body>
-void run_range(I first, I last, Body& body, common_report report) {
-    piece_size piece;
+PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
+    kept_close<Body, decltype(detail::element(first))> close = body;
+    for (; first != stop; ++first) {
+        close(detail::element(first));
+    }
+}
+
+template <class I, class Body>
+void run_range(I first, I last, Body& body, common_report report, piece_size piece) {
+    piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && detail::work_wanted(this_worker())) {
-            const I middle = detail::advanced(first, left / 2);
-            auto lower = [&] { detail::run_range(first, middle, body, report); };
-            auto upper = [&] { detail::run_range(middle, last, body, report); };
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker()))) {
+            const I middle = detail::advanced(first, left - detail::given_away(left));
+            const piece_size part = piece.of_part();
+            auto lower = [&] { detail::run_range(first, middle, body, report, part); };
+            auto upper = [&] { detail::run_range(middle, last, body, report, part); };
             (void)detail::join_two(this_worker(), lower, upper, report);
             return;
         }
         const I stop = detail::advanced(first, piece.next(left));
-        piece.start();
-        // A position of its own: `first` is captured above, and would live in memory throughout.
-        for (I at = first; at != stop; ++at) {
-            body(detail::element(at));
-        }
+        detail::run_piece(first, stop, body);
         first = stop;
         piece.done();
     }
 }
 
 template <class I, class T, class Map, class Combine>
-[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine, common_report report) {
-    piece_size piece;
+[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine, common_report report,
+                             piece_size piece) {
+    using mapped = decltype(map(detail::element(first)));
+    piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && detail::work_wanted(this_worker())) {
-            const I middle = detail::advanced(first, left / 2);
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker()))) {
+            const I middle = detail::advanced(first, left - detail::given_away(left));
+            const piece_size part = piece.of_part();
             auto lower = [&]() -> T {
-                return detail::reduce_range(first, middle, std::move(sum), map, combine, report);
+                return detail::reduce_range(first, middle, std::move(sum), map, combine, report, part);
             };
             auto upper = [&]() -> T {
                 T start = map(detail::element(middle));
                 return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
-                                            report);
+                                            report, part);
             };
             auto halves = detail::join_two(this_worker(), lower, upper, report);
             // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
             return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
         }
         const I stop = detail::advanced(first, piece.next(left));
-        piece.start();
+        kept_close<Map, decltype(detail::element(first))> close_map = map;
+        kept_close<Combine, T, mapped> close_combine = combine;
+        T close_sum = std::move(sum);
         for (I at = first; at != stop; ++at) { // see run_range
-            sum = combine(std::move(sum), map(detail::element(at)));
+            close_sum = close_combine(std::move(close_sum), close_map(detail::element(at)));
         }
+        sum = std::move(close_sum);
         first = stop;
         piece.done();
     }

@@ -25,7 +25,7 @@ void for_each(I first, I last, Body body) {
     }
     auto whole = [&] {
         detail::reporting(
-            [&](detail::common_report report) { detail::run_range(first, last, body, report); });
+            [&](detail::common_report report) { detail::run_range(first, last, body, report, {}); });
     };
     if (detail::this_worker() != nullptr) {
         whole();

@@ -24,7 +24,7 @@ template <loop_position I, class T, class Map, class Combine>
     }
     auto whole = [&]() -> T {
         return detail::reporting([&](detail::common_report report) {
-            return detail::reduce_range(first, last, std::move(init), map, combine, report);
+            return detail::reduce_range(first, last, std::move(init), map, combine, report, {});
         });
     };
     return detail::this_worker() != nullptr ? whole() : pool::common().run(whole);
