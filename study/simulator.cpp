@@ -53,6 +53,7 @@ enum class phase : std::uint8_t {
     searching, // spinning
     scanning,  // the last look at everybody
     lying_down,
+    hauling, // the first task of a theft is in hand
     asleep,
 };
 
@@ -66,6 +67,9 @@ struct worker {
     balance::chooser chooser;
     balance::exposer exposer;
     balance::haul haul;
+    entry in_hand{};
+    std::uint64_t more = 0; // tasks to come with it
+    unsigned victim = 0;
     moment line_free = 0; // until then a thief holds the line of the oldest task
     std::uint32_t current = no_frame;
     unsigned asked_by = worker_set::nobody; // the thief whose request is not answered yet
@@ -132,6 +136,7 @@ private:
     void scan(unsigned i);
     void lie_down(unsigned i);
     bool attempt(unsigned thief, unsigned victim, bool reach);
+    void haul(unsigned thief);
     void found_work(unsigned i);
     void answer(unsigned i);
     void expose(unsigned i, std::uint64_t n);
@@ -237,6 +242,9 @@ void simulation::act(unsigned i) {
         break;
     case phase::lying_down:
         lie_down(i);
+        break;
+    case phase::hauling:
+        haul(i);
         break;
     case phase::asleep:
         break;
@@ -563,25 +571,50 @@ bool simulation::attempt(unsigned thief, unsigned victim, bool reach) {
     }
     // Thieves of one victim take turns: each needs the line of its oldest task for itself.
     const moment start = std::max(m_now + m_spent, v.line_free);
+    v.line_free = start + m_price.remote_line;
     m_spent = start - m_now + m_price.steal_hit;
-    const entry first = v.deque.take_oldest();
+    w.in_hand = v.deque.take_oldest();
+    w.victim = victim;
+    w.more = wanted - 1;
+    ++m_result.steals;
+    ++m_result.stolen;
     touched(victim);
-    for (std::uint64_t k = 1; k < wanted; ++k) {
+    if (m_how.wake_before_haul) {
+        found_work(thief);
+    }
+    haul(thief);
+    return true;
+}
+
+/// Task by task, and others may take some of them meanwhile. A few tasks are one event: they share a line.
+void simulation::haul(unsigned thief) {
+    worker& w = m_workers[thief];
+    worker& v = m_workers[w.victim];
+    constexpr unsigned in_a_line = 8;
+    for (unsigned k = 0; w.more > 0 && k < in_a_line; ++k) {
+        if (v.deque.load().shared == 0) {
+            w.more = 0;
+            break;
+        }
+        --w.more;
+        ++m_result.stolen;
         m_spent += m_price.steal_more;
+        v.line_free = std::max(v.line_free, m_now + m_spent);
         w.deque.push(v.deque.take_oldest());
         after_push(thief);
     }
-    v.line_free = start + m_price.remote_line + m_price.steal_more * (wanted - 1);
-    ++m_result.steals;
-    m_result.stolen += wanted;
+    touched(w.victim);
+    touched(thief);
+    if (w.more > 0) {
+        resume_at(thief, phase::hauling);
+        return;
+    }
     w.robbed = true;
     w.fruitful = false;
-    touched(victim);
     found_work(thief);
-    enter(thief, first);
+    enter(thief, w.in_hand);
     touched(thief);
     resume_at(thief, phase::running);
-    return true;
 }
 
 // ---- exposing and waking: scheduler::answer(), found_work(), sleepers ------------------------------
@@ -661,8 +694,9 @@ void simulation::found_work(unsigned i) {
         if (ready == worker_set::nobody) {
             return;
         }
-        m_spent += m_price.remote_line * m_ready.steps(i, ready); // the look from deque to deque
-        if (!wake_one(i, i, w.hint)) {
+        const bool at_victim = m_how.look_at_victim && ready != i && m_ready.has(w.victim);
+        m_spent += m_price.remote_line * (at_victim ? 1 : m_ready.steps(i, ready)); // from deque to deque
+        if (!wake_one(i, i, m_how.name_itself ? i : w.hint)) {
             return;
         }
     }

@@ -24,6 +24,13 @@ struct setup {
     /// Before a worker sleeps it looks at everybody, whatever the rule of victims. Without it a rule stands
     /// alone: the examples of what it does by itself.
     bool last_look = true;
+    /// Variants of the wave that the runtime does not have. The holder of a token wakes others as soon as it
+    /// has its first task, not behind the whole theft;
+    bool wake_before_haul = false;
+    /// it sends them to itself, not to its victim;
+    bool name_itself = false;
+    /// it looks at its victim first when it asks whether anything is left, and only then from deque to deque.
+    bool look_at_victim = false;
     /// Stop at this moment, finished or not.
     moment until = never;
 };
