@@ -20,6 +20,8 @@ option(PILFER_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
 option(PILFER_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(PILFER_SHOWCASE "Build the showcase" ${PROJECT_IS_TOP_LEVEL})
 option(PILFER_TOOLS "Build the command line tools" ${PROJECT_IS_TOP_LEVEL})
+# The simulator is a part of them: its tests go where they go.
+set(PILFER_STUDY ${PILFER_TOOLS})
 
 set(PILFER_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
