@@ -58,22 +58,45 @@ recorder::recorder(std::ostream* graph, burden costs)
 
 recorder::~recorder() = default;
 
+namespace {
+
+/// Both clocks at one moment: of several readings the one that took least, so that none that was interrupted.
+struct moment {
+    std::uint64_t ns = 0;
+    std::uint64_t ticks = 0;
+    std::uint64_t took = UINT64_MAX;
+
+    moment() noexcept {
+        for (unsigned i = 0; i < 32; ++i) {
+            const std::uint64_t before = os::ticks();
+            const std::uint64_t now = os::now_ns();
+            const std::uint64_t behind = os::ticks();
+            if (behind - before < took) {
+                took = behind - before;
+                ns = now;
+                ticks = before;
+            }
+        }
+    }
+};
+
+} // namespace
+
 /// The rate of the ticks from a millisecond, and what a reading takes: each stretch contains one.
 void recorder::calibrate() noexcept {
     constexpr std::uint64_t enough = 1'000'000;
     constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then stands still
-    const std::uint64_t ns = os::now_ns();
-    const std::uint64_t ticks = os::ticks();
-    std::uint64_t passed = 0;
-    m_reading = UINT64_MAX;
-    for (unsigned i = 0; i < most_readings && passed < enough; ++i) {
+    const moment first;
+    m_reading = first.took;
+    for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
         const std::uint64_t before = os::ticks();
         m_reading = std::min(m_reading, os::ticks() - before);
-        passed = os::now_ns() - ns;
     }
-    const std::uint64_t counted = os::ticks() - ticks;
+    const moment last;
+    const double rate = last.ticks != first.ticks ? static_cast<double>(last.ns - first.ns) /
+                                                        static_cast<double>(last.ticks - first.ticks)
+                                                  : 1;
     // A clock that jumped gives nonsense, and ticks are then taken for nanoseconds.
-    const double rate = counted != 0 ? static_cast<double>(passed) / static_cast<double>(counted) : 1;
     m_ns_per_tick = rate > 0.01 && rate < 1'000 ? rate : 1;
 }
 
