@@ -90,6 +90,12 @@ struct options {
     /// environment variable PILFER_TRACE=FILE makes 0 mean 65,536 for every pool of the program and writes
     /// FILE when the pool ends (see src/trace/README.md).
     std::size_t trace_events = 0;
+    /// Record how parallel the program is: see pool::profile(). The pool then has one worker, runs in the
+    /// serial order, and each task costs some 300 ns more; `workers` must be 0 or 1. The environment variable
+    /// PILFER_PROFILE=FILE does it for every pool of the program, whatever its `workers`, and writes FILE
+    /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks (see
+    /// src/profile/README.md).
+    bool profile = false;
 };
 
 } // namespace v0

@@ -9,5 +9,6 @@
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
+#include <pilfer/profile.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/trace.hpp>

@@ -12,6 +12,7 @@
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
+#include <pilfer/profile.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -52,7 +53,7 @@ private:
             }
         }
         worker* now = this_worker();
-        detail::unit_ends(
+        detail::root_ends(
             now); // before the waiter may go on and destroy the pool: shutdown joins this thread
         san::release(s);
         const auto waiter = s->m_done.complete();
@@ -115,6 +116,10 @@ public:
     [[nodiscard]] pilfer::v0::counters counters() const noexcept;
     /// Of worker `i`. Throws std::out_of_range.
     [[nodiscard]] pilfer::v0::counters counters(unsigned i) const;
+
+    /// Work and span of all that has run so far; exact while no task runs. Throws usage_error unless the pool
+    /// records (options.profile, PILFER_PROFILE). Cost: a lock.
+    [[nodiscard]] work_span profile() const;
 
     /// Writes for people: each worker and what it does, the sizes of its deque, the queues, and each
     /// suspended context with what it waits for and, for the first 64 of them, the functions on its stack;

@@ -22,7 +22,7 @@ constexpr wait_kind future_kind{"a future", [](const suspension& self, wait_fact
 
 future_core::future_core() noexcept { run = &future_core::run_task; }
 
-future_core::~future_core() = default;
+future_core::~future_core() { delete m_end; }
 
 void future_core::start(pool_core& p) {
     m_pool = &p;
@@ -71,6 +71,9 @@ void future_core::run_claimed(worker* w) noexcept {
     } else {
         execute();
     }
+    if (auto* r = static_cast<scheduler*>(this_worker())->recorder()) {
+        m_end = r->fulfilled(reinterpret_cast<profile::key>(static_cast<spark*>(this)));
+    }
     finish();
 }
 
@@ -86,7 +89,21 @@ void future_core::finish() noexcept {
     });
 }
 
+/// Where the task ended is part of the path of whoever goes on behind it.
 void future_core::wait() noexcept {
+    wait_for_end();
+    if (m_end == nullptr) {
+        return;
+    }
+    worker* w = this_worker();
+    if (w != nullptr && static_cast<scheduler*>(w)->recorder() == m_end->home.get()) {
+        m_end->home->got(*m_end);
+    } else {
+        m_end->home->got_outside(*m_end);
+    }
+}
+
+void future_core::wait_for_end() noexcept {
     if (is_done()) {
         return;
     }
@@ -101,7 +118,8 @@ void future_core::wait() noexcept {
         (void)is_done();
         return;
     }
-    if (w->pool == m_pool && m_life.claim()) {
+    // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
+    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && m_life.claim()) {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
         // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
         nested_activation child(w);

@@ -21,6 +21,20 @@ struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
 
+/// The children of `s` are over, and the running task goes on.
+void record_sync(const scope* s) noexcept {
+    if (auto* r = static_cast<scheduler*>(this_worker())->recorder()) {
+        r->synced(reinterpret_cast<profile::key>(s));
+    }
+}
+
+/// The same on a foreign thread, whose scopes have their children in the common pool.
+void record_sync_outside(const scope* s) noexcept {
+    if (auto* r = common_core().recorder()) {
+        r->synced_outside(reinterpret_cast<profile::key>(s));
+    }
+}
+
 constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& self, wait_facts& f) noexcept {
                                    f.left = static_cast<const scope_wait&>(self).children->left();
                                    f.children_of = self.object;
@@ -117,6 +131,7 @@ void scope::wait_for_children() noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
+    record_sync(this);
 }
 
 void scope::block_for_children() noexcept {
@@ -129,6 +144,7 @@ void scope::block_for_children() noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
+    record_sync_outside(this);
 }
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
@@ -160,6 +176,7 @@ void scope::sync_children(worker* w) {
     w->current.store(m_owner, rlx);
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
+        record_sync(this);
         return;
     }
     sync_cold();
@@ -212,6 +229,9 @@ void scope::destroy_cold() noexcept {
 namespace detail {
 
 suspension* child_ended(scope* s, worker* w) noexcept {
+    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
+        r->child_ended(reinterpret_cast<profile::key>(s));
+    }
     return scope_access::finish_one(*s) ? release_waiter(scope_access::waiter(*s), w) : nullptr;
 }
 

@@ -99,6 +99,9 @@ void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) no
         suspend(this_worker(), s); // help_on_top() may have moved this frame, whatever it returned
         w = this_worker();
     }
+    if (auto* r = static_cast<scheduler*>(w)->recorder(); r != nullptr && p == nullptr) {
+        r->joined(reinterpret_cast<profile::key>(task));
+    }
 }
 
 } // namespace detail

@@ -24,24 +24,26 @@ namespace {
 
 } // namespace
 
-file::file(const char* path) : m_path(with_process_id(path)), m_process(os::process_id()) {
-    static std::atomic<unsigned> files{0};
+file::file(purpose& why, const char* path)
+    : m_variable(why.variable), m_path(with_process_id(path)), m_process(os::process_id()) {
     if (m_path.empty()) {
-        throw std::invalid_argument("pilfer: PILFER_TRACE must name a file, but is empty");
+        throw std::invalid_argument(std::string("pilfer: ") + m_variable + " must name a file, but is empty");
     }
     // A file that cannot be made takes a number too: of pools that begin at once no two may get the same.
-    if (const unsigned number = files.fetch_add(1, std::memory_order_relaxed) + 1; number > 1) {
+    if (const unsigned number = why.files.fetch_add(1, std::memory_order_relaxed) + 1; number > 1) {
         m_path += '.';
         m_path += std::to_string(number);
     }
     m_out = std::make_unique<std::ofstream>(m_path, std::ios::binary | std::ios::trunc);
     if (!*m_out) {
         throw std::system_error(errno, std::generic_category(),
-                                "pilfer: PILFER_TRACE: cannot write '" + m_path + "'");
+                                std::string("pilfer: ") + m_variable + ": cannot write '" + m_path + "'");
     }
 }
 
 file::~file() = default;
+
+std::ostream& file::stream() noexcept { return *m_out; }
 
 void file::write(const std::function<void(std::ostream&)>& body) noexcept {
     // The common pool's is written at exit, perhaps beside a thread that shuts that pool down.
@@ -55,7 +57,9 @@ void file::write(const std::function<void(std::ostream&)>& body) noexcept {
             throw std::runtime_error("the file is not complete");
         }
     } catch (const std::exception& e) {
-        os::write_error("pilfer: PILFER_TRACE: ");
+        os::write_error("pilfer: ");
+        os::write_error(m_variable);
+        os::write_error(": ");
         os::write_error(m_path.c_str());
         os::write_error(": ");
         os::write_error(e.what());

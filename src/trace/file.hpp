@@ -1,4 +1,4 @@
-// The file that PILFER_TRACE names.
+// A file that an environment variable names.
 #pragma once
 
 #include <atomic>
@@ -16,10 +16,15 @@ namespace trace {
 /// a later change of the current folder is none; written once, when the pool ends.
 class file {
 public:
+    /// One for each variable: the pools of a process count their files apart.
+    struct purpose {
+        const char* variable;
+        std::atomic<unsigned> files{0};
+    };
     /// `path`: %p stands for the process id; the second and later ones of a process get `.2`, `.3` ...
     /// Throws std::invalid_argument for an empty path, std::system_error that names the variable and the path
     /// if the file cannot be made.
-    explicit file(const char* path);
+    file(purpose& why, const char* path);
     ~file();
     file(const file&) = delete;
     file& operator=(const file&) = delete;
@@ -28,12 +33,20 @@ public:
     /// standard error: the work is done, and its results must not be lost over a trace.
     void write(const std::function<void(std::ostream&)>& body) noexcept;
 
+    /// For what is written before the end, until write().
+    [[nodiscard]] std::ostream& stream() noexcept;
+
 private:
+    const char* m_variable;
     std::string m_path;
     std::unique_ptr<std::ofstream> m_out;
     std::uint64_t m_process;
     std::atomic<bool> m_written{false};
 };
+
+inline file::purpose of_trace{"PILFER_TRACE"};
+inline file::purpose of_profile{"PILFER_PROFILE"};
+inline file::purpose of_graph{"PILFER_PROFILE_GRAPH"};
 
 } // namespace trace
 } // namespace v0

@@ -17,10 +17,14 @@ struct handing_on : suspension {
 } // namespace
 
 bool announce_tripped(worker* w, task_word task, way may) noexcept {
-    return static_cast<scheduler*>(w)->tripped(task, may);
+    auto& self = *static_cast<scheduler*>(w);
+    return self.records() ? self.announce_recorded(task, may) : self.tripped(task, may);
 }
 
-void attend(worker* w) noexcept { static_cast<scheduler*>(w)->attend(); }
+void attend(worker* w) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    self.records() ? self.attend_recorded() : self.attend();
+}
 
 bool scheduler::tripped(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
@@ -203,7 +207,8 @@ void scheduler::yield_here() noexcept {
 }
 
 worker* reclaim_slow(worker* w, task_word task) noexcept {
-    return static_cast<scheduler*>(w)->reclaim_slow(task);
+    auto& self = *static_cast<scheduler*>(w);
+    return self.records() ? self.leave_to_scheduler() : self.reclaim_slow(task);
 }
 
 worker* scheduler::reclaim_slow(task_word task) noexcept {
@@ -317,10 +322,14 @@ task_word scheduler::help_other(unsigned victim) noexcept {
 void scheduler::run_on_top(task_word task) noexcept {
     count.no_context.add();
     nested_activation child(this);
+    auto* const beneath = record_leave();
+    record_begin(task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
     if (suspension* next = job->run(job, this)) {
         make_runnable(next);
     }
+    of(this_worker()).record_end();
+    of(this_worker()).record_enter(beneath);
     of(this_worker()).note(trace::what::top_ended);
 }
 

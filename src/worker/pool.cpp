@@ -29,13 +29,37 @@ constexpr std::size_t least_traced = 64;
 constexpr std::size_t most_traced = std::size_t{1} << 24;
 constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
 
-[[nodiscard]] const char* trace_path() noexcept { return std::getenv("PILFER_TRACE"); }
+[[nodiscard]] detail::pool_core::paths written_files() noexcept {
+    return {std::getenv("PILFER_TRACE"), std::getenv("PILFER_PROFILE"), std::getenv("PILFER_PROFILE_GRAPH")};
+}
+[[nodiscard]] bool profiled(const detail::pool_core::paths& files) noexcept {
+    return files.profile != nullptr || files.graph != nullptr;
+}
 
-[[nodiscard]] options checked(options o) {
+/// Recording follows one worker. The environment overrules the program, which knows nothing of it; within the
+/// program two options that contradict each other are an error.
+void choose_profile(options& o, const detail::pool_core::paths& files) {
+    if (profiled(files)) {
+        o.profile = true;
+    } else if (o.profile && o.workers > 1) {
+        throw std::invalid_argument(
+            "pilfer: options.profile records one worker: options.workers must be 0 or "
+            "1 with it, not " +
+            std::to_string(o.workers));
+    }
+    if (o.profile) {
+        o.workers = 1;
+    }
+}
+
+[[nodiscard]] options checked(options o, const detail::pool_core::paths& files) {
+    if (o.workers != 0) {
+        check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
+    }
+    choose_profile(o, files);
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
     }
-    check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
@@ -64,7 +88,7 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
                                         std::to_string(least_traced) + " to " + std::to_string(most_traced) +
                                         ", not " + std::to_string(o.trace_events));
         }
-    } else if (trace_path() != nullptr) {
+    } else if (files.trace != nullptr) {
         o.trace_events = traced_by_environment;
     }
     o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
@@ -81,7 +105,8 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
 } // namespace
 
 pool::pool(const options& o) {
-    auto core = std::make_unique<detail::pool_core>(checked(o), trace_path());
+    const auto files = written_files();
+    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o.workers);
     core->answer_dump_signal();
     m_core = core.release();
 }
@@ -98,6 +123,14 @@ pool::~pool() {
 unsigned pool::workers() const noexcept { return m_core->size(); }
 
 const options& pool::settings() const noexcept { return m_core->settings(); }
+
+work_span pool::profile() const {
+    const profile::recorder* r = m_core->recorder();
+    if (r == nullptr) {
+        throw usage_error("pilfer: this pool does not record: see options.profile");
+    }
+    return r->figures();
+}
 
 counters pool::counters() const noexcept { return m_core->sum(); }
 
@@ -122,8 +155,8 @@ pool& pool::common() {
     static pool* const shared = [] {
         pool* p = new pool(options{});
         // Nobody ends this pool, so the end of the program stands for its end.
-        if (trace_path() != nullptr) {
-            std::atexit([] { pool::common().core().write_trace_file(); });
+        if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
+            std::atexit([] { pool::common().core().write_files(); });
         }
         return p;
     }();
@@ -139,6 +172,13 @@ pool_core& common_core() { return pool::common().core(); }
 void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units.begin(); }
 
 void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units.end(); }
+
+void root_ends(worker* w) noexcept {
+    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
+        r->root_ended(); // while the pool is certain to live
+    }
+    unit_ends(w);
+}
 
 bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
 

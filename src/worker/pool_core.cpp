@@ -16,8 +16,8 @@ namespace {
 
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
-    // that moves every join, and where no heavy fence could answer for a missing one in pop.
-    return o.count_all || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
+    // that moves every join, to record, and where no heavy fence could answer for a missing one in pop.
+    return o.count_all || o.profile || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
            !heavy_fence_reaches_all();
 }
 
@@ -29,14 +29,24 @@ namespace {
 
 } // namespace
 
-pool_core::pool_core(const options& checked, const char* trace_path)
+pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
-      m_seating(machine::seat(checked.workers, checked.pin)),
+      m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
-    if (trace_path != nullptr) {
-        m_trace_file = std::make_unique<trace::file>(trace_path);
+    if (files.trace != nullptr) {
+        m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
+    }
+    if (files.profile != nullptr) {
+        m_profile_file = std::make_unique<trace::file>(trace::of_profile, files.profile);
+    }
+    if (files.graph != nullptr) {
+        m_graph_file = std::make_unique<trace::file>(trace::of_graph, files.graph);
+    }
+    if (checked.profile) {
+        m_recorder =
+            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr);
     }
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {
@@ -192,10 +202,24 @@ void pool_core::accept(submission* s) {
         throw pool_closed();
     }
     san::release(static_cast<spark*>(s));
+    record_submission(s);
     PILFER_CHAOS_POINT(accept);
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
     notify_any();
+}
+
+void pool_core::record_submission(submission* s) noexcept {
+    if (m_recorder == nullptr) {
+        return;
+    }
+    worker* w = this_worker();
+    const auto self = reinterpret_cast<profile::key>(static_cast<spark*>(s));
+    if (w != nullptr && w->pool == this) {
+        m_recorder->submitted(self);
+    } else {
+        m_recorder->submitted_outside(self);
+    }
 }
 
 // ---- the end ----------------------------------------------------------------------------------
@@ -218,7 +242,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     stop_threads();
     m_over.store(true, rel);
     m_joined = true;
-    write_trace_file();
+    write_files();
     if constexpr (checked_build) {
         check_end();
     }

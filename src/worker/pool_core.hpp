@@ -18,6 +18,7 @@
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
 #include "machine/plan.hpp"
+#include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
 #include "worker/closing.hpp"
@@ -41,8 +42,14 @@ class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park>;
 
-    /// `trace_path`: where the trace goes when the pool ends, or null.
-    pool_core(const options& checked, const char* trace_path);
+    /// Where what is written goes when the pool ends; null: nothing is.
+    struct paths {
+        const char* trace = nullptr;
+        const char* profile = nullptr;
+        const char* graph = nullptr;
+    };
+    /// `workers_asked`: other than the pool has, because it records; 0: nobody asked for a number.
+    pool_core(const options& checked, const paths& files, unsigned workers_asked);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
@@ -66,8 +73,11 @@ public:
     [[nodiscard]] counters sum() const noexcept;
     [[nodiscard]] counters of(unsigned i) const noexcept;
     void write_trace(std::ostream& out) const;
-    /// To the file that PILFER_TRACE named, if any; the first call only.
-    void write_trace_file() noexcept;
+    /// To the files that PILFER_TRACE, PILFER_PROFILE and PILFER_PROFILE_GRAPH named, if any; the first call
+    /// only.
+    void write_files() noexcept;
+    /// Null: this pool does not record.
+    [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder.get(); }
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
@@ -119,6 +129,8 @@ public:
 
 private:
     void start_threads();
+    void write_profile(std::ostream& out) const;
+    void record_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
@@ -127,6 +139,9 @@ private:
     unsigned m_size;
     bool m_oversubscribed;
     machine::seating m_seating;
+    unsigned m_workers_asked;
+    std::unique_ptr<trace::file> m_graph_file; // before what writes to it
+    std::shared_ptr<profile::recorder> m_recorder;
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
@@ -143,6 +158,7 @@ private:
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();
     std::unique_ptr<trace::file> m_trace_file;
+    std::unique_ptr<trace::file> m_profile_file;
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
 #if defined(PILFER_CHAOS)

@@ -57,7 +57,7 @@ scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
       m_random(number + 1 + PILFER_CHAOS_START(std::uint64_t)),
       m_chooser(owner.settings().victim, number, owner.size()),
       m_exposer(owner.settings().exposure, owner.settings().threshold, owner.settings().eager),
-      m_count_all(owner.settings().count_all),
+      m_count_all(owner.settings().count_all), m_recorder(owner.recorder()),
       m_trace(owner.settings().trace_events == 0
                   ? nullptr
                   : std::make_unique<trace::ring>(owner.settings().trace_events)) {
@@ -451,6 +451,7 @@ void scheduler::execute(task_word task) noexcept {
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
     remind();
+    record_begin(task);
     after_switch(continue_parent(*s));
 }
 
@@ -504,6 +505,7 @@ void scheduler::start(task_word job) noexcept {
     san::release(c); // this look comes before the end of the task, which gives the record away
     c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
+    record_begin(job);
     after_switch(enter_context(c, job));
 }
 
@@ -574,6 +576,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     note(trace::what::suspended);
+    auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view);
@@ -585,6 +588,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     now->exceptions->store(s.exceptions);
     s.act->ctx->change(context_state::suspended, context_state::running);
     of(now).count.resumes.add();
+    of(now).record_enter(recorded);
     PILFER_CHAOS_POINT(leave);
 }
 
@@ -611,6 +615,7 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
     // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     note(trace::what::ended);
+    record_end();
     if (next != nullptr) {
         note(trace::what::resume_next);
     }

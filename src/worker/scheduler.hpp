@@ -15,6 +15,7 @@
 #include "balance/amount.hpp"
 #include "balance/exposure.hpp"
 #include "balance/victim.hpp"
+#include "profile/recorder.hpp"
 #include "trace/ring.hpp"
 #include "worker/closing.hpp"
 #include "worker/tally.hpp"
@@ -73,13 +74,24 @@ public:
     /// Null: off.
     [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
 
+    // What a pool that records does besides: ./profile.cpp. The rest of it does nothing in the others.
+    [[nodiscard]] bool records() const noexcept { return m_recorder != nullptr; }
+    [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder; }
+    [[nodiscard]] bool announce_recorded(task_word task, way may) noexcept;
+    void attend_recorded() noexcept;
+    [[nodiscard]] worker* leave_to_scheduler() noexcept;
+    void record_begin(task_word task) noexcept;
+    void record_end() noexcept;
+    [[nodiscard]] profile::recorder::task* record_leave() noexcept;
+    void record_enter(profile::recorder::task* t) noexcept;
+
     tally count;
     unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> wish{1};
-    std::atomic<bool> on_its_cpu{false};     // the thread is pinned; for reports
+    std::atomic<bool> on_its_cpu{false}; // the thread is pinned; for reports
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
@@ -146,6 +158,7 @@ private:
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     bool m_token = false;                           // woken: look again before running what is found
     bool m_count_all;
+    profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off
     // What of steals_failed and steals_lost is in the trace already.
     own_word<std::uint64_t> m_noted_failed{0};

@@ -14,6 +14,10 @@
 
 namespace pilfer {
 inline namespace v0 {
+namespace profile {
+struct mark;
+} // namespace profile
+
 namespace detail {
 
 /// On the stack of one that waits for a future. `who`: a suspension, or a foreign_waiter with
@@ -50,9 +54,12 @@ private:
     void finish() noexcept;
     void destroy() noexcept { delete this; }
 
+    void wait_for_end() noexcept;
+
     future_protocol<std_atom> m_life;
     pool_core* m_pool = nullptr;                   // set before anybody else sees the task
     std::atomic<const context*> m_runner{nullptr}; // where the task runs, from its claim on; for reports
+    const profile::mark* m_end = nullptr;          // written before the end is seen; null: nobody records
 };
 
 template <class T>

@@ -44,6 +44,8 @@ PILFER_API pool_core& common_core();
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().
 PILFER_API void unit_begins(worker* w) noexcept;
 PILFER_API void unit_ends(worker* w) noexcept;
+/// The same for one that a thread waits for.
+PILFER_API void root_ends(worker* w) noexcept;
 /// True while shutdown(drop) is on: tasks that have not started are to be dropped.
 PILFER_API bool dropping(const worker* w) noexcept;
 

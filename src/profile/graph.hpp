@@ -1,0 +1,46 @@
+// The file of a task graph: README.md has its grammar.
+#pragma once
+
+#include <cstdint>
+#include <ostream>
+#include <string>
+
+namespace pilfer {
+inline namespace v0 {
+namespace profile {
+
+/// What one task did, as the words of its line.
+class line {
+public:
+    void computed(std::uint64_t ns) {
+        if (ns != 0) {
+            word('\0', ns);
+        }
+    }
+    void forked(std::uint64_t task) { word('+', task); }
+    void spawned(std::uint64_t task) { word('>', task); }
+    void waited(std::uint64_t task) { word('-', task); }
+    [[nodiscard]] const std::string& words() const noexcept { return m_words; }
+
+private:
+    void word(char sign, std::uint64_t n) {
+        m_words += ' ';
+        if (sign != '\0') {
+            m_words += sign;
+        }
+        m_words += std::to_string(n);
+    }
+    std::string m_words;
+};
+
+inline void write_head(std::ostream& out) { out << "pilfer-graph 1\n"; }
+inline void write_task(std::ostream& out, std::uint64_t task, const line& l) {
+    out << std::to_string(task) + l.words() + '\n'; // the stream's locale may group digits
+}
+inline void write_end(std::ostream& out, std::uint64_t tasks) {
+    out << "end " + std::to_string(tasks) + '\n';
+}
+
+} // namespace profile
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,399 @@
+#include "profile/recorder.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/os.hpp"
+#include "base/ticks.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace profile {
+
+void path::raise(const path& other) noexcept {
+    ns = std::max(ns, other.ns);
+    burdened_ns = std::max(burdened_ns, other.burdened_ns);
+    strands = std::max(strands, other.strands);
+    tasks = std::max(tasks, other.tasks);
+}
+
+struct recorder::task {
+    std::uint64_t number = 0;
+    key self = 0;
+    path longest;                 // up to the strand that is under way
+    std::uint64_t strand_ns = 0;  // of that strand, so far
+    std::uint64_t split_from = 0; // the work done in all when this task began or its loop was split
+    line words;
+};
+
+/// Without memory for a record the rest of the program runs unrecorded: a profile is no reason to fail.
+template <class F>
+void recorder::guarded(F f) noexcept {
+    if (m_broken || m_finished) {
+        return;
+    }
+    try {
+        f();
+    } catch (const std::bad_alloc&) {
+        m_broken = true;
+    }
+}
+
+template <class F>
+void recorder::on_worker(F f) noexcept {
+    const std::lock_guard lock(m_mutex);
+    stop_clock();
+    guarded(f);
+    start_clock();
+}
+
+recorder::recorder(std::ostream* graph, burden costs)
+    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>()) {
+    calibrate();
+    if (m_graph != nullptr) {
+        write_head(*m_graph);
+    }
+}
+
+recorder::~recorder() = default;
+
+namespace {
+
+/// Both clocks at one moment: of several readings the one that took least, so that none that was interrupted.
+struct moment {
+    std::uint64_t ns = 0;
+    std::uint64_t ticks = 0;
+    std::uint64_t took = UINT64_MAX;
+
+    moment() noexcept {
+        for (unsigned i = 0; i < 32; ++i) {
+            const std::uint64_t before = os::ticks();
+            const std::uint64_t now = os::now_ns();
+            const std::uint64_t behind = os::ticks();
+            if (behind - before < took) {
+                took = behind - before;
+                ns = now;
+                ticks = before;
+            }
+        }
+    }
+};
+
+} // namespace
+
+/// The rate of the ticks from a millisecond, and what a reading takes: each stretch contains one.
+void recorder::calibrate() noexcept {
+    constexpr std::uint64_t enough = 1'000'000;
+    constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then stands still
+    const moment first;
+    m_reading = first.took;
+    for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
+        const std::uint64_t before = os::ticks();
+        m_reading = std::min(m_reading, os::ticks() - before);
+    }
+    const moment last;
+    const double rate = last.ticks != first.ticks ? static_cast<double>(last.ns - first.ns) /
+                                                        static_cast<double>(last.ticks - first.ticks)
+                                                  : 1;
+    // A clock that jumped gives nonsense, and ticks are then taken for nanoseconds.
+    m_ns_per_tick = rate > 0.01 && rate < 1'000 ? rate : 1;
+}
+
+void recorder::stop_clock() noexcept {
+    const std::uint64_t now = os::ticks();
+    if (!m_paused && m_running != nullptr && now > m_began + m_reading) {
+        const double ns = static_cast<double>(now - m_began - m_reading) * m_ns_per_tick;
+        m_running->strand_ns += static_cast<std::uint64_t>(ns + 0.5);
+    }
+    m_paused = true;
+}
+
+void recorder::start_clock() noexcept {
+    m_paused = m_running == nullptr;
+    m_began = os::ticks();
+}
+
+/// The stretch since the last fork, wait or begin counts for the task that computed it.
+void recorder::close_strand() {
+    task& t = *m_running;
+    t.words.computed(m_graph != nullptr ? t.strand_ns : 0);
+    t.longest.ns += t.strand_ns;
+    t.longest.burdened_ns += t.strand_ns;
+    t.longest.strands += 1;
+    m_work.ns += t.strand_ns;
+    m_work.strands += 1;
+    t.strand_ns = 0;
+}
+
+/// Whose fork it is: code that runs when its task has ended (the destructor of a result) counts as outside.
+recorder::task& recorder::running() noexcept { return m_running != nullptr ? *m_running : *m_outside; }
+
+/// Who forks or has waited, its strand so far closed.
+recorder::task& recorder::behind_strand() {
+    if (m_running != nullptr) {
+        close_strand();
+    }
+    return running();
+}
+
+std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
+    auto child = std::make_unique<task>();
+    child->number = m_made++;
+    child->longest = parent.longest;
+    child->longest.tasks += 1;
+    child->split_from = m_work.ns;
+    m_work.tasks += 1;
+    return child;
+}
+
+/// A child that begins when somebody takes it.
+recorder::task* recorder::add_child(key self, task& parent) {
+    auto child = child_of(parent);
+    child->self = self;
+    if (m_graph != nullptr) {
+        parent.words.forked(child->number);
+    }
+    auto& place = m_waiting[self];
+    place = std::move(child);
+    return place.get();
+}
+
+void recorder::pause() noexcept {
+    const std::lock_guard lock(m_mutex);
+    stop_clock();
+}
+
+void recorder::go_on() noexcept {
+    const std::lock_guard lock(m_mutex);
+    start_clock();
+}
+
+void recorder::forked(key child) noexcept {
+    on_worker([&] {
+        // What was taken back to make way, and announced again, has been forked already.
+        if (m_waiting.find(child) == m_waiting.end()) {
+            task& parent = behind_strand();
+            add_child(child, parent)->longest.burdened_ns += m_burden.theft_ns;
+        }
+    });
+}
+
+void recorder::spawned(key rest) noexcept {
+    on_worker([&] {
+        if (m_running == nullptr || m_waiting.find(rest) != m_waiting.end()) {
+            return;
+        }
+        close_strand();
+        auto child = child_of(*m_running);
+        if (m_graph != nullptr) {
+            m_running->words.spawned(child->number);
+        }
+        m_running->longest.burdened_ns += m_burden.theft_ns;
+        auto& parked = m_waiting[rest];
+        parked.reset(m_running);
+        m_running = child.release();
+    });
+}
+
+void recorder::begun(key task_or_rest) noexcept {
+    on_worker([&] {
+        const auto at = m_waiting.find(task_or_rest);
+        if (at != m_waiting.end()) {
+            m_running = at->second.release();
+            m_running->split_from = m_work.ns;
+            m_waiting.erase(at);
+        }
+    });
+}
+
+recorder::task* recorder::leave() noexcept {
+    const std::lock_guard lock(m_mutex);
+    stop_clock();
+    return std::exchange(m_running, nullptr);
+}
+
+void recorder::enter(task* t) noexcept {
+    const std::lock_guard lock(m_mutex);
+    m_running = t;
+    start_clock();
+}
+
+/// The running task is over, its last strand closed.
+void recorder::retire() {
+    const std::unique_ptr<task> t(std::exchange(m_running, nullptr));
+    m_longest.raise(t->longest);
+    if (m_graph != nullptr) {
+        write_task(*m_graph, t->number, t->words);
+    }
+}
+
+void recorder::ended() noexcept {
+    on_worker([&] {
+        if (m_running == nullptr) {
+            return; // as a child of its scope, a root or a future
+        }
+        close_strand();
+        m_ended[m_running->self] = {m_running->longest, m_running->number};
+        retire();
+    });
+}
+
+void recorder::child_ended(key scope) noexcept {
+    on_worker([&] {
+        if (m_running == nullptr) {
+            return;
+        }
+        close_strand();
+        auto& all = m_scopes[scope];
+        all.longest.raise(m_running->longest);
+        if (m_graph != nullptr) {
+            all.tasks.push_back(m_running->number);
+        }
+        retire();
+    });
+}
+
+void recorder::root_ended() noexcept {
+    on_worker([&] {
+        if (m_running == nullptr) {
+            return;
+        }
+        close_strand();
+        wait_over(*m_outside, {m_running->longest, m_running->number});
+        retire();
+    });
+}
+
+mark* recorder::fulfilled(key self) noexcept {
+    mark* m = nullptr;
+    on_worker([&] {
+        if (m_running == nullptr) {
+            return;
+        }
+        auto made = std::make_unique<mark>();
+        made->home = shared_from_this();
+        close_strand();
+        made->end.longest = m_running->longest;
+        // One that could not be announced ran as a part of whoever made it, which goes on.
+        if (m_running->self == self) {
+            made->end.task = m_running->number;
+            retire();
+        }
+        m = made.release();
+    });
+    return m;
+}
+
+/// `t` goes on behind what it waited for.
+void recorder::wait_over(task& t, const task_end& end) {
+    path other = end.longest;
+    other.burdened_ns += &t != m_outside.get() ? m_burden.resume_ns : 0;
+    t.longest.raise(other);
+    if (m_graph != nullptr && end.task != 0) {
+        t.words.waited(end.task);
+    }
+}
+
+void recorder::joined(key child) noexcept {
+    on_worker([&] {
+        const auto at = m_ended.find(child);
+        if (at == m_ended.end()) {
+            return;
+        }
+        const task_end end = at->second;
+        m_ended.erase(at);
+        wait_over(behind_strand(), end);
+    });
+}
+
+/// `t` has waited for the children of `scope`.
+void recorder::wait_over(task& t, key scope) {
+    const auto at = m_scopes.find(scope);
+    if (at == m_scopes.end()) {
+        return;
+    }
+    if (&t == m_running) {
+        close_strand();
+    }
+    wait_over(t, task_end{at->second.longest, 0});
+    for (const std::uint64_t child : at->second.tasks) {
+        t.words.waited(child);
+    }
+    m_scopes.erase(at);
+}
+
+void recorder::synced(key scope) noexcept {
+    on_worker([&] { wait_over(running(), scope); });
+}
+
+void recorder::got(const mark& m) noexcept {
+    on_worker([&] { wait_over(behind_strand(), m.end); });
+}
+
+void recorder::submitted(key child) noexcept {
+    on_worker([&] { add_child(child, behind_strand()); });
+}
+
+void recorder::submitted_outside(key child) noexcept {
+    const std::lock_guard lock(m_mutex);
+    guarded([&] { add_child(child, *m_outside); });
+}
+
+void recorder::synced_outside(key scope) noexcept {
+    const std::lock_guard lock(m_mutex);
+    guarded([&] { wait_over(*m_outside, scope); });
+}
+
+void recorder::got_outside(const mark& m) noexcept {
+    const std::lock_guard lock(m_mutex);
+    guarded([&] { wait_over(*m_outside, m.end); });
+}
+
+bool recorder::may_split() noexcept {
+    bool yes = false;
+    on_worker([&] {
+        if (m_running == nullptr) {
+            return;
+        }
+        const std::uint64_t work = m_work.ns + m_running->strand_ns;
+        yes = work - m_running->split_from >= smallest_piece_ns;
+        if (yes) {
+            m_running->split_from = work;
+        }
+    });
+    return yes;
+}
+
+work_span recorder::figures() const noexcept {
+    const std::lock_guard lock(m_mutex);
+    path span = m_longest;
+    span.raise(m_outside->longest);
+    work_span f;
+    f.work_ns = m_work.ns;
+    f.strands = m_work.strands;
+    f.tasks = m_work.tasks;
+    f.span_ns = span.ns;
+    f.burdened_span_ns = span.burdened_ns;
+    f.span_strands = span.strands;
+    f.span_tasks = span.tasks;
+    f.theft_ns = m_burden.theft_ns;
+    f.resume_ns = m_burden.resume_ns;
+    f.complete = !m_broken;
+    return f;
+}
+
+void recorder::finish() noexcept {
+    const std::lock_guard lock(m_mutex);
+    guarded([&] {
+        m_finished = true;
+        if (m_graph != nullptr) {
+            write_task(*m_graph, m_outside->number, m_outside->words);
+            write_end(*m_graph, m_made);
+        }
+    });
+}
+
+} // namespace profile
+} // namespace v0
+} // namespace pilfer

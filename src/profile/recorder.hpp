@@ -1,0 +1,155 @@
+// Follows one worker from task to task and adds up work and span as it goes: the graph itself is never kept.
+//
+// Every function of the worker's side is called on the worker's thread, from its slow paths. Time passes for
+// a task between enter(), begun() ... and the next call of any of them; what is between pause() and those is
+// the scheduler's and the recorder's own, and counts for nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+#include <vector>
+
+#include <pilfer/profile.hpp>
+
+#include "profile/graph.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace profile {
+
+/// What a task or a scope is called while it is under way: the word in the deque, the address of a scope.
+using key = std::uintptr_t;
+
+/// The lengths of a chain of strands.
+struct path {
+    std::uint64_t ns = 0;
+    std::uint64_t burdened_ns = 0;
+    std::uint64_t strands = 0;
+    std::uint64_t tasks = 0;
+
+    /// Each length by itself: the chains that are longest in different units need not be the same.
+    void raise(const path& other) noexcept;
+};
+
+class recorder;
+
+/// The end of a task: what those who waited for it go on from.
+struct task_end {
+    path longest;
+    std::uint64_t task = 0; // its number; 0: it was none of its own
+};
+
+/// In a future: lives on when its pool has ended.
+struct mark {
+    std::shared_ptr<recorder> home;
+    task_end end;
+};
+
+/// Of a theft and of a resumption. Why these: README.md.
+struct burden {
+    std::uint64_t theft_ns = 2'000;
+    std::uint64_t resume_ns = 1'000;
+};
+
+class recorder : public std::enable_shared_from_this<recorder> {
+public:
+    struct task;
+
+    /// `graph`: where the task graph goes, or null; outlives the recorder's use by tasks. Cost: a
+    /// millisecond, in which clocks are compared. Throws std::bad_alloc.
+    explicit recorder(std::ostream* graph, burden costs = {});
+    ~recorder();
+    recorder(const recorder&) = delete;
+    recorder& operator=(const recorder&) = delete;
+
+    // -- the worker's side
+    /// The running task's time stands still until the next call.
+    void pause() noexcept;
+    /// The running task goes on as it was.
+    void go_on() noexcept;
+    /// `child` was announced, its parent goes on.
+    void forked(key child) noexcept;
+    /// `rest`, the parent's continuation, was announced: from here on the child runs.
+    void spawned(key rest) noexcept;
+    /// What was announced or submitted begins; a continuation goes on.
+    void begun(key task_or_rest) noexcept;
+    /// The running task waits or makes way. What is returned goes to enter().
+    [[nodiscard]] task* leave() noexcept;
+    void enter(task* t) noexcept;
+    /// The running task ends; it is awaited under its key.
+    void ended() noexcept;
+    /// The same for a child of `scope`.
+    void child_ended(key scope) noexcept;
+    /// The same for a task that a thread outside waits for.
+    void root_ended() noexcept;
+    /// The same for the task of a future; null without memory. What it does afterwards counts for nobody.
+    [[nodiscard]] mark* fulfilled(key self) noexcept;
+    /// The running task has waited for `child`, for all children of `scope`, for a future.
+    void joined(key child) noexcept;
+    void synced(key scope) noexcept;
+    void got(const mark& m) noexcept;
+    /// The running task submits `child`.
+    void submitted(key child) noexcept;
+    /// The running task's loop may be split: it has computed for `smallest_piece_ns` since it began or was
+    /// split.
+    [[nodiscard]] bool may_split() noexcept;
+
+    // -- any other thread
+    void submitted_outside(key child) noexcept;
+    void synced_outside(key scope) noexcept;
+    void got_outside(const mark& m) noexcept;
+    /// Exact while no task runs.
+    [[nodiscard]] work_span figures() const noexcept;
+    /// Closes the graph: nothing is recorded from now on.
+    void finish() noexcept;
+
+    /// As long as the pieces of a loop between two looks (detail::piece_ticks()).
+    static constexpr std::uint64_t smallest_piece_ns = 4'000;
+
+private:
+    struct children {
+        path longest;
+        std::vector<std::uint64_t> tasks; // for the graph only
+    };
+
+    template <class F>
+    void guarded(F f) noexcept;
+    template <class F>
+    void on_worker(F f) noexcept;
+    void stop_clock() noexcept;
+    void start_clock() noexcept;
+    void close_strand();
+    [[nodiscard]] task& running() noexcept;
+    [[nodiscard]] task& behind_strand();
+    [[nodiscard]] std::unique_ptr<task> child_of(task& parent);
+    task* add_child(key self, task& parent);
+    void wait_over(task& t, const task_end& end);
+    void wait_over(task& t, key scope);
+    void retire();
+    void calibrate() noexcept;
+
+    mutable std::mutex
+        m_mutex; // everything below; the contexts of one thread are strangers to ThreadSanitizer
+    const burden m_burden;
+    std::ostream* m_graph;
+    double m_ns_per_tick = 1;
+    std::uint64_t m_reading = 0; // ticks between two readings with nothing in between
+    std::uint64_t m_began = 0;   // ticks; of the stretch that is under way
+    bool m_paused = true;
+    bool m_broken = false;
+    bool m_finished = false;
+    std::unique_ptr<task> m_outside;
+    task* m_running = nullptr; // owned by nobody else while it runs
+    path m_work;               // sums, not a chain
+    path m_longest;
+    std::uint64_t m_made = 1;                                 // numbers given to tasks; 0 is the outside
+    std::unordered_map<key, std::unique_ptr<task>> m_waiting; // announced, submitted, continuations
+    std::unordered_map<key, task_end> m_ended;                // awaited by their key
+    std::unordered_map<key, children> m_scopes;
+};
+
+} // namespace profile
+} // namespace v0
+} // namespace pilfer

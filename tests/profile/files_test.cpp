@@ -1,0 +1,284 @@
+// What a recording pool writes, what the environment decides, and what is refused.
+#include <fcntl.h>
+
+#include <filesystem>
+#include <fstream>
+#include <locale>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "profile/graph_file.hpp"
+#include "support/child.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+
+/// An empty folder of this process and test, removed at the end.
+class folder {
+public:
+    folder() {
+        std::string name = ::testing::TempDir() + "pilfer_profile_XXXXXX";
+        EXPECT_NE(mkdtemp(name.data()), nullptr);
+        m_path = name;
+    }
+    folder(const folder&) = delete;
+    folder& operator=(const folder&) = delete;
+    ~folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(m_path, ignored);
+    }
+    [[nodiscard]] std::string at(const std::string& name) const { return m_path + "/" + name; }
+    [[nodiscard]] std::string text(const std::string& name) const {
+        std::ifstream in(at(name));
+        EXPECT_TRUE(in) << name;
+        std::ostringstream all;
+        all << in.rdbuf();
+        return all.str();
+    }
+    [[nodiscard]] nlohmann::json json(const std::string& name) const {
+        return nlohmann::json::parse(text(name));
+    }
+    [[nodiscard]] std::vector<std::string> names() const {
+        std::vector<std::string> all;
+        for (const auto& entry : std::filesystem::directory_iterator(m_path)) {
+            all.push_back(entry.path().filename().string());
+        }
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+
+private:
+    std::string m_path;
+};
+
+/// Joins, spawns, defers, asyncs that suspend, a loop, an exception; from a foreign thread, several times.
+void everything(pilfer::pool& pool) {
+    for (int round = 0; round < 2; ++round) {
+        pool.run([] {
+            (void)fib_join(8);
+            (void)fib_spawn(8);
+            (void)fib_defer(8);
+            auto f = pilfer::async([] { (void)fib_join(6); });
+            pilfer::scope s;
+            s.defer([f] { f.get(); });
+            s.spawn([f] { f.get(); });
+            s.sync();
+            f.get();
+            (void)pilfer::async([] { (void)fib_spawn(4); });
+            pilfer::for_each(0, 1'000, [](int) {});
+            try {
+                (void)pilfer::join([] { throw 1; }, [] {});
+            } catch (int) {
+            }
+        });
+        auto f = pool.async([] { (void)fib_join(5); });
+        f.get();
+    }
+}
+
+/// In a child process, so that the environment and the numbers of files are fresh.
+template <class Body>
+void with_environment(const std::vector<std::pair<std::string, std::string>>& variables, Body body) {
+    const auto result = in_child([&] {
+        for (const auto& [name, value] : variables) {
+            setenv(name.c_str(), value.c_str(), 1);
+        }
+        body();
+        return ::testing::Test::HasFailure() ? 1 : 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+class row_G3_files : public guarded {};
+
+TEST_F(row_G3_files, the_graph_has_the_work_and_the_span_of_the_figures) {
+    const folder here;
+    with_environment({{"PILFER_PROFILE", here.at("p")}, {"PILFER_PROFILE_GRAPH", here.at("g")}}, [] {
+        pilfer::pool pool;
+        everything(pool);
+    });
+    const auto figures = here.json("p");
+    EXPECT_EQ(figures.at("format"), "pilfer-profile 1");
+    EXPECT_EQ(figures.at("complete"), true);
+    EXPECT_EQ(figures.at("workers_asked"), 0);
+    const graph_file graph(here.text("g"));
+    EXPECT_EQ(graph.tasks.size(), graph.end);
+    EXPECT_EQ(graph.end, figures.at("tasks").get<std::uint64_t>() + 1) << "with the world outside";
+    EXPECT_EQ(graph.work(), figures.at("work_ns").get<std::uint64_t>());
+    EXPECT_EQ(graph.span(), figures.at("span_ns").get<std::uint64_t>());
+    EXPECT_GT(graph.work(), 0U);
+}
+
+TEST_F(row_G3_files, every_pool_writes_files_of_its_own) {
+    const folder here;
+    with_environment({{"PILFER_PROFILE", here.at("p%p")}}, [] {
+        pilfer::pool first(workers(3));
+        EXPECT_EQ(first.workers(), 1U) << "whatever was asked for";
+        EXPECT_TRUE(first.settings().profile);
+        pilfer::pool second(workers(1));
+        second.run([&] { (void)first.run([] { return fib_join(5); }); });
+        // At the end: the first has ended when the second one does.
+        first.shutdown();
+        second.shutdown();
+    });
+    const auto names = here.names();
+    ASSERT_EQ(names.size(), 2U);
+    EXPECT_EQ(names[1], names[0] + ".2");
+    EXPECT_EQ(names[0].find('%'), std::string::npos);
+    EXPECT_EQ(here.json(names[0]).at("workers_asked"), 3);
+    EXPECT_EQ(here.json(names[0]).at("tasks"), 8) << "fib(5) forks 7 times";
+    EXPECT_EQ(here.json(names[1]).at("tasks"), 1) << "what another pool does is not seen";
+}
+
+TEST_F(row_G3_files, the_common_pool_writes_at_exit) {
+    const folder here;
+    const auto result = in_child([&]() -> int {
+        setenv("PILFER_PROFILE", here.at("p").c_str(), 1);
+        setenv("PILFER_PROFILE_GRAPH", here.at("g").c_str(), 1);
+        // Scopes and joins of a foreign thread are submissions, its syncs and theirs waits from outside.
+        pilfer::scope s;
+        s.spawn([] { (void)fib_join(5); });
+        s.spawn([] {});
+        s.sync();
+        (void)pilfer::join([] {}, [] {});
+        std::exit(0);
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    const auto p = here.json("p");
+    // Two children beside each other; then the join.
+    EXPECT_EQ(p.at("tasks"), 11);
+    EXPECT_EQ(p.at("strands"), 22 + 1 + 4);
+    EXPECT_EQ(p.at("span_strands"), 9 + 3);
+    EXPECT_EQ(p.at("span_tasks"), 3 + 2);
+    const graph_file graph(here.text("g"));
+    EXPECT_EQ(graph.tasks.size(), 12U);
+    EXPECT_EQ(graph.work(), p.at("work_ns").get<std::uint64_t>());
+    EXPECT_EQ(graph.span(), p.at("span_ns").get<std::uint64_t>());
+}
+
+TEST_F(row_G3_files, digits_are_not_grouped) {
+    struct grouping : std::numpunct<char> {
+        [[nodiscard]] char do_thousands_sep() const override { return '.'; }
+        [[nodiscard]] std::string do_grouping() const override { return "\1"; }
+    };
+    const folder here;
+    with_environment({{"PILFER_PROFILE", here.at("p")}, {"PILFER_PROFILE_GRAPH", here.at("g")}}, [] {
+        std::locale::global(std::locale(std::locale::classic(), new grouping));
+        pilfer::pool pool;
+        pool.run([] { (void)fib_join(10); });
+    });
+    EXPECT_EQ(here.json("p").at("tasks"), 89);
+    EXPECT_EQ(graph_file(here.text("g")).end, 90U);
+}
+
+TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
+    // The body waits for the clock, so the number of iterations that are longer than a piece is known.
+    const auto spin = [](int) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+    };
+    pilfer::options o;
+    o.profile = true;
+    pilfer::pool pool(o);
+    constexpr int n = 64;
+    pool.run([&] { pilfer::for_each(0, n, spin); });
+    const auto p = pool.profile();
+    EXPECT_GE(p.work_ns, n * 10'000U);
+    EXPECT_GE(p.tasks, 8U) << "a loop is split although nobody else is there";
+    EXPECT_LE(p.tasks, std::uint64_t{n} + 1) << "and never below an iteration";
+    EXPECT_LT(p.span_strands, p.strands);
+    // Pieces that take no time are not worth a task: without the smallest piece there would be 100,000.
+    pilfer::pool other(o);
+    other.run([] { pilfer::for_each(0, 100'000, [](int) {}); });
+    EXPECT_LE(other.profile().tasks, 50'000U);
+}
+
+TEST_F(row_G3_files, times_add_up) {
+    pilfer::options o;
+    o.profile = true;
+    pilfer::pool pool(o);
+    everything(pool);
+    pool.shutdown();
+    const auto p = pool.profile();
+    EXPECT_LE(p.span_ns, p.work_ns);
+    EXPECT_GE(p.parallelism(), 1);
+    EXPECT_GE(p.burdened_span_ns, p.span_ns);
+    EXPECT_LE(p.burdened_parallelism(), p.parallelism());
+    for (unsigned workers = 1; workers <= 64; workers *= 2) {
+        EXPECT_LE(p.least_speedup(workers), p.most_speedup(workers)) << workers;
+        EXPECT_LE(p.most_speedup(workers), workers);
+    }
+}
+
+TEST(row_G3_laws, are_what_they_say) {
+    pilfer::work_span p;
+    EXPECT_EQ(p.parallelism(), 1) << "nothing was recorded";
+    EXPECT_EQ(p.least_speedup(4), 1);
+    p.work_ns = 1'000;
+    p.span_ns = 100;
+    p.burdened_span_ns = 250;
+    EXPECT_DOUBLE_EQ(p.parallelism(), 10);
+    EXPECT_DOUBLE_EQ(p.burdened_parallelism(), 4);
+    EXPECT_DOUBLE_EQ(p.most_speedup(4), 4);
+    EXPECT_DOUBLE_EQ(p.most_speedup(64), 10);
+    EXPECT_DOUBLE_EQ(p.least_speedup(4), 2);
+    EXPECT_DOUBLE_EQ(p.least_speedup(1), 0.8);
+}
+
+class bad_input_profile : public guarded {};
+
+TEST_F(bad_input_profile, several_workers_are_refused) {
+    pilfer::options o = workers(2);
+    o.profile = true;
+    try {
+        const pilfer::pool pool(o);
+        ADD_FAILURE() << "accepted";
+    } catch (const std::invalid_argument& e) {
+        const std::string text = e.what();
+        EXPECT_NE(text.find("options.profile"), std::string::npos) << text;
+        EXPECT_NE(text.find("not 2"), std::string::npos) << text;
+    }
+    o.workers = 1;
+    EXPECT_NO_THROW(pilfer::pool{o});
+    o.workers = 5'000;
+    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+}
+
+TEST_F(bad_input_profile, a_pool_that_does_not_record_has_no_profile) {
+    const pilfer::pool pool(workers(1));
+    EXPECT_FALSE(pool.settings().profile);
+    EXPECT_THROW((void)pool.profile(), pilfer::usage_error);
+}
+
+TEST_F(bad_input_profile, files_that_cannot_be_written) {
+    for (const char* variable : {"PILFER_PROFILE", "PILFER_PROFILE_GRAPH"}) {
+        with_environment({{variable, "/nowhere/at/all"}}, [&] {
+            try {
+                const pilfer::pool pool(workers(1));
+                ADD_FAILURE() << "accepted";
+            } catch (const std::system_error& e) {
+                const std::string text = e.what();
+                EXPECT_NE(text.find(std::string(variable) + ":"), std::string::npos) << text;
+                EXPECT_NE(text.find("/nowhere/at/all"), std::string::npos) << text;
+            }
+            setenv(variable, "", 1);
+            EXPECT_THROW(pilfer::pool(workers(1)), std::invalid_argument);
+        });
+        // A disk that is full is said, and the program goes on.
+        const auto result = in_child([&] {
+            setenv(variable, "/dev/full", 1);
+            pilfer::pool pool(workers(1));
+            return pool.run([] { return fib_join(12) == fib(12) ? 0 : 1; });
+        });
+        EXPECT_TRUE(result.exited_with(0)) << result;
+        EXPECT_TRUE(result.said(variable)) << result;
+    }
+}
+
+} // namespace
