@@ -175,6 +175,9 @@ TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
         EXPECT_EQ(after.steals_tried, before.steals_tried);
         stop = true;
     });
+    for (auto& other : others) {
+        other.get(); // it reads what ends before the pool
+    }
 }
 
 TEST_F(row_B1_private, one_worker_never_exposes) {
