@@ -8,7 +8,7 @@ namespace pilfer {
 inline namespace v0 {
 
 /// How much a thief takes of ALL that its victim has, private and shared, oldest first: at least one task.
-/// With weights (see pilfer::weight) a part means the sum of weights.
+/// Whoever exposes tasks for a thief exposes as many as its amount needs.
 struct steal_amount {
     enum class rule {
         automatic, ///< PILFER_BALANCE if it names an amount, else the default
@@ -55,8 +55,8 @@ enum class exposure {
     waiter_first,  ///< one as soon as somebody waits and nothing is shared
 };
 
-/// For exposure::threshold: with at least `at_least` private and less than `below` shared (tasks, or
-/// weights), `count` of the private tasks are moved, oldest first; if `count` is 0, the part numerator /
+/// For exposure::threshold: with at least `at_least` private and less than `below` shared
+/// tasks, `count` of the private tasks are moved, oldest first; if `count` is 0, the part numerator /
 /// denominator of them.
 struct exposure_threshold {
     std::uint64_t at_least = 8;

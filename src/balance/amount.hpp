@@ -23,8 +23,8 @@ public:
     explicit haul(std::uint64_t next) noexcept : m_next(next) {}
     /// How much it takes next under steal_amount::adaptive, where there is twice as much.
     [[nodiscard]] std::uint64_t next() const noexcept { return m_next; }
-    /// How much of `whole` (tasks, or their weights; private and shared) to take: 1 <= result <= whole, and 1
-    /// where there is nothing. With weights the oldest tasks are taken until their sum is at least this.
+    /// How many of `whole` tasks, private and shared, to take: 1 <= result <= whole, and 1 where there is
+    /// nothing.
     [[nodiscard]] std::uint64_t size(steal_amount rule, std::uint64_t whole) const noexcept {
         using what = steal_amount::rule;
         std::uint64_t n = 1;

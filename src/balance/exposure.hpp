@@ -12,7 +12,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace balance {
 
-/// What a worker has in its deque: tasks, or the sums of their weights.
+/// How many tasks a worker has in its deque.
 struct load {
     std::uint64_t shared = 0;
     std::uint64_t own = 0; ///< private

@@ -1,6 +1,7 @@
-// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS may say,
-// too.
+// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS and
+// PILFER_BALANCE may say, too.
 #include "bad_input/rows.hpp"
+#include "balance/text.hpp"
 #include "support/child.hpp"
 
 namespace {
@@ -129,6 +130,64 @@ TEST_P(bad_input_pin, row) {
 }
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_pin, testing::ValuesIn(pins), row_name());
+
+/// The text, and what the pool then has; null: refused, with `says` in the message.
+struct balance_row {
+    const char* name;
+    std::string text;
+    const char* becomes;
+    const char* says = "";
+};
+
+std::ostream& operator<<(std::ostream& out, const balance_row& r) { return out << r.name; }
+
+const balance_row balances[] = {
+    {"three", "half,ring,always-public", "half,ring,always-public"},
+    {"in_any_order", "threshold:4:2:1/3,1/2,longest", "half,longest,threshold:4:2:1/3"},
+    {"the_rest", "all-but-one,sticky,short-eager:7", "all-but-one,sticky,short-eager:7"},
+    {"one_word", "one,nearest,waiter-first", "one,nearest,waiter-first"},
+    {"adaptive", "adaptive,random,doubling", "adaptive,random,doubling"},
+    {"empty", "", nullptr, "known are one, half, all-but-one, adaptive, P/Q; random, sticky, ring,"},
+    {"unknown", "halve", nullptr, "\"halve\" is no policy; known are"},
+    {"unknown_among_known", "half,rings", nullptr, "\"rings\" is no policy"},
+    {"twice", "half,1/3", nullptr, "\"1/3\" is a second amount"},
+    {"comma_behind", "half,", nullptr, "\"\" is no policy"},
+    {"space", "half, ring", nullptr, "\" ring\" is no policy"},
+    {"upper_case", "HALF", nullptr, "is no policy"},
+    {"no_fraction", "5/4", nullptr, "P/Q needs 1 <= P <= Q <= 65536"},
+    {"no_number", "threshold:1:1:x", nullptr, "threshold:N:M:A"},
+    {"number_above", "short-eager:65537", nullptr, "1 <= K <= 65536"},
+    {"many", std::string(100'000, ','), nullptr, "is no policy"},
+    {"long", std::string(100'000, 'x'), nullptr, "is no policy"},
+    {"no_utf8", "half\xff", nullptr, "is no policy"},
+    {"format", "%s%n", nullptr, "is no policy"},
+};
+
+class bad_input_balance : public testing::TestWithParam<balance_row> {
+    support::watchdog m_watchdog{40};
+};
+
+TEST_P(bad_input_balance, row) {
+    const auto result = support::in_child([] {
+        const balance_row& r = GetParam();
+        setenv("PILFER_BALANCE", r.text.c_str(), 1);
+        try {
+            pilfer::pool pool(support::workers(3));
+            const bool works = pool.run([] { return support::fib_join(10); }) == 55;
+            return r.becomes != nullptr && pilfer::balance::name(pool.settings()) == r.becomes && works ? 0
+                                                                                                        : 1;
+        } catch (const std::invalid_argument& e) {
+            const std::string said = e.what();
+            return r.becomes == nullptr && said.find("PILFER_BALANCE") != std::string::npos &&
+                           said.find(r.says) != std::string::npos
+                       ? 0
+                       : 2;
+        }
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_balance, testing::ValuesIn(balances), row_name());
 
 /// What must end the process, or needs one of its own: its last words, and how it ended (0: with exit code
 /// 0).

@@ -1,9 +1,9 @@
-// Every parser that takes text: PILFER_WORKERS, and the cgroup files below a made-up root.
+// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, and the cgroup files below a made-up root.
 //
-// The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; anything else and up to five
-// texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max, cpu.cfs_quota_us and
-// cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is reached without the
-// others being guessed.
+// The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; 'b' and one for PILFER_BALANCE;
+// anything else and up to five texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max,
+// cpu.cfs_quota_us and cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is
+// reached without the others being guessed.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 
+#include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "fuzz/require.hpp"
 
@@ -46,6 +47,31 @@ void check_workers(const std::string& text) {
         require(!want, "a good text was refused");
         require(std::string(e.what()).find('"' + seen + '"') != std::string::npos, "the text is not named");
     }
+}
+
+/// What is accepted has a name for each of the three kinds, which means the same, and keeps to the ranges.
+void check_balance(const std::string& text) {
+    const std::string seen = text.c_str();
+    pilfer::options o;
+    try {
+        pilfer::balance::resolve(o, seen.c_str());
+    } catch (const std::invalid_argument& e) {
+        require(std::string(e.what()).find('"' + seen + '"') != std::string::npos, "the text is not named");
+        return;
+    }
+    const std::string name = pilfer::balance::name(o);
+    require(std::count(name.begin(), name.end(), ',') == 2, "a kind is left open");
+    pilfer::options again;
+    pilfer::balance::resolve(again, name.c_str());
+    require(again.steal == o.steal && again.victim == o.victim && again.exposure == o.exposure &&
+                again.threshold == o.threshold && again.eager == o.eager,
+            "a name means something else");
+    require(o.steal.numerator >= 1 && o.steal.numerator <= o.steal.denominator &&
+                o.steal.denominator <= 65'536 && o.eager >= 1 && o.eager <= 65'536 &&
+                o.threshold.at_least >= 1 && o.threshold.below >= 1 &&
+                o.threshold.count <= std::uint64_t{1} << 62 && o.threshold.numerator >= 1 &&
+                o.threshold.numerator <= o.threshold.denominator,
+            "a number out of its range");
 }
 
 /// A tree of files for this process; only the contents change.
@@ -103,7 +129,7 @@ void check_cgroups(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size > 0) {
         const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-        data[0] == 'w' ? check_workers(text) : check_cgroups(text);
+        data[0] == 'w' ? check_workers(text) : data[0] == 'b' ? check_balance(text) : check_cgroups(text);
     }
     return 0;
 }

@@ -275,6 +275,70 @@ struct reached_twice : deque_client<atom, 4> {
     void finish() { drain(3); }
 };
 
+/// A theft of two: the first in hand, the second on the thief's own deque, from where a third worker takes it
+/// on. The thief marks the slot behind it and announces a task of its own there.
+struct hauled : deque_client<atom, 4> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i == 0) {
+            for (unsigned k = 0; k < 3; ++k) {
+                (void)push(k);
+            }
+            (void)m_deque.owner().expose(1);
+            while (pop(1)) {
+            }
+        } else if (i == 1) {
+            rob();
+        } else {
+            for (unsigned k = 0; k < 2; ++k) {
+                const auto got = m_theirs.thief().steal([](task_word) { return true; });
+                if (got.status == steal_status::success) {
+                    take(got.task);
+                }
+            }
+        }
+    }
+    void finish() {
+        while (const task_word t = m_theirs.owner().pop(1)) {
+            take(t);
+        }
+        drain(m_announced);
+    }
+
+private:
+    void rob() {
+        auto own = m_theirs.owner();
+        const auto any = [](task_word) { return true; };
+        const auto first = m_deque.thief().steal(any);
+        if (first.status != steal_status::success) {
+            return;
+        }
+        (void)m_deque.thief().reach(1);
+        const auto second = m_deque.thief().steal(any);
+        if (second.status == steal_status::success) {
+            check(own.has_room(), "an empty ring of four is full");
+            (void)own.push(second.task);
+            (void)own.expose(1);
+        }
+        check(own.has_room(), "one task fills a ring of four");
+        const std::int64_t mark = own.mark();
+        check(!own.pushed_since(mark), "pushed by nobody");
+        take(first.task);
+        m_tasks.announce(3);
+        (void)own.push(4);
+        m_announced = 4;
+        check(own.pushed_since(mark), "a push is not seen");
+        (void)own.expose(2);
+        if (const task_word t = own.pop(1)) {
+            take(t);
+        }
+    }
+    slot m_their_slots[4];
+    ring<atom> m_their_ring{3, nullptr, m_their_slots};
+    deque_type m_theirs{&m_their_ring, false};
+    unsigned m_announced = 3; // read in finish() only
+};
+
 const registered<one_by_one<0>> r1("deque_expose", "exposure one by one, two thieves");
 const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
 const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
@@ -291,6 +355,7 @@ const registered<reaching<symmetric_atom, 1, true>> r9("deque_reach_pinned",
 const registered<reached_twice> r10("deque_reach_expose", "two reaches against exposure and take-back");
 const registered<empty_at_first> r11("deque_empty", "pops from an empty deque at the first index");
 const registered<one_by_one<254>> r12("deque_expose_byte", "exposure across the end of a byte");
+const registered<hauled> r14("deque_haul", "a theft of two, the second of which is stolen on");
 const registered<one_by_one<(std::int64_t{1} << 32) - 2>> r13("deque_expose_word",
                                                               "exposure across the end of 32 bits");
 

@@ -16,8 +16,9 @@ using pilfer::detail::rlx;
 using pilfer::detail::steal_status;
 using pilfer::detail::task_word;
 
-/// `Workers` of them with a deque each, at most `Tasks` tasks, each announced once.
-template <class Atom, unsigned Workers, unsigned Tasks, bool Queue = false>
+/// `Workers` of them with a deque each, at most `Tasks` tasks, each announced once. A theft takes up to
+/// `Haul`.
+template <class Atom, unsigned Workers, unsigned Tasks, bool Queue = false, unsigned Haul = 1>
 class workers {
 protected:
     using deque_type = pilfer::detail::split_deque<Atom>;
@@ -43,12 +44,20 @@ protected:
 
     // ---- announcing: announce(), scheduler::tripped(), scheduler::answer() ------------------------
     void push(unsigned self, unsigned task) {
-        worker& me = m_worker[self];
         m_tasks.announce(task);
-        if (!me.deque.owner().push(task + 1)) {
-            return;
+        if (m_worker[self].deque.owner().push(task + 1)) {
+            check(m_worker[self].deque.owner().make_room(), "no room");
+            after_push(self);
         }
-        check(me.deque.owner().make_room(), "no room");
+    }
+    /// scheduler::insert()
+    void insert(unsigned self, task_word task) {
+        if (m_worker[self].deque.owner().push(task)) {
+            after_push(self);
+        }
+    }
+    void after_push(unsigned self) {
+        worker& me = m_worker[self];
         if constexpr (pinned) {
             Atom::fence_sc();
         }
@@ -57,7 +66,7 @@ protected:
             return;
         }
         if (me.deque.owner().shared_size() <= 0) {
-            (void)me.deque.owner().expose(1);
+            (void)me.deque.owner().expose(Haul);
         }
         if ((bits & trip::wanted) != 0 && me.deque.thief().has_any()) {
             (void)m_idle.publish(self, me.last_woken, me.deque.trip());
@@ -108,10 +117,14 @@ protected:
         auto thief = m_worker[victim].deque.thief();
         const auto any = [](task_word) { return true; };
         auto got = thief.steal(any);
-        if (got.status == steal_status::empty && reach && thief.has_any() && thief.reach(1) > 0) {
+        const unsigned amount = m_worker[self].deque.owner().peek() == 0 ? Haul : 1;
+        if (got.status == steal_status::empty && reach && thief.has_any() && thief.reach(amount) > 0) {
             got = thief.steal(any);
         }
         if (got.status == steal_status::success) {
+            if (amount > 1) {
+                take_more(self, victim, amount - 1);
+            }
             return execute(self, static_cast<unsigned>(got.task) - 1);
         }
         auto& wire = m_worker[victim].deque.trip();
@@ -119,6 +132,24 @@ protected:
             wire.set(trip::expose);
         }
         return false;
+    }
+    void take_more(unsigned self, unsigned victim, std::int64_t more) {
+        auto thief = m_worker[victim].deque.thief();
+        auto own = m_worker[self].deque.owner();
+        const auto there = thief.look();
+        if (there.shared < more && there.own > 0) {
+            (void)thief.reach(more - there.shared);
+        }
+        for (std::int64_t taken = 0; taken < more && (own.has_room() || own.make_room());) {
+            const auto got = thief.steal([](task_word) { return true; });
+            if (got.status == steal_status::empty) {
+                return;
+            }
+            if (got.status == steal_status::success) {
+                insert(self, got.task);
+                ++taken;
+            }
+        }
     }
     bool anything_ready(unsigned self) {
         if (stopping()) {
@@ -209,8 +240,8 @@ protected:
 
 /// One publisher with `Count` tasks and an endless end, `Sleepers` that search and sleep. The first `Short`
 /// tasks end, the others never do.
-template <class Atom, unsigned Sleepers, unsigned Count, unsigned Short>
-struct published final : workers<Atom, Sleepers + 1, Count> {
+template <class Atom, unsigned Sleepers, unsigned Count, unsigned Short, unsigned Haul = 1>
+struct published final : workers<Atom, Sleepers + 1, Count, false, Haul> {
     static constexpr unsigned threads = Sleepers + 1;
     void thread(unsigned i) {
         if (i != 0) {
@@ -459,6 +490,11 @@ const registered<stopped<atom>> r9("sleep_stop", "the stop of all workers");
 const registered<published<symmetric_atom, 2, 2, 0>> r10("sleep_two_pinned", "sleep_two without membarrier");
 const registered<stopped<symmetric_atom>> r11("sleep_stop_pinned", "sleep_stop without membarrier");
 const registered<withdrawn> r12("sleep_withdraw", "wakers against sleepers that withdraw");
+const registered<published<atom, 2, 2, 0, 2>> r14("sleep_haul",
+                                                  "two endless tasks, two sleepers, both taken at once");
+const registered<published<atom, 2, 3, 1, 3>> r15("sleep_haul_three", "three tasks, the first one short");
+const registered<published<symmetric_atom, 2, 2, 0, 2>> r16("sleep_haul_pinned",
+                                                            "sleep_haul without membarrier");
 const registered<two_words> r13("sleep_map", "bits on both sides of the end of a map word");
 
 } // namespace

@@ -1,0 +1,101 @@
+// A theft larger than the thief's ring, without memory for a larger one: the rest stays where it was.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+#include <thread>
+#include <vector>
+
+#include <pilfer/detail/platform.hpp>
+
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+// Of rings and nothing else: what the library asks for without exceptions.
+constinit std::atomic<bool> refuses{false};
+constinit std::atomic<int> refused{0};
+
+} // namespace
+
+// clang's runtime of ThreadSanitizer defines these itself, and not weakly.
+#if defined(PILFER_TSAN)
+constexpr bool can_refuse = false;
+#else
+constexpr bool can_refuse = true;
+[[gnu::noinline]] void* operator new(std::size_t n, const std::nothrow_t&) noexcept {
+    if (refuses) {
+        refused.fetch_add(1);
+        return nullptr;
+    }
+    return std::malloc(n != 0 ? n : 1);
+}
+[[gnu::noinline]] void* operator new(std::size_t n) {
+    if (void* p = std::malloc(n != 0 ? n : 1)) {
+        return p;
+    }
+    throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
+#endif
+
+namespace {
+
+using namespace support;
+
+class row_B4_full : public guarded {};
+
+TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
+    if (!can_refuse) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
+    constexpr int tasks = 2000;
+    pilfer::options o = workers(2);
+    o.steal = pilfer::steal_amount::part(1, 1);
+    pilfer::pool pool(o);
+    std::vector<std::atomic<int>> ran(tasks);
+    std::atomic<int> sum{0};
+    std::atomic<bool> standing{false};
+    std::atomic<bool> go_on{false};
+    std::atomic<std::int64_t> left{-1};
+    auto thief = pool.async([&] {
+        standing = true;
+        while (!go_on) {
+            std::this_thread::yield();
+        }
+    });
+    while (!standing) {
+        std::this_thread::yield();
+    }
+    pool.run([&] {
+        auto& mine = pilfer::detail::this_worker()->deque;
+        pilfer::scope s;
+        for (int i = 0; i < tasks; ++i) {
+            s.defer([&, i] {
+                const auto there = mine.thief().look();
+                std::int64_t none = -1;
+                left.compare_exchange_strong(none, there.shared + there.own);
+                ran[static_cast<std::size_t>(i)].fetch_add(1);
+                sum.fetch_add(1);
+            });
+        }
+        refuses = true;
+        go_on = true;
+        while (sum != tasks) {
+            std::this_thread::yield();
+        }
+        refuses = false;
+        s.sync();
+    });
+    thief.get();
+    EXPECT_GE(refused, 1) << "this test refuses nothing";
+    // One in hand, and as many as the first ring holds.
+    EXPECT_EQ(left, tasks - 1 - 256);
+    for (const auto& times : ran) {
+        ASSERT_EQ(times, 1);
+    }
+}
+
+} // namespace
