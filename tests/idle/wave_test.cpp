@@ -175,23 +175,6 @@ private:
     return n;
 }
 
-struct event {
-    double ts;
-    unsigned worker;
-    std::string text;
-};
-
-[[nodiscard]] std::vector<event> in_order(const document& d) {
-    std::vector<event> all;
-    for (unsigned i = 0; i < d.tracks(); ++i) {
-        for (const line& l : d.lines(i)) {
-            all.push_back({l.ts, i, l.text});
-        }
-    }
-    std::stable_sort(all.begin(), all.end(), [](const event& a, const event& b) { return a.ts < b.ts; });
-    return all;
-}
-
 /// What the trace says of one wave of real workers.
 struct tree {
     unsigned by_publisher = 0; ///< wake-ups
@@ -203,22 +186,28 @@ struct tree {
 [[nodiscard]] tree read_tree(const document& d, unsigned publisher) {
     const auto n = static_cast<unsigned>(d.tracks());
     std::vector<unsigned> woken_by(n, n);
+    std::vector<double> when(n, 0);
     std::vector<unsigned> wakes(n, 0);
     tree t;
     t.ran.resize(n);
-    for (const event& e : in_order(d)) {
-        if (e.text.rfind("wake worker=", 0) == 0) {
-            const auto woken = static_cast<unsigned>(std::stoul(e.text.substr(12)));
-            woken_by[woken] = woken_by[woken] == n ? e.worker : woken_by[woken];
-            ++wakes[e.worker];
-        } else if (e.text.rfind("stolen", 0) == 0) {
-            t.ran[e.worker] = true;
-            t.widest = std::max(t.widest, wakes[e.worker]);
+    for (unsigned i = 0; i < n; ++i) {
+        for (const line& l : d.lines(i)) {
+            if (l.text.rfind("wake worker=", 0) == 0) {
+                ++wakes[i];
+                const auto woken = static_cast<unsigned>(std::stoul(l.text.substr(12)));
+                if (woken_by[woken] == n || l.ts < when[woken]) {
+                    woken_by[woken] = i;
+                    when[woken] = l.ts;
+                }
+            } else if (l.text.rfind("stolen", 0) == 0) {
+                t.ran[i] = true;
+                t.widest = std::max(t.widest, wakes[i]);
+            }
         }
     }
     t.by_publisher = wakes[publisher];
     t.ran[publisher] = true;
-    // A wake-up is noted when it is over, and the woken one may have woken others by then: times say nothing.
+    // Not by times: a wake-up is noted when it is over, and the woken one may have woken others by then.
     for (unsigned i = 0; i < n; ++i) {
         unsigned depth = 0;
         for (unsigned k = i; k != publisher && k != n && depth <= n; k = woken_by[k]) {
