@@ -41,7 +41,7 @@ using sleepers = detail::sleepers<std_atom, no_park>;
 class wave {
 public:
     explicit wave(unsigned n)
-        : m_count(n), m_seats(std::make_unique<sleepers::seat[]>(n)),
+        : m_seats(std::make_unique<sleepers::seat[]>(n)),
           m_map(std::make_unique<sleepers::map_word[]>((n + 63) / 64)), m_idle(m_seats.get(), m_map.get(), n),
           m_depth(n, 0) {}
 
@@ -90,7 +90,6 @@ private:
         }
     }
 
-    unsigned m_count;
     std::unique_ptr<sleepers::seat[]> m_seats;
     std::unique_ptr<sleepers::map_word[]> m_map;
     sleepers m_idle;
