@@ -41,6 +41,18 @@ class Scripts(unittest.TestCase):
         return script("run.py", "--build", self.folder.name, "--size", "tiny", "--rounds", "3", "--output",
                       self.output, *more)
 
+    def test_pinning_is_compared(self):
+        self.program("bench-k-pilfer_join", 1.25)
+        done = script("pinning.py", "--build", self.folder.name, "--kernels", "k", "--rounds", "2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("| k | 1.2500 | 1.000 | 1.000 | 1.000 |", done.stdout)
+        self.assertNotEqual(script("pinning.py", "--build", self.folder.name, "--kernels", "other").returncode, 0)
+
+    def test_pinning_demands_right_answers(self):
+        self.program("bench-k-pilfer_join", 1.25, ok=False)
+        done = script("pinning.py", "--build", self.folder.name, "--kernels", "k", "--rounds", "2")
+        self.assertNotEqual(done.returncode, 0)
+
     def test_ratios_and_speed_up(self):
         self.program("bench-k-serial", 1.0)
         self.program("bench-k-pilfer_join", 1.25)

@@ -36,7 +36,7 @@ if(NOT pilfer_hwloc_wanted STREQUAL "OFF")
     endif()
 endif()
 if(PROJECT_IS_TOP_LEVEL)
-    message(STATUS "pilfer: hwloc ${PILFER_HWLOC} ${PILFER_HWLOC_LIBRARY_VERSION}")
+    message(STATUS "pilfer: hwloc ${PILFER_HWLOC}")
 endif()
 
 function(pilfer_use_hwloc target)

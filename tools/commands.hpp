@@ -12,6 +12,7 @@ constexpr int exit_bad_usage = 2; // the arguments are
 constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patience
 
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.
+void add_info(CLI::App& app, int& code);
 void add_soak(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
 

@@ -53,21 +53,27 @@ namespace os = pilfer::os;
 
 } // namespace
 
-std::string machine_report() {
+machine_facts look_at_machine() {
     utsname name{};
     (void)uname(&name);
+    return {.kernel = fmt::format("{} {} {}", name.sysname, name.release, name.machine),
+            .membarrier = pilfer::detail::heavy_fence_reaches_all()
+                              ? "works"
+                              : "refused: every push and pop takes the slow path with a fence",
+            .guards = guards(),
+            .stacks = fmt::format("switched by {}", switching())};
+}
+
+std::string machine_report() {
+    machine_facts const facts = look_at_machine();
     auto const quota = os::cgroup_cpus("");
-    return fmt::format("kernel:      {} {} {}\n"
+    return fmt::format("kernel:      {}\n"
                        "CPUs:        {} in the affinity mask, quota {}, so {} workers by default\n"
                        "membarrier:  {}\n"
                        "guards:      {}\n"
-                       "stacks:      switched by {}\n",
-                       name.sysname, name.release, name.machine, os::affinity_cpus(),
-                       quota ? std::to_string(*quota) : "none", os::automatic_workers(),
-                       pilfer::detail::heavy_fence_reaches_all()
-                           ? "works"
-                           : "refused: every push and pop takes the slow path with a fence",
-                       guards(), switching());
+                       "stacks:      {}\n",
+                       facts.kernel, os::affinity_cpus(), quota ? std::to_string(*quota) : "none",
+                       os::automatic_workers(), facts.membarrier, facts.guards, facts.stacks);
 }
 
 bool refuse_membarrier() noexcept {

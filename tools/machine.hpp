@@ -5,6 +5,15 @@
 
 namespace tools {
 
+/// What has to be tried out, in words.
+struct machine_facts {
+    std::string kernel;
+    std::string membarrier;
+    std::string guards;
+    std::string stacks;
+};
+[[nodiscard]] machine_facts look_at_machine();
+
 /// Lines "name: value": kernel, CPUs, quota, membarrier, guards. Asks once, so call it after everything that
 /// takes something away.
 [[nodiscard]] std::string machine_report();

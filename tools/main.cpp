@@ -12,6 +12,7 @@ int main(int count, char** words) {
     app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);
     app.require_subcommand(0, 1);
     try {
+        tools::add_info(app, code);
         tools::add_soak(app, code);
         tools::add_selftest(app, code);
         app.parse(count, words);

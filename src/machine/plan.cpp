@@ -7,6 +7,7 @@
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 
 #include "base/os.hpp"
 #include "machine/detect.hpp"
@@ -50,9 +51,8 @@ using places = std::vector<unsigned>;
     const auto same_rank = [&](unsigned a, unsigned b) {
         return cpus[a].sibling == cpus[b].sibling && cpus[a].speed == cpus[b].speed;
     };
-    std::stable_sort(order.begin(), order.end(), [&](unsigned a, unsigned b) {
-        return cpus[a].sibling != cpus[b].sibling ? cpus[a].sibling < cpus[b].sibling
-                                                  : cpus[a].speed > cpus[b].speed;
+    std::ranges::sort(order, {}, [&](unsigned p) {
+        return std::tuple(cpus[p].sibling, ~cpus[p].speed, p); // the fastest first
     });
     if (how != pinning::spread) {
         return order;
@@ -114,7 +114,7 @@ neighbourhoods::neighbourhoods(const topology& cpus, std::span<const unsigned> a
         // A memory node may be larger or smaller than a cache or a package.
         std::array<balance::group, std::size(levels)> mine;
         std::ranges::transform(levels, mine.begin(), [i](const auto& of) { return of[i]; });
-        std::ranges::stable_sort(mine, {}, [](const balance::group& g) { return g.last - g.first; });
+        std::ranges::sort(mine, {}, [](const balance::group& g) { return g.last - g.first; });
         std::ranges::for_each(mine, add);
         add({0, workers});
     }

@@ -42,6 +42,7 @@ bool has(const said& s, const std::string& text) { return s.text.find(text) != s
 TEST(command, help_and_version) {
     const auto help = pilfer("--help");
     EXPECT_EQ(help.code, 0);
+    EXPECT_TRUE(has(help, "info")) << help.text;
     EXPECT_TRUE(has(help, "soak")) << help.text;
     EXPECT_TRUE(has(help, "selftest")) << help.text;
     const auto version = pilfer("--version");
@@ -79,6 +80,12 @@ TEST(command, wrong_arguments_end_with_2_and_say_why) {
              trial{"soak --chaos 4", "--chaos"},
              trial{"soak --watchdog 0", "--watchdog"},
              trial{"soak --max-drift x", "--max-drift"},
+             trial{"info --workers 0", "--workers"},
+             trial{"info --workers 4097", "--workers"},
+             trial{"info --pin on", "--pin"},
+             trial{"info --machine nonsense", "'nonsense' is neither a file"},
+             trial{"info --machine /dev/null", "is neither a file"},
+             trial{"info extra", "extra"},
              trial{"selftest --for 5x", "no duration"},
              trial{"selftest --seed -1", "is no number"},
              trial{"selftest extra", "extra"},
@@ -87,6 +94,54 @@ TEST(command, wrong_arguments_end_with_2_and_say_why) {
         EXPECT_EQ(s.code, 2) << t.arguments << ": " << s.text;
         EXPECT_TRUE(has(s, t.reason)) << t.arguments << ": " << s.text;
     }
+}
+
+TEST(command, info_says_what_was_found_and_decided) {
+    const auto s = shell("unset PILFER_PIN PILFER_WORKERS PILFER_BALANCE; '" PILFER_TOOL_PROGRAM "' info");
+    ASSERT_EQ(s.code, 0) << s.text;
+    EXPECT_THAT(s.text, testing::ContainsRegex("\nworkers: [1-9][0-9]*\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\nCPUs: [1-9][0-9]* online\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\naffinity mask: [0-9,-]+\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\nquota: (none|[1-9][0-9]* CPUs?)\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\nreader: (without hwloc|hwloc [0-9.]+)\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\ntopology: "));
+    EXPECT_TRUE(has(s, "\npinning: off\nCPUs by worker: any\n")) << s.text;
+    for (const char* name :
+         {"pilfer: ", "\nbalance: ", "\nkernel: ", "\nmembarrier: ", "\nguards: ", "\nstacks: "}) {
+        EXPECT_TRUE(has(s, name)) << name << s.text;
+    }
+}
+
+TEST(command, info_obeys_options_environment_and_mask) {
+    EXPECT_TRUE(has(pilfer("info --workers 5"), "\nworkers: 5\n"));
+    EXPECT_TRUE(has(shell("PILFER_WORKERS=7 '" PILFER_TOOL_PROGRAM "' info"), "\nworkers: 7\n"));
+    EXPECT_TRUE(has(shell("PILFER_PIN=spread '" PILFER_TOOL_PROGRAM "' info"), "\npinning: spread\n"));
+    const auto bad = shell("PILFER_PIN=on '" PILFER_TOOL_PROGRAM "' info 2>&1");
+    EXPECT_EQ(bad.code, 1);
+    EXPECT_TRUE(has(bad, "PILFER_PIN must be off, compact or spread, not \"on\"")) << bad.text;
+    // The last CPU of the mask, whichever that is.
+    const auto one =
+        shell("cpu=$(taskset -cp $$ | sed 's/.*[^0-9]//'); echo \"expected $cpu.\"; taskset -c $cpu "
+              "'" PILFER_TOOL_PROGRAM "' info --workers 3 --pin compact");
+    ASSERT_EQ(one.code, 0) << one.text;
+    const auto begin = one.text.find("expected ") + 9;
+    const std::string cpu = one.text.substr(begin, one.text.find('.') - begin);
+    EXPECT_TRUE(has(one, "\naffinity mask: " + cpu + "\n")) << one.text;
+    EXPECT_TRUE(has(one, "\nCPUs by worker: " + cpu + " " + cpu + " " + cpu + "\n")) << one.text;
+}
+
+TEST(command, info_about_another_machine) {
+    if (has(pilfer("info"), "without hwloc")) {
+        EXPECT_EQ(pilfer("info --machine 'package:2 core:4 pu:2' 2>/dev/null").code, 2);
+        return;
+    }
+    const auto s = pilfer("info --machine 'package:2 l3:1 l2:2 core:1 pu:2' --workers 3 --pin spread");
+    ASSERT_EQ(s.code, 0) << s.text;
+    EXPECT_TRUE(has(s, "\ntopology: 2 packages, ")) << s.text;
+    EXPECT_TRUE(has(s, "2 third-level caches, 4 second-level caches, 4 cores, 8 CPUs, 1 kind of cores\n"))
+        << s.text;
+    EXPECT_TRUE(has(s, "\nCPUs by worker: 0 2 4\n")) << s.text;
+    EXPECT_TRUE(has(pilfer("info --machine 'core:3 pu:1'"), "\nworkers: 3\n"));
 }
 
 // Whatever else the machine does: no watchdog of ten seconds in a test.

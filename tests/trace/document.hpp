@@ -36,6 +36,8 @@ public:
         }
         return texts;
     }
+    /// The same with times and phases.
+    [[nodiscard]] const std::vector<line>& lines(std::size_t worker) const { return m_tracks.at(worker); }
     [[nodiscard]] std::size_t tracks() const { return m_tracks.size(); }
     [[nodiscard]] std::uint64_t events() const {
         std::uint64_t n = 0;
