@@ -83,11 +83,19 @@ def table(records):
     for size, kernel in sorted({(r["size"], r["kernel"]) for r in records}):
         rows = [r for r in records if r["kernel"] == kernel and r["size"] == size]
         parts.append(f"\n### {kernel}, {size}\n")
-        parts.append("| runtime | compiler | workers | median s | min s | / serial | / pilfer_join | speed-up | peak MiB |")
-        parts.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+        shares = any("smallest_share" in r for r in rows)
+        parts.append("| runtime | compiler | workers | median s | min s | / serial | / pilfer_join | speed-up | peak MiB |"
+                     + (" smallest share | largest share |" if shares else ""))
+        parts.append("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |" + (" ---: | ---: |" if shares else ""))
         for r in sorted(rows, key=lambda r: (r["workers"], r["compiler"], median(r) or 1e9)):
-            parts.append(row(records, r))
+            parts.append(row(records, r) + (share_cells(r) if shares else ""))
     return "\n".join(parts)
+
+
+def share_cells(r):
+    """Medians of the fewest and the most items of a worker, as parts of its fair share."""
+    cells = [statistics.median(r[name]) if r.get(name) else None for name in ("smallest_share", "largest_share")]
+    return "".join(f" {show(cell)} |" for cell in cells)
 
 
 def row(records, r):

@@ -135,7 +135,9 @@ def merge(record, report, case, size):
                 "seconds": [], "peak_kib": 0, "error": report["error"]}
     if record is None:
         return {**report, "runtime": runtime, "workers": workers}
-    record["seconds"] += report["seconds"]
+    for name in ("seconds", "smallest_share", "largest_share"):
+        if name in report:
+            record[name] += report[name]
     record["peak_kib"] = max(record["peak_kib"], report["peak_kib"])
     return record
 

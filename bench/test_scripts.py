@@ -25,13 +25,13 @@ class Scripts(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
         self.output = os.path.join(self.folder.name, "results.json")
 
-    def program(self, name, seconds, ok=True, sleep=0):
+    def program(self, name, seconds, ok=True, sleep=0, **more):
         """A made-up program that always reports the same."""
         folder = os.path.join(self.folder.name, "bench", "bin")
         os.makedirs(folder, exist_ok=True)
         _, kernel, runtime = name.split("-")
         report = {"kernel": kernel, "runtime": runtime, "compiler": "g++ 0", "workers": 1, "size": "tiny",
-                  "seconds": [seconds], "peak_kib": 2048, "ok": ok, "answer": 7}
+                  "seconds": [seconds], "peak_kib": 2048, "ok": ok, "answer": 7, **more}
         path = os.path.join(folder, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write(f"#!/bin/sh\nsleep {sleep}\necho '{json.dumps(report)}'\nexit {0 if ok else 1}\n")
@@ -64,6 +64,16 @@ class Scripts(unittest.TestCase):
         records = results.load(self.output)["records"]
         self.assertEqual(len(records), 6)
         self.assertTrue(all(len(record["seconds"]) == 3 for record in records))
+
+    def test_shares_are_medians_of_their_own(self):
+        self.program("bench-k-serial", 1.0)
+        self.program("bench-k-tbb", 1.0, smallest_share=[0.25], largest_share=[1.75])
+        done = self.run_made_up()
+        self.assertIn("| 2.0 | 0.25 | 1.75 |", done.stdout)
+        self.assertIn("| 2.0 |  |  |", done.stdout)
+        records = {r["runtime"]: r for r in results.load(self.output)["records"]}
+        self.assertEqual(records["tbb"]["smallest_share"], [0.25] * 3)
+        self.assertNotIn("smallest_share", records["serial"])
 
     def test_wrong_answer_fails_and_is_run_once(self):
         self.program("bench-k-serial", 1.0)

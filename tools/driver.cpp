@@ -18,6 +18,7 @@
 #include <pilfer/detail/chaos.hpp>
 
 #include "commands.hpp"
+#include "inspect/hidden.hpp"
 #include "lane.hpp"
 
 namespace tools {
@@ -80,6 +81,36 @@ public:
 
 private:
     struct sigaction m_before {};
+};
+
+/// Looks every millisecond for a ready task that lies beside a sleeping worker, which nobody else would miss:
+/// it is taken up late, but it is taken up.
+class hidden_lookout {
+public:
+    explicit hidden_lookout(std::atomic<bool>& over)
+        : m_thread([this, &over](std::stop_token const& stop) {
+              while (!stop.stop_requested()) {
+                  if (auto const hidden = m_watch.look()) {
+                      m_failure = hidden->text();
+                      over.store(true);
+                      return;
+                  }
+                  std::this_thread::sleep_for(1ms);
+              }
+          }) {}
+    /// What it found, or nothing; then it looks no more.
+    [[nodiscard]] std::string end(totals& counted) {
+        m_thread.request_stop();
+        m_thread.join();
+        counted.looks = m_watch.looks();
+        counted.longest_hidden = m_watch.longest();
+        return m_failure;
+    }
+
+private:
+    pilfer::detail::hidden_watch m_watch;
+    std::string m_failure;
+    std::jthread m_thread; // last: it uses the others
 };
 
 [[nodiscard]] double resident_bytes() {
@@ -274,6 +305,7 @@ totals& totals::operator+=(totals const& o) noexcept {
     steals += o.steals, reaches += o.reaches, exposures += o.exposures, suspensions += o.suspensions;
     sleeps += o.sleeps, wakes += o.wakes, submissions += o.submissions, suppressed += o.suppressed;
     dropped += o.dropped, without_stack += o.without_stack, disturbances += o.disturbances;
+    looks += o.looks, longest_hidden = std::max(longest_hidden, o.longest_hidden);
     return *this;
 }
 
@@ -309,6 +341,7 @@ verdict run_drive(drive const& d) {
     last_words const handler(d, lanes);
     monitor watcher(d, lanes);
     verdict v;
+    hidden_lookout lookout(over);
     {
         std::vector<std::jthread> threads;
         for (auto const& l : lanes) {
@@ -323,6 +356,7 @@ verdict run_drive(drive const& d) {
     v.seconds = watcher.seconds();
     v.interrupted = watcher.was_interrupted();
     v.counted = watcher.counted();
+    v.failure = lookout.end(v.counted);
     watcher.fill(v);
     for (auto const& l : lanes) {
         if (!l->failure().empty()) {

@@ -32,6 +32,9 @@ struct totals {
     std::uint64_t steals = 0, reaches = 0, exposures = 0, suspensions = 0, sleeps = 0, wakes = 0;
     std::uint64_t submissions = 0, suppressed = 0, dropped = 0, without_stack = 0;
     std::uint64_t disturbances = 0;
+    /// For ready tasks beside sleepers, and the longest time that one was there, as far as it counts:
+    /// microseconds.
+    std::uint64_t looks = 0, longest_hidden = 0;
 
     totals& operator+=(totals const& other) noexcept;
 };

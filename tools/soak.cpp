@@ -50,6 +50,8 @@ void print_json(drive const& d, verdict const& v) {
     out["dropped"] = t.dropped;
     out["without_stack"] = t.without_stack;
     out["disturbances"] = t.disturbances;
+    out["looks_for_hidden_tasks"] = t.looks;
+    out["longest_hidden_us"] = t.longest_hidden;
     out["resident_early_bytes"] = v.resident_early;
     out["resident_late_bytes"] = v.resident_late;
     out["drift_percent"] = v.drift();
@@ -65,6 +67,8 @@ void print_text(drive const& d, verdict const& v) {
                grouped(t.sleeps), grouped(t.wakes));
     fmt::print("{} submissions, {} suppressed exceptions, {} dropped, {} without a stack of their own\n",
                grouped(t.submissions), grouped(t.suppressed), grouped(t.dropped), grouped(t.without_stack));
+    fmt::print("{} looks for ready tasks beside sleepers: none for longer than {} us\n", grouped(t.looks),
+               grouped(t.longest_hidden));
     if (d.chaos != 0) {
         fmt::print("{} disturbances of level {}\n", grouped(t.disturbances), d.chaos);
     }

@@ -5,6 +5,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     foreach(kernel IN LISTS bench_kernels)
         bench_program(${kernel} libgomp openmp FLAGS -fopenmp)
     endforeach()
+    foreach(schedule IN ITEMS dynamic guided)
+        bench_program(flat_loop libgomp_${schedule} openmp_${schedule} FLAGS -fopenmp)
+    endforeach()
     find_program(BENCH_CLANGXX NAMES clang++-19 DOC "Compiler of the OpenMP programs on libomp")
 elseif(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     set(BENCH_CLANGXX "${CMAKE_CXX_COMPILER}")
@@ -28,28 +31,38 @@ if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     foreach(kernel IN LISTS bench_kernels)
         bench_program(${kernel} libomp openmp FLAGS -fopenmp=libomp)
     endforeach()
+    foreach(schedule IN ITEMS dynamic guided)
+        bench_program(flat_loop libomp_${schedule} openmp_${schedule} FLAGS -fopenmp=libomp)
+    endforeach()
     return()
 endif()
 
 string(TOUPPER "${CMAKE_BUILD_TYPE}" bench_build_type)
 separate_arguments(bench_flags UNIX_COMMAND "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_${bench_build_type}}")
 set(bench_clang_programs "")
-foreach(kernel IN LISTS bench_kernels)
-    bench_sources(${kernel} openmp sources definitions)
+# bench_clang_program(kernel runtime runtime_file)
+function(bench_clang_program kernel runtime runtime_file)
+    bench_sources(${kernel} ${runtime_file} sources definitions)
     list(TRANSFORM definitions PREPEND -D)
-    set(program "${bench_output}/bench-${kernel}-libomp")
+    set(program "${bench_output}/bench-${kernel}-${runtime}")
     add_custom_command(
         OUTPUT "${program}"
         COMMAND ${CMAKE_COMMAND} -E make_directory "${bench_output}"
         COMMAND
             ${BENCH_CLANGXX} ${bench_flags} -std=c++20 ${bench_warnings} -fopenmp=libomp ${definitions}
-            -I "${CMAKE_CURRENT_SOURCE_DIR}" -MD -MF "bench-${kernel}-libomp.d" -MT "${program}" ${sources}
+            -I "${CMAKE_CURRENT_SOURCE_DIR}" -MD -MF "bench-${kernel}-${runtime}.d" -MT "${program}" ${sources}
             $<TARGET_FILE:bench_report> -o "${program}"
         DEPENDS ${sources} bench_report
-        DEPFILE "bench-${kernel}-libomp.d"
-        COMMENT "Building ${kernel} for libomp with clang++"
+        DEPFILE "bench-${kernel}-${runtime}.d"
+        COMMENT "Building ${kernel} for ${runtime} with clang++"
         VERBATIM)
-    list(APPEND bench_clang_programs "${program}")
-    bench_note(${kernel} libomp)
+    set(bench_clang_programs ${bench_clang_programs} "${program}" PARENT_SCOPE)
+    bench_note(${kernel} ${runtime})
+endfunction()
+foreach(kernel IN LISTS bench_kernels)
+    bench_clang_program(${kernel} libomp openmp)
+endforeach()
+foreach(schedule IN ITEMS dynamic guided)
+    bench_clang_program(flat_loop libomp_${schedule} openmp_${schedule})
 endforeach()
 add_custom_target(bench-libomp ALL DEPENDS ${bench_clang_programs})

@@ -53,6 +53,10 @@ struct measurement {
     std::vector<double> seconds;
     bool ok = true;
     answer_type answer = std::uint64_t{0};
+    /// Per timed run, of kernels that count them: the items of the worker that had the fewest and of the one
+    /// that had the most, 1 where it is as many as is fair.
+    std::vector<double> smallest_share;
+    std::vector<double> largest_share;
 };
 
 /// Parses the arguments; prints help or an error and ends the process where the arguments ask for it.

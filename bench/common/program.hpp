@@ -35,6 +35,13 @@ int run_program(int argc, char** argv) {
                 answer += 1;
             result.ok = result.ok && kernel.check(answer);
             result.answer = answer;
+            if constexpr (requires { kernel.shares(line.workers); }) {
+                if (round > 0) {
+                    const auto [smallest, largest] = kernel.shares(line.workers);
+                    result.smallest_share.push_back(smallest);
+                    result.largest_share.push_back(largest);
+                }
+            }
             if (round > 0)
                 result.seconds.push_back(std::chrono::duration<double>(end - begin).count());
         }

@@ -68,6 +68,10 @@ int report(std::string_view kernel, std::string_view runtime, std::string_view c
     json["workers"] = line.workers;
     json["size"] = name_of(line.size);
     json["seconds"] = result.seconds;
+    if (!result.smallest_share.empty()) {
+        json["smallest_share"] = result.smallest_share;
+        json["largest_share"] = result.largest_share;
+    }
     json["peak_kib"] = peak_kib();
     json["ok"] = result.ok;
     std::visit([&](auto value) { json["answer"] = value; }, result.answer);

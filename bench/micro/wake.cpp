@@ -4,10 +4,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <pilfer/pilfer.hpp>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -77,6 +80,54 @@ BENCHMARK(steal)->UseManualTime();
 
 void wake_by_worker(benchmark::State& state) { offer(state, until_asleep); }
 BENCHMARK(wake_by_worker)->UseManualTime();
+
+/// From the moment when the other worker has nothing to do any more to the first line of a task that the
+/// silent owner announced before, when nobody was idle: through its whole search, which ends with a reach.
+void reach_latency(benchmark::State& state) {
+    pilfer::pool pool(two_workers());
+    const auto before = pool.counters();
+    std::vector<double> each;
+    for (auto _ : state) {
+        std::atomic<bool> held{false};
+        std::atomic<bool> ran{false};
+        clock::time_point idle;
+        clock::time_point end;
+        std::atomic<bool> announced{false};
+        auto other = pool.async([&] {
+            held.store(true, std::memory_order_release);
+            while (!announced.load(std::memory_order_acquire)) {
+            }
+            idle = clock::now();
+        });
+        pool.run([&] {
+            while (!held.load(std::memory_order_acquire)) {
+            }
+            pilfer::join([] {}, [] {}); // answers what earlier rounds left in the tripwire
+            pilfer::scope scope;
+            scope.defer([&] {
+                end = clock::now();
+                ran.store(true, std::memory_order_release);
+            });
+            spin_for(20us); // the tripwire is silent, and stays so
+            announced.store(true, std::memory_order_release);
+            while (!ran.load(std::memory_order_acquire)) {
+            }
+            scope.sync();
+        });
+        other.get();
+        each.push_back(seconds_between(idle, end));
+        state.SetIterationTime(each.back());
+    }
+    report(state, before, pool.counters());
+    // Of the single times: their mean, which the first column shows, belongs to the few that met a busy
+    // machine.
+    const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
+    std::nth_element(each.begin(), middle, each.end());
+    state.counters["median_us"] = *middle * 1e6;
+    state.counters["reaches"] = benchmark::Counter(
+        static_cast<double>(pool.counters().reaches - before.reaches), benchmark::Counter::kAvgIterations);
+}
+BENCHMARK(reach_latency)->UseManualTime();
 
 /// From a foreign thread's call into a sleeping pool to the first line of the task.
 void wake_by_submission(benchmark::State& state) {

@@ -160,10 +160,13 @@ TEST(command, soak_counts_what_it_did) {
     EXPECT_GE(all.at("seconds"), 2);
     EXPECT_GT(all.at("tasks"), all.at("works"));
     EXPECT_GT(all.at("works"), 0);
+    EXPECT_GT(all.at("looks_for_hidden_tasks"), 0);
+    EXPECT_LE(all.at("longest_hidden_us"), 10'000);
     EXPECT_GT(all.at("resident_early_bytes"), 1'000'000);
     EXPECT_GT(all.at("resident_late_bytes"), 1'000'000);
     for (const char* count : {"pools", "steals", "reaches", "exposures", "suspensions", "sleeps", "wakes",
-                              "submissions", "suppressed_exceptions", "dropped", "without_stack"}) {
+                              "submissions", "suppressed_exceptions", "dropped", "without_stack",
+                              "looks_for_hidden_tasks", "longest_hidden_us"}) {
         EXPECT_TRUE(all.at(count).is_number_unsigned()) << count;
     }
 }

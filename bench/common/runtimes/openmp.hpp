@@ -7,13 +7,19 @@
 #include <cstdint>
 #include <utility>
 
+// How loops are divided; both compilers' own choice is static.
+#if !defined(BENCH_OPENMP_SCHEDULE)
+#define BENCH_OPENMP_SCHEDULE static
+#define BENCH_OPENMP_SUFFIX ""
+#endif
+
 namespace bench {
 
 struct runtime {
 #if defined(__clang__)
-    static constexpr const char* name = "libomp";
+    static constexpr const char* name = "libomp" BENCH_OPENMP_SUFFIX;
 #else
-    static constexpr const char* name = "libgomp";
+    static constexpr const char* name = "libgomp" BENCH_OPENMP_SUFFIX;
 #endif
 
     class session {
@@ -68,8 +74,17 @@ struct runtime {
     }
 
     template <class Body>
+    static void tasks(std::size_t n, const Body& body) {
+        for (std::size_t i = 0; i < n; ++i) {
+#pragma omp task default(shared) firstprivate(i)
+            body(i);
+        }
+#pragma omp taskwait
+    }
+
+    template <class Body>
     static void loop(std::size_t n, const Body& body) {
-#pragma omp parallel for default(shared)
+#pragma omp parallel for default(shared) schedule(BENCH_OPENMP_SCHEDULE)
         for (std::size_t i = 0; i < n; ++i)
             body(i);
     }

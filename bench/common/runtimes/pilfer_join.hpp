@@ -14,7 +14,11 @@ inline constexpr auto join_exposure = pilfer::exposure::always_public;
 inline constexpr const char* join_name = "pilfer_classic";
 #else
 inline constexpr auto join_exposure = pilfer::exposure::on_demand;
+#if defined(BENCH_TRACED)
+inline constexpr const char* join_name = "pilfer_join_traced";
+#else
 inline constexpr const char* join_name = "pilfer_join";
+#endif
 #endif
 
 struct runtime {

@@ -57,6 +57,15 @@ struct scope_runtime {
     }
 
     template <class Body>
+    static void tasks(std::size_t n, const Body& body) {
+        pilfer::scope scope;
+        for (std::size_t i = 0; i < n; ++i) {
+            Verb::start(scope, [i, &body] { body(i); });
+        }
+        scope.sync();
+    }
+
+    template <class Body>
     static void loop(std::size_t n, const Body& body) {
         pilfer::for_each(std::size_t{0}, n, body);
     }

@@ -24,6 +24,9 @@ private:
         pilfer::options options;
         options.workers = workers;
         options.exposure = Exposure;
+#if defined(BENCH_TRACED)
+        options.trace_events = 65'536;
+#endif
         if (stack_bytes != 0)
             options.stack_size = stack_bytes;
         return options;

@@ -44,6 +44,11 @@ struct runtime {
     }
 
     template <class Body>
+    static void tasks(std::size_t n, const Body& body) {
+        loop(n, body);
+    }
+
+    template <class Body>
     static void loop(std::size_t n, const Body& body) {
         for (std::size_t i = 0; i < n; ++i)
             body(i);

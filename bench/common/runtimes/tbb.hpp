@@ -1,9 +1,11 @@
-// oneTBB: parallel_invoke for a fixed number of parts, task_group for a number known at run time.
+// oneTBB: parallel_invoke for a fixed number of parts, task_group for a number known at run time; loops by
+// the automatic partitioner, or by the one that remembers.
 #pragma once
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/parallel_invoke.h>
+#include <oneapi/tbb/partitioner.h>
 #include <oneapi/tbb/task_arena.h>
 #include <oneapi/tbb/task_group.h>
 
@@ -15,7 +17,11 @@
 namespace bench {
 
 struct runtime {
+#if defined(BENCH_TBB_AFFINITY)
+    static constexpr const char* name = "tbb_affinity";
+#else
     static constexpr const char* name = "tbb";
+#endif
 
     class session {
     public:
@@ -72,8 +78,22 @@ struct runtime {
     }
 
     template <class Body>
+    static void tasks(std::size_t n, const Body& body) {
+        tbb::task_group group;
+        for (std::size_t i = 0; i < n; ++i) {
+            group.run([i, &body] { body(i); });
+        }
+        group.wait();
+    }
+
+    template <class Body>
     static void loop(std::size_t n, const Body& body) {
+#if defined(BENCH_TBB_AFFINITY)
+        static tbb::affinity_partitioner partitioner; // remembers who had what in the loop before
+        tbb::parallel_for(std::size_t{0}, n, body, partitioner);
+#else
         tbb::parallel_for(std::size_t{0}, n, body);
+#endif
     }
 };
 

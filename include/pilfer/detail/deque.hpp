@@ -312,16 +312,17 @@ public:
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
     }
-    /// For reports: two numbers that need not belong together while the owner works.
+    /// For reports: numbers that need not belong together while the owner works.
     struct sizes {
         std::int64_t shared;
         std::int64_t own;
+        std::int64_t oldest; // index
     };
     [[nodiscard]] sizes look() const noexcept {
         const std::int64_t t = m_deque.m_top.load(rlx);
         const std::int64_t s = m_deque.m_split.load(rlx);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
-        return {s > t ? s - t : 0, b > s ? b - s : 0};
+        return {s > t ? s - t : 0, b > s ? b - s : 0, t};
     }
     /// Exposes up to `count` private tasks of an owner that does not answer. 0: none, or somebody else
     /// is at it. Costs one heavy fence.

@@ -104,6 +104,10 @@ public:
     /// Where a debugger finds the state of worker `i`.
     [[nodiscard]] const void* state_of(unsigned i) const noexcept { return &m_seats[i].state; }
     [[nodiscard]] bool is_asleep(unsigned i) const noexcept { return m_seats[i].state.load(acq) == asleep; }
+    /// Asleep, and nobody is about to wake it.
+    [[nodiscard]] bool is_left_asleep(unsigned i) const noexcept {
+        return (word(i).load(acq) & bit(i)) != 0 && is_asleep(i);
+    }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
     /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
