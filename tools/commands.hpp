@@ -14,5 +14,7 @@ constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patie
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.
 void add_soak(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
+void add_study(CLI::App& app, int& code);
+void add_calibrate(CLI::App& app, int& code);
 
 } // namespace tools
