@@ -16,7 +16,9 @@ namespace {
 constexpr std::array<const char*, 6> amounts = {"one", "1/4", "half", "3/4", "all-but-one", "adaptive"};
 constexpr std::array<const char*, 5> victims = {"random", "sticky", "ring", "nearest", "longest"};
 
-[[nodiscard]] double us(moment t) { return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000; }
+[[nodiscard]] double us(moment t) {
+    return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000;
+}
 
 /// The amounts on a line from one task to all but one: where they stand, and what they are called.
 struct place {
@@ -37,9 +39,11 @@ constexpr std::array<place, 9> fractions = {{{0, "one"},
 
 section time_to_all_busy(const frame_of_study& f) {
     section s{"all-busy", "Time until every worker has had a task", "", {}, {}};
-    s.text = "One worker has 64 tasks of 10 us for each worker; the others sleep. The dashes are log2(N) times a "
-             "wake-up and a theft: what a tree of wake-ups takes when nothing else does.";
-    s.results.columns = {"victim", "amount", "workers", "all had a task, us", "makespan, us", "efficiency", "thefts"};
+    s.text =
+        "One worker has 64 tasks of 10 us for each worker; the others sleep. The dashes are log2(N) times a "
+        "wake-up and a theft: what a tree of wake-ups takes when nothing else does.";
+    s.results.columns = {"victim",       "amount",     "workers", "all had a task, us",
+                         "makespan, us", "efficiency", "thefts"};
     for (const char* victim : {"ring", "random"}) {
         std::vector<series> lines;
         for (const char* amount : amounts) {
@@ -49,7 +53,8 @@ section time_to_all_busy(const frame_of_study& f) {
                     continue;
                 }
                 const setup how = with_policy(f, n, fmt::format("{},{},on-demand", amount, victim));
-                const result r = simulate(how, *make_workload(fmt::format("ready:tasks={},length=10000", n * 64), f.seed));
+                const result r =
+                    simulate(how, *make_workload(fmt::format("ready:tasks={},length=10000", n * 64), f.seed));
                 one.points.emplace_back(n, us(r.all_reached));
                 s.results.rows.push_back({std::string(victim), std::string(amount), static_cast<double>(n),
                                           us(r.all_reached), us(r.makespan), r.efficiency(n),
@@ -70,50 +75,64 @@ section time_to_all_busy(const frame_of_study& f) {
 
 section makespan_by_fraction(const frame_of_study& f) {
     section s{"makespan", "Makespan against the part that is stolen", "", {}, {}};
-    s.text = "From one task (left) to all but one (right), victims at random. 1.0: every worker works all the time. "
+    s.text = "From one task (left) to all but one (right), victims at random. 1.0: every worker works all "
+             "the time. "
              "Loop: one task announces 64 tasks of 5 us for each worker. Tree: fib by join, 1 us a call.";
-    s.results.columns = {"workload", "workers", "amount", "makespan, us", "efficiency", "thefts", "tasks per theft"};
+    s.results.columns = {"workload",   "workers", "amount",         "makespan, us",
+                         "efficiency", "thefts",  "tasks per theft"};
     for (const char* kind : {"loop", "tree"}) {
         std::vector<series> lines;
         for (const unsigned n : f.workers) {
             if (n != 2 && n != 8 && n != 64 && n != 256 && n != 1'024 && f.workers.size() > 6) {
                 continue;
             }
-            const std::string w = kind == std::string("loop") ? fmt::format("loop:tasks={},length=5000", n * 64)
-                                                              : std::string("tree:height=22,length=1000");
+            const std::string w = kind == std::string("loop")
+                                      ? fmt::format("loop:tasks={},length=5000", n * 64)
+                                      : std::string("tree:height=22,length=1000");
             const auto program = make_workload(w, f.seed);
             series one{fmt::format("{} workers", n), {}, false, false};
             for (const place& p : fractions) {
-                const result r = simulate(with_policy(f, n, fmt::format("{},random,on-demand", p.name)), *program);
+                const result r =
+                    simulate(with_policy(f, n, fmt::format("{},random,on-demand", p.name)), *program);
                 one.points.emplace_back(p.x, r.efficiency(n));
                 s.results.rows.push_back({w, static_cast<double>(n), std::string(p.name), us(r.makespan),
                                           r.efficiency(n), static_cast<double>(r.steals),
-                                          static_cast<double>(r.stolen) / static_cast<double>(std::max<std::uint64_t>(r.steals, 1))});
+                                          static_cast<double>(r.stolen) /
+                                              static_cast<double>(std::max<std::uint64_t>(r.steals, 1))});
             }
             lines.push_back(std::move(one));
         }
         s.pictures.push_back(draw_lines(fmt::format("Efficiency against the part stolen: {}", kind),
-                                        {"part of the victim's tasks", 0, 0}, {"work / (workers x makespan)", 0, 0},
-                                        lines));
+                                        {"part of the victim's tasks", 0, 0},
+                                        {"work / (workers x makespan)", 0, 0}, lines));
     }
     return s;
 }
 
 section fraction_and_imbalance(const frame_of_study& f) {
     section s{"imbalance", "Part stolen and imbalance", "", {}, {}};
-    s.text = "64 workers, 4,096 tasks of 5 us that are there at the start: a part of them on one worker, the others "
+    s.text = "64 workers, 4,096 tasks of 5 us that are there at the start: a part of them on one worker, the "
+             "others "
              "spread evenly. Numbers: makespan as a multiple of the ideal one, 1.00 is the best possible.";
     s.results.columns = {"part on one worker", "amount", "makespan, us", "multiple of ideal"};
-    heat_map map{"Makespan as a multiple of the ideal", "part stolen", "part of the tasks on one worker", {}, {}, {}, true};
+    heat_map map{"Makespan as a multiple of the ideal",
+                 "part stolen",
+                 "part of the tasks on one worker",
+                 {},
+                 {},
+                 {},
+                 true};
     for (const place& p : fractions) {
         map.columns.emplace_back(p.name);
     }
     for (const double part : {0.02, 0.1, 0.25, 0.5, 0.75, 1.0}) {
         map.rows.push_back(number(part));
         map.values.emplace_back();
-        const auto program = make_workload(fmt::format("ready:tasks=4096,length=5000,imbalance={}", part), f.seed);
+        const auto program =
+            make_workload(fmt::format("ready:tasks=4096,length=5000,imbalance={}", part), f.seed);
         for (const place& p : fractions) {
-            const result r = simulate(with_policy(f, 64, fmt::format("{},random,on-demand", p.name)), *program);
+            const result r =
+                simulate(with_policy(f, 64, fmt::format("{},random,on-demand", p.name)), *program);
             map.values.back().push_back(1 / r.efficiency(64));
             s.results.rows.push_back({part, std::string(p.name), us(r.makespan), 1 / r.efficiency(64)});
         }
@@ -124,11 +143,13 @@ section fraction_and_imbalance(const frame_of_study& f) {
 
 section all_policies(const frame_of_study& f) {
     section s{"policies", "Every policy on every kind of work", "", {}, {}};
-    s.text = "64 workers; three seeds each. Efficiency of a workload: work / (workers x makespan); mean: geometric. "
-             "The map shows the mean for each amount and choice of victims with exposure on demand; the table has "
-             "all exposures. `longest` reads every deque at every attempt.";
-    const std::array<const char*, 6> exposures = {"on-demand",     "always-public", "threshold:8:2:1/2",
-                                                  "doubling",      "short-eager:4", "waiter-first"};
+    s.text =
+        "64 workers; three seeds each. Efficiency of a workload: work / (workers x makespan); mean: "
+        "geometric. "
+        "The map shows the mean for each amount and choice of victims with exposure on demand; the table has "
+        "all exposures. `longest` reads every deque at every attempt.";
+    const std::array<const char*, 6> exposures = {"on-demand", "always-public", "threshold:8:2:1/2",
+                                                  "doubling",  "short-eager:4", "waiter-first"};
     const std::array<std::pair<const char*, const char*>, 7> works = {{
         {"loop", "loop:tasks=4096,length=2000"},
         {"ready", "ready:tasks=4096,length=2000"},
@@ -179,7 +200,8 @@ section all_policies(const frame_of_study& f) {
     return s;
 }
 
-section one_workload(const frame_of_study& f, const std::string& workload, const std::vector<std::string>& policies) {
+section one_workload(const frame_of_study& f, const std::string& workload,
+                     const std::vector<std::string>& policies) {
     section s{"workload", "Workload " + workload, "", {}, {}};
     std::vector<std::string> all = policies;
     if (all.empty()) {
@@ -189,9 +211,20 @@ section one_workload(const frame_of_study& f, const std::string& workload, const
             }
         }
     }
-    s.results.columns = {"policy",  "workers", "makespan, us", "efficiency", "all had a task, us",
-                         "tasks",   "thefts",  "stolen",       "misses",     "reaches",
-                         "sleeps",  "wakes",   "suspended",    "mean wait of arrivals, us"};
+    s.results.columns = {"policy",
+                         "workers",
+                         "makespan, us",
+                         "efficiency",
+                         "all had a task, us",
+                         "tasks",
+                         "thefts",
+                         "stolen",
+                         "misses",
+                         "reaches",
+                         "sleeps",
+                         "wakes",
+                         "suspended",
+                         "mean wait of arrivals, us"};
     const auto program = make_workload(workload, f.seed);
     std::vector<series> lines;
     for (const std::string& policy : all) {

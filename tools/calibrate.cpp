@@ -24,8 +24,8 @@ struct calibrate_settings {
 
 } // namespace
 
-int measure(std::string const& what, std::vector<unsigned> const& workers, std::string const& costs, unsigned rounds,
-            std::string const& output) {
+int measure(std::string const& what, std::vector<unsigned> const& workers, std::string const& costs,
+            unsigned rounds, std::string const& output) {
     std::error_code error;
     std::string const program =
         (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "pilfer-measure").string();
@@ -57,11 +57,14 @@ int measure(std::string const& what, std::vector<unsigned> const& workers, std::
 }
 
 void add_calibrate(CLI::App& app, int& code) {
-    auto* const c = app.add_subcommand("calibrate", "Measure what the operations of the runtime cost here, as JSON");
+    auto* const c =
+        app.add_subcommand("calibrate", "Measure what the operations of the runtime cost here, as JSON");
     auto const s = std::make_shared<calibrate_settings>();
-    c->footer("For `pilfer study --costs FILE`. Needs two CPUs that have nothing else to do for some seconds.");
+    c->footer(
+        "For `pilfer study --costs FILE`. Needs two CPUs that have nothing else to do for some seconds.");
     c->add_option("--output", s->output, "file for the JSON (default: standard output)");
-    c->add_option("--rounds", s->rounds, "each constant is the median of so many interleaved rounds (default 15)")
+    c->add_option("--rounds", s->rounds,
+                  "each constant is the median of so many interleaved rounds (default 15)")
         ->check(CLI::Range(1, 1'000));
     c->callback([s, &code] { code = measure("calibrate", {}, "", s->rounds, s->output); });
 }
