@@ -167,7 +167,9 @@ section law_of_parts(const frame_of_study& f) {
         }
         for (unsigned k = 0; k <= neighbours; ++k) {
             found.points.emplace_back(k, arrived[k]);
-            law.points.emplace_back(k, std::pow(part, k));
+            if (std::pow(part, k) * tasks >= 1) { // less than a task is none
+                law.points.emplace_back(k, std::pow(part, k));
+            }
             s.results.rows.push_back(
                 {std::string(name), static_cast<double>(k), arrived[k], std::pow(part, k)});
         }
@@ -213,7 +215,7 @@ section wave_of_wakes(const frame_of_study& f) {
             for (auto [when, busy] : thinned(seen.points, 600, 240)) {
                 one.points.emplace_back(when, busy / n);
             }
-            if (n >= 64 && n != 256) {
+            if (n == 64 || n == 1'024 || (n == 4'096 && amount == std::string("half"))) {
                 lines.push_back(std::move(one));
             }
         }

@@ -104,16 +104,21 @@ struct area {
     double left, top, right, bottom;
 };
 
+/// Powers of two below one as parts.
+[[nodiscard]] std::string tick_name(double tick, const axis& a) {
+    return a.base == 2 && tick > 0 && tick < 1 ? fmt::format("1/{}", number(1 / tick)) : number(tick);
+}
+
 [[nodiscard]] std::string draw_axes(const area& a, const scale& x, const axis& x_axis, const scale& y,
                                     const axis& y_axis) {
     std::string out;
     for (const double tick : y.ticks()) {
         out += line("r", a.left, y(tick), a.right, y(tick));
-        out += text(a.left - 8, y(tick) + 4, "end", "s", number(tick));
+        out += text(a.left - 8, y(tick) + 4, "end", "s", tick_name(tick, y_axis));
     }
     for (const double tick : x.ticks()) {
         out += line("a", x(tick), a.bottom, x(tick), a.bottom + 4);
-        out += text(x(tick), a.bottom + 19, "middle", "s", number(tick));
+        out += text(x(tick), a.bottom + 19, "middle", "s", tick_name(tick, x_axis));
     }
     out += line("a", a.left, a.bottom, a.right, a.bottom);
     out += text((a.left + a.right) / 2, a.bottom + 40, "middle", "", x_axis.label);
@@ -169,7 +174,6 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
     for (const series& s : lines) {
         const std::string kind = s.law ? "law" : fmt::format("l l{}", colour++ % on_light.size());
         std::string path;
-        double before = 0;
         for (const auto& [vx, vy] : s.points) {
             if (!x.shows(vx) || !y.shows(vy)) {
                 continue;
@@ -181,9 +185,7 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
             } else {
                 path += fmt::format("L{:.1f} {:.1f}", x(vx), y(vy));
             }
-            before = y(vy);
         }
-        (void)before;
         out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
         out += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}h22\"/>\n", kind, a.right + 16, legend - 4);
         out += text(a.right + 44, legend, "start", "s", s.name);
