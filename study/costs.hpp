@@ -19,13 +19,13 @@ constexpr moment never = UINT64_MAX;
 
 /// Nanoseconds each. `pilfer calibrate` measures them, study/README.md says how.
 struct costs {
-    double spawn = 0;        ///< a task is announced and taken back by its owner, nobody asking
-    double slow_path = 0;    ///< in addition, where it goes through the shared part or the slow path
-    double steal_hit = 0;    ///< from the look at the victim to the first line of the stolen task
-    double steal_miss = 0;   ///< one round of a search that finds nothing, its pause included
-    double steal_more = 0;   ///< each further task of the same theft
-    double wake_call = 0;    ///< who wakes spends this
-    double wake_latency = 0; ///< from the call until the woken worker looks for work
+    double spawn = 0;          ///< a task is announced and taken back by its owner, nobody asking
+    double slow_path = 0;      ///< in addition, where it goes through the shared part or the slow path
+    double steal_hit = 0;      ///< from the look at the victim to the first line of the stolen task
+    double steal_miss = 0;     ///< one round of a search that finds nothing, its pause included
+    double steal_more = 0;     ///< each further task of the same theft
+    double wake_call = 0;      ///< who wakes spends this
+    double wake_latency = 0;   ///< from the call until the woken worker looks for work
     double context_switch = 0; ///< a task waits, or one that waited goes on
     double remote_line = 0;    ///< a cache line that another core has written
     double reach = 0;          ///< private tasks of a silent owner are made stealable, in addition to the hit

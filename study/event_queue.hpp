@@ -13,7 +13,8 @@ namespace study {
 /// lowest number. A change costs log2(n) comparisons, no allocation.
 class event_queue {
 public:
-    explicit event_queue(unsigned n) : m_leaves(std::bit_ceil(n)), m_when(m_leaves, never), m_tree(2 * m_leaves) {
+    explicit event_queue(unsigned n)
+        : m_leaves(std::bit_ceil(n)), m_when(m_leaves, never), m_tree(2 * m_leaves) {
         for (unsigned i = 0; i < m_leaves; ++i) {
             m_tree[m_leaves + i] = i;
         }

@@ -25,7 +25,9 @@ public:
     step next(std::uint64_t task, std::uint64_t& place) const override {
         return m_steps[m_begins[task] + place++];
     }
-    void begin(unsigned, const std::function<void(unsigned, std::uint64_t)>& put) const override { put(0, 0); }
+    void begin(unsigned, const std::function<void(unsigned, std::uint64_t)>& put) const override {
+        put(0, 0);
+    }
     [[nodiscard]] std::uint64_t awaitable() const override { return m_begins.size(); }
     [[nodiscard]] moment work() const override { return m_work; }
 
@@ -166,7 +168,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<workload> read_graph(std::istream& in, const std::string& name) { return reader(in, name).read(); }
+std::unique_ptr<workload> read_graph(std::istream& in, const std::string& name) {
+    return reader(in, name).read();
+}
 
 std::unique_ptr<workload> read_graph(const std::string& file) {
     std::ifstream in(file);

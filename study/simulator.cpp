@@ -25,10 +25,12 @@ namespace balance = pilfer::balance;
 struct prices {
     explicit prices(const costs& c)
         : spawn(from_ns(c.spawn)), slow_path(from_ns(c.slow_path)), steal_hit(from_ns(c.steal_hit)),
-          steal_miss(from_ns(c.steal_miss)), steal_more(from_ns(c.steal_more)), wake_call(from_ns(c.wake_call)),
-          wake_latency(from_ns(c.wake_latency)), context_switch(from_ns(c.context_switch)),
-          remote_line(from_ns(c.remote_line)), reach(from_ns(c.reach)) {}
-    moment spawn, slow_path, steal_hit, steal_miss, steal_more, wake_call, wake_latency, context_switch, remote_line, reach;
+          steal_miss(from_ns(c.steal_miss)), steal_more(from_ns(c.steal_more)),
+          wake_call(from_ns(c.wake_call)), wake_latency(from_ns(c.wake_latency)),
+          context_switch(from_ns(c.context_switch)), remote_line(from_ns(c.remote_line)),
+          reach(from_ns(c.reach)) {}
+    moment spawn, slow_path, steal_hit, steal_miss, steal_more, wake_call, wake_latency, context_switch,
+        remote_line, reach;
 };
 
 constexpr std::uint64_t nothing = UINT64_MAX;
@@ -59,7 +61,8 @@ enum class phase : std::uint8_t {
 
 struct worker {
     worker(unsigned index, const setup& how, std::span<const balance::group> near)
-        : random(index + 1 + how.seed * 4'099), chooser(how.policy.victim, index, std::max(how.workers, 2U), near),
+        : random(index + 1 + how.seed * 4'099),
+          chooser(how.policy.victim, index, std::max(how.workers, 2U), near),
           exposer(how.policy.exposure, how.policy.threshold, how.policy.eager) {}
 
     task_queue deque;
@@ -78,11 +81,11 @@ struct worker {
     unsigned round = 0; // of the search; of the last look: how many it has looked at
     unsigned depth = 0; // in the tree of first wake-ups
     phase now = phase::asleep;
-    bool token = false;      // woken, and nothing found since
-    bool robbed = false;     // what it runs was stolen
-    bool fruitful = false;   // and has announced something
-    bool busy = false;       // runs a frame
-    bool begun = false;      // has had a task
+    bool token = false;    // woken, and nothing found since
+    bool robbed = false;   // what it runs was stolen
+    bool fruitful = false; // and has announced something
+    bool busy = false;     // runs a frame
+    bool begun = false;    // has had a task
     bool ever_woken = false;
 };
 
@@ -171,7 +174,7 @@ private:
     worker_set m_ready; // whose deques are not empty
     worker_set m_sleepers;
     moment m_now = 0;
-    moment m_spent = 0; // by the worker that acts, in this event
+    moment m_spent = 0;       // by the worker that acts, in this event
     std::uint64_t m_open = 0; // tasks without a parent that have not ended
     workload::arrival m_next_arrival;
     std::uint64_t m_arrivals = 0;
@@ -191,15 +194,19 @@ result simulation::run() {
     for (unsigned i = 0; i < m_how.workers; ++i) {
         worker& w = m_workers[i];
         touched(i);
-        if (!w.deque.empty() || !m_how.asleep) {
-            w.now = phase::looking;
-            m_events.set(i, 0);
-        } else {
+        if (w.deque.empty() && m_how.asleep) {
             m_sleepers.put(i, true);
         }
-        if (!w.deque.empty()) {
-            w.ever_woken = true;
-            expose(i, w.exposer.after_push(w.deque.load(), !m_sleepers.empty()));
+    }
+    for (unsigned i = 0; i < m_how.workers; ++i) {
+        m_spent = 0;
+        if (!m_workers[i].deque.empty()) {
+            m_workers[i].ever_woken = true;
+            after_push(i); // of the last of them
+        }
+        if (!m_sleepers.has(i)) {
+            m_workers[i].now = phase::looking;
+            m_events.set(i, std::min(m_events.when(i), m_spent));
         }
     }
     m_spent = 0;
@@ -318,7 +325,8 @@ void simulation::after_push(unsigned i) {
     m_ready.put(i, true);
     if (m_how.policy.exposure != pilfer::exposure::on_demand) {
         m_spent += m_price.slow_path;
-        expose(i, w.exposer.after_push(w.deque.load(), !m_sleepers.empty() || w.asked_by != worker_set::nobody));
+        expose(i,
+               w.exposer.after_push(w.deque.load(), !m_sleepers.empty() || w.asked_by != worker_set::nobody));
     }
     answer(i);
 }
@@ -351,6 +359,7 @@ bool simulation::on_top(unsigned i, std::uint32_t f) {
     if (w.deque.empty()) {
         return false;
     }
+    answer(i); // attend(), between the children
     const entry e = w.deque.newest();
     const std::uint64_t awaits = m_frames[f].awaits;
     if (awaits == nothing ? e.parent != f : e.parent != no_frame || e.task != awaits) {
@@ -426,8 +435,9 @@ void simulation::enter(unsigned i, const entry& e, std::uint32_t below) {
         return;
     }
     const bool on_parent = below != no_frame;
-    const frame begun{e.task, 0, nothing, on_parent ? below : e.parent, 0, no_frame, e.parent != no_frame,
-                      on_parent, false, false};
+    const frame begun{
+        e.task,    0,     nothing, on_parent ? below : e.parent, 0, no_frame, e.parent != no_frame,
+        on_parent, false, false};
     std::uint32_t f = 0;
     if (m_free_frames.empty()) {
         f = static_cast<std::uint32_t>(m_frames.size());
@@ -448,7 +458,9 @@ void simulation::enter(unsigned i, const entry& e, std::uint32_t below) {
 
 void simulation::look(unsigned i) {
     worker& w = m_workers[i];
-    answer(i);
+    if (m_how.attend_between) {
+        answer(i);
+    }
     if (!w.deque.empty()) {
         const entry e = w.deque.newest();
         if (w.deque.pop()) {
@@ -506,7 +518,8 @@ void simulation::scan(unsigned i) {
     worker& w = m_workers[i];
     const unsigned n = m_how.workers;
     if (!m_how.last_look) {
-        const unsigned victim = w.chooser.next(w.random, [this](unsigned v) { return m_workers[v].deque.size(); });
+        const unsigned victim =
+            w.chooser.next(w.random, [this](unsigned v) { return m_workers[v].deque.size(); });
         if (!attempt(i, victim, true)) {
             // Nothing here wakes it again, so it must not lie down beside work that it may not take.
             // Time must pass, even where nothing costs anything.
@@ -550,13 +563,14 @@ void simulation::lie_down(unsigned i) {
     m_events.set(i, never);
 }
 
-/// try_steal(), take_more(): as much as the amount says, of all that the victim has. What is private comes with
-/// `reach`, or when something is shared, so that no exposure cuts an amount down.
+/// try_steal(), take_more(): as much as the amount says, of all that the victim has. What is private comes
+/// with `reach`, or when something is shared, so that no exposure cuts an amount down.
 bool simulation::attempt(unsigned thief, unsigned victim, bool reach) {
     worker& w = m_workers[thief];
     worker& v = m_workers[victim];
     const auto load = v.deque.load();
-    const std::uint64_t wanted = v.deque.empty() ? 0 : w.haul.size(m_how.policy.steal, load.shared + load.own);
+    const std::uint64_t wanted =
+        v.deque.empty() ? 0 : w.haul.size(m_how.policy.steal, load.shared + load.own);
     if (wanted == 0 || (load.shared == 0 && !reach)) {
         if (wanted != 0) {
             v.asked_by = thief;
@@ -633,7 +647,8 @@ void simulation::answer(unsigned i) {
     if (w.asked_by == worker_set::nobody && m_sleepers.empty()) {
         return;
     }
-    // expose_some(): for who asked, with what it remembers; for a sleeper, with what it knew when it lay down.
+    // expose_some(): for who asked, with what it remembers; for a sleeper, with what it knew when it lay
+    // down.
     unsigned thief = w.asked_by;
     if (thief == worker_set::nobody) {
         thief = m_sleepers.next((i + 1) % m_how.workers);
@@ -752,7 +767,8 @@ void simulation::show(unsigned i) {
 
 result simulate(const setup& how, const workload& program, observer* watcher) {
     if (how.workers < 1 || how.workers > 4'096) {
-        throw std::invalid_argument("the simulator has 1 to 4096 workers, not " + std::to_string(how.workers));
+        throw std::invalid_argument("the simulator has 1 to 4096 workers, not " +
+                                    std::to_string(how.workers));
     }
     if (how.policy.steal.what == pilfer::steal_amount::rule::automatic ||
         how.policy.victim == pilfer::victim::automatic ||

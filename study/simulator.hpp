@@ -31,6 +31,9 @@ struct setup {
     bool name_itself = false;
     /// it looks at its victim first when it asks whether anything is left, and only then from deque to deque.
     bool look_at_victim = false;
+    /// And of exposure: a worker that takes task after task from its own deque answers between them. (The
+    /// runtime answers at announcements, in loops, and between the children that a sync runs.)
+    bool attend_between = false;
     /// Stop at this moment, finished or not.
     moment until = never;
 };
@@ -49,22 +52,22 @@ public:
 };
 
 struct result {
-    moment makespan = 0;          ///< when the last task ended
-    moment all_reached = never;   ///< when the last worker began its first task; never: some had none
-    moment all_busy = never;      ///< when all were busy at the same time; never: that did not happen
-    moment work = 0;              ///< computed, all workers together
-    std::uint64_t tasks = 0;      ///< begun
+    moment makespan = 0;        ///< when the last task ended
+    moment all_reached = never; ///< when the last worker began its first task; never: some had none
+    moment all_busy = never;    ///< when all were busy at the same time; never: that did not happen
+    moment work = 0;            ///< computed, all workers together
+    std::uint64_t tasks = 0;    ///< begun
     std::uint64_t announced = 0;
-    std::uint64_t steals = 0;     ///< successful ones
-    std::uint64_t stolen = 0;     ///< tasks that they took
+    std::uint64_t steals = 0; ///< successful ones
+    std::uint64_t stolen = 0; ///< tasks that they took
     std::uint64_t misses = 0;
     std::uint64_t reaches = 0;
     std::uint64_t exposures = 0;
     std::uint64_t suspends = 0;
     std::uint64_t sleeps = 0;
     std::uint64_t wakes = 0;
-    unsigned wake_depth = 0;      ///< longest chain of first wake-ups: who was woken by whom
-    moment waited = 0;            ///< arrivals only: from coming to beginning, sum
+    unsigned wake_depth = 0; ///< longest chain of first wake-ups: who was woken by whom
+    moment waited = 0;       ///< arrivals only: from coming to beginning, sum
     std::uint64_t events = 0;
     /// Work / (workers x makespan): 1 where everybody works all the time and nothing costs anything.
     [[nodiscard]] double efficiency(unsigned workers) const noexcept {

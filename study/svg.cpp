@@ -28,8 +28,10 @@ constexpr std::array<const char*, 8> on_dark = {"#56b4e9", "#f0894a", "#3ecfa0",
     return fmt::format(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0} {1}\" width=\"{0}\" height=\"{1}\" "
         "role=\"img\" aria-label=\"{2}\">\n<style>"
-        ".g{{fill:#ffffff}}.t{{fill:#1c1f24;font:13px system-ui,sans-serif}}.h{{font-size:15px;font-weight:600}}"
-        ".s{{fill:#5c6470;font-size:12px}}.r{{stroke:#e4e7eb;stroke-width:1}}.a{{stroke:#5c6470;stroke-width:1}}"
+        ".g{{fill:#ffffff}}.t{{fill:#1c1f24;font:13px "
+        "system-ui,sans-serif}}.h{{font-size:15px;font-weight:600}}"
+        ".s{{fill:#5c6470;font-size:12px}}.r{{stroke:#e4e7eb;stroke-width:1}}.a{{stroke:#5c6470;stroke-width:"
+        "1}}"
         ".l{{fill:none;stroke-width:2;stroke-linejoin:round}}"
         ".law{{stroke:#5c6470;stroke-width:1.5;stroke-dasharray:5 4;fill:none}}"
         ".area{{fill-opacity:.35}}.d{{fill:#fff}}.b{{fill:#1c1f24}}{3}"
@@ -40,14 +42,15 @@ constexpr std::array<const char*, 8> on_dark = {"#56b4e9", "#f0894a", "#3ecfa0",
         width, height, escaped(title), light, dark);
 }
 
-[[nodiscard]] std::string text(double x, double y, const char* anchor, const char* kind, const std::string& words) {
-    return fmt::format("<text class=\"t {}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", kind, x, y,
-                       anchor, escaped(words));
+[[nodiscard]] std::string text(double x, double y, const char* anchor, const char* kind,
+                               const std::string& words) {
+    return fmt::format("<text class=\"t {}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>\n", kind,
+                       x, y, anchor, escaped(words));
 }
 
 [[nodiscard]] std::string line(const char* kind, double x1, double y1, double x2, double y2) {
-    return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kind, x1,
-                       y1, x2, y2);
+    return fmt::format("<line class=\"{}\" x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\"/>\n", kind,
+                       x1, y1, x2, y2);
 }
 
 /// From values to pixels, with the ticks of the way.
@@ -83,7 +86,9 @@ public:
         return m_from + (at - m_least) / (m_most - m_least) * (m_to - m_from);
     }
     [[nodiscard]] const std::vector<double>& ticks() const { return m_ticks; }
-    [[nodiscard]] bool shows(double value) const { return std::isfinite(value) && (m_base == 0 || value > 0); }
+    [[nodiscard]] bool shows(double value) const {
+        return std::isfinite(value) && (m_base == 0 || value > 0);
+    }
 
 private:
     [[nodiscard]] double power(double value) const { return std::log(value) / std::log(m_base); }
@@ -99,16 +104,21 @@ struct area {
     double left, top, right, bottom;
 };
 
+/// Powers of two below one as parts.
+[[nodiscard]] std::string tick_name(double tick, const axis& a) {
+    return a.base == 2 && tick > 0 && tick < 1 ? fmt::format("1/{}", number(1 / tick)) : number(tick);
+}
+
 [[nodiscard]] std::string draw_axes(const area& a, const scale& x, const axis& x_axis, const scale& y,
                                     const axis& y_axis) {
     std::string out;
     for (const double tick : y.ticks()) {
         out += line("r", a.left, y(tick), a.right, y(tick));
-        out += text(a.left - 8, y(tick) + 4, "end", "s", number(tick));
+        out += text(a.left - 8, y(tick) + 4, "end", "s", tick_name(tick, y_axis));
     }
     for (const double tick : x.ticks()) {
         out += line("a", x(tick), a.bottom, x(tick), a.bottom + 4);
-        out += text(x(tick), a.bottom + 19, "middle", "s", number(tick));
+        out += text(x(tick), a.bottom + 19, "middle", "s", tick_name(tick, x_axis));
     }
     out += line("a", a.left, a.bottom, a.right, a.bottom);
     out += text((a.left + a.right) / 2, a.bottom + 40, "middle", "", x_axis.label);
@@ -126,9 +136,11 @@ struct area {
     const double at = std::clamp(good, 0.0, 1.0) * (stops.size() - 1);
     const auto i = std::min(static_cast<std::size_t>(at), stops.size() - 2);
     const double part = at - static_cast<double>(i);
-    const auto mix = [part](double from, double to) { return static_cast<int>(std::lround(from + (to - from) * part)); };
-    return fmt::format("#{:02x}{:02x}{:02x}", mix(stops[i].r, stops[i + 1].r), mix(stops[i].g, stops[i + 1].g),
-                       mix(stops[i].b, stops[i + 1].b));
+    const auto mix = [part](double from, double to) {
+        return static_cast<int>(std::lround(from + (to - from) * part));
+    };
+    return fmt::format("#{:02x}{:02x}{:02x}", mix(stops[i].r, stops[i + 1].r),
+                       mix(stops[i].g, stops[i + 1].g), mix(stops[i].b, stops[i + 1].b));
 }
 
 } // namespace
@@ -162,7 +174,6 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
     for (const series& s : lines) {
         const std::string kind = s.law ? "law" : fmt::format("l l{}", colour++ % on_light.size());
         std::string path;
-        double before = 0;
         for (const auto& [vx, vy] : s.points) {
             if (!x.shows(vx) || !y.shows(vy)) {
                 continue;
@@ -174,9 +185,7 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
             } else {
                 path += fmt::format("L{:.1f} {:.1f}", x(vx), y(vy));
             }
-            before = y(vy);
         }
-        (void)before;
         out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
         out += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}h22\"/>\n", kind, a.right + 16, legend - 4);
         out += text(a.right + 44, legend, "start", "s", s.name);
@@ -210,8 +219,8 @@ std::string draw_heat(const heat_map& map) {
             const double left = a.left + cell_width * static_cast<double>(c);
             double good = most > least && std::isfinite(v) ? (v - least) / (most - least) : 0.5;
             good = map.low_is_good ? 1 - good : good;
-            out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n", left + 1,
-                               top + 1, cell_width - 2, cell_height - 2, heat_colour(good));
+            out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
+                               left + 1, top + 1, cell_width - 2, cell_height - 2, heat_colour(good));
             // The fill is the same on both grounds, so is the text.
             out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
                                "style=\"font:13px system-ui,sans-serif\">{}</text>\n",
@@ -220,7 +229,8 @@ std::string draw_heat(const heat_map& map) {
         }
     }
     for (std::size_t c = 0; c < map.columns.size(); ++c) {
-        out += text(a.left + cell_width * (static_cast<double>(c) + 0.5), a.bottom + 18, "middle", "s", map.columns[c]);
+        out += text(a.left + cell_width * (static_cast<double>(c) + 0.5), a.bottom + 18, "middle", "s",
+                    map.columns[c]);
     }
     out += text((a.left + a.right) / 2, a.bottom + 42, "middle", "", map.x_label);
     return out + "</svg>\n";
@@ -269,8 +279,8 @@ std::string draw_panels(const std::string& title, const std::string& x_label, do
             }
             path += fmt::format("H{:.1f}V{:.1f}Z", right, base);
             const std::size_t colour = i % on_light.size();
-            out += fmt::format("<path class=\"area f{}\" d=\"{}\"/>\n<path class=\"l l{}\" d=\"{}\"/>\n", colour, path,
-                               colour, path);
+            out += fmt::format("<path class=\"area f{}\" d=\"{}\"/>\n<path class=\"l l{}\" d=\"{}\"/>\n",
+                               colour, path, colour, path);
             out += numbers;
             if (before == 0 && panels[k].workers[i].size() <= 1) {
                 out += text(left + 6, base - 6, "start", "s", "never has any");

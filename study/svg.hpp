@@ -1,5 +1,5 @@
-// Pictures: a line chart, a heat map, and who has how many tasks over time. Each is one SVG element with its own
-// style, readable in light and dark.
+// Pictures: a line chart, a heat map, and who has how many tasks over time. Each is one SVG element with its
+// own style, readable in light and dark.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@ namespace study {
 
 struct series {
     std::string name;
-    std::vector<std::pair<double, double>> points; ///< in the order of x; points that are not finite are left out
-    bool law = false;                              ///< dashed and grey: what theory says
-    bool steps = false;                            ///< the value holds until the next point
+    std::vector<std::pair<double, double>>
+        points;         ///< in the order of x; points that are not finite are left out
+    bool law = false;   ///< dashed and grey: what theory says
+    bool steps = false; ///< the value holds until the next point
 };
 
 struct axis {
     std::string label;
-    int base = 0;      ///< 0: linear; 2 or 10: logarithmic, with a tick at each (or every second, ...) power
-    double least = 0;  ///< linear axes begin here at the latest
+    int base = 0;     ///< 0: linear; 2 or 10: logarithmic, with a tick at each (or every second, ...) power
+    double least = 0; ///< linear axes begin here at the latest
 };
 
 /// At most 8 lines that are no laws: there are 8 colours.

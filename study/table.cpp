@@ -97,9 +97,9 @@ std::string to_csv(const table& t) {
     line(t.columns, [](const std::string& name) { return name; });
     for (const auto& row : t.rows) {
         line(row, [](const cell& c) {
-            return std::holds_alternative<std::string>(c)  ? std::get<std::string>(c)
-                   : std::isfinite(std::get<double>(c)) ? fmt::format("{:.9g}", std::get<double>(c))
-                                                           : std::string();
+            return std::holds_alternative<std::string>(c) ? std::get<std::string>(c)
+                   : std::isfinite(std::get<double>(c))   ? fmt::format("{:.9g}", std::get<double>(c))
+                                                          : std::string();
         });
     }
     return out;
@@ -166,8 +166,9 @@ std::string to_page(const std::vector<section>& sections, const std::string& hea
         }
         if (!s.results.rows.empty()) {
             const bool small = s.results.rows.size() <= 16;
-            out += fmt::format("<details{}><summary>{} rows</summary><div class=\"wide\">\n{}</div></details>\n",
-                               small ? " open" : "", s.results.rows.size(), to_html(s.results));
+            out +=
+                fmt::format("<details{}><summary>{} rows</summary><div class=\"wide\">\n{}</div></details>\n",
+                            small ? " open" : "", s.results.rows.size(), to_html(s.results));
         }
     }
     return out + "</body></html>\n";

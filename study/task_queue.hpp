@@ -28,7 +28,9 @@ public:
         m_ring[m_bottom++ & (m_ring.size() - 1)] = e;
     }
     /// The newest; there is one.
-    [[nodiscard]] const entry& newest() const noexcept { return m_ring[(m_bottom - 1) & (m_ring.size() - 1)]; }
+    [[nodiscard]] const entry& newest() const noexcept {
+        return m_ring[(m_bottom - 1) & (m_ring.size() - 1)];
+    }
     /// Takes the newest; there is one. True: it was shared.
     bool pop() noexcept {
         --m_bottom;
@@ -40,7 +42,9 @@ public:
     [[nodiscard]] entry take_oldest() noexcept { return m_ring[m_top++ & (m_ring.size() - 1)]; }
     void expose(std::uint64_t n) noexcept { m_split += n; }
 
-    [[nodiscard]] pilfer::balance::load load() const noexcept { return {m_split - m_top, m_bottom - m_split}; }
+    [[nodiscard]] pilfer::balance::load load() const noexcept {
+        return {m_split - m_top, m_bottom - m_split};
+    }
     [[nodiscard]] std::uint64_t size() const noexcept { return m_bottom - m_top; }
     [[nodiscard]] bool empty() const noexcept { return m_bottom == m_top; }
 

@@ -56,8 +56,8 @@ public:
     [[nodiscard]] virtual moment work() const = 0;
 };
 
-/// "NAME" or "NAME:KEY=VALUE,...": see workload_help(). Throws std::invalid_argument that lists the known names
-/// or keys, or says the range; for a graph std::runtime_error with file and line.
+/// "NAME" or "NAME:KEY=VALUE,...": see workload_help(). Throws std::invalid_argument that lists the known
+/// names or keys, or says the range; for a graph std::runtime_error with file and line.
 [[nodiscard]] std::unique_ptr<workload> make_workload(std::string_view text, std::uint64_t seed);
 /// One line per workload: name, keys with their defaults, what it is.
 [[nodiscard]] std::string workload_help();

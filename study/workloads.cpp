@@ -178,8 +178,8 @@ private:
     moment m_length;
 };
 
-/// As in Olivier et al., "UTS: An Unbalanced Tree Search Benchmark" (LCPC 2006), with another hash: a node is its
-/// hash, its depth in the low byte.
+/// As in Olivier et al., "UTS: An Unbalanced Tree Search Benchmark" (LCPC 2006), with another hash: a node is
+/// its hash, its depth in the low byte.
 class search_tree final : public workload {
 public:
     search_tree(bool geometric, double branching, unsigned depth, double probability, unsigned children,
@@ -224,7 +224,8 @@ private:
         const std::uint64_t depth = task & depth_mask;
         const double u = unit(mixed(task));
         if (!m_geometric) {
-            return depth == 0 ? static_cast<std::uint64_t>(m_branching) : (u < m_probability ? m_children : 0);
+            return depth == 0 ? static_cast<std::uint64_t>(m_branching)
+                              : (u < m_probability ? m_children : 0);
         }
         if (depth >= m_depth) {
             return 0;
@@ -262,7 +263,9 @@ constexpr key tasks_key = {"tasks", 100'000, 1, 1e8};
 
 const std::vector<known>& all_known() {
     static const std::vector<known> all = {
-        {"loop", {tasks_key, length_key}, "one task announces `tasks` tasks of `length` ns and waits for them"},
+        {"loop",
+         {tasks_key, length_key},
+         "one task announces `tasks` tasks of `length` ns and waits for them"},
         {"ready",
          {tasks_key, length_key, {"imbalance", 1, 0, 1}},
          "`tasks` tasks are there at the start: the part `imbalance` on one worker, the rest spread evenly"},
@@ -271,16 +274,21 @@ const std::vector<known>& all_known() {
          "fib(height) by join: every call takes `length` ns"},
         {"arrivals",
          {tasks_key, length_key, {"gap", 100, 0.001, 1e9}, {"anywhere", 0, 0, 1}},
-         "`tasks` tasks come `gap` ns apart on average (Poisson), to one worker or to random ones (anywhere=1)"},
+         "`tasks` tasks come `gap` ns apart on average (Poisson), to one worker or to random ones "
+         "(anywhere=1)"},
         {"geometric",
          {{"branching", 4, 0.01, 50}, {"depth", 8, 1, 200}, {"length", 500, 0, 1e9}},
          "tree search: a geometric number of children, `branching` on average, down to `depth`"},
         {"binomial",
-         {{"root", 2'000, 1, 1e6}, {"children", 8, 1, 100}, {"probability", 0.12, 0, 1}, {"length", 500, 0, 1e9}},
+         {{"root", 2'000, 1, 1e6},
+          {"children", 8, 1, 100},
+          {"probability", 0.12, 0, 1},
+          {"length", 500, 0, 1e9}},
          "tree search: `root` children, then `children` with `probability` (their product below 1)"},
         {"pareto",
          {tasks_key, length_key, {"alpha", 1.1, 0.1, 10}, {"most", 10'000, 2, 1e6}, {"announced", 0, 0, 1}},
-         "like ready or (announced=1) loop, but lengths are heavy-tailed: the longest is `most` times the shortest"},
+         "like ready or (announced=1) loop, but lengths are heavy-tailed: the longest is `most` times the "
+         "shortest"},
     };
     return all;
 }
@@ -357,13 +365,15 @@ std::unique_ptr<workload> make_workload(std::string_view text, std::uint64_t see
         return std::make_unique<arrivals>(whole(0), v[1], v[2], v[3] != 0, seed);
     }
     if (name == "geometric") {
-        return std::make_unique<search_tree>(true, v[0], static_cast<unsigned>(v[1]), 0, 0, from_ns(v[2]), seed);
+        return std::make_unique<search_tree>(true, v[0], static_cast<unsigned>(v[1]), 0, 0, from_ns(v[2]),
+                                             seed);
     }
     if (name == "binomial") {
         if (v[1] * v[2] >= 1) {
             refuse(text, "children x probability must be below 1, or the tree has no end");
         }
-        return std::make_unique<search_tree>(false, v[0], 0, v[2], static_cast<unsigned>(v[1]), from_ns(v[3]), seed);
+        return std::make_unique<search_tree>(false, v[0], 0, v[2], static_cast<unsigned>(v[1]), from_ns(v[3]),
+                                             seed);
     }
     return std::make_unique<heavy_tailed>(whole(0), v[1], v[2], v[3], v[4] != 0, seed);
 }

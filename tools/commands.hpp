@@ -15,5 +15,7 @@ constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patie
 void add_info(CLI::App& app, int& code);
 void add_soak(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
+void add_study(CLI::App& app, int& code);
+void add_calibrate(CLI::App& app, int& code);
 
 } // namespace tools

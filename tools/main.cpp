@@ -15,6 +15,8 @@ int main(int count, char** words) {
         tools::add_info(app, code);
         tools::add_soak(app, code);
         tools::add_selftest(app, code);
+        tools::add_study(app, code);
+        tools::add_calibrate(app, code);
         app.parse(count, words);
         if (app.get_subcommands().empty()) {
             // CLI11's own check comes first, and would not name a subcommand that does not exist.

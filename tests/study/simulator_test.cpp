@@ -65,8 +65,8 @@ std::vector<std::uint64_t> spread(study::setup how, const std::string& workload)
 
 TEST_F(row_B14_simulator, eight_tasks_on_one_of_four) {
     const std::string eight = "ready:tasks=8,length=1000";
-    for (const char* exposure : {"on-demand", "always-public", "threshold:4:2:1/2", "doubling", "short-eager:3",
-                                 "waiter-first"}) {
+    for (const char* exposure :
+         {"on-demand", "always-public", "threshold:4:2:1/2", "doubling", "short-eager:3", "waiter-first"}) {
         SCOPED_TRACE(exposure);
         const std::string ring = std::string(",ring,") + exposure;
         const auto after = [&](const std::string& amount) {
@@ -81,14 +81,16 @@ TEST_F(row_B14_simulator, eight_tasks_on_one_of_four) {
 }
 
 TEST_F(row_B14_simulator, a_ring_of_halves_follows_the_law) {
-    // The k-th neighbour gets 2^-k of what the worker before it had; the last one as much as the one before it.
+    // The k-th neighbour gets 2^-k of what the worker before it had; the last one as much as the one before
+    // it.
     for (unsigned k = 1; k <= 12; ++k) {
         const unsigned workers = k + 1;
         auto how = with(workers, "half,ring,on-demand");
         how.last_look = false;
         const auto tasks = spread(how, "ready:tasks=" + std::to_string(1U << k) + ",length=1000");
         for (unsigned i = 0; i < workers; ++i) {
-            EXPECT_EQ(tasks[i], i + 1 < workers ? 1U << (k - i - 1) : 1U) << "worker " << i << " of " << workers;
+            EXPECT_EQ(tasks[i], i + 1 < workers ? 1U << (k - i - 1) : 1U)
+                << "worker " << i << " of " << workers;
         }
     }
 }
@@ -100,7 +102,8 @@ TEST_F(row_B14_simulator, equal_tasks_without_costs_take_their_rounds) {
                 const auto r = run(with(workers, "half,random,on-demand"),
                                    std::string(form) + ":length=500,tasks=" + std::to_string(tasks));
                 const study::moment rounds = (tasks + workers - 1) / workers;
-                EXPECT_EQ(r.makespan, rounds * 500'000) << workers << " workers, " << tasks << " tasks, " << form;
+                EXPECT_EQ(r.makespan, rounds * 500'000)
+                    << workers << " workers, " << tasks << " tasks, " << form;
                 EXPECT_EQ(r.work, tasks * study::moment{500'000});
             }
         }
@@ -138,7 +141,8 @@ TEST_F(row_B14_simulator, no_policy_loses_or_doubles_work) {
         const auto serial = run(with(1, nullptr), w);
         for (const std::string& policy : every_policy()) {
             for (const unsigned workers : {2U, 5U}) {
-                const auto r = study::simulate(with(workers, policy.c_str(), study::built_in_costs()), *program);
+                const auto r =
+                    study::simulate(with(workers, policy.c_str(), study::built_in_costs()), *program);
                 EXPECT_EQ(r.work, serial.work) << w << " " << policy;
                 EXPECT_EQ(r.tasks, serial.tasks) << w << " " << policy;
                 EXPECT_EQ(r.announced, serial.announced) << w << " " << policy;
@@ -180,7 +184,8 @@ TEST_F(row_B14_simulator, each_task_runs_once_under_every_policy) {
 
 TEST_F(row_B14_simulator, the_seed_decides) {
     const auto same = [](const study::result& a, const study::result& b) {
-        return a.makespan == b.makespan && a.events == b.events && a.misses == b.misses && a.steals == b.steals;
+        return a.makespan == b.makespan && a.events == b.events && a.misses == b.misses &&
+               a.steals == b.steals;
     };
     for (const std::string& w : workloads) {
         auto how = with(16, "half,random,on-demand", study::built_in_costs());
@@ -202,19 +207,21 @@ TEST_F(row_B14_simulator, more_than_one_task_per_theft_in_a_flat_loop) {
 class row_B12_simulated_wave : public support::guarded {};
 
 TEST_F(row_B12_simulated_wave, is_a_flat_tree) {
-    // A chain of wake-ups as long as a binary tree of the workers is high, and one more. 2^30 ns: nobody who has a task comes back
-    // while others sleep.
-    for (unsigned workers = 2; workers <= 4'096; workers *= 2) {
-        auto how = with(workers, "half,random,on-demand", study::built_in_costs());
-        how.until = study::from_ns(1e8);
-        const auto r = run(how, "ready:length=1e9,tasks=" + std::to_string(workers * 16));
-        EXPECT_NE(r.all_busy, study::never) << workers;
-        EXPECT_GE(r.wakes, workers - 1);
-        unsigned log = 0;
-        while ((1U << log) < workers) {
-            ++log;
+    // The protocol by itself: a wake-up takes its time, and nothing else any. Whoever has a task keeps it.
+    for (const char* policy : {"one,random,on-demand", "half,random,on-demand", "half,ring,always-public"}) {
+        for (unsigned workers = 2; workers <= 4'096; workers = workers < 64 ? workers + 7 : workers * 2) {
+            auto how = with(workers, policy);
+            how.price.wake_latency = 5'000;
+            how.until = study::from_ns(1e8);
+            const auto r = run(how, "ready:length=1e9,tasks=" + std::to_string(workers * 4));
+            EXPECT_NE(r.all_busy, study::never) << workers << " " << policy;
+            EXPECT_GE(r.wakes, workers - 1);
+            unsigned log = 0;
+            while ((1U << log) < workers) {
+                ++log;
+            }
+            EXPECT_LE(r.wake_depth, log + 1) << workers << " workers, " << policy;
         }
-        EXPECT_LE(r.wake_depth, log + 1) << workers << " workers";
     }
 }
 
@@ -228,7 +235,8 @@ TEST_F(row_B14_simulator, wrong_arguments_say_why) {
         return "";
     };
     using testing::HasSubstr;
-    EXPECT_THAT(why("lop"), HasSubstr("known are loop, ready, tree, arrivals, geometric, binomial, pareto, graph:FILE"));
+    EXPECT_THAT(why("lop"),
+                HasSubstr("known are loop, ready, tree, arrivals, geometric, binomial, pareto, graph:FILE"));
     EXPECT_THAT(why(""), HasSubstr("known are"));
     EXPECT_THAT(why("loop:task=5"), HasSubstr("the keys of loop are tasks, length"));
     EXPECT_THAT(why("loop:tasks"), HasSubstr("is no KEY=VALUE"));

@@ -1,0 +1,99 @@
+// Recorded graphs: what is read, what is refused, and what a replay takes.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "balance/text.hpp"
+#include "study/graph.hpp"
+#include "study/simulator.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+class row_B14_graph : public support::guarded {};
+
+std::unique_ptr<study::workload> graph(const std::string& lines) {
+    std::istringstream in("pilfer-graph 1\n" + lines);
+    return study::read_graph(in, "file");
+}
+
+std::string refusal(const std::string& whole) {
+    std::istringstream in(whole);
+    try {
+        (void)study::read_graph(in, "file");
+    } catch (const std::runtime_error& error) {
+        return error.what();
+    }
+    return "";
+}
+
+study::result replay(const study::workload& program, unsigned workers) {
+    study::setup how;
+    how.workers = workers;
+    pilfer::balance::resolve(how.policy, "one,random,on-demand");
+    how.price = study::no_costs();
+    return study::simulate(how, program);
+}
+
+// Work 1,200 + 45 + 800 + 90 + 310 + 5,000; the longest path is 1,200 + 45 + 5,000 + 90.
+const std::string three_tasks = "2 310\n1 1200 >2 45 +3 800 -2 -3 90\n# a comment\n3 5000\n0 +1 -1\nend 4\n";
+
+TEST_F(row_B14_graph, takes_its_work_on_one_worker_and_its_span_on_many) {
+    const auto program = graph(three_tasks);
+    EXPECT_EQ(program->work(), study::from_ns(7'445));
+    const auto alone = replay(*program, 1);
+    EXPECT_EQ(alone.makespan, study::from_ns(7'445));
+    EXPECT_EQ(alone.tasks, 4U);
+    const auto many = replay(*program, 8);
+    EXPECT_EQ(many.work, study::from_ns(7'445));
+    EXPECT_EQ(many.makespan, study::from_ns(6'335));
+}
+
+TEST_F(row_B14_graph, several_may_await_one_task_and_nobody_another) {
+    // 1 forks 2, 3 and 4; 3 and 4 await 2. Nobody awaits 3.
+    const auto program = graph("0 +1 -1\n1 +2 +3 +4 10 -4\n2 100\n3 5 -2 7\n4 6 -2 8\nend 5\n");
+    for (const unsigned workers : {1U, 2U, 3U, 8U, 64U}) {
+        const auto r = replay(*program, workers);
+        EXPECT_EQ(r.tasks, 5U);
+        EXPECT_EQ(r.work, study::from_ns(136));
+        EXPECT_GE(r.makespan, study::from_ns(108)) << workers;
+    }
+    EXPECT_EQ(replay(*program, 8).makespan, study::from_ns(108));
+}
+
+TEST_F(row_B14_graph, a_graph_that_waits_for_itself_is_named) {
+    const auto program = graph("0 +1 +2 -1\n1 -2\n2 -1\nend 3\n");
+    for (const unsigned workers : {1U, 4U}) {
+        try {
+            (void)replay(*program, workers);
+            ADD_FAILURE() << "it ended";
+        } catch (const std::runtime_error& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("waits for itself"));
+        }
+    }
+}
+
+TEST_F(row_B14_graph, errors_say_where) {
+    const std::string head = "pilfer-graph 1\n";
+    EXPECT_EQ(refusal(""), "file:1: the first line must be 'pilfer-graph 1'");
+    EXPECT_EQ(refusal("pilfer-graph 2\n"), "file:1: the first line must be 'pilfer-graph 1'");
+    EXPECT_EQ(refusal(head + "0 5\n"), "file:3: the file ends without 'end N': it is not complete");
+    EXPECT_EQ(refusal(head + "0 x\nend 1\n"), "file:2: 'x' is no number from 0 to 1000000000000");
+    EXPECT_EQ(refusal(head + "0 -1x\nend 1\n"), "file:2: '1x' is no number from 0 to 2147483647");
+    EXPECT_EQ(refusal(head + "0  5\nend 1\n"), "file:2: two blanks in a row");
+    EXPECT_EQ(refusal(head + "0 5\n0 6\nend 1\n"), "file:3: a second line for task 0");
+    EXPECT_EQ(refusal(head + "0 +1 +1\n1 5\nend 2\n"), "file:2: task 1 is forked twice");
+    EXPECT_EQ(refusal(head + "0 +0\nend 1\n"), "file:2: nobody forks task 0");
+    EXPECT_EQ(refusal(head + "0 +1\nend 2\n"), "file:2: task 1 has no line");
+    EXPECT_EQ(refusal(head + "0 5\n1 5\nend 2\n"), "file:3: nobody forks task 1");
+    EXPECT_EQ(refusal(head + "0 5\nend 2\n"), "file:3: 'end 2', but the tasks above are 1");
+    EXPECT_EQ(refusal(head + "end 0\n"), "file:2: there is no task");
+    EXPECT_EQ(refusal(head + "0 +2000000000\nend 1\n"), "file:2: task 2000000000 is far beyond the others");
+    EXPECT_EQ(refusal(head + "end many\n"), "file:2: 'many' is no number from 0 to 2147483648");
+    EXPECT_THROW((void)study::read_graph("/nowhere/at/all"), std::runtime_error);
+}
+
+} // namespace

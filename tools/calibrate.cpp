@@ -1,0 +1,72 @@
+// pilfer calibrate: what the operations of the runtime cost on this machine, for `pilfer study --costs`.
+#include "measure.hpp"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+#include <stdexcept>
+
+#include "commands.hpp"
+
+namespace tools {
+namespace {
+
+struct calibrate_settings {
+    std::string output;
+    unsigned rounds = 15;
+};
+
+} // namespace
+
+int measure(std::string const& what, std::vector<unsigned> const& workers, std::string const& costs,
+            unsigned rounds, std::string const& output) {
+    std::error_code error;
+    std::string const program =
+        (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "pilfer-measure").string();
+    std::vector<std::string> words{program, what, std::to_string(rounds), output.empty() ? "-" : output,
+                                   costs.empty() ? "-" : costs};
+    for (unsigned const n : workers) {
+        words.push_back(std::to_string(n));
+    }
+    std::vector<char*> arguments;
+    for (std::string& w : words) {
+        arguments.push_back(w.data());
+    }
+    arguments.push_back(nullptr);
+    std::fflush(nullptr);
+    pid_t const child = fork();
+    if (child == 0) {
+        execv(program.c_str(), arguments.data());
+        fmt::print(stderr, "pilfer: {}: {}\n", program, std::strerror(errno));
+        std::fflush(nullptr);
+        _exit(exit_failed);
+    }
+    int status = 0;
+    while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (child < 0 || !WIFEXITED(status)) {
+        throw std::runtime_error(program + " did not end by itself");
+    }
+    return WEXITSTATUS(status);
+}
+
+void add_calibrate(CLI::App& app, int& code) {
+    auto* const c =
+        app.add_subcommand("calibrate", "Measure what the operations of the runtime cost here, as JSON");
+    auto const s = std::make_shared<calibrate_settings>();
+    c->footer(
+        "For `pilfer study --costs FILE`. Needs two CPUs that have nothing else to do for some seconds.");
+    c->add_option("--output", s->output, "file for the JSON (default: standard output)");
+    c->add_option("--rounds", s->rounds,
+                  "each constant is the median of so many interleaved rounds (default 15)")
+        ->check(CLI::Range(1, 1'000));
+    c->callback([s, &code] { code = measure("calibrate", {}, "", s->rounds, s->output); });
+}
+
+} // namespace tools
