@@ -14,5 +14,6 @@ constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patie
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.
 void add_soak(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
+void add_profile(CLI::App& app, int& code);
 
 } // namespace tools
