@@ -17,5 +17,6 @@ void add_soak(CLI::App& app, int& code);
 void add_selftest(CLI::App& app, int& code);
 void add_study(CLI::App& app, int& code);
 void add_calibrate(CLI::App& app, int& code);
+void add_profile(CLI::App& app, int& code);
 
 } // namespace tools

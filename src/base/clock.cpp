@@ -32,6 +32,12 @@ std::uint64_t now_ns() noexcept {
     return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
+std::uint64_t thread_cpu_ns() noexcept {
+    timespec t{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 double measured_tick_rate() noexcept {
     constexpr std::uint64_t enough = 50'000;
     // A reading takes 20 ns and more: a clock that has not moved by then stands still.

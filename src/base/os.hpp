@@ -59,6 +59,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// Nanoseconds of the monotonic clock, or of what a test has put in its place: see clock.hpp.
 [[nodiscard]] std::uint64_t now_ns() noexcept;
 
+/// Nanoseconds of a CPU that the calling thread has used: stands still while it waits for one, or blocks.
+[[nodiscard]] std::uint64_t thread_cpu_ns() noexcept;
+
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;
 /// Writes all of it, or as much as `file` takes.

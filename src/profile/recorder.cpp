@@ -40,11 +40,16 @@ void recorder::guarded(F f) noexcept {
     }
 }
 
+/// The clock is read first on the way in and last on the way out.
 template <class F>
 void recorder::on_worker(F f) noexcept {
-    const std::lock_guard lock(m_mutex);
-    stop_clock();
-    guarded(f);
+    const std::uint64_t now = os::ticks();
+    {
+        const std::lock_guard lock(m_mutex);
+        stop_clock(now);
+        guarded(f);
+        before_start();
+    }
     start_clock();
 }
 
@@ -82,37 +87,68 @@ struct moment {
 
 } // namespace
 
-/// The rate of the ticks from a millisecond, and what a reading takes: each stretch contains one.
+/// The rate of the ticks from a millisecond, and what a stretch takes in which nothing happens.
 void recorder::calibrate() noexcept {
     constexpr std::uint64_t enough = 1'000'000;
     constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then stands still
     const moment first;
-    m_reading = first.took;
+    m_empty = first.took;
     for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
-        const std::uint64_t before = os::ticks();
-        m_reading = std::min(m_reading, os::ticks() - before);
+        start_clock();
+        m_empty = std::min(m_empty, os::ticks() - m_began.load(std::memory_order_relaxed));
     }
+    m_began.store(standing, std::memory_order_relaxed);
+    m_cpu = os::thread_cpu_ns(); // of another thread: the first comparison will be nobody's
+    m_compared = os::ticks();
     const moment last;
     const double rate = last.ticks != first.ticks ? static_cast<double>(last.ns - first.ns) /
                                                         static_cast<double>(last.ticks - first.ticks)
                                                   : 1;
     // A clock that jumped gives nonsense, and ticks are then taken for nanoseconds.
     m_ns_per_tick = rate > 0.01 && rate < 1'000 ? rate : 1;
+    m_suspicious = static_cast<std::uint64_t>(suspicious_ns / m_ns_per_tick);
+    m_often = static_cast<std::uint64_t>(often_ns / m_ns_per_tick);
 }
 
-void recorder::stop_clock() noexcept {
-    const std::uint64_t now = os::ticks();
-    if (!m_paused && m_running != nullptr && now > m_began + m_reading) {
-        const double ns = static_cast<double>(now - m_began - m_reading) * m_ns_per_tick;
-        m_running->strand_ns += static_cast<std::uint64_t>(ns + 0.5);
+std::uint64_t recorder::ns_of(std::uint64_t ticks) const noexcept {
+    return static_cast<std::uint64_t>(static_cast<double>(ticks) * m_ns_per_tick + 0.5);
+}
+
+/// How long the thread has not been on a CPU since the last call: others were, or it slept.
+std::uint64_t recorder::off_cpu(std::uint64_t now) noexcept {
+    const std::uint64_t before = std::exchange(m_cpu, os::thread_cpu_ns());
+    const std::uint64_t passed = ns_of(now - std::exchange(m_compared, os::ticks()));
+    const std::uint64_t used = m_cpu - before;
+    return passed > used ? passed - used : 0;
+}
+
+/// A stretch so long that the thread may have lost its CPU meanwhile is asked how much of it was spent on
+/// one. The CPU's clock is a system call, ten times what a short strand takes; for the same reason it is not
+/// compared each time, but often enough for clocks that run differently.
+void recorder::stop_clock(std::uint64_t now) noexcept {
+    const std::uint64_t began = m_began.exchange(standing, std::memory_order_relaxed);
+    m_stopped = now;
+    if (began == standing || m_running == nullptr || now <= began + m_empty) {
+        return;
     }
-    m_paused = true;
+    const std::uint64_t stretch = now - began - m_empty;
+    std::uint64_t ns = ns_of(stretch);
+    if (stretch > m_suspicious || now - m_compared > m_often) {
+        const std::uint64_t lost = off_cpu(now);
+        ns -= stretch > m_suspicious ? std::min(lost, ns) : 0;
+    }
+    m_running->strand_ns += ns;
 }
 
-void recorder::start_clock() noexcept {
-    m_paused = m_running == nullptr;
-    m_began = os::ticks();
+/// The CPU was lost while no task was on it: that is nobody's time.
+void recorder::before_start() noexcept {
+    const std::uint64_t now = os::ticks();
+    if (now - m_stopped > m_suspicious) {
+        (void)off_cpu(now);
+    }
 }
+
+void recorder::start_clock() noexcept { m_began.store(os::ticks(), std::memory_order_relaxed); }
 
 /// The stretch since the last fork, wait or begin counts for the task that computed it.
 void recorder::close_strand() {
@@ -160,13 +196,13 @@ recorder::task* recorder::add_child(key self, task& parent) {
 }
 
 void recorder::pause() noexcept {
+    const std::uint64_t now = os::ticks();
     const std::lock_guard lock(m_mutex);
-    stop_clock();
+    stop_clock(now);
 }
 
 void recorder::go_on() noexcept {
-    const std::lock_guard lock(m_mutex);
-    start_clock();
+    on_worker([] {});
 }
 
 void recorder::forked(key child) noexcept {
@@ -208,14 +244,18 @@ void recorder::begun(key task_or_rest) noexcept {
 }
 
 recorder::task* recorder::leave() noexcept {
+    const std::uint64_t now = os::ticks();
     const std::lock_guard lock(m_mutex);
-    stop_clock();
+    stop_clock(now);
     return std::exchange(m_running, nullptr);
 }
 
 void recorder::enter(task* t) noexcept {
-    const std::lock_guard lock(m_mutex);
-    m_running = t;
+    {
+        const std::lock_guard lock(m_mutex);
+        m_running = t;
+        before_start();
+    }
     start_clock();
 }
 

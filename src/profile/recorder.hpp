@@ -5,6 +5,7 @@
 // the scheduler's and the recorder's own, and counts for nobody.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -118,7 +119,8 @@ private:
     void guarded(F f) noexcept;
     template <class F>
     void on_worker(F f) noexcept;
-    void stop_clock() noexcept;
+    void stop_clock(std::uint64_t now) noexcept;
+    void before_start() noexcept;
     void start_clock() noexcept;
     void close_strand();
     [[nodiscard]] task& running() noexcept;
@@ -129,15 +131,25 @@ private:
     void wait_over(task& t, key scope);
     void retire();
     void calibrate() noexcept;
+    [[nodiscard]] std::uint64_t ns_of(std::uint64_t ticks) const noexcept;
+    [[nodiscard]] std::uint64_t off_cpu(std::uint64_t now) noexcept;
+
+    static constexpr std::uint64_t standing = UINT64_MAX;
+    static constexpr double suspicious_ns = 20'000; // several switches of the system's
+    static constexpr double often_ns = 1'000'000;
 
     mutable std::mutex
         m_mutex; // everything below; the contexts of one thread are strangers to ThreadSanitizer
     const burden m_burden;
     std::ostream* m_graph;
     double m_ns_per_tick = 1;
-    std::uint64_t m_reading = 0; // ticks between two readings with nothing in between
-    std::uint64_t m_began = 0;   // ticks; of the stretch that is under way
-    bool m_paused = true;
+    std::uint64_t m_suspicious = 0; // a stretch from which the CPU may have been taken, in ticks
+    std::uint64_t m_often = 0;
+    std::uint64_t m_empty = 0;                    // ticks between the readings around nothing
+    std::atomic<std::uint64_t> m_began{standing}; // ticks; written outside the lock, by the worker's thread
+    std::uint64_t m_stopped = 0;                  // ticks
+    std::uint64_t m_compared = 0;                 // ticks when m_cpu was read
+    std::uint64_t m_cpu = 0;
     bool m_broken = false;
     bool m_finished = false;
     std::unique_ptr<task> m_outside;

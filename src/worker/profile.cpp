@@ -52,8 +52,8 @@ worker* scheduler::leave_to_scheduler() noexcept {
 void scheduler::record_begin(task_word task) noexcept {
     if (m_recorder != nullptr) [[unlikely]] {
         const bool rest = (task & kind_mask) == kind_continuation;
-        m_recorder->begun(rest ? task : task & ~kind_mask);
         deque.trip().set(tripwire<std_atom>::summon);
+        m_recorder->begun(rest ? task : task & ~kind_mask);
     }
 }
 
@@ -69,8 +69,8 @@ profile::recorder::task* scheduler::record_leave() noexcept {
 
 void scheduler::record_enter(profile::recorder::task* t) noexcept {
     if (m_recorder != nullptr) [[unlikely]] {
-        m_recorder->enter(t);
         deque.trip().set(tripwire<std_atom>::summon);
+        m_recorder->enter(t);
     }
 }
 

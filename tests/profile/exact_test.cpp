@@ -382,7 +382,7 @@ private:
 
 TEST_F(row_G3_exact, random_programs) {
     std::mt19937_64 dice(7);
-    for (std::uint64_t i = 0; i < hundredth_of(20'000, 20); ++i) {
+    for (std::uint64_t i = 0; i < hundredth_of(10'000, 20); ++i) {
         const auto p = random_program(dice, 5);
         EXPECT_EQ(recorded([&] { run(*p); }), evaluation().of_root(*p)) << "program " << i;
     }

@@ -1,0 +1,343 @@
+// pilfer profile: runs a program whose pools record, and says how parallel it is.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <pilfer/profile.hpp>
+
+#include "commands.hpp"
+
+namespace tools {
+namespace {
+
+namespace files = std::filesystem;
+
+// As env, nohup and timeout say it: the program's own exit code is passed on, so these are out of its usual
+// way.
+constexpr int exit_cannot_execute = 126;
+constexpr int exit_not_found = 127;
+constexpr int exit_by_signal = 128; // and the signal's number
+
+struct profile_settings {
+    bool json = false;
+    std::string graph;
+    std::string output;
+};
+
+/// Where the pools write; removed at the end.
+class scratch {
+public:
+    scratch() {
+        std::string name = (files::absolute(files::temp_directory_path()) / "pilfer-profile-XXXXXX").string();
+        if (::mkdtemp(name.data()) == nullptr) {
+            throw std::system_error(errno, std::generic_category(), name);
+        }
+        m_path = name;
+    }
+    scratch(scratch const&) = delete;
+    scratch& operator=(scratch const&) = delete;
+    ~scratch() {
+        std::error_code ignored;
+        files::remove_all(m_path, ignored);
+    }
+    [[nodiscard]] files::path const& path() const { return m_path; }
+
+private:
+    files::path m_path;
+};
+
+struct ending {
+    pid_t process;
+    int code;
+};
+
+/// Runs the program with what makes its pools record. Throws std::system_error if there is no process for it;
+/// a program that cannot be executed is said, and gives 126 or 127.
+[[nodiscard]] ending run_program(std::vector<std::string> words, files::path const& folder,
+                                 std::string const& graph) {
+    std::array<int, 2> failure{};
+    if (::pipe2(failure.data(), O_CLOEXEC) != 0) {
+        throw std::system_error(errno, std::generic_category(), "pipe");
+    }
+    std::vector<char*> arguments;
+    for (auto& w : words) {
+        arguments.push_back(w.data());
+    }
+    arguments.push_back(nullptr);
+    ::setenv("PILFER_PROFILE", (folder / "%p").c_str(), 1);
+    ::setenv("PILFER_WORKERS", "1", 1);
+    if (!graph.empty()) {
+        ::setenv("PILFER_PROFILE_GRAPH", graph.c_str(), 1);
+    } else {
+        ::unsetenv("PILFER_PROFILE_GRAPH");
+    }
+    (void)std::fflush(nullptr);
+    pid_t const child = ::fork();
+    if (child < 0) {
+        throw std::system_error(errno, std::generic_category(), "fork");
+    }
+    if (child == 0) {
+        ::execvp(arguments[0], arguments.data());
+        int const error = errno;
+        (void)!::write(failure[1], &error, sizeof error);
+        ::_exit(exit_cannot_execute);
+    }
+    // An interrupt from the keyboard is for the program; what it has recorded by then is still told.
+    (void)std::signal(SIGINT, SIG_IGN);
+    (void)std::signal(SIGQUIT, SIG_IGN);
+    (void)::close(failure[1]);
+    int error = 0;
+    bool const refused = ::read(failure[0], &error, sizeof error) == sizeof error;
+    (void)::close(failure[0]);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    if (refused) {
+        fmt::print(stderr, "pilfer: profile: cannot execute '{}': {}\n", words[0], std::strerror(error));
+        return {child, error == ENOENT ? exit_not_found : exit_cannot_execute};
+    }
+    return {child, WIFEXITED(status) ? WEXITSTATUS(status) : exit_by_signal + WTERMSIG(status)};
+}
+
+/// A pool's file: `PROCESS`, `PROCESS.2` ...
+struct pool_file {
+    files::path path;
+    long process = 0;
+    long number = 1;
+};
+
+[[nodiscard]] std::vector<pool_file> written(files::path const& folder, pid_t first) {
+    std::vector<pool_file> all;
+    for (auto const& entry : files::directory_iterator(folder)) {
+        pool_file f{entry.path(), 0, 1};
+        std::string const name = entry.path().filename().string();
+        char const* const end = name.data() + name.size();
+        auto const read = std::from_chars(name.data(), end, f.process);
+        if (read.ptr != end) {
+            (void)std::from_chars(read.ptr + 1, end, f.number);
+        }
+        all.push_back(std::move(f));
+    }
+    // The program's own pools before those of what it started.
+    std::sort(all.begin(), all.end(), [first](pool_file const& a, pool_file const& b) {
+        return std::tuple(a.process != first, a.process, a.number) <
+               std::tuple(b.process != first, b.process, b.number);
+    });
+    return all;
+}
+
+struct pool_profile {
+    long process = 0;
+    bool ended = false;
+    std::uint64_t workers_asked = 0;
+    pilfer::work_span figures;
+};
+
+[[nodiscard]] pool_profile read(pool_file const& file) {
+    pool_profile p;
+    p.process = file.process;
+    std::ifstream in(file.path);
+    std::string const text{std::istreambuf_iterator<char>(in), {}};
+    if (text.empty()) {
+        return p; // opened when the pool began; written at its end
+    }
+    auto const json = nlohmann::json::parse(text);
+    if (json.at("format") != "pilfer-profile 1") {
+        throw std::runtime_error("the program is linked with another version of pilfer");
+    }
+    auto const number = [&json](char const* name) { return json.at(name).get<std::uint64_t>(); };
+    p.ended = true;
+    p.workers_asked = number("workers_asked");
+    p.figures.work_ns = number("work_ns");
+    p.figures.span_ns = number("span_ns");
+    p.figures.burdened_span_ns = number("burdened_span_ns");
+    p.figures.theft_ns = number("theft_ns");
+    p.figures.resume_ns = number("resume_ns");
+    p.figures.tasks = number("tasks");
+    p.figures.span_tasks = number("span_tasks");
+    p.figures.strands = number("strands");
+    p.figures.span_strands = number("span_strands");
+    p.figures.complete = json.at("complete").get<bool>();
+    return p;
+}
+
+[[nodiscard]] double average_strand(pilfer::work_span const& f) {
+    return f.strands != 0 ? static_cast<double>(f.work_ns) / static_cast<double>(f.strands) : 0;
+}
+
+constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
+
+[[nodiscard]] nlohmann::json as_json(pool_profile const& p) {
+    auto const& f = p.figures;
+    nlohmann::json speedup = nlohmann::json::array();
+    for (unsigned const workers : curve) {
+        speedup.push_back(
+            {{"workers", workers}, {"least", f.least_speedup(workers)}, {"most", f.most_speedup(workers)}});
+    }
+    return {{"process", p.process},
+            {"ended", p.ended},
+            {"complete", f.complete},
+            {"workers_asked", p.workers_asked},
+            {"work_ns", f.work_ns},
+            {"span_ns", f.span_ns},
+            {"burdened_span_ns", f.burdened_span_ns},
+            {"theft_ns", f.theft_ns},
+            {"resume_ns", f.resume_ns},
+            {"parallelism", f.parallelism()},
+            {"burdened_parallelism", f.burdened_parallelism()},
+            {"tasks", f.tasks},
+            {"span_tasks", f.span_tasks},
+            {"strands", f.strands},
+            {"span_strands", f.span_strands},
+            {"average_strand_ns", average_strand(f)},
+            {"speedup", std::move(speedup)}};
+}
+
+/// Three digits and more, in the unit that needs the fewest zeros.
+[[nodiscard]] std::string time(double ns) {
+    constexpr std::array<std::pair<double, char const*>, 3> units = {{{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}}};
+    for (auto const& [size, name] : units) {
+        if (ns >= size) {
+            return fmt::format("{:.3f} {}", ns / size, name);
+        }
+    }
+    return fmt::format("{:.0f} ns", ns);
+}
+[[nodiscard]] std::string time(std::uint64_t ns) { return time(static_cast<double>(ns)); }
+
+[[nodiscard]] std::string as_text(pool_profile const& p) {
+    if (!p.ended) {
+        return "  The pool did not end: the program left it behind, or was killed. Nothing is known of it.\n";
+    }
+    auto const& f = p.figures;
+    std::string text;
+    auto const row = [&text](char const* name, std::string const& value, std::string const& more = {}) {
+        text += fmt::format("  {:<22}{:>12}{}{}\n", name, value, more.empty() ? "" : "   ", more);
+    };
+    row("work", time(f.work_ns), fmt::format("{} tasks, {} strands", f.tasks, f.strands));
+    row("span", time(f.span_ns), fmt::format("{} tasks, {} strands", f.span_tasks, f.span_strands));
+    row("burdened span", time(f.burdened_span_ns),
+        fmt::format("a theft costs {}, a resumption {}", time(f.theft_ns), time(f.resume_ns)));
+    row("parallelism", fmt::format("{:.2f}", f.parallelism()));
+    row("burdened parallelism", fmt::format("{:.2f}", f.burdened_parallelism()));
+    row("average strand", time(average_strand(f)));
+    text += "\n  workers   speed-up at least   at most\n";
+    for (unsigned const workers : curve) {
+        text += fmt::format("  {:>7}   {:>17.2f}   {:>7.2f}\n", workers, f.least_speedup(workers),
+                            f.most_speedup(workers));
+    }
+    if (p.workers_asked > 1) {
+        text += fmt::format(
+            "\n  The program asked for {} workers. It was recorded with one, as every profile is.\n",
+            p.workers_asked);
+    }
+    if (!f.complete) {
+        text += "\n  There was not enough memory to record all tasks: the figures are those of a part.\n";
+    }
+    return text;
+}
+
+[[nodiscard]] std::string joined(std::vector<std::string> const& words) {
+    std::string all;
+    for (auto const& w : words) {
+        all += (all.empty() ? "" : " ") + w;
+    }
+    return all;
+}
+
+void print(profile_settings const& s, std::string const& text) {
+    if (s.output.empty()) {
+        fmt::print("{}", text);
+        return;
+    }
+    std::ofstream out(s.output, std::ios::binary | std::ios::trunc);
+    out << text;
+    out.close();
+    if (!out) {
+        throw std::runtime_error(fmt::format("cannot write '{}'", s.output));
+    }
+}
+
+[[nodiscard]] int profile(profile_settings const& s, std::vector<std::string> const& words) {
+    scratch const folder;
+    ending const end = run_program(words, folder.path(), s.graph);
+    auto const found = written(folder.path(), end.process);
+    if (found.empty()) {
+        if (end.code != exit_cannot_execute && end.code != exit_not_found) {
+            fmt::print(
+                stderr,
+                "pilfer: profile: '{}' made no pool: it is not linked with pilfer, or it ended before it "
+                "used it\n",
+                words[0]);
+        }
+        return end.code != 0 ? end.code : exit_failed;
+    }
+    std::vector<pool_profile> pools;
+    std::transform(found.begin(), found.end(), std::back_inserter(pools), read);
+    if (s.json) {
+        nlohmann::json all = nlohmann::json::array();
+        std::transform(pools.begin(), pools.end(), std::back_inserter(all), as_json);
+        nlohmann::json const report = {{"program", words}, {"exit", end.code}, {"pools", std::move(all)}};
+        print(s, report.dump(2) + "\n");
+        return end.code;
+    }
+    std::string text = fmt::format("\nprofile of {}\n", joined(words));
+    for (std::size_t i = 0; i < pools.size(); ++i) {
+        if (pools.size() > 1) {
+            text += fmt::format("\npool {} of {}, process {}\n", i + 1, pools.size(), pools[i].process);
+        }
+        text += as_text(pools[i]);
+    }
+    print(s, text);
+    return end.code;
+}
+
+} // namespace
+
+void add_profile(CLI::App& app, int& code) {
+    auto const s = std::make_shared<profile_settings>();
+    CLI::App* const command =
+        app.add_subcommand("profile", "Runs PROGRAM and prints its work, span and parallelism");
+    command->add_flag("--json", s->json, "the report as JSON");
+    command->add_option("-o,--output", s->output, "where the report goes instead of standard output");
+    command->add_option("--graph", s->graph,
+                        "write the task graph of the run to this file, for `pilfer study`; further pools: "
+                        ".2, .3 ...");
+    command->footer(
+        "Every pool of PROGRAM has one worker meanwhile. The exit code is PROGRAM's; 126 and 127: it "
+        "could not be executed.");
+    command->prefix_command(); // whatever follows the program is its own
+    command->callback([command, s, &code] {
+        auto const words = command->remaining();
+        if (words.empty()) {
+            throw CLI::RequiredError("PROGRAM");
+        }
+        if (words[0].starts_with('-')) {
+            throw CLI::ExtrasError({words[0]});
+        }
+        code = profile(*s, words);
+    });
+}
+
+} // namespace tools
