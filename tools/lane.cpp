@@ -8,6 +8,7 @@
 
 #include <pilfer/detail/chaos.hpp>
 
+#include "balance/text.hpp"
 #include "works.hpp"
 
 namespace tools {
@@ -34,7 +35,21 @@ constexpr std::size_t crowded_stack = 32 * usual_stack;
 pilfer::options any_options(dice& random, unsigned most_workers) {
     pilfer::options o;
     o.workers = static_cast<unsigned>(random.between(1, most_workers));
-    o.exposure = random.one_in(4) ? pilfer::exposure::always_public : pilfer::exposure::on_demand;
+    using pilfer::exposure;
+    using pilfer::steal_amount;
+    using pilfer::victim;
+    o.exposure = random.one_in(2)
+                     ? exposure::on_demand
+                     : random.pick({exposure::always_public, exposure::threshold, exposure::doubling,
+                                    exposure::short_eager, exposure::waiter_first});
+    o.threshold = {.at_least = random.between(1, 9), .below = random.between(1, 5), .count = random.below(5)};
+    o.eager = random.between(1, 9);
+    o.steal = random.one_in(3)
+                  ? steal_amount::one()
+                  : random.pick({steal_amount::half(), steal_amount::part(1, 4), steal_amount::part(1, 1),
+                                 steal_amount::all_but_one(), steal_amount::adaptive()});
+    o.victim = random.pick(
+        {victim::random, victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest});
     o.resume = random.pick({pilfer::resume::anywhere, pilfer::resume::anywhere, pilfer::resume::own_thread,
                             pilfer::resume::elsewhere});
     o.take_back = random.one_in(3) ? pilfer::take_back::all : pilfer::take_back::one;
@@ -46,9 +61,8 @@ pilfer::options any_options(dice& random, unsigned most_workers) {
 
 std::string as_text(pilfer::options const& o) {
     static constexpr char const* resumes[] = {"anywhere", "own_thread", "elsewhere"};
-    return fmt::format("workers {}, exposure {}, resume {}, take_back {}, max_contexts {}{}", o.workers,
-                       o.exposure == pilfer::exposure::on_demand ? "on_demand" : "always_public",
-                       resumes[static_cast<unsigned>(o.resume)],
+    return fmt::format("workers {}, {}, resume {}, take_back {}, max_contexts {}{}", o.workers,
+                       pilfer::balance::name(o), resumes[static_cast<unsigned>(o.resume)],
                        o.take_back == pilfer::take_back::one ? "one" : "all", o.max_contexts,
                        o.count_all ? ", count_all" : "");
 }

@@ -90,6 +90,7 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
         for (const std::size_t stacks : {0U, 2U}) {
             pilfer::options o = traced(GetParam(), 1 << 18);
             o.exposure = pilfer::exposure::always_public;
+            o.steal = stacks == 0 ? pilfer::steal_amount::half() : pilfer::steal_amount::all_but_one();
             o.resume = resume;
             o.max_contexts = stacks;
             // Once: where stacks are short, workers nap, and the longer it takes the more events there are.

@@ -5,7 +5,6 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "support/harness.hpp"
@@ -36,6 +35,22 @@ using pilfer::steal_amount;
     return all;
 }
 
+// Whoever waits here sleeps: the machine is for those that work.
+void wait(const std::atomic<bool>& flag) { flag.wait(false); }
+void wait(const std::atomic<unsigned>& counter, unsigned value) {
+    for (unsigned now = counter; now != value; now = counter) {
+        counter.wait(now);
+    }
+}
+void open(std::atomic<bool>& flag) {
+    flag = true;
+    flag.notify_all();
+}
+void count(std::atomic<unsigned>& counter) {
+    counter.fetch_add(1);
+    counter.notify_all();
+}
+
 /// A pool whose workers all stand in a task of this test until they are let go. Worker `rich` has announced
 /// tasks 1 .. `tasks` before anybody else may look for work.
 class stand_still {
@@ -46,18 +61,13 @@ public:
         for (unsigned i = 0; i < m_pool.workers(); ++i) {
             m_standing.push_back(m_pool.async([this] { stand(pilfer::detail::this_worker()->index); }));
         }
-        while (m_here != m_pool.workers()) {
-            std::this_thread::yield();
-        }
-        m_push = true;
-        while (!m_pushed) {
-            std::this_thread::yield();
-        }
+        wait(m_here, m_pool.workers());
+        open(m_push);
+        wait(m_pushed);
     }
     stand_still(const stand_still&) = delete;
     stand_still& operator=(const stand_still&) = delete;
     ~stand_still() {
-        m_push = true;
         for (unsigned i = 0; i < m_pool.workers(); ++i) {
             let_go(i);
         }
@@ -65,7 +75,7 @@ public:
             each.get();
         }
     }
-    void let_go(unsigned i) { m_open[i % m_pool.workers()] = true; }
+    void let_go(unsigned i) { open(m_open[i % m_pool.workers()]); }
     /// Of worker i, while nobody works.
     [[nodiscard]] std::int64_t queued(unsigned i) {
         const auto there = m_pool.core().at(i % m_pool.workers()).deque.thief().look();
@@ -75,7 +85,7 @@ public:
 
 private:
     void stand(unsigned me) {
-        m_here.fetch_add(1);
+        count(m_here);
         if (me != m_rich) {
             wait(m_open[me]);
             return;
@@ -85,16 +95,10 @@ private:
         for (unsigned k = 1; k <= m_tasks; ++k) {
             s.defer([this, k] { m_task(k); });
         }
-        m_pushed = true;
+        open(m_pushed);
         wait(m_open[me]);
         s.sync();
     }
-    static void wait(const std::atomic<bool>& flag) {
-        while (!flag) {
-            std::this_thread::yield();
-        }
-    }
-
     std::unique_ptr<std::atomic<bool>[]> m_open;
     unsigned m_tasks;
     unsigned m_rich;
@@ -139,16 +143,12 @@ struct spread {
             if (turn < 3) {
                 running[turn] = task;
             }
-            started.fetch_add(1);
-            while (!end) {
-                std::this_thread::yield();
-            }
+            count(started);
+            wait(end);
         });
         for (unsigned thief = 1; thief < 4; ++thief) {
             s.let_go(rich + thief);
-            while (started != thief) {
-                std::this_thread::yield();
-            }
+            wait(started, thief);
         }
         for (unsigned i = 0; i < 4; ++i) {
             result.queued[i] = s.queued(rich + i);
@@ -159,7 +159,7 @@ struct spread {
         const auto c = s.pool().counters();
         result.thefts = c.run_stolen;
         result.stolen = c.tasks_stolen;
-        end = true;
+        open(end);
     }
     EXPECT_EQ(started, 8U) << "lost, or run twice";
     return result;
@@ -209,12 +209,10 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
     std::atomic<unsigned> ran{0};
     stand_still s(o, 0, tasks, [&](unsigned k) {
         task(k);
-        ran.fetch_add(1);
+        count(ran);
     });
     s.let_go(1);
-    while (ran != tasks) {
-        std::this_thread::yield();
-    }
+    wait(ran, tasks);
     const auto c = s.pool().counters();
     EXPECT_EQ(c.tasks_stolen, tasks);
     return c.run_stolen;

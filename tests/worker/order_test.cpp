@@ -22,6 +22,7 @@ constexpr pilfer::exposure every_exposure[] = {pilfer::exposure::on_demand,   pi
 [[nodiscard]] pilfer::options classic(unsigned n) {
     pilfer::options o = workers(n);
     o.exposure = pilfer::exposure::always_public;
+    o.steal = pilfer::steal_amount::one();
     return o;
 }
 
