@@ -282,6 +282,9 @@ public:
         for (unsigned i = 0; i < m_orders.size(); ++i) {
             release(i);
         }
+        for (auto& servant : m_servants) {
+            servant.get(); // they use what is destroyed before the pool
+        }
     }
     held_pool(const held_pool&) = delete;
     held_pool& operator=(const held_pool&) = delete;
