@@ -25,9 +25,10 @@ struct told_nobody : pilfer::detail::spark {
         };
     }
     void push() {
-        (void)pilfer::detail::this_worker()->deque.owner().push(
+        (void)pilfer::detail::push_task(
+            pilfer::detail::this_worker(),
             reinterpret_cast<pilfer::detail::task_word>(static_cast<pilfer::detail::spark*>(this)) |
-            pilfer::detail::kind_spark);
+                pilfer::detail::kind_spark);
     }
 };
 
