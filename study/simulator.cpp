@@ -398,6 +398,7 @@ bool simulation::end_frame(unsigned i) {
     if (ended.on_parent) {
         if (next != no_frame) {
             w.deque.push({next, is_frame});
+            after_push(i);
         }
         w.current = ended.parent;
         touched(i);
@@ -421,6 +422,7 @@ std::uint32_t simulation::release_waiters(unsigned i, std::uint64_t task) {
     if (first != no_frame) {
         for (std::uint32_t f = m_frames[first].next_waiter; f != no_frame; f = m_frames[f].next_waiter) {
             m_workers[i].deque.push({f, is_frame});
+            after_push(i);
         }
         touched(i);
     }
