@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <thread>
 
@@ -290,8 +291,8 @@ study::costs calibrate(unsigned rounds) {
     for (std::size_t i = 0; i < to.size(); ++i) {
         const double value = median(all[i]);
         // Three digits: more of them would be noise.
-        const double unit = value < 100 ? 0.1 : (value < 1'000 ? 1 : 10);
-        *to[i] = std::round(value / unit) * unit;
+        const double parts = value < 100 ? 10 : (value < 1'000 ? 1 : 0.1);
+        *to[i] = std::round(value * parts) / parts;
     }
     c.machine = machine_name();
     return c;
