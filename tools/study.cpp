@@ -129,6 +129,8 @@ void add_study(CLI::App& app, int& code) {
     c->callback([s, &code] {
         try {
             code = run_study(*s);
+        } catch (CLI::Error const&) {
+            throw; // they are runtime_errors too
         } catch (std::invalid_argument const& error) {
             fmt::print(stderr, "pilfer study: {}\n", error.what());
             code = exit_bad_usage;
