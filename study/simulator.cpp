@@ -128,6 +128,7 @@ private:
     void act(unsigned i);
     void run_frame(unsigned i);
     void after_push(unsigned i);
+    void pop_newest(unsigned i);
     void announce(unsigned i, std::uint64_t task, std::uint32_t parent);
     bool synced(unsigned i, std::uint32_t f);
     bool on_top(unsigned i, std::uint32_t f);
@@ -319,6 +320,13 @@ void simulation::announce(unsigned i, std::uint64_t task, std::uint32_t parent) 
     after_push(i);
 }
 
+/// A shared task is taken back by the slow path; where every push takes it, that is paid for already.
+void simulation::pop_newest(unsigned i) {
+    if (m_workers[i].deque.pop() && m_how.policy.exposure == pilfer::exposure::on_demand) {
+        m_spent += m_price.slow_path;
+    }
+}
+
 /// What the policy shares, and what others are owed.
 void simulation::after_push(unsigned i) {
     worker& w = m_workers[i];
@@ -365,9 +373,7 @@ bool simulation::on_top(unsigned i, std::uint32_t f) {
     if (awaits == nothing ? e.parent != f : e.parent != no_frame || e.task != awaits) {
         return false;
     }
-    if (w.deque.pop()) {
-        m_spent += m_price.slow_path;
-    }
+    pop_newest(i);
     touched(i);
     if (awaits == nothing) {
         --m_frames[f].pending;
@@ -398,6 +404,7 @@ bool simulation::end_frame(unsigned i) {
     if (ended.on_parent) {
         if (next != no_frame) {
             w.deque.push({next, is_frame});
+            after_push(i);
         }
         w.current = ended.parent;
         touched(i);
@@ -421,6 +428,7 @@ std::uint32_t simulation::release_waiters(unsigned i, std::uint64_t task) {
     if (first != no_frame) {
         for (std::uint32_t f = m_frames[first].next_waiter; f != no_frame; f = m_frames[f].next_waiter) {
             m_workers[i].deque.push({f, is_frame});
+            after_push(i);
         }
         touched(i);
     }
@@ -463,9 +471,7 @@ void simulation::look(unsigned i) {
     }
     if (!w.deque.empty()) {
         const entry e = w.deque.newest();
-        if (w.deque.pop()) {
-            m_spent += m_price.slow_path;
-        }
+        pop_newest(i);
         found_work(i);
         enter(i, e);
         touched(i);
@@ -636,7 +642,6 @@ void simulation::haul(unsigned thief) {
 void simulation::expose(unsigned i, std::uint64_t n) {
     if (n > 0) {
         m_workers[i].deque.expose(n);
-        m_spent += m_price.remote_line;
         ++m_result.exposures;
     }
 }
@@ -654,6 +659,7 @@ void simulation::answer(unsigned i) {
         thief = m_sleepers.next((i + 1) % m_how.workers);
     }
     w.asked_by = worker_set::nobody;
+    m_spent += m_price.remote_line; // the wish, which somebody else has written
     const auto load = w.deque.load();
     if (m_how.policy.steal.what == pilfer::steal_amount::rule::one &&
         m_how.policy.exposure == pilfer::exposure::on_demand) {

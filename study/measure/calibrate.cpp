@@ -1,9 +1,12 @@
 // Each constant of the model, measured with the runtime as users get it.
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <fstream>
 #include <thread>
 
@@ -96,6 +99,22 @@ template <class F>
     return ns_since(begin) / many;
 }
 
+/// On the k-th CPU that this process may use. A thread that is woken on its waker's CPU would run in the
+/// middle of what is measured.
+void stay_on(unsigned k) {
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    (void)sched_getaffinity(getpid(), sizeof mask, &mask);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (CPU_ISSET(cpu, &mask) && k-- == 0) {
+            CPU_ZERO(&mask);
+            CPU_SET(cpu, &mask);
+            (void)sched_setaffinity(0, sizeof mask, &mask);
+            return;
+        }
+    }
+}
+
 struct offered {
     double call;  // of the announcement
     double whole; // until the other worker runs the child
@@ -109,6 +128,7 @@ struct offered {
     const auto begin = wall_clock::now();
     s.defer([&] {
         whole = ns_since(begin);
+        stay_on(1);
         started.store(true, std::memory_order_release);
     });
     const double call = ns_since(begin);
@@ -125,6 +145,8 @@ struct theft {
 
 [[nodiscard]] theft offers(pilfer::pool& pool) {
     return pool.run([] {
+        stay_on(0);
+        (void)offer_to_other(); // there the other one finds its place
         std::vector<double> hits;
         std::vector<double> calls;
         std::vector<double> wakes;
@@ -167,7 +189,11 @@ public:
         }
         return undisturbed(all);
     }
-    echo() : m_thread([this] { answer(); }) {}
+    echo()
+        : m_thread([this] {
+              stay_on(1);
+              answer();
+          }) {}
     echo(const echo&) = delete;
     echo& operator=(const echo&) = delete;
     ~echo() {
@@ -251,9 +277,12 @@ study::costs calibrate(unsigned rounds) {
         all[5].push_back(t.wake_call);
         all[6].push_back(std::max(t.wake_and_hit - t.hit, 0.0));
         all[7].push_back(context_switch(alone));
-        echo other;
-        all[8].push_back(other.one_way());
-        all[9].push_back(other.heavy_fence());
+        std::thread([&all] {
+            stay_on(0);
+            echo other;
+            all[8].push_back(other.one_way());
+            all[9].push_back(other.heavy_fence());
+        }).join();
     }
     study::costs c;
     std::array<double*, 10> to = {&c.spawn,       &c.slow_path, &c.steal_hit,    &c.steal_miss,
@@ -262,8 +291,8 @@ study::costs calibrate(unsigned rounds) {
     for (std::size_t i = 0; i < to.size(); ++i) {
         const double value = median(all[i]);
         // Three digits: more of them would be noise.
-        const double unit = value < 100 ? 0.1 : (value < 1'000 ? 1 : 10);
-        *to[i] = std::round(value / unit) * unit;
+        const double parts = value < 100 ? 10 : (value < 1'000 ? 1 : 0.1);
+        *to[i] = std::round(value * parts) / parts;
     }
     c.machine = machine_name();
     return c;

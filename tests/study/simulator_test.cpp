@@ -25,6 +25,23 @@ study::setup with(unsigned workers, const char* policy, const study::costs& pric
     return how;
 }
 
+/// Of no machine: every part of the model in play, and a program of some hundred tasks long enough for
+/// thefts.
+study::costs some_costs() {
+    study::costs c;
+    c.spawn = 4;
+    c.slow_path = 20;
+    c.steal_hit = 300;
+    c.steal_miss = 50;
+    c.steal_more = 20;
+    c.wake_call = 1'500;
+    c.wake_latency = 5'000;
+    c.context_switch = 20;
+    c.remote_line = 100;
+    c.reach = 1'000;
+    return c;
+}
+
 study::result run(const study::setup& how, const std::string& workload) {
     return study::simulate(how, *study::make_workload(workload, how.seed));
 }
@@ -141,8 +158,7 @@ TEST_F(row_B14_simulator, no_policy_loses_or_doubles_work) {
         const auto serial = run(with(1, nullptr), w);
         for (const std::string& policy : every_policy()) {
             for (const unsigned workers : {2U, 5U}) {
-                const auto r =
-                    study::simulate(with(workers, policy.c_str(), study::built_in_costs()), *program);
+                const auto r = study::simulate(with(workers, policy.c_str(), some_costs()), *program);
                 EXPECT_EQ(r.work, serial.work) << w << " " << policy;
                 EXPECT_EQ(r.tasks, serial.tasks) << w << " " << policy;
                 EXPECT_EQ(r.announced, serial.announced) << w << " " << policy;
@@ -176,7 +192,7 @@ public:
 TEST_F(row_B14_simulator, each_task_runs_once_under_every_policy) {
     for (const std::string& policy : every_policy()) {
         const marks program(200);
-        const auto r = study::simulate(with(6, policy.c_str(), study::built_in_costs()), program);
+        const auto r = study::simulate(with(6, policy.c_str(), some_costs()), program);
         EXPECT_EQ(r.tasks, 200U);
         EXPECT_THAT(program.seen, testing::Each(1U)) << policy;
     }
@@ -188,7 +204,7 @@ TEST_F(row_B14_simulator, the_seed_decides) {
                a.steals == b.steals;
     };
     for (const std::string& w : workloads) {
-        auto how = with(16, "half,random,on-demand", study::built_in_costs());
+        auto how = with(16, "half,random,on-demand", some_costs());
         const auto first = run(how, w);
         EXPECT_TRUE(same(first, run(how, w))) << w;
         how.seed = 2;
@@ -197,9 +213,9 @@ TEST_F(row_B14_simulator, the_seed_decides) {
 }
 
 TEST_F(row_B14_simulator, more_than_one_task_per_theft_in_a_flat_loop) {
-    const auto r = run(with(8, "half,random,on-demand", study::built_in_costs()), "ready:tasks=10000");
+    const auto r = run(with(8, "half,random,on-demand", some_costs()), "ready:tasks=10000");
     EXPECT_GT(r.stolen, r.steals);
-    const auto one = run(with(8, "one,random,on-demand", study::built_in_costs()), "ready:tasks=10000");
+    const auto one = run(with(8, "one,random,on-demand", some_costs()), "ready:tasks=10000");
     EXPECT_EQ(one.stolen, one.steals);
     EXPECT_LT(r.steals, one.steals);
 }

@@ -89,6 +89,14 @@ TEST(command, wrong_arguments_end_with_2_and_say_why) {
              trial{"selftest --for 5x", "no duration"},
              trial{"selftest --seed -1", "is no number"},
              trial{"selftest extra", "extra"},
+             trial{"study --workers 4097", "--workers"},
+             trial{"study --workload lop", "known are loop, ready"},
+             trial{"study --workload loop:x=1", "the keys of loop are tasks, length"},
+             trial{"study --balance quarter", "known are one, half"},
+             trial{"study --balance one,half", "second amount"},
+             trial{"study --seed apple", "is no number"},
+             trial{"study --rounds 0", "--rounds"},
+             trial{"calibrate --rounds 0", "--rounds"},
          }) {
         const auto s = pilfer(std::string(t.arguments) + " 2>&1");
         EXPECT_EQ(s.code, 2) << t.arguments << ": " << s.text;
@@ -203,6 +211,20 @@ TEST(command, progress_lives_on_a_terminal) {
     EXPECT_EQ(s.code, 0) << s.text;
     EXPECT_THAT(s.text, testing::ContainsRegex("\r\033\\[K0:0[0-5] of 0:05: [0-9,]+ tasks"));
     EXPECT_TRUE(has(s, "PASS: seed 0x1")) << s.text;
+}
+
+TEST(command, study_prints_and_writes_one_workload) {
+    const auto s = shell("folder=$(mktemp -d) && '" PILFER_TOOL_PROGRAM
+                         "' study --workers 2,4 --workload loop:tasks=100 --balance half --output $folder && "
+                         "ls $folder && rm -r $folder");
+    EXPECT_EQ(s.code, 0) << s.text;
+    for (const char* word :
+         {"policy", "efficiency", "half", "study.html", "study.json", "workload.csv", "workload.svg"}) {
+        EXPECT_TRUE(has(s, word)) << word << "\n" << s.text;
+    }
+    const auto missing = pilfer("study --costs /nowhere/at/all 2>&1");
+    EXPECT_EQ(missing.code, 1);
+    EXPECT_TRUE(has(missing, "/nowhere/at/all: cannot be read")) << missing.text;
 }
 
 TEST(command, selftest_says_what_it_found_and_how_to_do_it_again) {
