@@ -1,8 +1,10 @@
 // `pilfer profile` as people start it. The program that it profiles is this one, started again.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
