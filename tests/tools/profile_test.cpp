@@ -1,0 +1,188 @@
+// `pilfer profile` as people start it. The program that it profiles is this one, started again.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+
+#include "profile/graph_file.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+
+struct said {
+    std::string text;
+    int code;
+};
+
+said shell(const std::string& command) {
+    FILE* const pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) {
+        throw std::runtime_error("popen");
+    }
+    said result{{}, -1};
+    std::array<char, 4096> block{};
+    while (const std::size_t got = std::fread(block.data(), 1, block.size(), pipe)) {
+        result.text.append(block.data(), got);
+    }
+    const int status = ::pclose(pipe);
+    if (WIFEXITED(status)) {
+        result.code = WEXITSTATUS(status);
+    }
+    return result;
+}
+
+std::string profiled() {
+    // Not a literal + a string: g++ 12 warns of an overlap that cannot be.
+    return std::string("'") + std::filesystem::read_symlink("/proc/self/exe").string() +
+           "' --gtest_also_run_disabled_tests --gtest_filter=DISABLED_profiled.";
+}
+said profile(const std::string& options, const std::string& program) {
+    return shell(std::string("'" PILFER_TOOL_PROGRAM "' profile ") + options + " " + program + " 2>&1");
+}
+bool has(const said& s, const std::string& text) { return s.text.find(text) != std::string::npos; }
+
+/// A path of this process, removed at the end.
+class temporary {
+public:
+    temporary() {
+        std::string name = ::testing::TempDir() + "pilfer_tool_XXXXXX";
+        const int file = mkstemp(name.data());
+        EXPECT_GE(file, 0);
+        close(file);
+        m_path = name;
+    }
+    temporary(const temporary&) = delete;
+    temporary& operator=(const temporary&) = delete;
+    ~temporary() { std::remove(m_path.c_str()); }
+    [[nodiscard]] const std::string& path() const { return m_path; }
+    [[nodiscard]] std::string text() const {
+        std::ifstream in(m_path);
+        std::ostringstream all;
+        all << in.rdbuf();
+        return all.str();
+    }
+
+private:
+    std::string m_path;
+};
+
+// What is profiled.
+TEST(DISABLED_profiled, fib) {
+    pilfer::pool pool(workers(4));
+    pool.run([] { (void)fib_join(10); });
+}
+TEST(DISABLED_profiled, two_pools) {
+    pilfer::pool first;
+    pilfer::pool second;
+    first.run([] {});
+    second.run([] { (void)pilfer::join([] {}, [] {}); });
+}
+TEST(DISABLED_profiled, left_behind) {
+    auto* pool = new pilfer::pool;
+    pool->run([] {});
+    _exit(5);
+}
+TEST(DISABLED_profiled, nothing) {}
+TEST(DISABLED_profiled, exits_with_7) {
+    {
+        pilfer::pool pool;
+        pool.run([] {});
+    }
+    std::exit(7);
+}
+TEST(DISABLED_profiled, dies) {
+    {
+        pilfer::pool().run([] {});
+    }
+    (void)std::raise(SIGKILL);
+}
+
+class row_G3_command : public guarded {};
+
+TEST_F(row_G3_command, prints_a_table) {
+    const auto s = profile("", profiled() + "fib");
+    EXPECT_EQ(s.code, 0) << s.text;
+    for (const char* text :
+         {"work  ", "89 tasks, 265 strands", "span  ", "6 tasks, 19 strands", "burdened span", "parallelism",
+          "burdened parallelism", "average strand", "speed-up at least", "asked for 4 workers"}) {
+        EXPECT_TRUE(has(s, text)) << text << "\n" << s.text;
+    }
+    const auto small = profile("", profiled() + "two_pools");
+    EXPECT_EQ(small.code, 0);
+    EXPECT_TRUE(has(small, "pool 1 of 2")) << small.text;
+    EXPECT_TRUE(has(small, "2 tasks, 4 strands")) << small.text;
+    EXPECT_FALSE(has(small, "asked for")) << small.text;
+}
+
+TEST_F(row_G3_command, writes_json_and_the_graph) {
+    const temporary report;
+    const temporary graph;
+    const auto s = profile("--json -o " + report.path() + " --graph=" + graph.path(), profiled() + "fib");
+    EXPECT_EQ(s.code, 0) << s.text;
+    const auto json = nlohmann::json::parse(report.text());
+    EXPECT_EQ(json.at("exit"), 0);
+    ASSERT_EQ(json.at("pools").size(), 1U);
+    const auto& p = json.at("pools")[0];
+    EXPECT_EQ(p.at("tasks"), 89);
+    EXPECT_EQ(p.at("span_tasks"), 6);
+    EXPECT_EQ(p.at("workers_asked"), 4);
+    EXPECT_GE(p.at("parallelism"), 1);
+    const auto& curve = p.at("speedup");
+    ASSERT_EQ(curve.size(), 7U);
+    for (std::size_t i = 0; i < curve.size(); ++i) {
+        EXPECT_EQ(curve[i].at("workers"), 1U << i);
+        EXPECT_LE(curve[i].at("least").get<double>(), curve[i].at("most").get<double>());
+    }
+    const graph_file g(graph.text());
+    EXPECT_EQ(g.end, 90U);
+    EXPECT_EQ(g.work(), p.at("work_ns").get<std::uint64_t>());
+    EXPECT_EQ(g.span(), p.at("span_ns").get<std::uint64_t>());
+}
+
+TEST_F(row_G3_command, passes_the_exit_code_on) {
+    EXPECT_EQ(profile("", profiled() + "exits_with_7").code, 7);
+    EXPECT_EQ(profile("", profiled() + "dies").code, 128 + SIGKILL);
+    const auto left = profile("", profiled() + "left_behind");
+    EXPECT_EQ(left.code, 5);
+    EXPECT_TRUE(has(left, "did not end")) << left.text;
+    // The pools of what the program starts are seen as well.
+    EXPECT_TRUE(has(profile("", std::string("sh -c \"") + profiled() + "fib\""), "89 tasks"));
+}
+
+class bad_input_profile_command : public guarded {};
+
+TEST_F(bad_input_profile_command, says_why) {
+    const auto nothing = profile("", profiled() + "nothing");
+    EXPECT_EQ(nothing.code, 1);
+    EXPECT_TRUE(has(nothing, "made no pool")) << nothing.text;
+    const auto strange = profile("", "sh -c 'exit 3'");
+    EXPECT_EQ(strange.code, 3);
+    EXPECT_TRUE(has(strange, "not linked with pilfer")) << strange.text;
+    const auto missing = profile("", "/nowhere/at/all");
+    EXPECT_EQ(missing.code, 127);
+    EXPECT_TRUE(has(missing, "cannot execute '/nowhere/at/all'")) << missing.text;
+    EXPECT_EQ(profile("", "/dev/null").code, 126);
+    const auto empty = profile("", "");
+    EXPECT_EQ(empty.code, 2);
+    EXPECT_TRUE(has(empty, "PROGRAM")) << empty.text;
+    const auto unknown = profile("--unheard-of", "true");
+    EXPECT_EQ(unknown.code, 2);
+    EXPECT_TRUE(has(unknown, "unheard-of")) << unknown.text;
+    const auto unwritable = profile("-o /nowhere/at/all", profiled() + "exits_with_7");
+    EXPECT_EQ(unwritable.code, 1);
+    EXPECT_TRUE(has(unwritable, "/nowhere/at/all")) << unwritable.text;
+}
+
+} // namespace
