@@ -63,6 +63,7 @@ scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
                   : std::make_unique<trace::ring>(owner.settings().trace_events)) {
     pool = &owner;
     index = number;
+    recorded = m_recorder != nullptr;
 }
 
 scheduler::~scheduler() {
@@ -309,9 +310,10 @@ bool scheduler::search() noexcept {
         const auto there = m_pool.at(i).deque.thief().look();
         return there.shared + there.own;
     };
-    // Spinning is bounded: about 20 us where every worker has a CPU, which is what a sleep and a wake-up
-    // cost; next to nothing where spinning takes the CPU from those that work.
-    const unsigned rounds = m_pool.oversubscribed() ? 4 : 400;
+    // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
+    // a sleep and a wake-up cost, and what a reach waits for; next to nothing where spinning takes the CPU
+    // from those that work.
+    const unsigned rounds = m_pool.oversubscribed() ? 4 : 200;
     for (unsigned round = 0; round < rounds; ++round) {
         const unsigned victim = m_chooser.next(m_random, length);
         if (try_steal(victim, false)) {

@@ -193,6 +193,16 @@ TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
     EXPECT_GE(p.tasks, 8U) << "a loop is split although nobody else is there";
     EXPECT_LE(p.tasks, std::uint64_t{n} + 1) << "and never below an iteration";
     EXPECT_LT(p.span_strands, p.strands);
+    // Iterations far shorter than a piece: no part is announced unasked, and what lies in the deque already
+    // is no reason to keep the rest.
+    const auto blink = [](int) {
+        const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(500);
+        while (std::chrono::steady_clock::now() < end) {
+        }
+    };
+    pilfer::pool third(o);
+    third.run([&] { pilfer::for_each(0, 2'000, blink); });
+    EXPECT_GE(third.profile().tasks, 30U);
     // Pieces that take no time are not worth a task: without the smallest piece there would be 100,000.
     pilfer::pool other(o);
     other.run([] { pilfer::for_each(0, 100'000, [](int) {}); });
