@@ -144,7 +144,7 @@ section fraction_and_imbalance(const frame_of_study& f) {
 section all_policies(const frame_of_study& f) {
     section s{"policies", "Every policy on every kind of work", "", {}, {}};
     s.text =
-        "64 workers; three seeds each. Efficiency of a workload: work / (workers x makespan); mean: "
+        "64 workers. Efficiency of a workload: work / (workers x makespan); mean: "
         "geometric. "
         "The map shows the mean for each amount and choice of victims with exposure on demand; the table has "
         "all exposures. `longest` reads every deque at every attempt.";
@@ -175,7 +175,7 @@ section all_policies(const frame_of_study& f) {
                 double logs = 0;
                 for (const auto& [name, text] : works) {
                     double sum = 0;
-                    constexpr std::uint64_t seeds = 3;
+                    constexpr std::uint64_t seeds = 1;
                     for (std::uint64_t k = 0; k < seeds; ++k) {
                         setup how = with_policy(f, 64, fmt::format("{},{},{}", amount, victim, exposure));
                         how.seed = f.seed + k;
@@ -193,8 +193,10 @@ section all_policies(const frame_of_study& f) {
             }
         }
     }
-    std::stable_sort(s.results.rows.begin(), s.results.rows.end(), [](const auto& a, const auto& b) {
-        return std::get<double>(a.back()) > std::get<double>(b.back());
+    std::sort(s.results.rows.begin(), s.results.rows.end(), [](const auto& x, const auto& y) {
+        const double left = std::get<double>(x.back());
+        const double right = std::get<double>(y.back());
+        return left != right ? left > right : x < y; // of equals by name: always the same order
     });
     s.pictures.push_back(draw_heat(map));
     return s;
