@@ -198,7 +198,7 @@ struct tree {
                     woken_by[woken] = i;
                     when[woken] = l.ts;
                 }
-            } else if (l.text.rfind("stolen", 0) == 0) {
+            } else if (l.text.rfind("stolen", 0) == 0 || l.text.rfind("own ", 0) == 0) {
                 t.ran[i] = true;
                 t.widest = std::max(t.widest, wakes[i]);
             }
