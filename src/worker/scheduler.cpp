@@ -63,7 +63,7 @@ scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
                   : std::make_unique<trace::ring>(owner.settings().trace_events)) {
     pool = &owner;
     index = number;
-    recorded = m_recorder != nullptr;
+    recording = m_recorder != nullptr;
 }
 
 scheduler::~scheduler() {

@@ -32,7 +32,7 @@ namespace detail {
         attend(w);
         w = this_worker();
     }
-    return w->deque.trip().has(trip::wanted | trip::expose) && (w->recorded || !w->deque.thief().has_any());
+    return w->deque.trip().has(trip::wanted | trip::expose) && (w->recording || !w->deque.thief().has_any());
 }
 
 /// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the

@@ -55,7 +55,7 @@ struct worker {
     exception_state* exceptions = nullptr;
     pool_core* pool = nullptr;
     unsigned index = 0;
-    bool recorded = false; ///< the pool records work and span: loops split as if everybody wanted work
+    bool recording = false; ///< the pool records work and span: loops split as if everybody wanted work
 
     worker(ring<std_atom>* first, bool pinned, std::int64_t start = 0) noexcept
         : deque(first, pinned, start) {}
