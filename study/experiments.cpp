@@ -239,9 +239,10 @@ section wave_of_wakes(const frame_of_study& f) {
 section variants_of_the_wave(const frame_of_study& f) {
     section s{"variants", "Variants of the wave", "", {}, {}};
     s.text =
-        "What the runtime could do otherwise. Look at the victim: a thief that has found work and asks "
-        "whether "
-        "more is left looks at its victim before it goes from deque to deque. Wake first: it wakes others as "
+        "What the runtime could do otherwise; it does the first and the last since this table was made. Look "
+        "at "
+        "the victim: a thief that has found work and asks whether more is left looks at its victim before it "
+        "goes from deque to deque. Wake first: it wakes others as "
         "soon as it has one task, not behind the whole theft. Send to itself: it names itself to those that "
         "it wakes, not its victim. Answer between tasks: a worker that runs what it has stolen, task by "
         "task, answers "

@@ -18,22 +18,22 @@ struct setup {
     costs price;
     std::uint64_t seed = 1;
     /// Rounds of a search before the last look at everybody; as in src/worker/scheduler.cpp.
-    unsigned rounds = 400;
+    unsigned rounds = 200;
     /// The others sleep at the start, as in a pool that was idle; else they search.
     bool asleep = true;
     /// Before a worker sleeps it looks at everybody, whatever the rule of victims. Without it a rule stands
     /// alone: the examples of what it does by itself.
     bool last_look = true;
+    /// The holder of a token looks at its victim first when it asks whether anything is left, and only then
+    /// from deque to deque. And a worker that takes task after task from its own deque answers between them.
+    /// The runtime does both since this simulation showed what they are worth; false: as it was.
+    bool look_at_victim = true;
+    bool attend_between = true;
     /// Variants of the wave that the runtime does not have. The holder of a token wakes others as soon as it
     /// has its first task, not behind the whole theft;
     bool wake_before_haul = false;
     /// it sends them to itself, not to its victim;
     bool name_itself = false;
-    /// it looks at its victim first when it asks whether anything is left, and only then from deque to deque.
-    bool look_at_victim = false;
-    /// And of exposure: a worker that takes task after task from its own deque answers between them. (The
-    /// runtime answers at announcements, in loops, and between the children that a sync runs.)
-    bool attend_between = false;
     /// Stop at this moment, finished or not.
     moment until = never;
 };

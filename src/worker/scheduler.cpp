@@ -139,7 +139,7 @@ bool scheduler::resume_one() noexcept {
     if (n == nullptr) {
         return false;
     }
-    found_work();
+    found_work(index);
     count.run_resumed.add();
     note_slice(here ? trace::what::resume_here : trace::what::resume_any);
     m_ends = m_ends + 1;
@@ -157,11 +157,29 @@ bool scheduler::run_own() noexcept {
     if (task == 0) {
         return false;
     }
-    found_work();
+    found_work(index);
+    share_between_tasks();
     count.run_own.add();
     note_run(trace::what::run_own, task);
     execute(task);
     return true;
+}
+
+/// Who asked while the last task ran is answered before the next one: a worker that runs what it has stolen,
+/// task after task, announces nothing, and thieves would have to spin and reach for each.
+void scheduler::share_between_tasks() noexcept {
+    using trip = tripwire<std_atom>;
+    if (!deque.trip().has(trip::wanted | trip::expose)) {
+        return;
+    }
+    if (deque.owner().pinned()) {
+        std_atom::fence_sc(); // see after_push()
+    }
+    const auto bits = deque.trip().take();
+    answer(bits);
+    if ((bits & trip::summon) != 0) {
+        deque.trip().set(trip::summon); // for the task that runs next
+    }
 }
 
 bool scheduler::run_submission() noexcept {
@@ -172,7 +190,7 @@ bool scheduler::run_submission() noexcept {
     if (n == nullptr) {
         return false;
     }
-    found_work();
+    found_work(index);
     count.run_submitted.add();
     note_slice(trace::what::run_submitted, trace::task::submission);
     m_ends = m_ends + 1;
@@ -275,7 +293,7 @@ void scheduler::insert(task_word task) noexcept {
 /// The surplus lies in the deque already, so that the look behind a token finds it.
 void scheduler::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept {
     m_chooser.succeeded(victim);
-    found_work();
+    found_work(victim);
     count.run_stolen.add();
     count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
     note_run(trace::what::run_stolen, task, victim, static_cast<std::uint32_t>(tasks));
@@ -363,7 +381,7 @@ void scheduler::sleep() noexcept {
         } else if (anything_ready()) {
             // No successful end of a search, but no scan either: the token goes to somebody who may have a
             // stack. Kept as `token` in the seat it would silence publishers while this worker runs a task.
-            found_work();
+            found_work(index);
             // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
             // goes on with them. Look again soon.
             if (const unsigned woken = m_pool.idle().wake_one(index, index); woken != sleepers_type::nobody) {
@@ -407,7 +425,9 @@ void scheduler::sleep() noexcept {
     m_token = m_token || how == sleepers_type::outcome::woken;
 }
 
-void scheduler::found_work() noexcept {
+/// `likely`: the worker that may have more, which is asked first: without it the look goes from deque to
+/// deque, a line each, before anybody is woken.
+void scheduler::found_work(unsigned likely) noexcept {
     if (!m_token) {
         return;
     }
@@ -418,7 +438,8 @@ void scheduler::found_work() noexcept {
     // The token must not be spent on an older task than the one it was given for; and a wave that wakes
     // two at a time reaches everybody in about log2 N steps.
     const unsigned victim = idle.hint(index);
-    for (unsigned woken = 0; woken < 2 && anything_ready(); ++woken) {
+    const auto more = [&] { return m_pool.at(likely).deque.thief().has_any() || anything_ready(); };
+    for (unsigned woken = 0; woken < 2 && more(); ++woken) {
         const unsigned other = idle.wake_one(index, victim);
         if (other == pool_core::pool_sleepers::nobody) {
             if (anything_queued()) {

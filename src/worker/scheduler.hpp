@@ -110,7 +110,8 @@ private:
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     void sleep() noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
-    void found_work() noexcept;
+    void found_work(unsigned likely) noexcept;
+    void share_between_tasks() noexcept;
 
     void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;
     void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0,
