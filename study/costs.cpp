@@ -35,17 +35,17 @@ costs no_costs() {
 
 costs built_in_costs() {
     costs c;
-    c.spawn = 5.6;
-    c.slow_path = 37.8;
-    c.steal_hit = 1'520;
-    c.steal_miss = 218;
-    c.steal_more = 12.8;
-    c.wake_call = 4'670;
-    c.wake_latency = 18'760;
-    c.context_switch = 4.1;
-    c.remote_line = 220;
-    c.reach = 12'460;
-    c.machine = "AMD EPYC, 2 CPUs of a virtual machine that others loaded, Linux 6.18";
+    c.spawn = 8.5;
+    c.slow_path = 39.5;
+    c.steal_hit = 521;
+    c.steal_miss = 215;
+    c.steal_more = 11;
+    c.wake_call = 9'430;
+    c.wake_latency = 25'190;
+    c.context_switch = 4.5;
+    c.remote_line = 42;
+    c.reach = 12'250;
+    c.machine = "AMD EPYC, 2 CPUs of a virtual machine, Linux 6.18";
     return c;
 }
 

@@ -73,10 +73,10 @@ private:
 };
 
 constexpr std::array works = {
-    "loop:tasks=2000,length=2000",
+    "loop:tasks=4000,length=2000",
     "tree:height=15,length=1000",
-    "geometric:branching=4,depth=5,length=2000",
-    "binomial:root=100,children=4,probability=0.2,length=2000",
+    "geometric:branching=4,depth=7,length=4000",
+    "binomial:root=400,children=4,probability=0.2,length=4000",
     "pareto:tasks=1000,length=4000,announced=1",
 };
 constexpr std::array policies = {
