@@ -181,7 +181,7 @@ void fill(options& o, const options& from) {
 
 options defaults() {
     options o;
-    o.steal = steal_amount::one();
+    o.steal = steal_amount::part(1, 4);
     o.victim = victim::random;
     o.exposure = exposure::on_demand;
     return o;
