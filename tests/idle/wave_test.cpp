@@ -221,7 +221,9 @@ struct tree {
 /// but for the last: it wakes one, and all others are left to the wave. (Told of the sleepers at each
 /// announcement it would wake one more whenever the one before has found something.)
 [[nodiscard]] tree wake_by_wave(unsigned n) {
-    pilfer::pool pool(traced(n));
+    pilfer::options o = traced(n);
+    o.steal = pilfer::steal_amount::one(); // the surplus of a larger theft is a publication of its own
+    pilfer::pool pool(o);
     EXPECT_TRUE(eventually([&] { return pool.core().idle().everybody_asleep(); }));
     unsigned publisher = 0;
     gate g(n);
