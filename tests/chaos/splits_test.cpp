@@ -1,6 +1,7 @@
 // When a range is split, by clocks that stand still or leap, so that no machine's pace has a say in it.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -21,6 +22,17 @@ std::uint64_t standing() noexcept { return 12'345; }
 std::uint64_t leaping() noexcept {
     static std::atomic<std::uint64_t> readings{0};
     return 1'000'000'000 * readings.fetch_add(1);
+}
+
+std::atomic<std::uint64_t> readings_until_the_leap{0};
+/// Stands still but for one leap.
+std::uint64_t leaping_once() noexcept {
+    const std::uint64_t left = readings_until_the_leap.load();
+    if (left == 0) {
+        return 1'000'000'000;
+    }
+    readings_until_the_leap = left - 1;
+    return 0;
 }
 
 class chaos_splits : public guarded {
@@ -109,6 +121,18 @@ TEST_F(chaos_splits, always_where_one_iteration_is_longer_than_a_piece) {
     EXPECT_GT(s.announced, 32U);
     EXPECT_LT(s.announced, 64U);
     EXPECT_EQ(s.exposed, 0U);
+}
+
+/// A worker that loses its CPU within an iteration cannot tell it from a long one.
+TEST_F(chaos_splits, log_n_times_for_one_interruption) {
+    for (std::uint64_t at = 1; at < 8; ++at) {
+        const seen s = while_running(&leaping_once, [at] {
+            readings_until_the_leap = at;
+            pilfer::for_each(0, 100'000, [](int) {});
+        });
+        EXPECT_GE(s.announced, 1U) << at;
+        EXPECT_LE(s.announced, 20U) << at;
+    }
 }
 
 // Half, and the larger one.

@@ -35,12 +35,6 @@ namespace detail {
     return w->deque.trip().has(trip::wanted | trip::expose) && (w->recording || !w->deque.thief().has_any());
 }
 
-/// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
-/// worker.
-[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w) noexcept {
-    return w->deque.trip().has(tripwire<std_atom>::asked) && detail::split_wanted_cold(w);
-}
-
 template <class I>
 [[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
     if constexpr (std::integral<I>) {
@@ -77,8 +71,16 @@ public:
     /// before anybody asks: the next look may be far away, and announcing costs nothing beside such an
     /// iteration.
     [[nodiscard]] bool splits_unasked() const noexcept { return m_long; }
-    /// For a part of the range: it has been split once, which is enough where nothing is known.
-    [[nodiscard]] piece_size of_part() const noexcept {
+    /// For the halves of a range that was split. Where nothing is known one split is enough. The lower half
+    /// runs a piece before it splits unasked again: a single iteration that was interrupted, and so looked
+    /// long, would cut the whole rest into single iterations otherwise. The upper half, which a thief takes
+    /// as a rule, may split once more at once; so such an error costs log2 n splits.
+    [[nodiscard]] piece_size of_lower() const noexcept {
+        piece_size part = *this;
+        part.m_long = false;
+        return part;
+    }
+    [[nodiscard]] piece_size of_upper() const noexcept {
         piece_size part = *this;
         part.m_long = m_long && m_known;
         return part;
@@ -109,6 +111,19 @@ private:
     bool m_long = true;
 };
 
+/// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
+/// worker, which is no part of the next piece.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) noexcept {
+    if (!w->deque.trip().has(tripwire<std_atom>::asked)) [[likely]] {
+        return false;
+    }
+    if (detail::split_wanted_cold(w)) {
+        return true;
+    }
+    piece.start();
+    return false;
+}
+
 /// What the inner loop calls. A small closure that may be copied unseen is: its captures stay in registers,
 /// while those of the shared one are read again after every store that might have changed them.
 template <class F, class... Arguments>
@@ -130,11 +145,10 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
     piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker()))) {
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const I middle = detail::advanced(first, left - detail::given_away(left));
-            const piece_size part = piece.of_part();
-            auto lower = [&] { detail::run_range(first, middle, body, report, part); };
-            auto upper = [&] { detail::run_range(middle, last, body, report, part); };
+            auto lower = [&] { detail::run_range(first, middle, body, report, piece.of_lower()); };
+            auto upper = [&] { detail::run_range(middle, last, body, report, piece.of_upper()); };
             (void)detail::join_two(this_worker(), lower, upper, report);
             return;
         }
@@ -152,16 +166,16 @@ template <class I, class T, class Map, class Combine>
     piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker()))) {
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const I middle = detail::advanced(first, left - detail::given_away(left));
-            const piece_size part = piece.of_part();
             auto lower = [&]() -> T {
-                return detail::reduce_range(first, middle, std::move(sum), map, combine, report, part);
+                return detail::reduce_range(first, middle, std::move(sum), map, combine, report,
+                                            piece.of_lower());
             };
             auto upper = [&]() -> T {
                 T start = map(detail::element(middle));
                 return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
-                                            report, part);
+                                            report, piece.of_upper());
             };
             auto halves = detail::join_two(this_worker(), lower, upper, report);
             // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
