@@ -15,6 +15,10 @@ namespace {
 
 std::atomic<const time_source*> the_source{nullptr};
 
+[[nodiscard]] std::uint64_t ns_of(const timespec& t) noexcept {
+    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
 } // namespace
 
 void set_time_source(const time_source* source) noexcept {
@@ -29,13 +33,24 @@ std::uint64_t now_ns() noexcept {
     }
     timespec t{};
     clock_gettime(CLOCK_MONOTONIC, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+    return ns_of(t);
 }
 
 std::uint64_t thread_cpu_ns() noexcept {
     timespec t{};
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
+    return ns_of(t);
+}
+
+std::uint64_t cpu_ns_of(std::uint64_t thread) noexcept {
+    // The number that pthread_getcpuclockid() would give, which needs a handle in place of the system's
+    // number.
+    const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread) << 3) | 6U);
+    timespec t{};
+    if (thread == 0 || clock_gettime(clock, &t) != 0) {
+        return 0;
+    }
+    return ns_of(t);
 }
 
 double measured_tick_rate() noexcept {

@@ -14,8 +14,10 @@
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <span>
+#include <string>
 
 #include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/platform.hpp>
@@ -220,6 +222,14 @@ void thread_name(const char* name) noexcept {
     // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+}
+
+bool is_blocked(std::uint64_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string line;
+    std::getline(file, line);
+    const std::size_t end = line.rfind(')'); // a name may hold any character
+    return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'S';
 }
 
 void thread_bounds(const void*& low, std::size_t& size) noexcept {

@@ -1,10 +1,6 @@
 #include "inspect/hidden.hpp"
 
-#include <time.h>
-
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 
 #include "worker/pool_core.hpp"
 
@@ -15,32 +11,6 @@ namespace {
 
 // A look that comes late counts for no more than this: whoever kept this thread from a CPU kept others too.
 constexpr std::uint64_t most_of_a_look = 1'500'000;
-
-[[nodiscard]] std::uint64_t steady_ns() {
-    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                          std::chrono::steady_clock::now().time_since_epoch())
-                                          .count());
-}
-
-/// Processor time of a thread of this process; 0 if it cannot be read. The clock's number is the one that
-/// pthread_getcpuclockid() would give, which needs a handle in place of the system's number.
-[[nodiscard]] std::uint64_t cpu_ns(std::uint64_t thread) {
-    timespec t{};
-    const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread) << 3) | 6U);
-    if (thread == 0 || clock_gettime(clock, &t) != 0) {
-        return 0;
-    }
-    return static_cast<std::uint64_t>(t.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(t.tv_nsec);
-}
-
-/// Blocked in the kernel, neither running nor waiting for a CPU.
-[[nodiscard]] bool is_blocked(std::uint64_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string line;
-    std::getline(file, line);
-    const std::size_t end = line.rfind(')'); // a name may hold any character
-    return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'S';
-}
 
 [[nodiscard]] std::uint64_t sleeps_of(pool_core& p, unsigned worker) {
     return p.at(worker).count.sleeps.get();
@@ -75,7 +45,7 @@ std::string hidden_task::text() const {
 
 std::optional<hidden_task> hidden_watch::look() {
     ++m_looks;
-    const std::uint64_t now = steady_ns();
+    const std::uint64_t now = os::now_ns();
     const std::uint64_t passed = std::min(m_last == 0 ? 0 : now - m_last, most_of_a_look);
     m_last = now;
     std::optional<hidden_task> found;
@@ -97,7 +67,7 @@ void hidden_watch::begin(pool_core& p, scheduler& owner, sight& s, std::int64_t 
     s.age = 0;
     s.sleeper = anyone_left_asleep(p, nobody);
     s.sleeps = s.sleeper == nobody ? 0 : sleeps_of(p, s.sleeper);
-    s.owner_cpu = cpu_ns(owner.thread_id.load(std::memory_order_relaxed));
+    s.owner_cpu = os::cpu_ns_of(owner.thread_id.load(std::memory_order_relaxed));
 }
 
 std::optional<hidden_task> hidden_watch::look_at(pool_core& p, std::uint64_t number,
@@ -130,11 +100,11 @@ std::optional<hidden_task> hidden_watch::look_at(pool_core& p, std::uint64_t num
 
 bool hidden_watch::counts(pool_core& p, unsigned owner, sight& s) {
     const std::uint64_t thread = p.at(owner).thread_id.load(std::memory_order_relaxed);
-    const std::uint64_t cpu = cpu_ns(thread);
+    const std::uint64_t cpu = os::cpu_ns_of(thread);
     const bool moved = cpu > s.owner_cpu + 100'000; // far more than there is between a push and its wake-up
     s.owner_cpu = moved ? cpu : s.owner_cpu;
-    return (moved || is_blocked(thread)) &&
-           is_blocked(p.at(s.sleeper).thread_id.load(std::memory_order_relaxed));
+    return (moved || os::is_blocked(thread)) &&
+           os::is_blocked(p.at(s.sleeper).thread_id.load(std::memory_order_relaxed));
 }
 
 } // namespace detail

@@ -56,22 +56,34 @@ bool scheduler::tripped(task_word task, way may) noexcept {
             m_patience = summon_patience;
             return make_way(task);
         }
-        // It stays until somebody makes way: the next announcement counts, and loops and sync see it.
-        deque.trip().set(trip::summon);
+        keep_summons(bits);
     }
     return true;
+}
+
+/// Takes what others ask for. Whoever acts on it looks at the state behind each bit.
+tripwire<std_atom>::word scheduler::take_bits() noexcept {
+    if (deque.owner().pinned()) {
+        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
+        // take() alone is no fence: it acquires, and the sleeper's set() releases.
+        std_atom::fence_sc();
+    }
+    return deque.trip().take();
+}
+
+/// A summons that cannot be followed here stays until somebody makes way: the next announcement counts, and
+/// loops and sync see it.
+void scheduler::keep_summons(tripwire<std_atom>::word bits) noexcept {
+    if ((bits & tripwire<std_atom>::summon) != 0) {
+        deque.trip().set(tripwire<std_atom>::summon);
+    }
 }
 
 /// What every insertion owes to the policy and to others. Returns the bits that it took; `summon` is left to
 /// the caller.
 tripwire<std_atom>::word scheduler::after_push() noexcept {
     using trip = tripwire<std_atom>;
-    if (deque.owner().pinned()) {
-        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
-        // take() alone is no fence: it acquires, and the sleeper's set() releases.
-        std_atom::fence_sc();
-    }
-    const auto bits = deque.trip().take();
+    const auto bits = take_bits();
     if (m_pool.settings().exposure != exposure::on_demand) {
         // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
         san::acquire(&m_exposer);
@@ -127,10 +139,7 @@ void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
 }
 
 void scheduler::attend() noexcept {
-    if (deque.owner().pinned()) {
-        std_atom::fence_sc(); // see tripped()
-    }
-    const auto bits = deque.trip().take();
+    const auto bits = take_bits();
     answer(bits);
     if ((bits & tripwire<std_atom>::summon) != 0) {
         m_patience = summon_patience;

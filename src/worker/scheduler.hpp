@@ -99,7 +99,6 @@ private:
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_submission() noexcept;
-    [[nodiscard]] bool run_stolen() noexcept;
     [[nodiscard]] bool search() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
@@ -140,6 +139,8 @@ private:
     void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
     [[nodiscard]] balance::load load_now() noexcept;
+    [[nodiscard]] tripwire<std_atom>::word take_bits() noexcept;
+    void keep_summons(tripwire<std_atom>::word bits) noexcept;
     [[nodiscard]] tripwire<std_atom>::word after_push() noexcept;
     void answer(tripwire<std_atom>::word bits) noexcept;
 

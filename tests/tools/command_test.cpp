@@ -1,43 +1,18 @@
 // The command `pilfer` as people start it: what it says, how it ends, and what it does with nonsense.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
+
+#include "support/shell.hpp"
 
 namespace {
 
-struct said {
-    std::string text;
-    int code; // exit code, or -1 when it did not end by itself
-};
-
-/// What goes to standard error is not in the text unless the command says so.
-said shell(const std::string& command) {
-    FILE* const pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) {
-        throw std::runtime_error("popen");
-    }
-    said result{{}, -1};
-    std::array<char, 4096> block{};
-    while (const std::size_t got = std::fread(block.data(), 1, block.size(), pipe)) {
-        result.text.append(block.data(), got);
-    }
-    const int status = ::pclose(pipe);
-    if (WIFEXITED(status)) {
-        result.code = WEXITSTATUS(status);
-    }
-    return result;
-}
+using namespace support;
 
 said pilfer(const std::string& arguments) { return shell("'" PILFER_TOOL_PROGRAM "' " + arguments); }
-
-bool has(const said& s, const std::string& text) { return s.text.find(text) != std::string::npos; }
 
 TEST(command, help_and_version) {
     const auto help = pilfer("--help");

@@ -1,9 +1,7 @@
 // `pilfer profile` as people start it. The program that it profiles is this one, started again.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -16,32 +14,11 @@
 
 #include "profile/graph_file.hpp"
 #include "support/harness.hpp"
+#include "support/shell.hpp"
 
 namespace {
 
 using namespace support;
-
-struct said {
-    std::string text;
-    int code;
-};
-
-said shell(const std::string& command) {
-    FILE* const pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) {
-        throw std::runtime_error("popen");
-    }
-    said result{{}, -1};
-    std::array<char, 4096> block{};
-    while (const std::size_t got = std::fread(block.data(), 1, block.size(), pipe)) {
-        result.text.append(block.data(), got);
-    }
-    const int status = ::pclose(pipe);
-    if (WIFEXITED(status)) {
-        result.code = WEXITSTATUS(status);
-    }
-    return result;
-}
 
 std::string profiled() {
     // Not a literal + a string: g++ 12 warns of an overlap that cannot be.
@@ -51,8 +28,6 @@ std::string profiled() {
 said profile(const std::string& options, const std::string& program) {
     return shell(std::string("'" PILFER_TOOL_PROGRAM "' profile ") + options + " " + program + " 2>&1");
 }
-bool has(const said& s, const std::string& text) { return s.text.find(text) != std::string::npos; }
-
 /// A path of this process, removed at the end.
 class temporary {
 public:

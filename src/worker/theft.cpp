@@ -1,0 +1,168 @@
+// Robbing other workers: whom, how much, and what becomes of it.
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// How many tasks one theft takes from `victim`. What goes beyond the first one lands in this worker's deque,
+/// so it has to be empty: then whoever takes the oldest there finds them in the order in which the victim
+/// announced them. And without a stack only a continuation can be taken, and what lies behind it might be a
+/// spark that this worker cannot start: it stays where it is.
+std::int64_t scheduler::amount_of(unsigned victim) noexcept {
+    const steal_amount rule = m_pool.settings().steal;
+    // Nor where stacks are bounded: tasks that run on top of waiting frames then come from any deque, and a
+    // surplus puts strangers side by side there (W4).
+    if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0 ||
+        m_pool.settings().max_contexts != 0) {
+        return 1;
+    }
+    const auto there = m_pool.at(victim).deque.thief().look();
+    return static_cast<std::int64_t>(
+        m_haul.size(rule, static_cast<std::uint64_t>(there.shared) + static_cast<std::uint64_t>(there.own)));
+}
+
+std::int64_t scheduler::reach(unsigned victim, std::int64_t most) noexcept {
+    const std::int64_t reached = m_pool.at(victim).deque.thief().reach(most);
+    if (reached > 0) {
+        count.reaches.add();
+        note(trace::what::reach, victim);
+    }
+    return reached;
+}
+
+bool scheduler::try_steal(unsigned victim, bool may_reach) noexcept {
+    scheduler& v = m_pool.at(victim);
+    auto thief = v.deque.thief();
+    count.steals_tried.add();
+    const bool sparks = has_context();
+    const std::int64_t amount = sparks ? amount_of(victim) : 1;
+    const auto accept = [sparks](task_word t) { return sparks || (t & kind_mask) == kind_continuation; };
+    steal_result got = thief.steal(accept);
+    if (got.status == steal_status::empty && may_reach && thief.has_any() && reach(victim, amount) > 0) {
+        got = thief.steal(accept);
+    }
+    if (got.status == steal_status::success) {
+        run_theft(got.task, victim, amount == 1 ? 1 : 1 + take_more(victim, amount - 1));
+        return true;
+    }
+    if (got.status == steal_status::lost) {
+        count.steals_lost.add();
+        return false;
+    }
+    count.steals_failed.add();
+    // The owner exposes at its next announcement. Losing this request is harmless: whoever goes to sleep
+    // asks again, with fences, and reaches.
+    if (thief.has_any() && !v.deque.trip().has(tripwire<std_atom>::expose)) {
+        if (m_pool.settings().steal.what == steal_amount::rule::adaptive) {
+            v.wish.store(m_haul.next(), rlx); // another thief's wish is as good: this one reaches what lacks
+        }
+        v.deque.trip().set(tripwire<std_atom>::expose);
+    }
+    return false;
+}
+
+/// The rest of a theft whose first task is in hand: a row of single steals, each pushed here at once and so
+/// published like any other announcement. Those that others take meanwhile are theirs.
+std::int64_t scheduler::take_more(unsigned victim, std::int64_t more) noexcept {
+    auto thief = m_pool.at(victim).deque.thief();
+    auto own = deque.owner();
+    const auto there = thief.look();
+    if (there.shared < more && there.own > 0) {
+        // Exposed by another rule than this thief's: what was not would be cut off its amount.
+        (void)reach(victim, more - there.shared);
+    }
+    std::int64_t taken = 0;
+    // Room first: what has been claimed has to lie somewhere.
+    while (taken < more && (own.has_room() || own.make_room() || grow_ring())) {
+        const steal_result got = thief.steal([](task_word) { return true; });
+        if (got.status == steal_status::empty) {
+            break;
+        }
+        if (got.status == steal_status::success) {
+            insert(got.task);
+            ++taken;
+        }
+    }
+    return taken;
+}
+
+/// An announcement that somebody else has made and that changes its deque: not counted, but published. There
+/// is room.
+void scheduler::insert(task_word task) noexcept {
+    if (!deque.owner().push(task) && !PILFER_CHAOS_MAYBE(trip)) {
+        return;
+    }
+    keep_summons(after_push()); // for the task that runs next
+}
+
+/// The surplus lies in the deque already, so that the look behind a token finds it.
+void scheduler::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept {
+    m_chooser.succeeded(victim);
+    found_work(victim);
+    count.run_stolen.add();
+    count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
+    note_run(trace::what::run_stolen, task, victim, static_cast<std::uint32_t>(tasks));
+    if (m_pool.settings().steal.what == steal_amount::rule::adaptive && deque.owner().has_room()) {
+        m_mark = deque.owner().mark();
+    }
+    execute(task);
+}
+
+/// Back from the last theft and from what came with it: did it announce anything? Only the first one is
+/// asked, at no cost to what it ran; a frame that moved announces elsewhere and counts as barren.
+void scheduler::judge_last_theft() noexcept {
+    if (m_mark.has_value()) {
+        m_haul.spent(deque.owner().pushed_since(*m_mark));
+        m_mark.reset();
+    }
+}
+
+bool scheduler::search() noexcept {
+    const unsigned n = m_pool.size();
+    if (n == 1) {
+        return false;
+    }
+    judge_last_theft();
+    if (m_token) {
+        const unsigned hint = m_pool.idle().hint(index);
+        if (hint < n && hint != index && try_steal(hint, false)) {
+            return true;
+        }
+    }
+    const auto length = [this](unsigned i) {
+        const auto there = m_pool.at(i).deque.thief().look();
+        return there.shared + there.own;
+    };
+    // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
+    // a sleep and a wake-up cost, and what a reach waits for; next to nothing where spinning takes the CPU
+    // from those that work.
+    const unsigned rounds = m_pool.oversubscribed() ? 4 : 200;
+    for (unsigned round = 0; round < rounds; ++round) {
+        const unsigned victim = m_chooser.next(m_random, length);
+        if (try_steal(victim, false)) {
+            return true;
+        }
+        m_chooser.failed(victim);
+        // Local work and submissions win over a search that goes on.
+        if (anything_queued() && (resume_one() || run_submission())) {
+            return true; // otherwise it lacks a stack, which a continuation elsewhere does not
+        }
+        for (unsigned i = 0; i < 8; ++i) {
+            cpu_relax();
+        }
+    }
+    // Everybody, whatever the rule: the sleeping rests on it. A thief of the ring starts at its victim.
+    const unsigned first = PILFER_CHAOS_BELOW(n - 1);
+    const unsigned step = m_pool.settings().victim == victim::ring ? n - 1 : 1;
+    for (unsigned k = 0; k < n - 1; ++k) {
+        if (try_steal((index + step * (1 + (first + k) % (n - 1))) % n, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
