@@ -22,6 +22,9 @@ struct counters {
     std::uint64_t reaches = 0;       ///< private tasks of a silent owner made stealable
     std::uint64_t exposures = 0;     ///< times tasks moved to the shared part by their owner
     std::uint64_t exposed_tasks = 0;
+    /// Scopes that others than their own worker may reach from then on: a task below was exposed, or a frame
+    /// in them may go on elsewhere. Each counts once, with the worker that marked it (scope::shared()).
+    std::uint64_t scopes_shared = 0;
     std::uint64_t suspends = 0;
     std::uint64_t resumes = 0; ///< suspended contexts that went on
     std::uint64_t sleeps = 0;

@@ -65,7 +65,8 @@ class join_spark final : public spark {
 public:
     using value = result_t<G>;
 
-    explicit join_spark(G& g) noexcept : spark{&join_spark::run_stolen}, m_function(hold(g)) {}
+    join_spark(worker* w, G& g) noexcept
+        : spark(&join_spark::run_stolen, w->current.load(rlx)->innermost.load(rlx)), m_function(hold(g)) {}
 
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
@@ -186,7 +187,7 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
 /// `Functions`: how many of the user's g stands for.
 template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
 PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
-    join_spark<G> spark(g);
+    join_spark<G> spark(w, g);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
         auto results = detail::join_tripped<Functions, F, G>(w, f, spark, report);

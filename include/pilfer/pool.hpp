@@ -30,6 +30,7 @@ public:
 
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
     [[nodiscard]] value run_in(pool_core& p) {
+        is_within(detail::share_scopes(p));
         detail::submit(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);

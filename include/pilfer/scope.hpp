@@ -28,7 +28,6 @@ template <class F>
 struct spawned;
 template <class F>
 struct deferred;
-struct deferred_base;
 template <class F>
 struct submitted_child;
 struct scope_access;
@@ -42,15 +41,7 @@ struct scope_access;
 class PILFER_API scope {
 public:
     /// Outside a pool the children run in pool::common().
-    scope() noexcept {
-        detail::worker* w = detail::this_worker();
-        if (w != nullptr) [[likely]] {
-            m_owner = w->current.load(detail::rlx);
-        } else {
-            m_owner = nullptr;
-            m_foreign = thread_identity();
-        }
-    }
+    scope() noexcept : scope(detail::this_activation()) {}
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
@@ -63,6 +54,12 @@ public:
         }
         detail::ensure([this] { return m_children.at_rest(); },
                        "a scope ended while children of it were left");
+        detail::activation* owner = m_owner;
+        if (owner->innermost.load(detail::rlx) == link_again()) [[likely]] {
+            owner->innermost.store(m_link.above(), detail::rlx);
+        } else {
+            again().leave_cold();
+        }
     }
 
     /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
@@ -104,6 +101,12 @@ public:
         }
     }
 
+    /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or its
+    /// frame or one below it waits where another worker may go on with it; then true for good, and for all
+    /// enclosing scopes. On a pool of one worker nothing is shared, except by submissions from outside it. The
+    /// owner may see it late. Cost: one relaxed load.
+    [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
+
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
     [[nodiscard]] std::uint64_t suppressed() const noexcept { return m_suppressed; }
 
@@ -116,7 +119,11 @@ private:
     friend struct detail::submitted_child;
     friend struct detail::scope_access;
 
-    [[nodiscard]] static const void* thread_identity() noexcept;
+    explicit scope(detail::activation* owner) noexcept
+        : m_link(owner->innermost.load(detail::rlx)), m_owner(owner) {
+        owner->innermost.store(link_again(), detail::rlx);
+    }
+    void leave_cold() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
     void sync_children(detail::worker* w);
@@ -124,9 +131,10 @@ private:
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
-    [[nodiscard]] detail::deferred_base* child_at(detail::task_word entry) const noexcept;
+    [[nodiscard]] detail::spark* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] bool undisturbed() const noexcept {
-        return m_children.untouched() && m_disturbed.load(detail::rlx) == 0;
+        // One branch for both words.
+        return (static_cast<std::uint64_t>(m_children.owed()) | m_disturbed.load(detail::rlx)) == 0;
     }
     void announce_from_below() noexcept {
         m_disturbed.fetch_or(from_below, detail::rlx);
@@ -135,9 +143,11 @@ private:
     [[nodiscard]] bool failed() const noexcept { return (m_disturbed.load(detail::rlx) & failures) != 0; }
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
+    /// The owner is a thread that is no worker.
+    [[nodiscard]] bool outside() const noexcept { return m_owner->ctx == nullptr; }
     /// Caller on the owner's own stack: plain counting will do.
     [[nodiscard]] bool on_own_stack(const detail::worker* w) const noexcept {
-        return m_owner != nullptr && w->current.load(detail::rlx)->ctx == m_owner->ctx;
+        return w->current.load(detail::rlx)->ctx == m_owner->ctx;
     }
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
@@ -145,6 +155,9 @@ private:
     /// For calls off the fast path: see address_again().
     [[nodiscard]] PILFER_ALWAYS_INLINE scope& again() noexcept {
         return *reinterpret_cast<scope*>(detail::address_again(*this));
+    }
+    [[nodiscard]] PILFER_ALWAYS_INLINE detail::scope_link<detail::std_atom>* link_again() noexcept {
+        return reinterpret_cast<detail::scope_link<detail::std_atom>*>(detail::address_again(m_link));
     }
     /// The same after a call, computed anew rather than kept in a register.
     [[nodiscard]] PILFER_ALWAYS_INLINE detail::task_word entry_again() noexcept {
@@ -164,6 +177,7 @@ private:
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
     detail::continuation m_rest; // first: an entry of kind_continuation is the address of the scope
+    detail::scope_link<detail::std_atom> m_link;
     detail::child_counter<detail::std_atom> m_children;
     detail::activation* m_owner;
     // What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
@@ -176,7 +190,6 @@ private:
     std::uint32_t m_suppressed = 0;
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
-    const void* m_foreign;   // the owner's thread, if it is no worker
     union {
         std::exception_ptr m_error; // alive while there are failures
     };
@@ -199,6 +212,11 @@ struct spawned {
         return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
                                           context::distance(sizeof(spawned), align));
     }
+    /// The same after a call, computed anew rather than kept in a register.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
+        asm("" : "+r"(top));
+        return context_of(top);
+    }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
         try {
@@ -210,8 +228,9 @@ struct spawned {
         san::release(&s->m_children);
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
-    /// prepares the way back. Null: the rest was taken by somebody else.
-    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
+    /// prepares the way back. False: the rest was taken by somebody else.
+    static PILFER_ALWAYS_INLINE bool work(spawned* self, scope* s) noexcept {
+        context* c = context_of(self);
         arrive(); // the announcement looks at what this thread set up for itself
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
@@ -219,44 +238,43 @@ struct spawned {
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
+        c = context_again(self);
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             if (c->job != c) {
-                return nullptr;
+                return false;
             }
             c->job = nullptr; // it was never announced
             w = this_worker();
         }
         activation* owner = s->m_owner;
-        context* parent = owner->ctx;
-        parent->change(context_state::offered, context_state::running);
+        owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s->m_children); // that was the last look at the parent's frames
         w->current.store(owner, rlx);
         detail::put_context(w, c);
-        return parent;
+        return true;
     }
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
     // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s, context* c) noexcept {
-        return work(self, s, c);
-    }
+    static PILFER_NOINLINE bool work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
         auto* self = static_cast<spawned*>(top);
         auto* s = reinterpret_cast<scope*>(rest);
-        context* c = context_of(top);
-        san::enter(c->view);
+        san::enter(context_again(top)->view);
 #if defined(PILFER_SANITIZED)
-        context* parent = work_seen(self, s, c);
+        const bool present = work_seen(self, s);
 #else
-        context* parent = work(self, s, c);
+        const bool present = work(self, s);
 #endif
-        if (parent == nullptr) [[unlikely]] {
-            detail::child_is_last_or_search(c, s);
+        if (!present) [[unlikely]] {
+            detail::child_is_last_or_search(context_again(top), s);
         }
-        san::leave(nullptr, parent->view);
+#if defined(PILFER_SANITIZED)
+        san::leave(nullptr, this_worker()->current.load(rlx)->ctx->view);
+#endif
         return rest;
     }
 };
@@ -264,13 +282,6 @@ struct spawned {
 /// Larger functions run as plain calls rather than eat the new stack.
 template <class F>
 inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
-
-/// What every deferred child has in front of its function.
-struct deferred_base : spark {
-    std::uintptr_t scope_word; // relaxed atomic accesses: a stale entry may be looked at
-
-    explicit deferred_base(run_function f) noexcept : spark{f} {}
-};
 
 /// What the scheduler does to a scope whose continuation it took.
 struct scope_access {
@@ -283,6 +294,20 @@ struct scope_access {
         owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s);
         return owner;
+    }
+    [[nodiscard]] static scope_link<std_atom>* link(scope& s) noexcept { return &s.m_link; }
+    [[nodiscard]] static PILFER_ALWAYS_INLINE scope_link<std_atom>* link_again(scope& s) noexcept {
+        return s.link_again();
+    }
+    /// The scope that has this link.
+    [[nodiscard]] static scope* of(scope_link<std_atom>* link) noexcept {
+        return reinterpret_cast<scope*>(reinterpret_cast<std::byte*>(link) - offsetof(scope, m_link));
+    }
+    /// The innermost scope that the task behind an entry is below of.
+    [[nodiscard]] static scope_link<std_atom>* within(task_word entry) noexcept {
+        const task_word at = entry & ~kind_mask;
+        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
+                                                        : reinterpret_cast<spark*>(at)->within();
     }
     [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_rest; }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the

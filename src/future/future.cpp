@@ -38,7 +38,7 @@ void future_core::start(pool_core& p) {
     }
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
-        nested_activation child(this_worker());
+        nested_activation child(this_worker(), nullptr);
         (void)run_task(this, this_worker()); // it never resumes anybody directly
     }
 }
@@ -122,7 +122,7 @@ void future_core::wait_for_end() noexcept {
     if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && m_life.claim()) {
         // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
         // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
-        nested_activation child(w);
+        nested_activation child(w, nullptr); // whoever awaits it, it is below of no scope
         run_claimed(w);
         return;
     }

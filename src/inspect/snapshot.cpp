@@ -57,9 +57,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     k.job = reinterpret_cast<const void*>(job & ~kind_mask);
     if (job != 0 && (job & kind_mask) == kind_deferred) {
         // The record is given back when the child has ended.
-        auto* child = static_cast<deferred_base*>(reinterpret_cast<spark*>(job & ~kind_mask));
-        k.child_of =
-            reinterpret_cast<const void*>(std::atomic_ref<std::uintptr_t>(child->scope_word).load(rlx));
+        k.child_of = scope_access::of(reinterpret_cast<spark*>(job & ~kind_mask)->within());
     }
     if (with_stack) {
         void* frames[most_frames];

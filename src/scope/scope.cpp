@@ -15,8 +15,6 @@ using namespace detail;
 
 namespace {
 
-thread_local char identity;
-
 struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
@@ -42,8 +40,6 @@ constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& s
 
 } // namespace
 
-PILFER_NOINLINE const void* scope::thread_identity() noexcept { return &identity; }
-
 void scope::not_owner(const char* call) const {
     // Every task below the owner may defer, so it is another thread that may not.
     const bool defer = std::string_view(call) == "defer";
@@ -63,13 +59,12 @@ void scope::fail(std::exception_ptr error) noexcept {
 /// The deferred child of this scope behind an entry, null if there is none. The look may hit a record that
 /// a thief has long given back: records are never unmapped while the pool lives, and only an exact match
 /// counts.
-PILFER_ALWAYS_INLINE deferred_base* scope::child_at(task_word entry) const noexcept {
+PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
     if ((entry & kind_mask) != kind_deferred) {
         return nullptr;
     }
-    auto* d = reinterpret_cast<deferred_base*>(entry & ~kind_mask);
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    return std::atomic_ref<std::uintptr_t>(d->scope_word).load(rlx) == self ? d : nullptr;
+    auto* d = reinterpret_cast<spark*>(entry & ~kind_mask);
+    return d->within() == &m_link ? d : nullptr;
 }
 
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
@@ -79,7 +74,7 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
     if (w == nullptr) {
         return false;
     }
-    deferred_base* d = child_at(entry);
+    spark* d = child_at(entry);
     if (d == nullptr) {
         (void)announce(w, entry, way::keep);
         return false;
@@ -92,11 +87,11 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
 bool scope::run_newest_child(worker* w) noexcept {
     auto own = w->deque.owner();
     const task_word newest = own.newest();
-    deferred_base* d = child_at(newest);
+    spark* d = child_at(newest);
     if (d == nullptr) {
         return false;
     }
-    nested_activation child(w);
+    nested_activation child(w, &m_link);
     if (!own.pop_newest()) {
         return reclaim_child(w, newest);
     }
@@ -150,7 +145,7 @@ void scope::block_for_children() noexcept {
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope::sync_children(worker* w) {
-    activation child{m_owner->ctx};
+    activation_on_top child{{m_owner->ctx, &m_link}, m_owner};
     w->current.store(&child, rlx);
     bool found = true;
     while (found && m_children.owed() > 0)
@@ -182,9 +177,29 @@ void scope::sync_children(worker* w) {
     sync_cold();
 }
 
+/// Scopes of one task end in another order than the reverse of their beginning: those of optional<scope> and
+/// the like.
+void scope::leave_cold() noexcept {
+    const auto unlink = [this] {
+        for (auto* below = m_owner->innermost.load(rlx); below != nullptr; below = below->above()) {
+            if (below->above() == &m_link) {
+                below->relink(m_link);
+                return true;
+            }
+        }
+        return false;
+    };
+    worker* w = this_worker();
+    // M5: a thief that reaches here may be on its way up through the scope below.
+    if (!(w != nullptr ? w->deque.owner().locked(unlink) : unlink())) {
+        os::write_error("pilfer: a scope was destroyed by a task that does not own it\n");
+        std::terminate();
+    }
+}
+
 void scope::sync_cold() {
-    if (m_owner == nullptr) {
-        if (m_foreign != thread_identity()) {
+    if (outside()) {
+        if (m_owner != activation_outside()) {
             not_owner("sync");
         }
         block_for_children();
@@ -208,7 +223,7 @@ void scope::sync_cold() {
 }
 
 void scope::destroy_cold() noexcept {
-    if (m_owner == nullptr) {
+    if (outside()) {
         block_for_children();
     } else {
         wait_for_children();

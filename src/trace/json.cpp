@@ -234,6 +234,7 @@ void write_counters(text& out, const counters& c) {
         {"reaches", c.reaches},
         {"exposures", c.exposures},
         {"exposed_tasks", c.exposed_tasks},
+        {"scopes_shared", c.scopes_shared},
         {"suspends", c.suspends},
         {"resumes", c.resumes},
         {"sleeps", c.sleeps},

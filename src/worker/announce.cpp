@@ -180,11 +180,19 @@ void scheduler::yield_to_queued() noexcept {
     }
 }
 
+/// Alone a worker has nobody to share with, whatever its policy exposes.
+void scheduler::mark_task(task_word task) noexcept {
+    if (m_pool.size() > 1) {
+        mark_scopes(scope_access::within(task));
+        san::release(reinterpret_cast<const void*>(task & ~kind_mask)); // behind this look at its frame
+    }
+}
+
 void scheduler::expose(std::uint64_t n) noexcept {
     if (n == 0) {
         return;
     }
-    const std::int64_t moved = deque.owner().expose(static_cast<std::int64_t>(n));
+    const std::int64_t moved = deque.owner().expose(static_cast<std::int64_t>(n), marking());
     if (moved > 0) {
         count.exposures.add();
         count.exposed_tasks.add(static_cast<std::uint64_t>(moved));
@@ -321,7 +329,7 @@ task_word scheduler::help_other(unsigned victim) noexcept {
         if (!thief.shared_empty()) {
             return 0; // a continuation is the oldest: it needs no stack, any idle worker goes on with it
         }
-        if (thief.reach(1) == 0) {
+        if (thief.reach(1, marking()) == 0) {
             std_atom::relax(round);
         }
     }
@@ -330,7 +338,7 @@ task_word scheduler::help_other(unsigned victim) noexcept {
 
 void scheduler::run_on_top(task_word task) noexcept {
     count.no_context.add();
-    nested_activation child(this);
+    nested_activation child(this, scope_access::within(task));
     auto* const beneath = record_leave();
     record_begin(task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);

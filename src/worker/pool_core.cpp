@@ -316,6 +316,7 @@ counters pool_core::sum() const noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         m_workers[i]->count.add_to(c);
     }
+    c.scopes_shared += m_shared_outside.load(rlx);
     c.contexts_live = stacks.live();
     c.contexts_peak = stacks.peak();
     return c;

@@ -84,6 +84,8 @@ public:
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
+    /// A thread outside has marked so many scopes by what it submitted.
+    void shared_from_outside(std::uint64_t scopes) noexcept { m_shared_outside.fetch_add(scopes, rlx); }
     /// The same for one worker's inbox.
     void notify(unsigned i) noexcept;
     /// Where a released context goes on that cannot do so on the calling worker.
@@ -150,6 +152,7 @@ private:
 
     closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
+    std::atomic<std::uint64_t> m_shared_outside{0};
     std::atomic<bool> m_dropping{false};
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined

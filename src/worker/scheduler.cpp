@@ -366,6 +366,7 @@ void scheduler::start(task_word job) noexcept {
     san::release(c); // this look comes before the end of the task, which gives the record away
     c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
+    c->self.innermost.store(scope_access::within(job), rlx);
     record_begin(job);
     after_switch(enter_context(c, job));
 }
@@ -429,6 +430,40 @@ PILFER_COLD void scheduler::note_missed() noexcept {
                  static_cast<std::uint32_t>(lost));
 }
 
+/// The running frame and those that it runs on top of may go on elsewhere, while what they have announced
+/// lies here.
+void scheduler::mark_standing() noexcept {
+    for (activation* a = current.load(rlx);; a = static_cast<activation_on_top*>(a)->beneath) {
+        mark_scopes(a->innermost.load(rlx));
+        if (a == &a->ctx->self) {
+            return;
+        }
+    }
+}
+
+scope_link<std_atom>* share_scopes(pool_core& p) noexcept {
+    auto* const inside = this_activation()->innermost.load(rlx);
+    share_scopes(p, inside);
+    return inside;
+}
+
+void share_scopes(pool_core& p, scope_link<std_atom>* inside) noexcept {
+    const std::uint64_t fresh = scope_link<std_atom>::share(inside);
+    if (fresh == 0) {
+        return;
+    }
+    if (worker* w = this_worker()) {
+        static_cast<scheduler*>(w)->count.scopes_shared.add(fresh);
+    } else {
+        p.shared_from_outside(fresh);
+    }
+}
+
+PILFER_NOINLINE activation* activation_outside() noexcept {
+    static constinit thread_local activation self;
+    return &self;
+}
+
 void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
     s.home = this;
@@ -437,6 +472,9 @@ void scheduler::suspend_here(suspension& s) noexcept {
     count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     note(trace::what::suspended);
+    if (m_pool.size() > 1) {
+        mark_standing();
+    }
     auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);

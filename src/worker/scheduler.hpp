@@ -112,6 +112,18 @@ private:
     void found_work(unsigned likely) noexcept;
     void share_between_tasks() noexcept;
 
+    /// For exposing: marks the scopes of each task before it becomes stealable (M1).
+    [[nodiscard]] auto marking() noexcept {
+        return [this](task_word task) noexcept {
+            mark_task(task);
+        };
+    }
+    void mark_task(task_word task) noexcept;
+    void mark_scopes(scope_link<std_atom>* inside) noexcept {
+        count.scopes_shared.add(scope_link<std_atom>::share(inside));
+    }
+    void mark_standing() noexcept;
+
     void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;
     void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0,
                     std::uint32_t n = 0) noexcept;

@@ -53,6 +53,7 @@ struct tally {
     tally_counter exposures, exposed_tasks;
     tally_counter suspends, resumes, sleeps, wakes;
     tally_counter dropped, exceptions_suppressed, no_context;
+    tally_counter scopes_shared;
     tally_counter announced, run_inline;
 
     void add_to(counters& c) const noexcept {
@@ -74,6 +75,7 @@ struct tally {
         c.dropped += dropped.get();
         c.exceptions_suppressed += exceptions_suppressed.get();
         c.no_context += no_context.get();
+        c.scopes_shared += scopes_shared.get();
         c.announced += announced.get();
         c.run_inline += run_inline.get();
     }

@@ -23,7 +23,7 @@ std::int64_t scheduler::amount_of(unsigned victim) noexcept {
 }
 
 std::int64_t scheduler::reach(unsigned victim, std::int64_t most) noexcept {
-    const std::int64_t reached = m_pool.at(victim).deque.thief().reach(most);
+    const std::int64_t reached = m_pool.at(victim).deque.thief().reach(most, marking());
     if (reached > 0) {
         count.reaches.add();
         note(trace::what::reach, victim);

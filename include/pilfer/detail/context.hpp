@@ -18,13 +18,24 @@ namespace detail {
 
 struct context;
 struct slab;
+struct std_atom;
+template <class Atom>
+class scope_link;
 struct suspension;
 struct worker;
 class pool_core;
 
 /// One run of one task: its address is the task's identity ("who owns this scope?").
 struct activation {
-    context* ctx = nullptr;
+    context* ctx = nullptr; // null: of a thread outside
+    /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
+    /// there is none. Belongs to whoever runs the task.
+    std::atomic<scope_link<std_atom>*> innermost{nullptr};
+};
+
+/// One that runs on top of another one's frame: every activation but a context's own.
+struct activation_on_top : activation {
+    activation* beneath = nullptr;
 };
 
 /// Who owns a context: src/context/README.md has the table. Kept in the checked build only.

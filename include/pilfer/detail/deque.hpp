@@ -37,6 +37,11 @@ struct ring {
     slot* slots;
 };
 
+/// What exposing does to a task before it becomes stealable, where nothing is to be done.
+struct leave_alone {
+    void operator()(task_word) const noexcept {}
+};
+
 template <class Atom>
 class split_deque {
     template <class T>
@@ -171,9 +176,10 @@ public:
     }
     /// The same without a look at the thieves' line: where the deque is empty, what was there last.
     [[nodiscard]] task_word newest() const noexcept { return at(m_deque.m_bottom.load(rlx) - 1).load(rlx); }
-    /// Moves up to `count` of the oldest private tasks to the shared part. 0: nothing private, or a
-    /// reach holds the lock and is about to expose anyway: keep the request.
-    std::int64_t expose(std::int64_t count) noexcept {
+    /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). 0: nothing
+    /// private, or a reach holds the lock and is about to expose anyway: keep the request.
+    template <class Before = leave_alone>
+    std::int64_t expose(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
             return 0;
         }
@@ -181,6 +187,9 @@ public:
         const std::int64_t n = m_deque.m_bottom.load(rlx) - s;
         const std::int64_t moved = n < count ? (n < 0 ? 0 : n) : count;
         if (moved > 0) {
+            for (std::int64_t i = s; i < s + moved; ++i) {
+                before(at(i).load(rlx));
+            }
             m_deque.set_guard(s + moved);
             PILFER_CHAOS_POINT(lock);
             m_deque.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
@@ -217,6 +226,14 @@ public:
     /// grew, is missed.
     [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
+    /// Calls f while nobody reaches.
+    template <class F>
+    auto locked(F f) noexcept {
+        m_deque.lock();
+        const auto result = f();
+        m_deque.unlock();
+        return result;
+    }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
     /// Copies what is alive into `bigger`, which must hold more than the present ring.
     void grow(ring<Atom>* bigger) noexcept {
@@ -324,9 +341,10 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         return {s > t ? s - t : 0, b > s ? b - s : 0, t};
     }
-    /// Exposes up to `count` private tasks of an owner that does not answer. 0: none, or somebody else
-    /// is at it. Costs one heavy fence.
-    std::int64_t reach(std::int64_t count) noexcept {
+    /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0: none,
+    /// or somebody else is at it. Costs one heavy fence.
+    template <class Before = leave_alone>
+    std::int64_t reach(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
             return 0;
         }
@@ -340,6 +358,11 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(acq); // R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
+            // Only now do they stay what they are: the owner takes back none below the guard without the lock.
+            const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+            for (std::int64_t i = s; i < e; ++i) {
+                before(r->slots[i & r->mask].load(rlx));
+            }
             m_deque.m_split.store(e, rel); // R2, E1
         }
         if (e < s + count) {

@@ -35,7 +35,7 @@ PILFER_API void wait_for(handover<std_atom>& h, const spark* task, const pool_co
 
 /// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
 struct submission : spark, submission_queue<std_atom>::node {
-    submission() noexcept : spark{nullptr} {}
+    submission() noexcept : spark(nullptr, nullptr) {}
 };
 
 /// Throws pool_closed.
@@ -62,21 +62,35 @@ PILFER_API void count_suppressed(std::uint64_t others) noexcept;
 PILFER_API void note_suppressed(std::uint64_t others) noexcept;
 PILFER_API void count_plain_call(worker* w) noexcept;
 
-/// Marks a task that runs on top of another task's frame as somebody else.
+/// Marks a task that runs on top of another task's frame as somebody else, below of `within`.
 class nested_activation {
 public:
-    explicit nested_activation(worker* w) noexcept : m_outer(w->current.load(rlx)) {
-        m_self.ctx = m_outer->ctx;
+    nested_activation(worker* w, scope_link<std_atom>* within) noexcept {
+        m_self.beneath = w->current.load(rlx);
+        m_self.ctx = m_self.beneath->ctx;
+        m_self.innermost.store(within, rlx);
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;
     nested_activation& operator=(const nested_activation&) = delete;
-    ~nested_activation() { this_worker()->current.store(m_outer, rlx); }
+    ~nested_activation() { this_worker()->current.store(m_self.beneath, rlx); }
 
 private:
-    activation m_self;
-    activation* m_outer;
+    activation_on_top m_self;
 };
+
+/// A task is about to be submitted, to `p`, by whoever stands in the scopes of this thread: marks them and
+/// returns the innermost. Null if there is none.
+PILFER_API scope_link<std_atom>* share_scopes(pool_core& p) noexcept;
+/// The same for one given scope.
+PILFER_API void share_scopes(pool_core& p, scope_link<std_atom>* innermost) noexcept;
+/// That of this thread, which is no worker.
+PILFER_API activation* activation_outside() noexcept;
+/// Whoever runs here.
+[[nodiscard]] PILFER_ALWAYS_INLINE activation* this_activation() noexcept {
+    worker* w = this_worker();
+    return w != nullptr ? w->current.load(rlx) : detail::activation_outside();
+}
 
 } // namespace detail
 

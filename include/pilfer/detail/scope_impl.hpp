@@ -28,7 +28,7 @@ template <class F>
 using deferrable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
 
 template <class F>
-struct deferred : deferred_base {
+struct deferred : spark {
     F function;
 
     static constexpr unsigned size_class() noexcept {
@@ -36,16 +36,15 @@ struct deferred : deferred_base {
     }
 
     template <class G>
-    deferred(scope* s, G&& g) : deferred_base(&deferred::run_child), function(std::forward<G>(g)) {
-        std::atomic_ref<std::uintptr_t>(scope_word).store(reinterpret_cast<std::uintptr_t>(s), rlx);
-    }
+    deferred(scope* s, G&& g)
+        : spark(&deferred::run_child, scope_access::link_again(*s)), function(std::forward<G>(g)) {}
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_deferred;
     }
     /// `w` null: on top of the awaiting frame, whose owner does the counting.
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* d = static_cast<deferred*>(self);
-        auto* s = reinterpret_cast<scope*>(d->scope_word);
+        scope* s = scope_access::of(d->within());
         san::acquire(s);
         if (s->failed()) {
             detail::count_dropped(this_worker());
@@ -73,6 +72,7 @@ struct submitted_child : submission {
     template <class G>
     submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
         run = &submitted_child::run_child;
+        is_within(scope_access::link(*s));
     }
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
@@ -121,6 +121,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
                     w = detail::this_worker(); // moving f may have suspended
                 }
+                c->self.innermost.store(link_again(), detail::rlx);
                 w->current.store(&c->self, detail::rlx);
                 detail::san::leave(&m_owner->ctx->view, c->view, this);
                 detail::call_on(k, &m_rest, &child::main);
@@ -139,7 +140,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
 template <class F>
 PILFER_COLD void scope::spawn_cold(F&& f) {
     detail::worker* w = detail::this_worker();
-    if (m_owner == nullptr && m_foreign == thread_identity()) {
+    if (m_owner == detail::activation_outside()) {
         submit_child(std::forward<F>(f));
         return;
     }
@@ -162,7 +163,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         detail::attend(w);
         w = detail::this_worker();
     }
-    detail::nested_activation child(w);
+    detail::nested_activation child(w, &m_link);
     try {
         std::invoke(function);
     } catch (...) {
@@ -214,7 +215,7 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
     if (detail::announce_tripped(w, c->entry(), detail::way::keep)) [[likely]] {
         return;
     }
-    detail::nested_activation me(detail::this_worker());
+    detail::nested_activation me(detail::this_worker(), &m_link);
     Child::run_child(c, nullptr);
     if (own) {
         m_children.settle();
@@ -228,7 +229,7 @@ template <class F>
 PILFER_NOINLINE void scope::defer_below(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w == nullptr || m_owner == nullptr || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
+    if (w == nullptr || outside() || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
         submit_child(std::forward<F>(f));
         return;
     }
@@ -252,7 +253,7 @@ PILFER_NOINLINE void scope::defer_below(F&& f) {
 
 template <class F>
 PILFER_COLD void scope::submit_child(F&& f) {
-    const bool owner_calls = m_owner == nullptr && m_foreign == thread_identity();
+    const bool owner_calls = m_owner == detail::activation_outside();
     if (!owner_calls && detail::this_worker() == nullptr) {
         not_owner("defer");
     }
@@ -267,9 +268,11 @@ PILFER_COLD void scope::submit_child(F&& f) {
     } else {
         announce_from_below();
     }
+    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
+    detail::share_scopes(p, &m_link);
     detail::san::release(this);
     try {
-        detail::submit(m_owner == nullptr ? detail::common_core() : *detail::pool_of(m_owner), c.get());
+        detail::submit(p, c.get());
     } catch (...) {
         if (owner_calls) {
             m_children.settle();

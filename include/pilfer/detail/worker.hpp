@@ -7,6 +7,7 @@
 
 #include <pilfer/detail/context.hpp>
 #include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/scope_mark.hpp>
 #include <pilfer/detail/submissions.hpp>
 
 namespace pilfer {
@@ -105,6 +106,15 @@ inline constexpr task_word kind_deferred = 2;     // child of a scope
 struct spark {
     using run_function = suspension* (*)(spark*, worker*) noexcept;
     run_function run;
+
+    spark(run_function f, scope_link<std_atom>* within) noexcept : run(f) { is_within(within); }
+    /// The innermost scope that the task is below of: its own for a child, that of the joining frame for a
+    /// branch of a join, none for an async. Relaxed atomic accesses: stale entries may be looked at.
+    [[nodiscard]] scope_link<std_atom>* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
+    void is_within(scope_link<std_atom>* s) noexcept { std::atomic_ref(m_within).store(s, rlx); }
+
+private:
+    scope_link<std_atom>* m_within; // not initialised by a plain store
 };
 
 } // namespace detail
