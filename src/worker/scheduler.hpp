@@ -114,9 +114,7 @@ private:
 
     /// For exposing: marks the scopes of each task before it becomes stealable (M1).
     [[nodiscard]] auto marking() noexcept {
-        return [this](task_word task) noexcept {
-            mark_task(task);
-        };
+        return [this](task_word task) noexcept { mark_task(task); };
     }
     void mark_task(task_word task) noexcept;
     void mark_scopes(scope_link<std_atom>* inside) noexcept {

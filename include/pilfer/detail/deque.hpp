@@ -176,8 +176,8 @@ public:
     }
     /// The same without a look at the thieves' line: where the deque is empty, what was there last.
     [[nodiscard]] task_word newest() const noexcept { return at(m_deque.m_bottom.load(rlx) - 1).load(rlx); }
-    /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). 0: nothing
-    /// private, or a reach holds the lock and is about to expose anyway: keep the request.
+    /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). 0:
+    /// nothing private, or a reach holds the lock and is about to expose anyway: keep the request.
     template <class Before = leave_alone>
     std::int64_t expose(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
@@ -341,8 +341,8 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         return {s > t ? s - t : 0, b > s ? b - s : 0, t};
     }
-    /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0: none,
-    /// or somebody else is at it. Costs one heavy fence.
+    /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0:
+    /// none, or somebody else is at it. Costs one heavy fence.
     template <class Before = leave_alone>
     std::int64_t reach(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
@@ -358,7 +358,8 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(acq); // R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
-            // Only now do they stay what they are: the owner takes back none below the guard without the lock.
+            // Only now do they stay what they are: the owner takes back none below the guard without the
+            // lock.
             const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
             for (std::int64_t i = s; i < e; ++i) {
                 before(r->slots[i & r->mask].load(rlx));

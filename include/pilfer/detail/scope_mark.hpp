@@ -15,7 +15,7 @@ namespace detail {
 /// A scope's place among the scopes that enclose it, with its mark in the same word: the mark then costs no
 /// store where a scope begins.
 template <class Atom>
-class scope_link {
+class alignas(8) scope_link { // two bits of its address are the mark
 public:
     using word = std::uintptr_t;
 
@@ -29,8 +29,8 @@ public:
     /// on the strength of this.
     [[nodiscard]] bool shared() const noexcept { return (m_word.load(rlx) & marked) != 0; }
 
-    /// Marks `innermost` and all above it; returns how many were not marked before. The caller knows that they
-    /// outlive the call, and publishes what made it necessary afterwards.
+    /// Marks `innermost` and all above it; returns how many were not marked before. The caller knows that
+    /// they outlive the call, and publishes what made it necessary afterwards.
     ///
     /// A second pass says of each that everything above is marked, so that the next walk may end there. The
     /// mark alone does not say it: a walk from below that meets one which is under way would end too early,
@@ -62,7 +62,8 @@ public:
     /// `gone`, which ends, is no longer above this one.
     void relink(const scope_link& gone) noexcept {
         word seen = m_word.load(rlx);
-        while (!m_word.compare_exchange_weak(seen, reinterpret_cast<word>(gone.above()) | (seen & bits), rlx, rlx)) {
+        while (!m_word.compare_exchange_weak(seen, reinterpret_cast<word>(gone.above()) | (seen & bits), rlx,
+                                             rlx)) {
         }
     }
 
@@ -71,7 +72,9 @@ private:
     static constexpr word settled = 2;
     static constexpr word bits = marked | settled;
 
-    [[nodiscard]] static scope_link* link_of(word w) noexcept { return reinterpret_cast<scope_link*>(w & ~bits); }
+    [[nodiscard]] static scope_link* link_of(word w) noexcept {
+        return reinterpret_cast<scope_link*>(w & ~bits);
+    }
 
     typename Atom::template atomic<word> m_word;
 };

@@ -1,0 +1,231 @@
+// The mark of a scope that others may reach: set, with those of all enclosing scopes, before the task can be
+// stolen; and no look at a scope that may be gone.
+#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/scope_mark.hpp>
+
+#include "frame.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::detail::acq;
+using pilfer::detail::rel;
+using pilfer::detail::ring;
+using pilfer::detail::rlx;
+using pilfer::detail::split_deque;
+using pilfer::detail::steal_status;
+using pilfer::detail::task_word;
+using link = pilfer::detail::scope_link<atom>;
+
+/// A scope in its owner's frame, with the children that somebody else ends.
+struct scope {
+    explicit scope(link* above) : place(above) {}
+    link place;
+    model::atomic<unsigned> ended{0};
+};
+
+/// What an entry stands for: plain memory of its announcer, like a record or a spark.
+struct task {
+    explicit task(link* s) : within(s) {}
+    plain<link*> within;
+};
+
+struct worker {
+    ring<atom>::slot slots[4];
+    ring<atom> first{3, nullptr, slots};
+    split_deque<atom> deque{&first, false};
+
+    [[nodiscard]] bool take_back(task_word entry) {
+        using owner = split_deque<atom>::owner_end;
+        const auto got = deque.owner().pop_if(entry);
+        return got == owner::popped::taken ||
+               (got == owner::popped::slow && deque.owner().pop_slow(1) == entry);
+    }
+    [[nodiscard]] task_word steal() {
+        const auto got = deque.thief().steal([](task_word) { return true; });
+        return got.status == steal_status::success ? got.task : 0;
+    }
+};
+
+[[nodiscard]] task_word entry_of(box<task>& t) { return reinterpret_cast<task_word>(t.get()); }
+
+/// scheduler::mark_task().
+const auto marking = [](task_word entry) { link::share(reinterpret_cast<task*>(entry)->within); };
+
+/// Two scopes, one in the other. The owner announces a task in the inner one and takes it back, runs it, ends
+/// the inner scope and begins another one, which no task is in; then the same again. Meanwhile one thread
+/// reaches, and both steal.
+template <unsigned Threads, unsigned Rounds, bool Exposing>
+struct reached {
+    static constexpr unsigned threads = Threads;
+    worker owner;
+    box<scope> outer;
+    box<scope> inner[Rounds];
+    box<scope> newer[Rounds];
+    box<task> tasks[Rounds];
+    unsigned ran = 0; // of the checker itself
+
+    void thread(unsigned i) {
+        if (i != 0) {
+            thief();
+            return;
+        }
+        outer.make(nullptr);
+        bool gone = false;
+        for (unsigned k = 0; k < Rounds; ++k) {
+            box<scope>& s = inner[k];
+            s.make(&outer->place);
+            tasks[k].make(&s->place);
+            (void)owner.deque.owner().push(entry_of(tasks[k]));
+            if (Exposing) {
+                (void)owner.deque.owner().expose(1, marking);
+            }
+            newer[k].make(&s->place);
+            check(!newer[k]->place.shared(), "a scope is marked that no task is in");
+            newer[k].end();
+            if (owner.take_back(entry_of(tasks[k]))) {
+                ++ran;
+            } else {
+                while (s->ended.load(acq) == 0) {
+                    here().relax();
+                }
+                check(s->place.shared(), "a child ran elsewhere, its scope is not marked");
+                gone = true;
+            }
+            check(!gone || outer->place.shared(), "the enclosing scope is not marked");
+            tasks[k].end();
+            s.end();
+        }
+        outer.end();
+    }
+    void thief() {
+        for (unsigned tries = 0; tries < Rounds; ++tries) {
+            if (!Exposing) {
+                (void)owner.deque.thief().reach(1, marking);
+            }
+            const task_word got = owner.steal();
+            if (got == 0) {
+                continue;
+            }
+            link* const within = reinterpret_cast<task*>(got)->within;
+            check(within->shared(), "stolen before its scope is marked");
+            check(within->above()->shared(), "stolen before the enclosing scope is marked");
+            ++ran;
+            for (auto& s : inner) {
+                if (s.alive() && &s->place == within) {
+                    s->ended.store(1, rel); // the last access
+                    break;
+                }
+            }
+        }
+    }
+    void finish() { check(ran == Rounds, "a task was lost or ran twice"); }
+};
+
+/// A thief reaches a task while its owner's frame suspends: both mark the same scopes, and each publishes,
+/// the one the task and the other the frame, when it has done so.
+struct both_mark {
+    static constexpr unsigned threads = 4;
+    worker owner;
+    box<scope> outermost;
+    box<scope> outer;
+    box<scope> inner;
+    box<task> child;
+    model::atomic<unsigned> frame{0};
+    model::atomic<unsigned> announced{0};
+
+    void all_marked(const char* text) {
+        check(inner->place.shared() && outer->place.shared() && outermost->place.shared(), text);
+    }
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            outermost.make(nullptr);
+            outer.make(&outermost->place);
+            inner.make(&outer->place);
+            child.make(&inner->place);
+            (void)owner.deque.owner().push(entry_of(child));
+            announced.store(1, rel);
+            if (!link::all_shared(&inner->place)) { // scheduler::mark_standing()
+                link::share(&inner->place);
+            }
+            frame.store(1, rel); // published
+            break;
+        case 1:
+            (void)owner.deque.thief().reach(1, marking);
+            break;
+        case 2:
+            if (owner.steal() != 0) {
+                all_marked("a task is stolen whose scopes are not all marked");
+            }
+            break;
+        default:
+            if (frame.load(acq) == 1) {
+                all_marked("a frame goes on elsewhere whose scopes are not all marked");
+            }
+            break;
+        }
+    }
+    void finish() {
+        all_marked("not all are marked");
+        child.end();
+        inner.end();
+        outer.end();
+        outermost.end();
+    }
+};
+
+/// Scopes of one task end in another order, while a thief reaches a task in the innermost.
+struct unlinked {
+    static constexpr unsigned threads = 2;
+    worker owner;
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> inner;
+    box<task> child;
+    unsigned ran = 0; // of the checker itself
+
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)owner.deque.thief().reach(1, marking);
+            if (owner.steal() != 0) {
+                check(inner->place.shared() && outer->place.shared(), "stolen before its scopes are marked");
+                ++ran;
+                inner->ended.store(1, rel);
+            }
+            return;
+        }
+        outer.make(nullptr);
+        middle.make(&outer->place);
+        inner.make(&middle->place);
+        child.make(&inner->place);
+        (void)owner.deque.owner().push(entry_of(child));
+        // scope::leave_cold()
+        (void)owner.deque.owner().locked([&] {
+            inner->place.relink(middle->place);
+            return true;
+        });
+        middle.end();
+        if (owner.take_back(entry_of(child))) {
+            ++ran;
+        } else {
+            while (inner->ended.load(acq) == 0) {
+                here().relax();
+            }
+            check(inner->place.shared() && outer->place.shared(), "the marks were lost");
+        }
+        child.end();
+        inner.end();
+        outer.end();
+    }
+    void finish() { check(ran == 1, "a task was lost or ran twice"); }
+};
+
+const registered<reached<2, 2, false>> r1("mark_reach",
+                                          "a reach against an owner that takes back and ends its scope");
+const registered<reached<3, 1, false>> r2("mark_reach_two", "two that reach and steal");
+const registered<reached<2, 2, true>> r3("mark_expose", "the owner exposes, a thief steals");
+const registered<both_mark> r4("mark_both", "a reach and the owner's suspension mark the same scopes");
+const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
+
+} // namespace

@@ -1,0 +1,291 @@
+// A scope is plain memory of its worker until a task below it is exposed; then it and all that enclose it are
+// marked, for good.
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+
+class row_D1_marks : public over_workers {};
+class row_D1_alone : public guarded {};
+class row_D1_order : public guarded {};
+
+/// Waits for somebody else without announcing anything, so that only a reach makes what is private stealable.
+void wait_for(const std::atomic<bool>& flag) {
+    while (!flag) {
+        std::this_thread::yield();
+    }
+}
+
+struct depth {
+    pilfer::scope& scope;
+    const depth* above;
+};
+
+[[nodiscard]] bool all_shared(const depth* d) {
+    for (; d != nullptr; d = d->above) {
+        if (!d->scope.shared()) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// `left` scopes deep, each in a child of the one above, which runs on the caller's worker; then bottom().
+template <class Bottom>
+void descend(unsigned left, const depth* above, const Bottom& bottom) {
+    pilfer::scope s;
+    const depth here{s, above};
+    if (left == 0) {
+        bottom(here);
+        return;
+    }
+    s.spawn([&] { descend(left - 1, &here, bottom); });
+    s.sync();
+}
+
+TEST_P(row_D1_marks, a_stolen_child_finds_every_scope_above_marked) {
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        std::atomic<bool> ran{false};
+        descend(20, nullptr, [&](const depth& d) {
+            d.scope.defer([&] {
+                EXPECT_EQ(all_shared(&d), GetParam() > 1);
+                ran = true;
+            });
+            if (GetParam() > 1) {
+                wait_for(ran); // so it ran elsewhere
+                EXPECT_TRUE(all_shared(&d));
+            }
+            d.scope.sync();
+        });
+    });
+    if (GetParam() == 1) {
+        EXPECT_EQ(pool.counters().scopes_shared, 0U);
+    } else {
+        EXPECT_GE(pool.counters().scopes_shared, 21U);
+    }
+}
+
+TEST_P(row_D1_marks, the_rest_of_a_spawn_that_is_stolen_marks) {
+    if (GetParam() == 1) {
+        return;
+    }
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::scope outer;
+        pilfer::scope inner;
+        std::atomic<bool> gone_on{false};
+        inner.spawn([&] { wait_for(gone_on); });
+        EXPECT_TRUE(inner.shared());
+        EXPECT_TRUE(outer.shared());
+        gone_on = true;
+        inner.sync();
+        EXPECT_TRUE(inner.shared()) << "for good";
+    });
+    EXPECT_GE(pool.counters().scopes_shared, 2U);
+}
+
+TEST_P(row_D1_marks, a_stolen_branch_of_a_join_stands_in_the_scopes_of_its_frame) {
+    if (GetParam() == 1) {
+        return;
+    }
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::scope outer;
+        pilfer::scope inner;
+        std::atomic<bool> done{false};
+        (void)pilfer::join([&] { wait_for(done); },
+                           [&] {
+                               EXPECT_TRUE(inner.shared());
+                               EXPECT_TRUE(outer.shared());
+                               pilfer::scope own; // and what begins here stands in them, too
+                               pilfer::scope other;
+                               std::atomic<bool> second{GetParam() == 2}; // the third would have to take it
+                               (void)pilfer::join([&] { wait_for(second); },
+                                                  [&] {
+                                                      EXPECT_TRUE(GetParam() == 2 || own.shared());
+                                                      EXPECT_TRUE(GetParam() == 2 || other.shared());
+                                                      second = true;
+                                                  });
+                               done = true;
+                           });
+    });
+    EXPECT_GE(pool.counters().scopes_shared, GetParam() > 2 ? 4U : 2U);
+}
+
+TEST_P(row_D1_marks, scopes_inside_a_task_that_stays_are_not_marked) {
+    if (GetParam() == 1) {
+        return;
+    }
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::scope outer;
+        std::atomic<bool> ran{false};
+        outer.defer([&] { ran = true; });
+        {
+            pilfer::scope inner; // began later, and nobody is in it
+            wait_for(ran);
+            EXPECT_TRUE(outer.shared());
+            EXPECT_FALSE(inner.shared());
+        }
+        outer.sync();
+    });
+}
+
+TEST_P(row_D1_marks, a_frame_that_waits_may_go_on_elsewhere) {
+    if (GetParam() == 1) {
+        return;
+    }
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::scope outer;
+        std::atomic<bool> started{false};
+        std::atomic<bool> go{false};
+        auto other = pilfer::async([&] {
+            started = true;
+            wait_for(go);
+        });
+        wait_for(started); // elsewhere
+        EXPECT_FALSE(outer.shared()) << "an async is below of no scope";
+        pilfer::scope inner;
+        inner.spawn([&] { other.get(); }); // suspends, since it runs
+        // Another worker has taken this, or this one when the child had left.
+        EXPECT_TRUE(inner.shared());
+        EXPECT_TRUE(outer.shared());
+        go = true;
+        inner.sync();
+    });
+}
+
+TEST_P(row_D1_marks, nothing_is_lost_where_marks_and_ends_race) {
+    pilfer::pool pool(with_workers());
+    EXPECT_EQ(pool.run([] { return fib_spawn(16); }), fib(16));
+    EXPECT_EQ(pool.run([] { return fib_defer(16); }), fib(16));
+    if (GetParam() == 1) {
+        EXPECT_EQ(pool.counters().scopes_shared, 0U);
+    }
+}
+
+TEST_P(row_D1_marks, a_thread_outside_shares_what_it_submits_from) {
+    {
+        pilfer::scope outer;
+        pilfer::scope inner;
+        EXPECT_FALSE(outer.shared());
+        std::atomic<bool> seen{false};
+        inner.spawn([&] { seen = inner.shared() && outer.shared(); });
+        inner.sync();
+        EXPECT_TRUE(seen);
+    }
+    pilfer::pool pool(with_workers());
+    pilfer::scope s;
+    EXPECT_TRUE(pool.run([&] { return s.shared(); }));
+    EXPECT_EQ(pool.counters().scopes_shared, 1U);
+}
+
+TEST_P(row_D1_marks, a_task_of_another_pool_shares_what_it_is_submitted_from) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(workers(1));
+    pool.run([&] {
+        pilfer::scope s;
+        other.run([&] {
+            EXPECT_TRUE(s.shared());
+            pilfer::scope own;
+            EXPECT_FALSE(own.shared());
+        });
+    });
+    EXPECT_EQ(other.counters().scopes_shared, 0U);
+    EXPECT_EQ(pool.counters().scopes_shared, 1U);
+}
+PILFER_OVER_WORKERS(row_D1_marks);
+
+TEST_F(row_D1_alone, one_worker_shares_nothing_whatever_its_policy_exposes) {
+    for (const auto how : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
+        pilfer::options o = workers(1);
+        o.exposure = how;
+        pilfer::pool pool(o);
+        EXPECT_EQ(pool.run([] { return fib_spawn(12) + fib_defer(12) + fib_join(12); }), 3 * fib(12));
+        EXPECT_EQ(pool.counters().scopes_shared, 0U);
+    }
+}
+
+/// The chain of enclosing scopes is right whatever order they end in: a wrong one would be walked by the
+/// thief.
+void end_in_any_order(unsigned first, bool stolen) {
+    std::vector<std::unique_ptr<pilfer::scope>> scopes;
+    for (int i = 0; i < 3; ++i) {
+        scopes.push_back(std::make_unique<pilfer::scope>());
+    }
+    scopes[first].reset();
+    std::atomic<bool> ran{false};
+    (void)pilfer::join(
+        [&] {
+            if (stolen) {
+                wait_for(ran);
+            }
+        },
+        [&] {
+            for (const auto& s : scopes) {
+                EXPECT_TRUE(s == nullptr || s->shared() == stolen);
+            }
+            ran = true;
+        });
+    for (unsigned i = 0; i < 3; ++i) {
+        scopes[(first + i) % 3].reset();
+    }
+    const pilfer::scope after;
+    EXPECT_FALSE(after.shared());
+}
+
+TEST_F(row_D1_order, scopes_may_end_in_any_order) {
+    for (const unsigned n : {1U, 2U}) {
+        pilfer::pool pool(workers(n));
+        pool.run([n] {
+            for (unsigned first = 0; first < 3; ++first) {
+                end_in_any_order(first, n > 1);
+            }
+        });
+    }
+    for (unsigned first = 0; first < 3; ++first) { // of a thread outside, where a join would be a submission
+        std::vector<std::unique_ptr<pilfer::scope>> scopes;
+        for (int i = 0; i < 3; ++i) {
+            scopes.push_back(std::make_unique<pilfer::scope>());
+        }
+        for (unsigned i = 0; i < 3; ++i) {
+            scopes[(first + i) % 3].reset();
+        }
+        const pilfer::scope after;
+        pilfer::pool pool(workers(1));
+        EXPECT_TRUE(pool.run([&] { return after.shared(); }));
+        EXPECT_EQ(pool.counters().scopes_shared, 1U) << "what is gone is not walked";
+    }
+}
+
+TEST_F(row_D1_order, a_task_spawns_into_an_outer_scope_while_an_inner_one_is_open) {
+    pilfer::pool pool(workers(2));
+    pool.run([] {
+        pilfer::scope outer;
+        std::atomic<bool> done{false};
+        {
+            pilfer::scope inner;
+            std::atomic<bool> gone_on{false};
+            outer.spawn([&] {
+                pilfer::scope own;
+                wait_for(gone_on);
+                done = true;
+            });
+            EXPECT_TRUE(outer.shared());
+            EXPECT_FALSE(inner.shared()) << "it does not enclose the child";
+            gone_on = true;
+        }
+        outer.sync();
+        EXPECT_TRUE(done);
+    });
+}
+
+} // namespace
