@@ -53,11 +53,6 @@ public:
         }
         return fresh;
     }
-    /// Is there anything for share() to do?
-    [[nodiscard]] static bool all_shared(const scope_link* innermost) noexcept {
-        return innermost == nullptr || (innermost->m_word.load(acq) & settled) != 0; // M2
-    }
-
     /// Owner, where scopes end in another order than the reverse of their beginning, while nobody walks:
     /// `gone`, which ends, is no longer above this one.
     void relink(const scope_link& gone) noexcept {

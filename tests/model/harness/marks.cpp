@@ -146,9 +146,7 @@ struct both_mark {
             child.make(&inner->place);
             (void)owner.deque.owner().push(entry_of(child));
             announced.store(1, rel);
-            if (!link::all_shared(&inner->place)) { // scheduler::mark_standing()
-                link::share(&inner->place);
-            }
+            link::share(&inner->place); // scheduler::mark_standing()
             frame.store(1, rel); // published
             break;
         case 1:
