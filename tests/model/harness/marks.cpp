@@ -50,7 +50,10 @@ struct worker {
 [[nodiscard]] task_word entry_of(box<task>& t) { return reinterpret_cast<task_word>(t.get()); }
 
 /// scheduler::mark_task().
-const auto marking = [](task_word entry) { link::share(reinterpret_cast<task*>(entry)->within); };
+const auto marking = [](task_word entry) {
+    check(entry != 0, "a reach looks at a slot that nobody wrote");
+    link::share(reinterpret_cast<task*>(entry)->within);
+};
 
 /// Two scopes, one in the other. The owner announces a task in the inner one and takes it back, runs it, ends
 /// the inner scope and begins another one, which no task is in; then the same again. Meanwhile one thread
@@ -147,7 +150,7 @@ struct both_mark {
             (void)owner.deque.owner().push(entry_of(child));
             announced.store(1, rel);
             link::share(&inner->place); // scheduler::mark_standing()
-            frame.store(1, rel); // published
+            frame.store(1, rel);        // published
             break;
         case 1:
             (void)owner.deque.thief().reach(1, marking);
@@ -219,11 +222,49 @@ struct unlinked {
     void finish() { check(ran == 1, "a task was lost or ran twice"); }
 };
 
+/// The owner's ring grows while a thief reaches.
+struct grown {
+    static constexpr unsigned threads = 2;
+    worker owner;
+    ring<atom>::slot more[8];
+    ring<atom> bigger{7, nullptr, more};
+    box<scope> only;
+    box<task> child;
+    unsigned ran = 0; // of the checker itself
+
+    void thread(unsigned i) {
+        if (i != 0) {
+            (void)owner.deque.thief().reach(1, marking);
+            if (owner.steal() != 0) {
+                check(only->place.shared(), "stolen before its scope is marked");
+                ++ran;
+                only->ended.store(1, rel);
+            }
+            return;
+        }
+        only.make(nullptr);
+        child.make(&only->place);
+        (void)owner.deque.owner().push(entry_of(child));
+        owner.deque.owner().grow(&bigger);
+        if (owner.take_back(entry_of(child))) {
+            ++ran;
+        } else {
+            while (only->ended.load(acq) == 0) {
+                here().relax();
+            }
+        }
+        child.end();
+        only.end();
+    }
+    void finish() { check(ran == 1, "a task was lost or ran twice"); }
+};
+
 const registered<reached<2, 2, false>> r1("mark_reach",
                                           "a reach against an owner that takes back and ends its scope");
 const registered<reached<3, 1, false>> r2("mark_reach_two", "two that reach and steal");
 const registered<reached<2, 2, true>> r3("mark_expose", "the owner exposes, a thief steals");
 const registered<both_mark> r4("mark_both", "a reach and the owner's suspension mark the same scopes");
+const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 
 } // namespace
