@@ -212,11 +212,6 @@ struct spawned {
         return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
                                           context::distance(sizeof(spawned), align));
     }
-    /// The same after a call, computed anew rather than kept in a register.
-    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
-        asm("" : "+r"(top));
-        return context_of(top);
-    }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
         try {
@@ -228,9 +223,8 @@ struct spawned {
         san::release(&s->m_children);
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
-    /// prepares the way back. False: the rest was taken by somebody else.
-    static PILFER_ALWAYS_INLINE bool work(spawned* self, scope* s) noexcept {
-        context* c = context_of(self);
+    /// prepares the way back. Null: the rest was taken by somebody else.
+    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
         arrive(); // the announcement looks at what this thread set up for itself
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
@@ -238,43 +232,44 @@ struct spawned {
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
-        c = context_again(self);
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             if (c->job != c) {
-                return false;
+                return nullptr;
             }
             c->job = nullptr; // it was never announced
             w = this_worker();
         }
         activation* owner = s->m_owner;
-        owner->ctx->change(context_state::offered, context_state::running);
+        context* parent = owner->ctx;
+        parent->change(context_state::offered, context_state::running);
         san::release(&s->m_children); // that was the last look at the parent's frames
         w->current.store(owner, rlx);
         detail::put_context(w, c);
-        return true;
+        return parent;
     }
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
     // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE bool work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s, context* c) noexcept {
+        return work(self, s, c);
+    }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
         auto* self = static_cast<spawned*>(top);
         auto* s = reinterpret_cast<scope*>(rest);
-        san::enter(context_again(top)->view);
+        context* c = context_of(top);
+        san::enter(c->view);
 #if defined(PILFER_SANITIZED)
-        const bool present = work_seen(self, s);
+        context* parent = work_seen(self, s, c);
 #else
-        const bool present = work(self, s);
+        context* parent = work(self, s, c);
 #endif
-        if (!present) [[unlikely]] {
-            detail::child_is_last_or_search(context_again(top), s);
+        if (parent == nullptr) [[unlikely]] {
+            detail::child_is_last_or_search(c, s);
         }
-#if defined(PILFER_SANITIZED)
-        san::leave(nullptr, this_worker()->current.load(rlx)->ctx->view);
-#endif
+        san::leave(nullptr, parent->view);
         return rest;
     }
 };

@@ -367,6 +367,7 @@ void scheduler::start(task_word job) noexcept {
     c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
     c->self.innermost.store(scope_access::within(job), rlx);
+    san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
     record_begin(job);
     after_switch(enter_context(c, job));
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/sanitizer.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -20,7 +21,9 @@ public:
     using word = std::uintptr_t;
 
     /// Owner: this scope begins inside `above` (null: inside none), unmarked.
-    explicit scope_link(scope_link* above) noexcept : m_word(reinterpret_cast<word>(above)) {}
+    explicit scope_link(scope_link* above) noexcept : m_word(reinterpret_cast<word>(above)) {
+        san::release(this);
+    }
     scope_link(const scope_link&) = delete;
     scope_link& operator=(const scope_link&) = delete;
     /// Owner: the scope that encloses this one, null if there is none.
@@ -39,6 +42,7 @@ public:
         std::uint64_t fresh = 0;
         scope_link* end = innermost;
         for (; end != nullptr; end = end->above()) {
+            san::acquire(end); // it may have begun on any context
             // M2: what another walk has marked above comes before what this caller publishes.
             const word seen = end->m_word.load(acq);
             if ((seen & settled) != 0) {
