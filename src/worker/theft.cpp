@@ -11,10 +11,7 @@ namespace detail {
 /// spark that this worker cannot start: it stays where it is.
 std::int64_t scheduler::amount_of(unsigned victim) noexcept {
     const steal_amount rule = m_pool.settings().steal;
-    // Nor where stacks are bounded: tasks that run on top of waiting frames then come from any deque, and a
-    // surplus puts strangers side by side there (W4).
-    if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0 ||
-        m_pool.settings().max_contexts != 0) {
+    if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0) {
         return 1;
     }
     const auto there = m_pool.at(victim).deque.thief().look();

@@ -166,6 +166,10 @@ protected:
                 o.take_back = turn % 2 == 0 ? pilfer::take_back::one : pilfer::take_back::all;
                 o.resume = static_cast<pilfer::resume>(turn % 3);
                 o.count_all = turn % 5 < 2;
+                o.max_contexts = turn % 4 == 0 ? 3 : 0;
+                if (o.max_contexts != 0) {
+                    o.stack_size = std::size_t{16} << 20; // tasks run on top of others
+                }
                 SCOPED_TRACE(pilfer::balance::name(o) + ", turn " + std::to_string(turn));
                 run_one(o, turn, tasks);
             }
