@@ -304,28 +304,19 @@ task_word scheduler::help_own() noexcept {
     return task;
 }
 
+/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
+/// behind it is that frame's affair.
 task_word scheduler::help_other(unsigned victim) noexcept {
-    auto thief = m_pool.at(victim).deque.thief();
-    const auto no_continuation = [](task_word t) { return (t & kind_mask) != kind_continuation; };
-    for (unsigned round = 0; thief.has_any(); ++round) {
-        count.steals_tried.add();
-        const steal_result got = thief.steal(no_continuation);
-        if (got.status == steal_status::success) {
-            return got.task;
-        }
-        if (got.status == steal_status::lost) {
-            count.steals_lost.add();
-            continue;
-        }
-        count.steals_failed.add();
-        if (!thief.shared_empty()) {
-            return 0; // a continuation is the oldest: it needs no stack, any idle worker goes on with it
-        }
-        if (thief.reach(1) == 0) {
-            std_atom::relax(round);
-        }
-    }
-    return 0;
+    return m_pool.at(victim).deque.thief().insist(
+        [](task_word t) { return (t & kind_mask) != kind_continuation; },
+        [this](steal_status status) {
+            count.steals_tried.add();
+            if (status == steal_status::lost) {
+                count.steals_lost.add();
+            } else if (status != steal_status::success) {
+                count.steals_failed.add();
+            }
+        });
 }
 
 void scheduler::run_on_top(task_word task) noexcept {

@@ -40,7 +40,7 @@ TEST_P(Deque, EmptyGivesNothing) {
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
     EXPECT_EQ(thief.reach(3), 0);
     EXPECT_FALSE(thief.has_any());
-    EXPECT_TRUE(thief.shared_empty());
+    EXPECT_EQ(thief.look().shared, 0);
     EXPECT_EQ(own.private_size(), 0);
     EXPECT_EQ(own.shared_size(), 0);
 }

@@ -23,7 +23,7 @@ namespace detail {
 /// An entry: the address of a task with its kind in the low bits. 0 is "none".
 using task_word = std::uintptr_t;
 
-enum class steal_status { empty, lost, success };
+enum class steal_status { empty, refused, lost, success };
 struct steal_result {
     steal_status status;
     task_word task;
@@ -280,9 +280,9 @@ class split_deque<Atom>::thief_end {
 public:
     explicit thief_end(split_deque& deque) noexcept : m_deque(deque) {}
 
-    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline, which
-    /// counts as empty. Claiming several by one compare-and-swap would be wrong: the owner takes back
-    /// and exposes the later indices again while top stands still.
+    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline. Claiming
+    /// several by one compare-and-swap would be wrong: the owner takes back and exposes the later indices
+    /// again while top stands still.
     template <class Accept>
     [[nodiscard]] steal_result steal(Accept accept) noexcept {
         std::int64_t t = m_deque.m_top.load(acq);
@@ -293,7 +293,11 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
-            return {steal_status::empty, 0};
+            // Declined is what was the oldest: where another thief has taken that, the slot may hold a later
+            // entry. Only a claim tells, and this one takes nothing.
+            return {m_deque.m_top.compare_exchange_strong(t, t, rlx, rlx) ? steal_status::refused
+                                                                          : steal_status::lost,
+                    0};
         }
         PILFER_CHAOS_POINT(claim);
         if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
@@ -301,10 +305,6 @@ public:
         }
         PILFER_CHAOS_POINT(claim);
         return {steal_status::success, task};
-    }
-    [[nodiscard]] bool shared_empty() const noexcept {
-        const std::int64_t t = m_deque.m_top.load(rlx);
-        return t >= m_deque.m_split.load(rlx);
     }
     /// Is anything at all in there, private or shared? top (acquire) before bottom (S4): the other way round
     /// a thief's new top meets an old bottom, and a task is overlooked until that thief hands on.
@@ -347,6 +347,27 @@ public:
         }
         m_deque.unlock();
         return e - s;
+    }
+    /// Takes the oldest task, shared or private, whoever else is at it. 0 is a statement: at some moment
+    /// during the call there was none, or the oldest one was declined. (To look whether anything is shared
+    /// after a steal that found nothing would be none: another thief may have reached between the two.)
+    /// `tell(status)` hears of each try.
+    template <class Accept, class Tell>
+    [[nodiscard]] task_word insist(Accept accept, Tell tell) noexcept {
+        for (unsigned round = 0; has_any(); ++round) {
+            const steal_result got = steal(accept);
+            tell(got.status);
+            if (got.status == steal_status::success) {
+                return got.task;
+            }
+            if (got.status == steal_status::refused) {
+                return 0;
+            }
+            if (got.status == steal_status::empty && reach(1) == 0) {
+                Atom::relax(round); // somebody else is reaching, or has taken it
+            }
+        }
+        return 0;
     }
 
 private:
