@@ -51,6 +51,12 @@ public:
             m_foreign = thread_identity();
         }
     }
+    /// With resume::own_thread each sync(), and the destructor, returns on the thread that called it,
+    /// whatever the pool's rule and whatever ran on this stack meanwhile: for thread-locals, errno or a
+    /// std::mutex across a wait. (The rest of a spawn moves as ever.) Costs a suspension where the frame
+    /// would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument for
+    /// others.
+    explicit scope(resume where) : scope() { m_comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
@@ -117,10 +123,13 @@ private:
     friend struct detail::scope_access;
 
     [[nodiscard]] static const void* thread_identity() noexcept;
+    [[nodiscard]] static bool checked_home(resume where);
     void destroy_cold() noexcept;
-    void sync_cold();
+    void sync_cold() { sync_cold(detail::this_worker()); }
+    void sync_cold(detail::worker* home);
     void sync_children(detail::worker* w);
-    void wait_for_children() noexcept;
+    void wait_for_children(detail::worker* home) noexcept;
+    void come_home(detail::worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
@@ -173,7 +182,8 @@ private:
     static constexpr std::uint32_t from_below = 1U << 31;
     static constexpr std::uint32_t failures = from_below - 1;
     std::atomic<std::uint32_t> m_disturbed{0};
-    std::uint32_t m_suppressed = 0;
+    std::uint32_t m_suppressed : 31 = 0;
+    std::uint32_t m_comes_home : 1 = 0; // each wait returns on the thread that began it
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     const void* m_foreign;   // the owner's thread, if it is no worker

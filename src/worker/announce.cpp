@@ -14,6 +14,10 @@ struct handing_on : suspension {
     pool_core* pool;
 };
 
+struct travelling : handing_on {
+    unsigned to;
+};
+
 } // namespace
 
 bool announce_tripped(worker* w, task_word task, way may) noexcept {
@@ -212,6 +216,18 @@ void scheduler::yield_here() noexcept {
     };
     note(trace::what::make_way);
     m_submissions_first = true;
+    suspend_here(s);
+}
+
+void scheduler::go_to(unsigned number) noexcept {
+    travelling s;
+    s.pool = &m_pool;
+    s.to = number;
+    s.publish = [](suspension& self) noexcept {
+        auto& frame = static_cast<travelling&>(self);
+        frame.pool->send_to(&frame, frame.to);
+        return true;
+    };
     suspend_here(s);
 }
 

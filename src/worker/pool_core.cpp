@@ -177,9 +177,7 @@ void pool_core::enqueue_here(suspension* s) noexcept {
         send_elsewhere(s, s->home->index);
         return;
     }
-    const unsigned home = s->home->index;
-    at(home).inbox().push(s);
-    notify(home);
+    send_to(s, s->home->index);
 }
 
 void pool_core::requeue(suspension* s) noexcept {
@@ -192,9 +190,12 @@ void pool_core::requeue(suspension* s) noexcept {
 }
 
 void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
-    const unsigned to = (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size;
-    at(to).inbox().push(s);
-    notify(to);
+    send_to(s, (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size);
+}
+
+void pool_core::send_to(suspension* s, unsigned worker) noexcept {
+    at(worker).inbox().push(s);
+    notify(worker);
 }
 
 void pool_core::accept(submission* s) {

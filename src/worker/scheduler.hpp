@@ -50,6 +50,8 @@ public:
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
+    /// The calling frame goes on on that worker of its pool.
+    void go_to(unsigned number) noexcept;
 
     /// The end of a context's job: never returns to it.
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
