@@ -125,8 +125,8 @@ private:
     [[nodiscard]] static const void* thread_identity() noexcept;
     [[nodiscard]] static bool checked_home(resume where);
     void destroy_cold() noexcept;
-    void sync_cold() { sync_cold(detail::this_worker()); }
-    void sync_cold(detail::worker* home);
+    void sync_cold();
+    void wait_and_rethrow(detail::worker* home);
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;

@@ -198,10 +198,12 @@ void scope::sync_children(worker* w) {
         come_home(home);
         return;
     }
-    sync_cold(home);
+    wait_and_rethrow(home);
 }
 
-void scope::sync_cold(worker* home) {
+void scope::sync_cold() { wait_and_rethrow(this_worker()); }
+
+void scope::wait_and_rethrow(worker* home) {
     if (m_owner == nullptr) {
         if (m_foreign != thread_identity()) {
             not_owner("sync");
