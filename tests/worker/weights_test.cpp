@@ -263,19 +263,22 @@ TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
 
 TEST_F(row_B7_weights, leave_the_serial_order_alone) {
     pilfer::pool pool(workers(1));
-    std::string order;
+    // Atomic: a child and the rest of its parent are ordered by there being one worker only.
+    std::array<std::atomic<char>, 8> order{};
+    std::atomic<std::size_t> place{0};
+    const auto note = [&](char c) { order[place.fetch_add(1)] = c; };
     pool.run([&] {
         pilfer::scope s;
-        s.defer(weight{5}, [&] { order += 'c'; });
-        s.defer([&] { order += 'b'; });
-        s.spawn(weight{7}, [&] { order += 'a'; });
-        order += '|';
+        s.defer(weight{5}, [&] { note('c'); });
+        s.defer([&] { note('b'); });
+        s.spawn(weight{7}, [&] { note('a'); });
+        note('|');
         s.sync();
-        order += '.';
-        auto f = pool.async(weight{3}, [&] { order += 'd'; });
+        note('.');
+        auto f = pool.async(weight{3}, [&] { note('d'); });
         f.get();
     });
-    EXPECT_EQ(order, "a|bc.d");
+    EXPECT_EQ(std::string(order.begin(), order.end()), std::string("a|bc.d\0\0", 8));
 }
 
 TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
