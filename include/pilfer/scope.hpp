@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/balance.hpp>
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
@@ -85,6 +86,11 @@ public:
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
 
+    /// The same, and what is offered to idle workers, the rest of the caller, has a weight. Throws what
+    /// weight and spawn(f) throw. Cost: as spawn(f), and some nanoseconds for the announcement.
+    template <class F>
+    PILFER_ALWAYS_INLINE void spawn(weight rest, F&& f);
+
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope. After a child has failed f is dropped and
     /// counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
@@ -93,6 +99,11 @@ public:
     /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
     template <class F>
     PILFER_ALWAYS_INLINE void defer(F&& f);
+
+    /// The same for an f with a weight. Throws what weight and defer(f) throw. Cost: as defer(f), and some
+    /// nanoseconds for the announcement.
+    template <class F>
+    void defer(weight heavy, F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
@@ -167,8 +178,12 @@ private:
     PILFER_COLD void submit_child(F&& f);
     template <class F>
     PILFER_NOINLINE void defer_below(F&& f);
+    template <class F, class Announce>
+    PILFER_ALWAYS_INLINE void defer_from_anywhere(F&& f, Announce announce);
     template <class Child>
     PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    template <class Child>
+    void run_unannounced(Child* c, bool own);
     template <class Child, class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
@@ -196,6 +211,24 @@ namespace detail {
 
 /// The end of a child whose continuation was taken by somebody else; the context is given back.
 [[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
+
+/// The function of a child whose parent's rest has a weight.
+template <class F>
+struct weighted {
+    F function;
+    std::uint64_t rest;
+    decltype(auto) operator()() { return std::invoke(function); }
+};
+/// Announces the rest of the parent of `child`. False: there is no memory for that.
+template <class F>
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
+    return detail::announce(w, rest);
+}
+template <class F>
+[[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
+    san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
+    return detail::announce_weighted(w, rest, child.rest, way::make);
+}
 
 /// A child of `spawn`, at the top of its own stack.
 template <class F>
@@ -225,7 +258,7 @@ struct spawned {
         arrive(); // the announcement looks at what this thread set up for itself
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
-        if (!detail::announce(this_worker(), s->entry())) [[unlikely]] {
+        if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);

@@ -31,8 +31,19 @@ void attend(worker* w) noexcept {
 }
 
 bool scheduler::tripped(task_word task, way may) noexcept {
+    if (deque.owner().weighs()) {
+        deque.owner().weigh_newest();
+    }
+    return announced(task, may);
+}
+
+/// What follows every push that is looked after.
+bool scheduler::announced(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
     auto own = deque.owner();
+    if (own.weighs() && !own.pinned() && own.has_room() && !deque.trip().has(trip::asked)) {
+        return true; // it is only here to be weighed
+    }
     // Room first: nothing may be announced before there is some.
     if (!own.make_room() && !grow_ring()) {
         const auto got = own.pop_if(task);
@@ -101,11 +112,8 @@ tripwire<std_atom>::word scheduler::after_push() noexcept {
     return bits;
 }
 
-balance::load scheduler::load_now() noexcept {
-    // A reach may be under way, and then it is its numbers that count.
-    const auto or_none = [](std::int64_t n) { return static_cast<std::uint64_t>(n < 0 ? 0 : n); };
-    return {or_none(deque.owner().shared_size()), or_none(deque.owner().private_size())};
-}
+/// A reach may be under way, and then it is its numbers that count.
+scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales(); }
 
 /// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
 /// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
@@ -116,6 +124,7 @@ bool scheduler::make_way(task_word task) noexcept {
         return true;
     }
     auto own = deque.owner();
+    const std::uint64_t weight = own.newest_weight();
     const auto got = own.pop_if(task);
     const bool mine = got == split_deque<std_atom>::owner_end::popped::taken ||
                       (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task);
@@ -123,7 +132,7 @@ bool scheduler::make_way(task_word task) noexcept {
         count.run_inline.add(); // it is announced once more
     }
     yield_here();
-    return !mine || announce(this_worker(), task, way::keep);
+    return !mine || of(this_worker()).announce_again(task, weight, way::keep);
 }
 
 /// Shares if somebody wants work, and wakes one who sleeps for lack of it.
@@ -159,7 +168,7 @@ void scheduler::attend() noexcept {
 /// a lock and a fence.
 void scheduler::expose_some() noexcept {
     const options& o = m_pool.settings();
-    const balance::load now = load_now();
+    const auto now = load_now();
     if (o.steal.what == steal_amount::rule::one && o.exposure == exposure::on_demand) {
         if (now.shared == 0) {
             expose(std::clamp<std::uint64_t>(now.own / 8, 1, 64));
@@ -198,7 +207,11 @@ void scheduler::expose(std::uint64_t n) noexcept {
 
 bool scheduler::grow_ring() noexcept {
     auto own = deque.owner();
-    ring<std_atom>* bigger = make_ring(own.capacity() * 2);
+    const bool weighs = own.weighs();
+    if (weighs && own.capacity() >= most_weighed) {
+        return false;
+    }
+    ring<std_atom>* bigger = make_ring(own.capacity() * 2, weighs);
     if (bigger == nullptr) {
         return false;
     }
@@ -309,12 +322,13 @@ task_word scheduler::help_own() noexcept {
     if (newest == 0 || (newest & kind_mask) == kind_continuation) {
         return 0;
     }
+    const std::uint64_t weight = own.newest_weight();
     const task_word task = own.pop(1);
     if (task != 0 && (task & kind_mask) == kind_continuation) {
         if (m_count_all) {
             count.run_inline.add(); // it is announced once more
         }
-        (void)announce(this, task);
+        (void)announce_again(task, weight, way::make);
         return 0;
     }
     return task;

@@ -31,7 +31,7 @@ constexpr std::int64_t first_capacity = 256;
 
 /// A deque reads its first ring at once; only a larger one may be missing.
 [[nodiscard]] ring<std_atom>* first_ring() {
-    ring<std_atom>* r = make_ring(first_capacity);
+    ring<std_atom>* r = make_ring(first_capacity, false);
     if (r == nullptr) {
         throw std::bad_alloc();
     }
@@ -493,10 +493,13 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
 
 // ---- rings ------------------------------------------------------------------------------------
 
-ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
+ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept {
     using slot = ring<std_atom>::slot;
+    using entry = weight_entry<std_atom>;
+    static_assert(alignof(entry) == alignof(slot));
     const auto n = static_cast<std::size_t>(capacity);
-    void* memory = ::operator new(sizeof(ring<std_atom>) + n * sizeof(slot), std::nothrow);
+    const std::size_t place = sizeof(slot) + (weighs ? sizeof(entry) : 0);
+    void* memory = ::operator new(sizeof(ring<std_atom>) + n * place, std::nothrow);
     if (memory == nullptr) {
         return nullptr;
     }
@@ -504,7 +507,11 @@ ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
     for (std::size_t i = 0; i < n; ++i) {
         ::new (slots + i) slot(0);
     }
-    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots};
+    auto* entries = weighs ? reinterpret_cast<entry*>(slots + n) : nullptr;
+    for (std::size_t i = 0; weighs && i < n; ++i) {
+        ::new (entries + i) entry();
+    }
+    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots, entries};
 }
 
 void free_ring(ring<std_atom>* r) noexcept { ::operator delete(static_cast<void*>(r)); }

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/deque_weights.hpp>
 #include <pilfer/detail/tripwire.hpp>
 
 namespace pilfer {
@@ -27,6 +28,7 @@ enum class steal_status { empty, refused, lost, success };
 struct steal_result {
     steal_status status;
     task_word task;
+    std::uint64_t weight = 1;
 };
 
 template <class Atom>
@@ -35,6 +37,7 @@ struct ring {
     std::int64_t mask; // capacity - 1, capacity a power of two
     ring* previous;    // kept: a thief may still read it
     slot* slots;
+    weight_entry<Atom>* weights = nullptr; // as many; null: every task of this ring weighs 1
 };
 
 template <class Atom>
@@ -43,6 +46,7 @@ class split_deque {
     using atomic = typename Atom::template atomic<T>;
     using slot = typename ring<Atom>::slot;
     static constexpr std::int64_t pinned_guard = INT64_MAX;
+    static constexpr std::int64_t nothing_weighs = INT64_MAX;
     // One thread needs no order for its own words; ThreadSanitizer sees one thread per context.
 #if defined(PILFER_TSAN)
     static constexpr auto own_slots_store = rel;
@@ -99,6 +103,7 @@ private:
     // Written at exposure, read by thieves.
     alignas(line_bytes) atomic<std::int64_t> m_split;
     atomic<ring<Atom>*> m_ring;
+    atomic<std::int64_t> m_weighs_from{nothing_weighs}; // written by the owner
     atomic<int> m_lock{0};
     bool m_pinned;
 };
@@ -218,13 +223,14 @@ public:
     [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
-    /// Copies what is alive into `bigger`, which must hold more than the present ring.
+    /// Copies what is alive into `bigger`, which must hold as much as the present ring at least.
     void grow(ring<Atom>* bigger) noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         for (std::int64_t i = t; i < b; ++i) {
             bigger->slots[i & bigger->mask].store(at(i).load(rlx), rlx);
         }
+        move_weights(bigger, t, b);
         bigger->previous = m_deque.m_ring.load(rlx);
         m_deque.m_slots.store(bigger->slots, own_slots_store);
         m_deque.m_mask.store(bigger->mask, rlx);
@@ -233,7 +239,73 @@ public:
     }
     [[nodiscard]] ring<Atom>* rings() noexcept { return m_deque.m_ring.load(rlx); }
 
+    /// Are there entries for weights? Else grow() into a ring that has them.
+    [[nodiscard]] bool can_weigh() const noexcept { return entries() != nullptr; }
+    /// Does each push have to weigh_newest()? From the first weighted task on, until all of those are gone.
+    [[nodiscard]] bool weighs() const noexcept { return m_deque.m_weighs_from.load(rlx) != nothing_weighs; }
+    /// push() of a task with a weight, where can_weigh().
+    [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        if (!weighs()) {
+            m_deque.m_weighs_from.store(b, rlx);
+            m_deque.m_trip.pin(); // every push from now on
+        }
+        weigh(b, weight); // published with the slot (R2, E1)
+        return push(task);
+    }
+    /// After a push of a task without a weight, where weighs().
+    void weigh_newest() noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        if (b <= m_deque.m_weighs_from.load(rlx) || b <= m_deque.m_top.load(rlx)) {
+            stop_weighing(); // whatever had a weight was taken
+        } else {
+            weigh(b, 1);
+        }
+    }
+    /// Of the newest task, which there is.
+    [[nodiscard]] std::uint64_t newest_weight() const noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        return b < m_deque.m_weighs_from.load(rlx) ? 1 : entry(b).weight.load(rlx);
+    }
+
 private:
+    [[nodiscard]] weight_entry<Atom>* entries() const noexcept {
+        return m_deque.m_ring.load(own_slots_load)->weights;
+    }
+    [[nodiscard]] weight_entry<Atom>& entry(std::int64_t index) const noexcept {
+        return entries()[index & m_deque.m_mask.load(rlx)];
+    }
+    /// The entry below is right: every push since `from` has made its own, and a pop leaves them alone.
+    void weigh(std::int64_t index, std::uint64_t weight) noexcept {
+        std::uint64_t below = static_cast<std::uint64_t>(index);
+        if (index > m_deque.m_weighs_from.load(rlx)) {
+            below = entry(index - 1).below.load(rlx) + entry(index - 1).weight.load(rlx);
+        }
+        entry(index).below.store(below, rlx);
+        entry(index).weight.store(weight, rlx);
+    }
+    void stop_weighing() noexcept {
+        m_deque.m_weighs_from.store(nothing_weighs, rlx);
+        if (!m_deque.m_pinned) {
+            m_deque.m_trip.unpin();
+        }
+    }
+    void move_weights(ring<Atom>* to, std::int64_t top, std::int64_t bottom) noexcept {
+        if (!weighs()) {
+            return;
+        }
+        if (to->weights == nullptr) {
+            stop_weighing();
+            return;
+        }
+        // The newest, although it may be gone: the next one is weighed on top of it.
+        const std::int64_t oldest = top < bottom ? top : bottom - 1;
+        const std::int64_t from = m_deque.m_weighs_from.load(rlx);
+        for (std::int64_t i = oldest < from ? from : oldest; i < bottom; ++i) {
+            to->weights[i & to->mask].below.store(entry(i).below.load(rlx), rlx);
+            to->weights[i & to->mask].weight.store(entry(i).weight.load(rlx), rlx);
+        }
+    }
     /// True: what lies at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         m_deque.m_bottom.store(b, rel);
@@ -299,12 +371,13 @@ public:
                                                                           : steal_status::lost,
                     0};
         }
+        const std::uint64_t weight = t < weighs_from(r) ? 1 : r->weights[t & r->mask].weight.load(rlx);
         PILFER_CHAOS_POINT(claim);
         if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
             return {steal_status::lost, 0};
         }
         PILFER_CHAOS_POINT(claim);
-        return {steal_status::success, task};
+        return {steal_status::success, task, weight};
     }
     /// Is anything at all in there, private or shared? top (acquire) before bottom (S4): the other way round
     /// a thief's new top meets an old bottom, and a task is overlooked until that thief hands on.
@@ -323,6 +396,14 @@ public:
         const std::int64_t s = m_deque.m_split.load(rlx);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         return {s > t ? s - t : 0, b > s ? b - s : 0, t};
+    }
+    /// How many tasks, and what they weigh: see scales.
+    [[nodiscard]] detail::scales<Atom> scales() const noexcept {
+        const std::int64_t t = m_deque.m_top.load(rlx);
+        const std::int64_t s = m_deque.m_split.load(rlx);
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+        return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
     /// Exposes up to `count` private tasks of an owner that does not answer. 0: none, or somebody else
     /// is at it. Costs one heavy fence.
@@ -371,6 +452,9 @@ public:
     }
 
 private:
+    [[nodiscard]] std::int64_t weighs_from(const ring<Atom>* r) const noexcept {
+        return r->weights == nullptr ? nothing_weighs : m_deque.m_weighs_from.load(rlx);
+    }
     split_deque& m_deque;
 };
 
