@@ -18,7 +18,24 @@ void path::raise(const path& other) noexcept {
     tasks = std::max(tasks, other.tasks);
 }
 
+/// Who runs or is suspended is in nobody's hands but a frame's, and without memory its end is not recorded
+/// any more. So each is in the list of all, too, from which the recorder ends those that are left.
 struct recorder::task {
+    explicit task(task** list) noexcept : next(std::exchange(*list, this)), place(list) {
+        if (next != nullptr) {
+            next->place = &next;
+        }
+    }
+    task(const task&) = delete;
+    task& operator=(const task&) = delete;
+    ~task() {
+        *place = next;
+        if (next != nullptr) {
+            next->place = place;
+        }
+    }
+    task* next;
+    task** place; // of the pointer to this one
     std::uint64_t number = 0;
     key self = 0;
     path longest;                 // up to the strand that is under way
@@ -54,14 +71,20 @@ void recorder::on_worker(F f) noexcept {
 }
 
 recorder::recorder(std::ostream* graph, burden costs)
-    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>()) {
+    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>(&m_tasks)) {
     calibrate();
     if (m_graph != nullptr) {
         write_head(*m_graph);
     }
 }
 
-recorder::~recorder() = default;
+recorder::~recorder() {
+    m_waiting.clear();
+    m_outside.reset();
+    while (m_tasks != nullptr) {
+        const std::unique_ptr<task> left(m_tasks);
+    }
+}
 
 namespace {
 
@@ -174,7 +197,7 @@ recorder::task& recorder::behind_strand() {
 }
 
 std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
-    auto child = std::make_unique<task>();
+    auto child = std::make_unique<task>(&m_tasks);
     child->number = m_made++;
     child->longest = parent.longest;
     child->longest.tasks += 1;

@@ -152,6 +152,7 @@ private:
     std::uint64_t m_cpu = 0;
     bool m_broken = false;
     bool m_finished = false;
+    task* m_tasks = nullptr; // all that have not ended: before those that hold some of them
     std::unique_ptr<task> m_outside;
     task* m_running = nullptr; // owned by nobody else while it runs
     path m_work;               // sums, not a chain

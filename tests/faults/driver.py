@@ -21,7 +21,7 @@ import tempfile
 import threading
 import time
 
-AS_USUAL, PLAIN, FEWER = "as without fault", "plain calls", "fewer workers"
+AS_USUAL, PLAIN, FEWER, UNPINNED = "as without fault", "plain calls", "fewer workers", "unpinned"
 BAD_ALLOC, SYSTEM_ERROR = "bad_alloc", "system_error"
 
 # How a run may end in which such a call failed. What is not listed may only end as if nothing had happened.
@@ -32,12 +32,17 @@ LEGAL = {
     "calloc": {AS_USUAL, PLAIN, BAD_ALLOC},
     "realloc": {AS_USUAL, PLAIN, BAD_ALLOC},
     "aligned_alloc": {AS_USUAL, PLAIN, BAD_ALLOC},
+    "sched_getaffinity": {AS_USUAL, UNPINNED},
+    "cpu_alloc": {AS_USUAL, UNPINNED},
+    "sched_setaffinity": {UNPINNED},
 }
 # The victim does not know how many workers it was to get.
 AUTOMATIC = {"start_automatic", "common"}
 # Scenarios with a pool of one worker: only there may one thread that cannot be made be an error.
-LONE = {"start_1", "spawn_deep_1", "defer_large", "drop", "full_ring_join", "full_ring_spawn", "full_ring_defer",
-        "full_ring_async"}
+LONE = {"start_1", "record", "record_graph", "spawn_deep_1", "defer_large", "drop", "full_ring_join",
+        "full_ring_spawn", "full_ring_defer", "full_ring_async"}
+# Scenarios that need a file that their user has named.
+FILES = {"record_graph"}
 # Scenarios that promise to end only if nothing else fails.
 ONLY = {"rendezvous": {"futex_eintr", "futex_spurious", "futex_eagain", "pthread_create", "membarrier_register"}}
 # A call that is made only where another one has failed before.
@@ -124,7 +129,7 @@ def wrong(run):
         return f"ended with {run.status}"
     legal = set()
     for kind in run.kinds():
-        legal |= LEGAL.get(kind, {AS_USUAL})
+        legal |= {SYSTEM_ERROR} if kind == "fopen" and run.scenario in FILES else LEGAL.get(kind, {AS_USUAL})
     if len(run.kinds()) != 1 or run.scenario in AUTOMATIC:
         legal.add(AS_USUAL)
     return None if run.outcome in legal else f"ended with '{run.outcome}', which {sorted(run.kinds())} do not explain"
