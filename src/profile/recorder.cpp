@@ -1,7 +1,12 @@
 #include "profile/recorder.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/os.hpp"
@@ -10,6 +15,25 @@
 namespace pilfer {
 inline namespace v0 {
 namespace profile {
+
+burden burden_from(const char* environment) {
+    burden b;
+    if (environment == nullptr) {
+        return b;
+    }
+    constexpr std::uint64_t most = 1'000'000'000;
+    const char* const end = environment + std::strlen(environment);
+    const auto theft = std::from_chars(environment, end, b.theft_ns);
+    const bool two = theft.ec == std::errc{} && theft.ptr != end && *theft.ptr == ',';
+    const auto resume = two ? std::from_chars(theft.ptr + 1, end, b.resume_ns) : theft;
+    if (!two || resume.ec != std::errc{} || resume.ptr != end || b.theft_ns > most || b.resume_ns > most) {
+        throw std::invalid_argument("pilfer: PILFER_PROFILE_BURDEN must be what a theft and what a "
+                                    "resumption costs, as in \"2000,1000\", from 0 to 1000000000 ns each, "
+                                    "not \"" +
+                                    std::string(environment) + "\"");
+    }
+    return b;
+}
 
 void path::raise(const path& other) noexcept {
     ns = std::max(ns, other.ns);

@@ -53,6 +53,9 @@ struct burden {
     std::uint64_t theft_ns = 2'000;
     std::uint64_t resume_ns = 1'000;
 };
+/// "THEFT,RESUMPTION" in nanoseconds, 0 to 10^9 each, as PILFER_PROFILE_BURDEN has them; null: those above.
+/// Throws std::invalid_argument, which names the variable.
+[[nodiscard]] burden burden_from(const char* environment);
 
 class recorder : public std::enable_shared_from_this<recorder> {
 public:

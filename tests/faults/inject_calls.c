@@ -2,8 +2,8 @@
 //
 // It is C, so that it brings no second C++ library along, and it allocates nothing itself: malloc is among
 // what it replaces. Calls that the C library, the loader, the unwinder and hwloc make for themselves neither
-// count nor fail; those of libstdc++ do, because operator new, file streams and exceptions work on the program's
-// behalf.
+// count nor fail; those of libstdc++ do, because operator new, file streams and exceptions work on the
+// program's behalf.
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
