@@ -19,21 +19,22 @@ class row_B8_overdue : public ::testing::TestWithParam<std::tuple<unsigned, bool
 
 TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
     constexpr int machine_was_busy = 77;
-    const auto [n, blocked] = GetParam();
-    const auto result = in_child([n = n, blocked = blocked] {
+    const unsigned n = std::get<0>(GetParam());
+    const bool blocked = std::get<1>(GetParam());
+    const auto result = in_child([n, blocked] {
         pilfer::pool pool(workers(n));
         return pool.run([blocked] {
             wait_until_others_sleep();
             told_nobody task;
             task.push();
             // The watch counts no time in which others have the CPUs.
-            const auto patience = pilfer::detail::checked_build ? 12s : 0s;
+            const auto longest = pilfer::detail::checked_build ? 12s : 0s;
             const auto begin = std::chrono::steady_clock::now();
             do {
                 if (blocked) {
                     std::this_thread::sleep_for(1ms);
                 }
-            } while (std::chrono::steady_clock::now() - begin < patience);
+            } while (std::chrono::steady_clock::now() - begin < longest);
             pilfer::scope s;
             while (!task.ran) { // what is announced next wakes the others, who take both
                 s.defer([] {});
