@@ -93,8 +93,8 @@ struct options {
     /// Record how parallel the program is: see pool::profile(). The pool then has one worker, runs in the
     /// serial order, and each task costs some 300 ns more; `workers` must be 0 or 1. The environment variable
     /// PILFER_PROFILE=FILE does it for every pool of the program, whatever its `workers`, and writes FILE
-    /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks (see
-    /// src/profile/README.md).
+    /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks, and
+    /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
 };
 

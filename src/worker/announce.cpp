@@ -40,25 +40,29 @@ bool scheduler::tripped(task_word task, way may) noexcept {
 /// What follows every push that is looked after.
 bool scheduler::announced(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
-    auto own = deque.owner();
-    if (own.weighs() && !own.pinned() && own.has_room() && !deque.trip().has(trip::asked)) {
-        return true; // it is only here to be weighed
-    }
-    // Room first: nothing may be announced before there is some.
-    if (!own.make_room() && !grow_ring()) {
-        const auto got = own.pop_if(task);
-        if (got == split_deque<std_atom>::owner_end::popped::taken ||
-            (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
-            return false;
+    trip::word bits = 0;
+    {
+        const in_posture publishing(standing, posture::publishing);
+        auto own = deque.owner();
+        if (own.weighs() && !own.pinned() && own.has_room() && !deque.trip().has(trip::asked)) {
+            return true; // it is only here to be weighed
         }
-        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
-        // written.
-        (void)own.make_room();
+        // Room first: nothing may be announced before there is some.
+        if (!own.make_room() && !grow_ring()) {
+            const auto got = own.pop_if(task);
+            if (got == split_deque<std_atom>::owner_end::popped::taken ||
+                (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
+                return false;
+            }
+            // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
+            // written.
+            (void)own.make_room();
+        }
+        if (m_count_all) {
+            count.announced.add();
+        }
+        bits = after_push();
     }
-    if (m_count_all) {
-        count.announced.add();
-    }
-    auto bits = after_push();
     if (PILFER_CHAOS_MAYBE(make_way)) {
         bits |= trip::summon;
         m_patience = 1;

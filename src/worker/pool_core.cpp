@@ -1,6 +1,7 @@
 #include "worker/pool_core.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <system_error>
 
@@ -46,7 +47,8 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     }
     if (checked.profile) {
         m_recorder =
-            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr);
+            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
+                                                profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
     }
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {

@@ -246,10 +246,16 @@ void scheduler::sleep() noexcept {
     count.sleeps.add();
     note_slice(trace::what::sleep);
     auto when = stall_watch::when::lying_down;
+    overdue_watch overdue(m_pool, index);
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        const in_posture resting(standing, posture::resting);
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
-        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
+        std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
+        if constexpr (checked_build) {
+            const std::uint64_t soon = overdue.look();
+            ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
+        }
         if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
         } else {

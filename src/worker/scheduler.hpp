@@ -18,6 +18,7 @@
 #include "profile/recorder.hpp"
 #include "trace/ring.hpp"
 #include "worker/closing.hpp"
+#include "worker/overdue.hpp"
 #include "worker/tally.hpp"
 
 namespace pilfer {
@@ -98,6 +99,7 @@ public:
     /// What the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> wish{1};
     std::atomic<bool> on_its_cpu{false}; // the thread is pinned; for reports
+    std::atomic<posture> standing{posture::other};
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
