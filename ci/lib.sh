@@ -57,6 +57,22 @@ need_packages() {
     fi
 }
 
+# failed_tests <build folder>: each test that ctest's last run there counts as failed, with the end of what it printed.
+# A log may be cut, so this says all of it once more, at most twenty tests long.
+failed_tests() {
+    local folder=$1/Testing/Temporary name names
+    mapfile -t names < <(cut -d : -f 2- "$folder/LastTestsFailed.log" 2>/dev/null)
+    for name in "${names[@]:0:20}"; do
+        echo "---- $name"
+        # What stands between this test's opening line and the next one's. Other bytes than text are possible.
+        LC_ALL=C awk -v name="$name" '
+            /^[0-9]+\/[0-9]+ Testing: / { inside = substr($0, index($0, ": ") + 2) == name; next }
+            /^-+$/ || /^Directory: / || /^Output:$/ || /^".*" (start|end) time: / { next }
+            inside && NF { print substr($0, 1, 300) }' "$folder/LastTest.log" 2>/dev/null | tail -n 40
+    done
+    ((${#names[@]} <= 20)) || printf -- '---- %s\n' "${names[@]:20}"
+}
+
 # leg <preset> [ctest argument]...: configures, builds and tests one preset in build/<preset>. PILFER_CMAKE_ARGS adds to
 # the configuration, PILFER_BUILD is another place than build, for what must not stay in the usual caches.
 # Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
@@ -68,5 +84,10 @@ leg() {
         cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
         cmake --build "$folder" -j "$(nproc)" -- --quiet &&
         echo "== $preset: test" &&
-        ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+        rm -f "$folder/Testing/Temporary/LastTestsFailed.log" &&
+        if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"; then
+            echo "== $preset: failed"
+            failed_tests "$folder"
+            return 1
+        fi
 }
