@@ -1,4 +1,4 @@
 #!/usr/bin/env bash
 # clang++-19, optimised.
 source "$(dirname "$0")/lib.sh"
-leg clang -LE '^(consume|names|long_model|faults)$'
+whole_leg clang -LE '^(consume|names|long_model|faults)$'

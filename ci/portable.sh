@@ -3,4 +3,4 @@
 # leg for both, because neither changes what the other tests.
 source "$(dirname "$0")/lib.sh"
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_CHECKED=ON"
-leg portable -LE '^(consume|headers|names|faults)$'
+whole_leg portable -LE '^(consume|headers|names|faults)$'
