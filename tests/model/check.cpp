@@ -134,6 +134,21 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
     return failures == 0 ? 0 : 1;
 }
 
+[[nodiscard]] int estimate(const std::vector<std::string>& names, const budget& b, std::uint64_t probes) {
+    for (const harness* h : chosen(names)) {
+        probe s(b.seed, b.preemptions, b.odd);
+        for (std::uint64_t i = 0; i < probes && s.begin(); ++i) {
+            if (here().run(*h, s).failed) {
+                std::printf("%s fails; see run\n", h->name);
+                return 1;
+            }
+        }
+        std::printf("%-30s %.2g +- %.1g executions with at most %u preemptions and %u odd choices\n", h->name,
+                    s.mean(), s.standard_error(), b.preemptions, b.odd);
+    }
+    return 0;
+}
+
 [[nodiscard]] int replay_one(const std::string& name, const std::string& choices) {
     for (const harness& h : harnesses()) {
         if (name == h.name) {
@@ -192,6 +207,13 @@ int main(int argc, char** argv) try {
     check->add_option("--per-protocol", per_protocol,
                       "random executions and by priorities of all harnesses of one protocol together");
     budgets(check);
+    std::uint64_t probes = 100'000;
+    CLI::App* sizes = app.add_subcommand("estimate", "how many executions an exhaustive search would make");
+    sizes->add_option("harness", names, "names of harnesses or protocols");
+    sizes->add_option("--probes", probes, "random executions per harness")->capture_default_str();
+    sizes->add_option("--preemptions", b.preemptions, "the bound on preemptions")->capture_default_str();
+    sizes->add_option("--odd", b.odd, "the bound on odd choices")->capture_default_str();
+    sizes->add_option("--seed", b.seed)->capture_default_str();
     CLI::App* again = app.add_subcommand("replay", "prints one execution");
     again->add_option("harness", name)->required();
     again->add_option("choices", choices, "as a failure printed them")->required();
@@ -206,6 +228,9 @@ int main(int argc, char** argv) try {
     }
     if (check->parsed()) {
         return run(names, b, per_protocol, processes, verbose);
+    }
+    if (sizes->parsed()) {
+        return estimate(names, b, probes);
     }
     if (again->parsed()) {
         return replay_one(name, choices);

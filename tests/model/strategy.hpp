@@ -77,7 +77,7 @@ protected:
         m_dice.seed(m_seed * 0x100000001b3U + m_number++);
         m_choices.clear();
     }
-    [[nodiscard]] unsigned pick(unsigned n, choice what) final;
+    [[nodiscard]] unsigned pick(unsigned n, choice what) override;
     dice m_dice;
 
 private:
@@ -144,6 +144,41 @@ private:
     bool m_first = true;
     std::size_t m_depth = 0;
     std::vector<decision> m_path;
+};
+
+/// How many executions the exhaustive search makes: each execution is worth as many as it
+/// had choices, and the mean is the size of the tree. Usual choices are likelier by as much as there
+/// are more of them, so that few executions are worth almost nothing and none is worth almost everything.
+///
+/// Source: Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29, 1975.
+class probe final : public seeded {
+public:
+    probe(std::uint64_t seed, unsigned preemptions, unsigned odd) noexcept
+        : seeded(seed), m_most_preemptions(preemptions), m_most_odd(odd) {}
+    [[nodiscard]] bool begin() final;
+    /// Of the executions so far, the latest included.
+    [[nodiscard]] double mean() const noexcept;
+    [[nodiscard]] double standard_error() const noexcept;
+
+private:
+    struct budgeted {
+        unsigned left = 0;
+        unsigned points = 0;        // of this execution, with a choice
+        double usual_points = 32.0; // of executions so far
+    };
+    [[nodiscard]] unsigned pick(unsigned n, choice what) final;
+    [[nodiscard]] unsigned pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n,
+                                       bool stays) final;
+    [[nodiscard]] unsigned pick_within(budgeted& b, unsigned n);
+    [[nodiscard]] unsigned pick_any(unsigned n);
+    unsigned m_most_preemptions;
+    unsigned m_most_odd;
+    budgeted m_preemptions;
+    budgeted m_odd;
+    double m_worth = 0;
+    double m_sum = 0;
+    double m_squares = 0;
+    double m_executions = 0;
 };
 
 /// What another strategy recorded.
