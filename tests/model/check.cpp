@@ -52,8 +52,22 @@ struct job {
     budget share;
 };
 
+constexpr std::uint64_t piece = 2'000'000; // of executions; what may be more is cut
+
+/// By who begins: these trees have nothing in common, and are about as large.
+void cut_tree(std::vector<job>& jobs, const harness* h, budget b) {
+    if (b.exhaustive <= piece || h->threads == 1) {
+        jobs.push_back({h, kind::exhaustive, b});
+        return;
+    }
+    b.exhaustive /= h->threads;
+    for (unsigned i = 0; i < h->threads; ++i) {
+        b.first = i;
+        jobs.push_back({h, kind::exhaustive, b});
+    }
+}
+
 void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64_t budget::*count) {
-    constexpr std::uint64_t piece = 2'000'000;
     std::uint64_t left = b.*count;
     for (std::uint64_t number = 0; left > 0; ++number) {
         budget share = b;
@@ -74,7 +88,7 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
     std::vector<job> jobs;
     for (const harness* h : list) {
         if (b.exhaustive > 0) {
-            jobs.push_back({h, kind::exhaustive, b});
+            cut_tree(jobs, h, b);
         }
     }
     std::map<std::string, unsigned> siblings;

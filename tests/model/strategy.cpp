@@ -58,6 +58,7 @@ bool exhaustive::begin() {
     m_depth = 0;
     m_preemptions = 0;
     m_odd = 0;
+    m_begun = false;
     if (m_first) {
         m_first = false;
         return true;
@@ -88,7 +89,13 @@ unsigned exhaustive::pick(unsigned n, choice what) {
     return c;
 }
 
-unsigned exhaustive::pick_thread(const std::array<std::uint8_t, 8>&, unsigned n, bool stays) {
+unsigned exhaustive::pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n, bool stays) {
+    const bool begins = !m_begun;
+    m_begun = true;
+    if (begins && m_first_thread) {
+        return static_cast<unsigned>(std::find(ready.begin(), ready.begin() + n, *m_first_thread + 1) -
+                                     ready.begin());
+    }
     if (!stays) {
         return decide(n);
     }

@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -121,11 +122,11 @@ private:
 };
 
 /// All executions with at most so many preemptions and so many odd choices (stale reads, spurious wake-ups,
-/// stores put before others), depth first.
+/// stores put before others), depth first. With `first` only those that this one of the threads begins.
 class exhaustive final : public strategy {
 public:
-    exhaustive(unsigned preemptions, unsigned odd) noexcept
-        : m_most_preemptions(preemptions), m_most_odd(odd) {}
+    exhaustive(unsigned preemptions, unsigned odd, std::optional<unsigned> first = std::nullopt) noexcept
+        : m_most_preemptions(preemptions), m_most_odd(odd), m_first_thread(first) {}
     [[nodiscard]] bool begin() final;
 
 private:
@@ -139,9 +140,11 @@ private:
     [[nodiscard]] unsigned decide(unsigned n);
     unsigned m_most_preemptions;
     unsigned m_most_odd;
+    std::optional<unsigned> m_first_thread;
     unsigned m_preemptions = 0;
     unsigned m_odd = 0;
     bool m_first = true;
+    bool m_begun = false; // a thread has been chosen in this execution
     std::size_t m_depth = 0;
     std::vector<decision> m_path;
 };
