@@ -9,9 +9,6 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-// A look that comes late counts for no more than this: whoever kept this thread from a CPU kept others too.
-constexpr std::uint64_t most_of_a_look = 1'500'000;
-
 [[nodiscard]] std::uint64_t sleeps_of(pool_core& p, unsigned worker) {
     return p.at(worker).count.sleeps.get();
 }

@@ -13,8 +13,6 @@ namespace {
 
 constexpr std::uint64_t millisecond = 1'000'000;
 constexpr std::uint64_t limit = 10 * millisecond;
-// A look that comes late counts for no more than this: whoever kept this thread from a CPU kept others too.
-constexpr std::uint64_t most_of_a_look = limit * 3 / 20;
 // Far more than there is between a push and the first step of tripped().
 constexpr std::uint64_t moved_on = millisecond / 10;
 constexpr std::uint64_t longest_interval = 1'000 * millisecond;
