@@ -41,14 +41,19 @@ function(pilfer_own_target target)
     endif()
 endfunction()
 
-# Compiles a target's C++ sources in a few lots instead of one by one, where wanted: most of the time goes into what
-# they include. What is shipped is compiled file by file.
+# Compiles a room's C++ sources together instead of one by one, where wanted: most of the time goes into what they
+# include. What is shipped is compiled file by file. Not all rooms at once: their files may use a name twice.
 function(pilfer_together target wanted)
     if(NOT wanted)
         return()
     endif()
-    # Two lots and more keep two processors busy.
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 15)
+    get_target_property(sources ${target} SOURCES)
+    foreach(source IN LISTS sources)
+        cmake_path(GET source PARENT_PATH folder)
+        cmake_path(GET folder FILENAME room)
+        set_source_files_properties("${source}" PROPERTIES UNITY_GROUP ${room})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
         # g++ takes the lot for the source and its files for headers, in which an unnamed namespace would be a mistake.
         target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
