@@ -42,8 +42,8 @@ private:
     std::atomic<posture>& m_where;
 };
 
-/// Nanoseconds. A look that comes late counts for no more than this: whoever kept the thread that looks from a
-/// CPU kept others too.
+/// Nanoseconds. A look that comes late counts for no more than this: whoever kept the thread that looks from
+/// a CPU kept others too.
 inline constexpr std::uint64_t most_of_a_look = 1'500'000;
 
 /// One per sleep. Aborts with the numbers if the oldest task of another worker has lain where it is for more
