@@ -231,7 +231,9 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_when_the_other_half_ends_late
             },
             [&] {
                 stolen = true;
-                std::this_thread::sleep_for(20ms);
+                while (pool.counters().suspends == 0) { // however late its worker gets a CPU
+                    std::this_thread::yield();
+                }
             });
         EXPECT_EQ(before, thread_id());
     });
