@@ -1,5 +1,6 @@
 // A frame that holds a std::mutex, or reads errno or a thread_local, across a wait must go on on the thread
-// that it waited on. Otherwise frames go on wherever their last child ended, which is faster.
+// that it waited on. Otherwise frames go on wherever their last child ended, which is faster. No other task
+// of the pool may lock that mutex: it may run on this very thread meanwhile.
 #include <atomic>
 #include <cstdio>
 #include <mutex>

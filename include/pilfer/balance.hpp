@@ -16,9 +16,9 @@ inline namespace v0 {
 ///
 ///     s.defer(pilfer::weight{file.size}, [&] { hash(file); });
 ///
-/// A hint: it changes who runs what, never what runs. Submissions to a pool have none. Cost: nothing where no
-/// task has a weight. A task with one is announced by a call of some nanoseconds, and so is every other task
-/// that its worker announces on top of it.
+/// A hint: it changes who runs what, never what runs. Submissions to a pool have none. Announcing and
+/// taking back cost nothing more where no task has a weight. A task with one is announced by a call of some
+/// nanoseconds, and so is every other task that its worker announces on top of it.
 class PILFER_API weight {
 public:
     /// The largest one. A deque holds at most 2^31 tasks beside one that has a weight, so that no sum of

@@ -54,9 +54,10 @@ public:
     }
     /// With resume::own_thread each sync(), and the destructor, returns on the thread that called it,
     /// whatever the pool's rule and whatever ran on this stack meanwhile: for thread-locals, errno or a
-    /// std::mutex across a wait. (The rest of a spawn moves as ever.) Costs a suspension where the frame
-    /// would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument for
-    /// others.
+    /// std::mutex across a wait, if no other task of the pool locks that one: they run on this thread
+    /// meanwhile, children among them. (The rest of a spawn moves as ever.) Costs a suspension where the
+    /// frame would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument
+    /// for others.
     explicit scope(resume where) : scope() { m_comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;

@@ -326,16 +326,7 @@ task_word scheduler::help_own() noexcept {
     if (newest == 0 || (newest & kind_mask) == kind_continuation) {
         return 0;
     }
-    const std::uint64_t weight = own.newest_weight();
-    const task_word task = own.pop(1);
-    if (task != 0 && (task & kind_mask) == kind_continuation) {
-        if (m_count_all) {
-            count.run_inline.add(); // it is announced once more
-        }
-        (void)announce_again(task, weight, way::make);
-        return 0;
-    }
-    return task;
+    return own.pop(1); // the same one, or nothing where thieves were faster
 }
 
 /// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies

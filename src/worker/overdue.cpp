@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t millisecond = 1'000'000;
 constexpr std::uint64_t limit = 10 * millisecond;
-// Far more than there is between a push and the first step of tripped().
+// Far more than there is between a push and the first step of announced().
 constexpr std::uint64_t moved_on = millisecond / 10;
 constexpr std::uint64_t longest_interval = 1'000 * millisecond;
 

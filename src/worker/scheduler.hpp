@@ -31,7 +31,7 @@ class pool_core;
 inline constexpr std::uint64_t fairness_mask = 63;
 /// How many tasks a summoned worker may still announce before it yields to what waits for it.
 inline constexpr unsigned summon_patience = 64;
-/// A deque that weighs its tasks grows no further, so that no sum reaches 2^63: see weight::most.
+/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see weight::most.
 inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
 class alignas(line_bytes) scheduler final : public worker {

@@ -184,6 +184,24 @@ TEST_F(row_B7_deque, stops_to_weigh_when_thieves_took_the_weights) {
     EXPECT_EQ(d.deque.thief().scales().weight(), 1U);
 }
 
+TEST_F(row_B7_deque, a_weight_below_the_first_one_counts) {
+    for (const bool pinned : {false, true}) {
+        pair_of_deques d(0, pinned);
+        d.push(1);
+        d.push(5);
+        d.pop(1);
+        d.pop(1);
+        d.push(7); // below where the deque began to weigh
+        d.compare();
+        d.push(1);
+        d.push(3);
+        d.compare();
+        d.expose(3);
+        d.steal();
+        d.compare();
+    }
+}
+
 TEST_F(row_B7_deque, sums_of_the_largest_weights_do_not_overflow) {
     constexpr std::uint64_t tasks = 300;
     pair_of_deques d(0, false);

@@ -48,8 +48,8 @@ inline constexpr bool emulated = false;
     }
     return n;
 }
-/// A joined thread may stay in /proc for a moment. Fewer will do: those of an earlier case may have been among
-/// the wanted.
+/// A joined thread may stay in /proc for a moment. Fewer will do: those of an earlier case may have been
+/// among the wanted.
 [[nodiscard]] inline bool threads_become(std::size_t wanted) {
     for (int i = 0; i < 20'000; ++i) {
         if (thread_count() <= wanted) {

@@ -241,14 +241,18 @@ public:
 
     /// Are there entries for weights? Else grow() into a ring that has them.
     [[nodiscard]] bool can_weigh() const noexcept { return entries() != nullptr; }
-    /// Does each push have to weigh_newest()? From the first weighted task on, until all of those are gone.
+    /// Does each push have to weigh_newest()? From the first weighted task on, until one finds all positions
+    /// from there on popped or stolen.
     [[nodiscard]] bool weighs() const noexcept { return m_deque.m_weighs_from.load(rlx) != nothing_weighs; }
     /// push() of a task with a weight, where can_weigh().
     [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
-        if (!weighs()) {
+        if (const std::int64_t from = m_deque.m_weighs_from.load(rlx); b < from) {
+            // The first one, or pops have gone below it since. Nothing lies at b or above.
             m_deque.m_weighs_from.store(b, rlx);
-            m_deque.m_trip.pin(); // every push from now on
+            if (from == nothing_weighs) {
+                m_deque.m_trip.pin(); // every push from now on
+            }
         }
         weigh(b, weight); // published with the slot (R2, E1)
         return push(task);
@@ -385,7 +389,7 @@ public:
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
     }
-    /// For reports: numbers that need not belong together while the owner works.
+    /// Numbers that need not belong together while the owner works.
     struct sizes {
         std::int64_t shared;
         std::int64_t own;
