@@ -103,7 +103,8 @@ leg() {
     echo "$(grep -ac '^\[ RUN  ' "$folder/Testing/Temporary/LastTest.log") cases"
 }
 
-# whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other.
+# whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other
+# (programs that count threads keep a process for each case: tests/CMakeLists.txt).
 # The g++ leg starts a process for each: some 2,000, which under a sanitizer or an emulator take longer than the tests.
 whole_leg() {
     PILFER_CMAKE_ARGS="-DPILFER_TEST_WHOLE=ON ${PILFER_CMAKE_ARGS:-}" leg "$@"

@@ -39,8 +39,8 @@ std::uint64_t overdue_watch::look() noexcept {
     } else if (found_something()) {
         return millisecond;
     }
-    // All sleepers of the pool together look some hundred times a second; while all sleep, each waits for as
-    // long as that has lasted already.
+    // Up to 50 sleepers together look a hundred times a second; while all sleep, each waits for as long as that
+    // has lasted already.
     const std::uint64_t usual = std::min<std::uint64_t>(m_pool.size() * limit, longest_interval / 2);
     m_interval = m_pool.idle().everybody_asleep() ? std::max(m_interval * 2, usual) : usual;
     m_interval = std::min(m_interval, longest_interval);
