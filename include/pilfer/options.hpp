@@ -12,8 +12,9 @@ inline namespace v0 {
 /// Where a frame goes on that was suspended at a join.
 enum class resume {
     anywhere, ///< on the worker that completed what it waited for (default, fastest)
-    /// On the thread it was suspended on: for thread-locals, errno, std::mutex across a join. The rest of a
-    /// spawn still moves, with all frames below it on the stack.
+    /// On the thread it was suspended on: for thread-locals, errno, std::mutex across a join. Other
+    /// tasks run on that thread meanwhile and must not lock that mutex. The rest of a spawn still moves, with
+    /// all frames below it on the stack.
     own_thread,
     elsewhere, ///< test mode: every join goes on on another worker
 };

@@ -34,11 +34,11 @@ bool scheduler::tripped(task_word task, way may) noexcept {
     if (deque.owner().weighs()) {
         deque.owner().weigh_newest();
     }
-    return announced(task, may);
+    return follow_push(task, may);
 }
 
 /// What follows every push that is looked after.
-bool scheduler::announced(task_word task, way may) noexcept {
+bool scheduler::follow_push(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
     trip::word bits = 0;
     {

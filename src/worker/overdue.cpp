@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t millisecond = 1'000'000;
 constexpr std::uint64_t limit = 10 * millisecond;
-// Far more than there is between a push and the first step of announced().
+// Far more than there is between a push and the first step of follow_push().
 constexpr std::uint64_t moved_on = millisecond / 10;
 constexpr std::uint64_t longest_interval = 1'000 * millisecond;
 
@@ -39,8 +39,8 @@ std::uint64_t overdue_watch::look() noexcept {
     } else if (found_something()) {
         return millisecond;
     }
-    // Up to 50 sleepers together look a hundred times a second; while all sleep, each waits for as long as that
-    // has lasted already.
+    // Up to 50 sleepers together look a hundred times a second; while all sleep, each waits for as long as
+    // that has lasted already.
     const std::uint64_t usual = std::min<std::uint64_t>(m_pool.size() * limit, longest_interval / 2);
     m_interval = m_pool.idle().everybody_asleep() ? std::max(m_interval * 2, usual) : usual;
     m_interval = std::min(m_interval, longest_interval);

@@ -114,7 +114,7 @@ private:
     void insert(task_word task, std::uint64_t weight) noexcept;
     [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept;
     [[nodiscard]] bool make_scales() noexcept;
-    [[nodiscard]] bool announced(task_word task, way may) noexcept;
+    [[nodiscard]] bool follow_push(task_word task, way may) noexcept;
     [[nodiscard]] bool announce_again(task_word task, std::uint64_t weight, way may) noexcept;
     void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
     void judge_last_theft() noexcept;

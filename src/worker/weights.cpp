@@ -17,7 +17,7 @@ bool scheduler::announce_weighted(task_word task, std::uint64_t weight, way may)
         return announce_recorded(task, may);
     }
     (void)push_weighted(task, weight);
-    return announced(task, may);
+    return follow_push(task, may);
 }
 
 /// True: as push().

@@ -223,7 +223,8 @@ public:
     [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
-    /// Copies what is alive into `bigger`, which must hold as much as the present ring at least.
+    /// Copies what is alive into `bigger`, which must hold as much as the present ring at least, and have
+    /// entries for weights where weighs().
     void grow(ring<Atom>* bigger) noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
@@ -298,14 +299,9 @@ private:
         if (!weighs()) {
             return;
         }
-        if (to->weights == nullptr) {
-            stop_weighing();
-            return;
-        }
-        // The newest, although it may be gone: the next one is weighed on top of it.
-        const std::int64_t oldest = top < bottom ? top : bottom - 1;
+        // What is gone needs none: sums are differences, and the next entry may stand on any other.
         const std::int64_t from = m_deque.m_weighs_from.load(rlx);
-        for (std::int64_t i = oldest < from ? from : oldest; i < bottom; ++i) {
+        for (std::int64_t i = top < from ? from : top; i < bottom; ++i) {
             to->weights[i & to->mask].below.store(entry(i).below.load(rlx), rlx);
             to->weights[i & to->mask].weight.store(entry(i).weight.load(rlx), rlx);
         }

@@ -181,9 +181,37 @@ struct reached : weighing_client {
     void finish() { finish_all(4); }
 };
 
+/// Pops go below the first weight, where the next one is announced.
+struct below_the_first : weighing_client {
+    static constexpr unsigned threads = 3;
+    below_the_first() : weighing_client(true) {}
+    void thread(unsigned i) {
+        if (i == 1) {
+            steal();
+            steal();
+        } else if (i == 2) {
+            steal();
+            ask();
+        } else {
+            push(0);
+            push_weighted(1);
+            (void)pop();
+            (void)pop();
+            push_weighted(2);
+            expose(1);
+            push_weighted(3);
+            expose(1);
+            while (pop()) {
+            }
+        }
+    }
+    void finish() { finish_all(4); }
+};
+
 const registered<used_again> r1("deque_weights", "weights at positions that are used again, two thieves");
 const registered<begun_twice> r2("deque_weights_begin",
                                  "the first weight, the last one, and a first one again");
+const registered<below_the_first> r4("deque_weights_below", "weights below the first one of the deque");
 const registered<reached> r3("deque_weights_reach", "a thief reaches for tasks with weights");
 
 } // namespace
