@@ -5,4 +5,4 @@ if ! need_packages "${packages_aarch64[@]}"; then
     echo "SKIPPED aarch64: apt-get cannot install $(missing_packages "${packages_aarch64[@]}" | paste -sd ' ')"
     exit 77
 fi
-leg aarch64 -LE '^(consume|names)$'
+whole_leg aarch64 -LE '^(consume|names)$'

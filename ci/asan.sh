@@ -3,5 +3,5 @@
 # clang++-19, which compiles this in half the time; asan is g++'s.
 source "$(dirname "$0")/lib.sh"
 for preset in "${@:-clang-asan}"; do
-    leg "$preset" -LE '^(consume|headers|names)$'
+    whole_leg "$preset" -LE '^(consume|headers|names)$'
 done

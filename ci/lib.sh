@@ -57,16 +57,55 @@ need_packages() {
     fi
 }
 
+# failed_tests <build folder>: each test that ctest's last run there counts as failed, with the end of what it printed.
+# A log may be cut, so this says all of it once more, at most twenty tests long.
+failed_tests() {
+    local folder=$1/Testing/Temporary name names
+    mapfile -t names < <(cut -d : -f 2- "$folder/LastTestsFailed.log" 2>/dev/null)
+    for name in "${names[@]:0:20}"; do
+        echo "---- $name"
+        # What stands between this test's opening line and the next one's, without GoogleTest's cases that passed.
+        # Other bytes than text are possible.
+        LC_ALL=C awk -v name="$name" '
+            function flush(   i) { for (i = 1; i <= kept; ++i) print lines[i]; kept = 0; running = 0 }
+            /^[0-9]+\/[0-9]+ Testing: / { flush(); inside = substr($0, index($0, ": ") + 2) == name; next }
+            /^-+$/ || /^Directory: / || /^Output:$/ || /^".*" (start|end) time: / { next }
+            !inside || !NF { next }
+            /^\[ RUN      \]/ { running = 1 }
+            /^\[       OK \]/ { kept = 0; running = 0; next }
+            /^\[  FAILED  \]/ && running { lines[++kept] = substr($0, 1, 300); flush(); next }
+            running { lines[++kept] = substr($0, 1, 300); next }
+            /^\[----------\]/ { next }
+            { print substr($0, 1, 300) }
+            END { flush() }' "$folder/LastTest.log" 2>/dev/null | tail -n 40
+    done
+    ((${#names[@]} <= 20)) || printf -- '---- %s\n' "${names[@]:20}"
+}
+
 # leg <preset> [ctest argument]...: configures, builds and tests one preset in build/<preset>. PILFER_CMAKE_ARGS adds to
 # the configuration, PILFER_BUILD is another place than build, for what must not stay in the usual caches.
-# Chained by &&, because a caller's `leg ... || ...` switches `set -e` off in here.
 # shellcheck disable=SC2086 # PILFER_CMAKE_ARGS may be several arguments
 leg() {
     local preset=$1 folder=${PILFER_BUILD:-build}/$1
     shift
-    echo "== $preset: build" &&
-        cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null &&
-        cmake --build "$folder" -j "$(nproc)" -- --quiet &&
-        echo "== $preset: test" &&
-        ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"
+    # `|| return`, because a caller's `leg ... || ...` switches `set -e` off in here.
+    echo "== $preset: build"
+    cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null || return
+    cmake --build "$folder" -j "$(nproc)" -- --quiet || return
+    echo "== $preset: test"
+    rm -f "$folder/Testing/Temporary/LastTestsFailed.log"
+    if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"; then
+        echo "== $preset: failed"
+        failed_tests "$folder"
+        return 1
+    fi
+    # ctest counts what it started, which may be a program of many cases.
+    echo "$(grep -ac '^\[ RUN  ' "$folder/Testing/Temporary/LastTest.log") cases"
+}
+
+# whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other
+# (programs that count threads keep a process for each case: tests/CMakeLists.txt).
+# The g++ leg starts a process for each: some 2,000, which under a sanitizer or an emulator take longer than the tests.
+whole_leg() {
+    PILFER_CMAKE_ARGS="-DPILFER_TEST_WHOLE=ON ${PILFER_CMAKE_ARGS:-}" leg "$@"
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,15 +28,17 @@ namespace {
 using clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-volatile std::sig_atomic_t interrupted = 0;
+// Any thread may get the signal; a std::sig_atomic_t is for the thread that handles it.
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
 
 /// The first signal asks for the verdict so far, the second one ends the program.
 class signals {
 public:
     signals() {
-        interrupted = 0;
+        interrupted.store(false);
         struct sigaction action {};
-        action.sa_handler = [](int) { interrupted = 1; };
+        action.sa_handler = [](int) { interrupted.store(true); };
         action.sa_flags = static_cast<int>(SA_RESETHAND);
         sigaction(SIGINT, &action, &m_int);
         sigaction(SIGTERM, &action, &m_term);
@@ -153,7 +156,7 @@ public:
         auto const end = m_begin + m_drive.time;
         while (!over.load() && clock::now() < end) {
             std::this_thread::sleep_for(std::min<clock::duration>(100ms, end - clock::now()));
-            m_interrupted = interrupted != 0;
+            m_interrupted = interrupted.load();
             if (m_interrupted) {
                 break;
             }

@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -27,6 +28,7 @@
 #include <pilfer/profile.hpp>
 
 #include "commands.hpp"
+#include "study/costs.hpp"
 
 namespace tools {
 namespace {
@@ -41,6 +43,7 @@ constexpr int exit_by_signal = 128; // and the signal's number
 
 struct profile_settings {
     bool json = false;
+    std::string costs;
     std::string graph;
     std::string output;
 };
@@ -71,6 +74,13 @@ struct ending {
     pid_t process;
     int code;
 };
+
+/// PILFER_PROFILE_BURDEN of a machine. A theft: its owner takes the slow path, the thief searches. A
+/// resumption: a context is left and entered, and somebody else has written the count of its children.
+[[nodiscard]] std::string burden_of(study::costs const& c) {
+    return fmt::format("{},{}", std::llround(c.slow_path + c.steal_hit),
+                       std::llround(2 * c.context_switch + c.remote_line));
+}
 
 /// Runs the program with what makes its pools record. Throws std::system_error if there is no process for it;
 /// a program that cannot be executed is said, and gives 126 or 127.
@@ -280,6 +290,9 @@ void print(profile_settings const& s, std::string const& text) {
 }
 
 [[nodiscard]] int profile(profile_settings const& s, std::vector<std::string> const& words) {
+    if (!s.costs.empty()) {
+        ::setenv("PILFER_PROFILE_BURDEN", burden_of(study::read_costs(s.costs)).c_str(), 1);
+    }
     scratch const folder;
     ending const end = run_program(words, folder.path(), s.graph);
     auto const found = written(folder.path(), end.process);
@@ -324,6 +337,9 @@ void add_profile(CLI::App& app, int& code) {
     command->add_option("--graph", s->graph,
                         "write the task graph of the run to this file, for `pilfer study`; further pools: "
                         ".2, .3 ...");
+    command->add_option("--costs", s->costs,
+                        "what a theft and a resumption cost: constants that `pilfer calibrate --output FILE` "
+                        "wrote (default: 2 us and 1 us)");
     command->footer(
         "Every pool of PROGRAM has one worker meanwhile. The exit code is PROGRAM's; 126 and 127: it "
         "could not be executed.");

@@ -66,6 +66,39 @@ void defer(benchmark::State& state) {
 }
 BENCHMARK(defer)->UseRealTime();
 
+// The same with a weight, and a join on top of a task that has one: what announcing costs while a deque
+// weighs.
+void spawn_weighted(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] {
+        pilfer::scope scope;
+        scope.spawn(pilfer::weight{5}, work);
+        work();
+        scope.sync();
+    });
+}
+BENCHMARK(spawn_weighted)->UseRealTime();
+
+void defer_weighted(benchmark::State& state) {
+    measure(state, pilfer::exposure::on_demand, [] {
+        pilfer::scope scope;
+        scope.defer(pilfer::weight{5}, work);
+        work();
+        scope.sync();
+    });
+}
+BENCHMARK(defer_weighted)->UseRealTime();
+
+void join_on_weight(benchmark::State& state) {
+    pilfer::pool pool(one_worker(pilfer::exposure::on_demand));
+    pool.run([&] {
+        pilfer::scope scope;
+        scope.defer(pilfer::weight{5}, work); // stays below until the end
+        for (auto _ : state)
+            pilfer::join(work, work);
+    });
+}
+BENCHMARK(join_on_weight)->UseRealTime();
+
 void async_get(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] { pilfer::async(work).get(); });
 }

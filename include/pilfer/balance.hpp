@@ -4,16 +4,49 @@
 
 #include <cstdint>
 
+#include <pilfer/detail/platform.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 
+/// What a task weighs beside others, in whatever unit the program likes: bytes, expected microseconds. A task
+/// without a weight weighs 1. A thief's part (steal_amount), the threshold of exposure::threshold with its
+/// part, and victim::longest go by the sum of the weights instead of the number of tasks, so that few heavy
+/// tasks are as good a haul as many light ones; all other numbers count tasks.
+///
+///     s.defer(pilfer::weight{file.size}, [&] { hash(file); });
+///
+/// A hint: it changes who runs what, never what runs. Submissions to a pool have none. Announcing and
+/// taking back cost nothing more where no task has a weight. A task with one is announced by a call of some
+/// nanoseconds, and so is every other task that its worker announces on top of it.
+class PILFER_API weight {
+public:
+    /// The largest one. A deque holds at most 2^31 tasks beside one that has a weight, so that no sum of
+    /// weights can overflow, whoever runs what and when.
+    static constexpr std::uint64_t most = std::uint64_t{1} << 32;
+
+    /// Throws std::invalid_argument that names the range unless 1 <= value <= most.
+    constexpr explicit weight(std::uint64_t value) : m_value(value) {
+        if (value < 1 || value > most) {
+            refuse(value);
+        }
+    }
+    [[nodiscard]] constexpr std::uint64_t value() const noexcept { return m_value; }
+    friend constexpr bool operator==(weight, weight) noexcept = default;
+
+private:
+    [[noreturn]] static void refuse(std::uint64_t value);
+    std::uint64_t m_value;
+};
+
 /// How much a thief takes of ALL that its victim has, private and shared, oldest first: at least one task.
-/// Whoever exposes tasks for a thief exposes as many as its amount needs.
+/// Whoever exposes tasks for a thief exposes as many as its amount needs. A part is one of the weight of the
+/// tasks: as many of the oldest as come nearest to it.
 struct steal_amount {
     enum class rule {
         automatic, ///< PILFER_BALANCE if it names an amount, else the default
         one,
-        part,        ///< numerator / denominator, rounded up
+        part,        ///< numerator / denominator, rounded up where every task weighs 1
         all_but_one, ///< the victim keeps its newest
         adaptive,    ///< one; doubled, up to half, while what was stolen brought no further work with it
     };
@@ -40,7 +73,7 @@ enum class victim {
     ring,      ///< the worker before this one in the ring
     nearest,   ///< at random among those that share a cache, then a socket, then all; the same as random
                ///< unless workers are pinned: see options.pin
-    longest,   ///< who has most. Each attempt reads every worker's queue.
+    longest,   ///< whose tasks weigh most. Each attempt reads every worker's queue.
 };
 
 /// When tasks move from a worker's private part to where thieves may take them. All but `on_demand` make
@@ -55,9 +88,9 @@ enum class exposure {
     waiter_first,  ///< one as soon as somebody waits and nothing is shared
 };
 
-/// For exposure::threshold: with at least `at_least` private and less than `below` shared
-/// tasks, `count` of the private tasks are moved, oldest first; if `count` is 0, the part numerator /
-/// denominator of them.
+/// For exposure::threshold: when the private tasks weigh at least `at_least` and the shared ones less than
+/// `below`, `count` of the private tasks are moved, oldest first; if `count` is 0, as many as come nearest to
+/// the part numerator / denominator of their weight. A task weighs 1 unless it was given a weight.
 struct exposure_threshold {
     std::uint64_t at_least = 8;
     std::uint64_t below = 2;

@@ -82,6 +82,15 @@ auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     return handle;
 }
 
+template <class F>
+auto pool::async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    using result = std::invoke_result_t<std::decay_t<F>&>;
+    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
+    future<result> handle(task);
+    task->start(*m_core, heavy);
+    return handle;
+}
+
 /// Runs f as a task of the pool of the calling worker, or of pool::common(). See pool::async.
 template <class F>
 auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
@@ -90,6 +99,16 @@ auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
     future<result> handle(task);
     task->start(w != nullptr ? *w->pool : detail::common_core());
+    return handle;
+}
+
+template <class F>
+auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    using result = std::invoke_result_t<std::decay_t<F>&>;
+    detail::worker* w = detail::this_worker();
+    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
+    future<result> handle(task);
+    task->start(w != nullptr ? *w->pool : detail::common_core(), heavy);
     return handle;
 }
 

@@ -12,8 +12,9 @@ inline namespace v0 {
 /// Where a frame goes on that was suspended at a join.
 enum class resume {
     anywhere, ///< on the worker that completed what it waited for (default, fastest)
-    /// On the thread it was suspended on: for thread-locals, errno, std::mutex across a join. The rest of a
-    /// spawn still moves, with all frames below it on the stack.
+    /// On the thread it was suspended on: for thread-locals, errno, std::mutex across a join. Other
+    /// tasks run on that thread meanwhile and must not lock that mutex. The rest of a spawn still moves, with
+    /// all frames below it on the stack.
     own_thread,
     elsewhere, ///< test mode: every join goes on on another worker
 };
@@ -93,8 +94,8 @@ struct options {
     /// Record how parallel the program is: see pool::profile(). The pool then has one worker, runs in the
     /// serial order, and each task costs some 300 ns more; `workers` must be 0 or 1. The environment variable
     /// PILFER_PROFILE=FILE does it for every pool of the program, whatever its `workers`, and writes FILE
-    /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks (see
-    /// src/profile/README.md).
+    /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks, and
+    /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
 };
 

@@ -108,6 +108,10 @@ public:
     /// destroyed before the result is seen. Throws pool_closed, std::bad_alloc. One allocation.
     template <class F>
     auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+    /// The same with a weight, which counts where the caller runs on a worker of this pool: a submission has
+    /// none. Throws what weight and async(f) throw.
+    template <class F>
+    auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
     [[nodiscard]] unsigned workers() const noexcept;
     /// The options in force: automatic ones are filled in.

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/balance.hpp>
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
@@ -42,6 +43,13 @@ class PILFER_API scope {
 public:
     /// Outside a pool the children run in pool::common().
     scope() noexcept : scope(detail::this_activation()) {}
+    /// With resume::own_thread each sync(), and the destructor, returns on the thread that called it,
+    /// whatever the pool's rule and whatever ran on this stack meanwhile: for thread-locals, errno or a
+    /// std::mutex across a wait, if no other task of the pool locks that one: they run on this thread
+    /// meanwhile, children among them. (The rest of a spawn moves as ever.) Costs a suspension where the
+    /// frame would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument
+    /// for others.
+    explicit scope(resume where) : scope() { m_comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
@@ -76,6 +84,11 @@ public:
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
 
+    /// The same, and what is offered to idle workers, the rest of the caller, has a weight. Throws what
+    /// weight and spawn(f) throw. Cost: as spawn(f), and some nanoseconds for the announcement.
+    template <class F>
+    PILFER_ALWAYS_INLINE void spawn(weight rest, F&& f);
+
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope. After a child has failed f is dropped and
     /// counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
@@ -84,6 +97,11 @@ public:
     /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
     template <class F>
     PILFER_ALWAYS_INLINE void defer(F&& f);
+
+    /// The same for an f with a weight. Throws what weight and defer(f) throw. Cost: as defer(f), and some
+    /// nanoseconds for the announcement.
+    template <class F>
+    void defer(weight heavy, F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. Children that nobody started
     /// run here, newest first; then the context suspends and the worker goes on with other work. The
@@ -123,11 +141,14 @@ private:
         : m_link(owner->innermost.load(detail::rlx)), m_owner(owner) {
         owner->innermost.store(link_again(), detail::rlx);
     }
+    [[nodiscard]] static bool checked_home(resume where);
     void leave_cold() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
+    void wait_and_rethrow(detail::worker* home);
     void sync_children(detail::worker* w);
-    void wait_for_children() noexcept;
+    void wait_for_children(detail::worker* home) noexcept;
+    void come_home(detail::worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
@@ -171,8 +192,12 @@ private:
     PILFER_COLD void submit_child(F&& f);
     template <class F>
     PILFER_NOINLINE void defer_below(F&& f);
+    template <class F, class Announce>
+    PILFER_ALWAYS_INLINE void defer_from_anywhere(F&& f, Announce announce);
     template <class Child>
     PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    template <class Child>
+    void run_unannounced(Child* c, bool own);
     template <class Child, class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
@@ -187,7 +212,8 @@ private:
     static constexpr std::uint32_t from_below = 1U << 31;
     static constexpr std::uint32_t failures = from_below - 1;
     std::atomic<std::uint32_t> m_disturbed{0};
-    std::uint32_t m_suppressed = 0;
+    std::uint32_t m_suppressed : 31 = 0;
+    std::uint32_t m_comes_home : 1 = 0; // each wait returns on the thread that began it
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     union {
@@ -199,6 +225,24 @@ namespace detail {
 
 /// The end of a child whose continuation was taken by somebody else; the context is given back.
 [[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
+
+/// The function of a child whose parent's rest has a weight.
+template <class F>
+struct weighted {
+    F function;
+    std::uint64_t rest;
+    decltype(auto) operator()() { return std::invoke(function); }
+};
+/// Announces the rest of the parent of `child`. False: there is no memory for that.
+template <class F>
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
+    return detail::announce(w, rest);
+}
+template <class F>
+[[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
+    san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
+    return detail::announce_weighted(w, rest, child.rest, way::make);
+}
 
 /// A child of `spawn`, at the top of its own stack.
 template <class F>
@@ -228,7 +272,7 @@ struct spawned {
         arrive(); // the announcement looks at what this thread set up for itself
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
-        if (!detail::announce(this_worker(), s->entry())) [[unlikely]] {
+        if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);

@@ -1,9 +1,12 @@
 // How much to take. Plain values: no atomics, no clock, no allocation.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include <pilfer/balance.hpp>
+
+#include "balance/load.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -23,26 +26,32 @@ public:
     explicit haul(std::uint64_t next) noexcept : m_next(next) {}
     /// How much it takes next under steal_amount::adaptive, where there is twice as much.
     [[nodiscard]] std::uint64_t next() const noexcept { return m_next; }
-    /// How many of `whole` tasks, private and shared, to take: 1 <= result <= whole, and 1 where there is
-    /// nothing.
-    [[nodiscard]] std::uint64_t size(steal_amount rule, std::uint64_t whole) const noexcept {
+    /// How many of the oldest tasks, private and shared, to take: at least 1, also where there is nothing,
+    /// and no more than there are. A part is one of their weight.
+    template <loads Load>
+    [[nodiscard]] std::uint64_t size(steal_amount rule, const Load& there) const noexcept {
         using what = steal_amount::rule;
+        const std::uint64_t whole = there.tasks();
         std::uint64_t n = 1;
         switch (rule.what) {
         case what::part:
-            n = part_of(whole, rule.numerator, rule.denominator);
+            n = there.oldest(part_of(there.weight(), rule.numerator, rule.denominator));
             break;
         case what::all_but_one:
             n = whole - 1;
             break;
         case what::adaptive:
-            n = m_next < part_of(whole, 1, 2) ? m_next : part_of(whole, 1, 2);
+            n = std::min(m_next, there.oldest(part_of(there.weight(), 1, 2)));
             break;
         case what::automatic:
         case what::one:
             break;
         }
         return whole < 2 || n < 1 ? 1 : n;
+    }
+    /// Of `whole` tasks that weigh 1 each.
+    [[nodiscard]] std::uint64_t size(steal_amount rule, std::uint64_t whole) const noexcept {
+        return size(rule, load{whole, 0});
     }
     /// The thief has run what it stole, and comes back for more. `fruitful`: some of it announced tasks.
     void spent(bool fruitful) noexcept { m_next = fruitful ? 1 : (m_next < largest ? m_next * 2 : largest); }

@@ -7,16 +7,11 @@
 #include <pilfer/balance.hpp>
 
 #include "balance/amount.hpp"
+#include "balance/load.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace balance {
-
-/// How many tasks a worker has in its deque.
-struct load {
-    std::uint64_t shared = 0;
-    std::uint64_t own = 0; ///< private
-};
 
 /// An exposure policy with what it remembers. One per worker.
 class exposer {
@@ -24,19 +19,21 @@ public:
     exposer(exposure policy, exposure_threshold threshold, std::uint64_t eager) noexcept
         : m_policy(policy), m_threshold(threshold), m_eager(eager) {}
 
-    /// After a push. How much of `now.own` to move, oldest first; 0: nothing. `waiting`: somebody waits for
-    /// work.
-    [[nodiscard]] std::uint64_t after_push(load now, bool waiting) noexcept {
+    /// After a push. How many of the private tasks to move, oldest first; 0: none. `waiting`: somebody waits
+    /// for work. The threshold and its part are weights, everything else counts tasks.
+    template <loads Load = load>
+    [[nodiscard]] std::uint64_t after_push(const Load& now, bool waiting) noexcept {
         switch (m_policy) {
         case exposure::always_public:
             return now.own;
         case exposure::threshold:
-            if (now.own < m_threshold.at_least || now.shared >= m_threshold.below) {
+            if (now.own_weight() < m_threshold.at_least || now.shared_weight() >= m_threshold.below) {
                 return 0;
             }
             return std::min(now.own, m_threshold.count != 0
                                          ? m_threshold.count
-                                         : part_of(now.own, m_threshold.numerator, m_threshold.denominator));
+                                         : now.oldest_own(part_of(now.own_weight(), m_threshold.numerator,
+                                                                  m_threshold.denominator)));
         case exposure::doubling: {
             if (now.shared > 0) {
                 m_next = 1;
@@ -58,9 +55,10 @@ public:
     }
     /// A thief has asked. As much as its amount needs, counted over everything there is, so that a policy
     /// never cuts a theft down; 0 if enough is shared already.
-    [[nodiscard]] static std::uint64_t for_thief(const haul& thief, steal_amount amount, load now) noexcept {
-        const std::uint64_t whole = now.shared + now.own;
-        const std::uint64_t wanted = whole == 0 ? 0 : thief.size(amount, whole);
+    template <loads Load = load>
+    [[nodiscard]] static std::uint64_t for_thief(const haul& thief, steal_amount amount,
+                                                 const Load& now) noexcept {
+        const std::uint64_t wanted = now.tasks() == 0 ? 0 : thief.size(amount, now);
         return wanted > now.shared ? std::min(wanted - now.shared, now.own) : 0;
     }
 

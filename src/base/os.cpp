@@ -1,5 +1,6 @@
 #include "base/os.hpp"
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -12,12 +13,12 @@
 
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <memory>
 #include <span>
-#include <string>
+#include <string_view>
 
 #include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/platform.hpp>
@@ -224,12 +225,18 @@ void thread_name(const char* name) noexcept {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
 }
 
-bool is_blocked(std::uint64_t thread) {
-    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
-    std::string line;
-    std::getline(file, line);
+bool is_blocked(std::uint64_t thread) noexcept {
+    char text[256]; // what is wanted stands behind a number and a name of 15 characters
+    std::snprintf(text, sizeof text, "/proc/self/task/%llu/stat", static_cast<unsigned long long>(thread));
+    const int file = open(text, O_RDONLY | O_CLOEXEC);
+    if (file < 0) {
+        return false;
+    }
+    const ssize_t got = read(file, text, sizeof text);
+    close(file);
+    const std::string_view line(text, got < 0 ? 0 : static_cast<std::size_t>(got));
     const std::size_t end = line.rfind(')'); // a name may hold any character
-    return end != std::string::npos && end + 2 < line.size() && line[end + 2] == 'S';
+    return end != std::string_view::npos && end + 2 < line.size() && line[end + 2] == 'S';
 }
 
 void thread_bounds(const void*& low, std::size_t& size) noexcept {

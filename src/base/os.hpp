@@ -63,8 +63,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 [[nodiscard]] std::uint64_t thread_cpu_ns() noexcept;
 /// Of another thread of this process, by its number in the system; 0: it cannot be read.
 [[nodiscard]] std::uint64_t cpu_ns_of(std::uint64_t thread) noexcept;
-/// That thread neither runs nor waits for a CPU. Reads a file: some 10 us.
-[[nodiscard]] bool is_blocked(std::uint64_t thread);
+/// That thread sleeps and a signal could wake it (S): it neither runs nor waits for a CPU or a page. Reads a
+/// file: some 10 us.
+[[nodiscard]] bool is_blocked(std::uint64_t thread) noexcept;
 
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;

@@ -25,6 +25,17 @@ future_core::future_core() noexcept { run = &future_core::run_task; }
 future_core::~future_core() { delete m_end; }
 
 void future_core::start(pool_core& p) {
+    start_by(p, [](worker* w, task_word entry) { return announce(w, entry, way::keep); });
+}
+
+void future_core::start(pool_core& p, weight heavy) {
+    start_by(p, [heavy](worker* w, task_word entry) {
+        return announce_weighted(w, entry, heavy.value(), way::keep);
+    });
+}
+
+template <class Announce>
+void future_core::start_by(pool_core& p, Announce announce) {
     m_pool = &p;
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
@@ -37,7 +48,7 @@ void future_core::start(pool_core& p) {
         return;
     }
     unit_begins(w);
-    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
+    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
         nested_activation child(this_worker(), nullptr);
         (void)run_task(this, this_worker()); // it never resumes anybody directly
     }

@@ -9,9 +9,6 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-// A look that comes late counts for no more than this: whoever kept this thread from a CPU kept others too.
-constexpr std::uint64_t most_of_a_look = 1'500'000;
-
 [[nodiscard]] std::uint64_t sleeps_of(pool_core& p, unsigned worker) {
     return p.at(worker).count.sleeps.get();
 }
@@ -24,6 +21,16 @@ constexpr std::uint64_t most_of_a_look = 1'500'000;
         }
     }
     return false;
+}
+
+/// Who is among the sleepers may still scan, and owe others what a token stands for that it has not settled.
+[[nodiscard]] bool all_sleepers_are_blocked(pool_core& p) {
+    for (unsigned i = 0; i < p.size(); ++i) {
+        if (p.idle().is_asleep(i) && !os::is_blocked(p.at(i).thread_id.load(std::memory_order_relaxed))) {
+            return false;
+        }
+    }
+    return true;
 }
 
 [[nodiscard]] unsigned anyone_left_asleep(pool_core& p, unsigned nobody) {
@@ -103,8 +110,7 @@ bool hidden_watch::counts(pool_core& p, unsigned owner, sight& s) {
     const std::uint64_t cpu = os::cpu_ns_of(thread);
     const bool moved = cpu > s.owner_cpu + 100'000; // far more than there is between a push and its wake-up
     s.owner_cpu = moved ? cpu : s.owner_cpu;
-    return (moved || os::is_blocked(thread)) &&
-           os::is_blocked(p.at(s.sleeper).thread_id.load(std::memory_order_relaxed));
+    return (moved || os::is_blocked(thread)) && all_sleepers_are_blocked(p);
 }
 
 } // namespace detail

@@ -26,7 +26,7 @@ struct hidden_task {
 /// Looks at all pools of the process from a thread that is no worker, about every millisecond.
 ///
 /// Time counts only while the promise of src/idle holds without any help of the system's scheduler: nobody
-/// has a token or looks for work (who does may be waiting for a CPU), the sleeper really sleeps in the
+/// has a token or looks for work (who does may be waiting for a CPU), all sleepers really sleep in the
 /// kernel, and the owner of the deque has moved since or is blocked inside its task, so that it does not
 /// stand between its push and the wake-up. So a machine that has more to do than CPUs stops the clock, and no
 /// limit is too short for it. Pools that lack stacks are left out: tasks wait for them.

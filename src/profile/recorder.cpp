@@ -1,7 +1,12 @@
 #include "profile/recorder.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstring>
 #include <new>
+#include <stdexcept>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "base/os.hpp"
@@ -11,6 +16,25 @@ namespace pilfer {
 inline namespace v0 {
 namespace profile {
 
+burden burden_from(const char* environment) {
+    burden b;
+    if (environment == nullptr) {
+        return b;
+    }
+    constexpr std::uint64_t most = 1'000'000'000;
+    const char* const end = environment + std::strlen(environment);
+    const auto theft = std::from_chars(environment, end, b.theft_ns);
+    const bool two = theft.ec == std::errc{} && theft.ptr != end && *theft.ptr == ',';
+    const auto resume = two ? std::from_chars(theft.ptr + 1, end, b.resume_ns) : theft;
+    if (!two || resume.ec != std::errc{} || resume.ptr != end || b.theft_ns > most || b.resume_ns > most) {
+        throw std::invalid_argument("pilfer: PILFER_PROFILE_BURDEN must be what a theft and what a "
+                                    "resumption costs, as in \"2000,1000\", from 0 to 1000000000 ns each, "
+                                    "not \"" +
+                                    std::string(environment) + "\"");
+    }
+    return b;
+}
+
 void path::raise(const path& other) noexcept {
     ns = std::max(ns, other.ns);
     burdened_ns = std::max(burdened_ns, other.burdened_ns);
@@ -18,7 +42,24 @@ void path::raise(const path& other) noexcept {
     tasks = std::max(tasks, other.tasks);
 }
 
+/// Who runs or is suspended is in nobody's hands but a frame's, and without memory its end is not recorded
+/// any more. So each is in the list of all, too, from which the recorder ends those that are left.
 struct recorder::task {
+    explicit task(task** list) noexcept : next(std::exchange(*list, this)), place(list) {
+        if (next != nullptr) {
+            next->place = &next;
+        }
+    }
+    task(const task&) = delete;
+    task& operator=(const task&) = delete;
+    ~task() {
+        *place = next;
+        if (next != nullptr) {
+            next->place = place;
+        }
+    }
+    task* next;
+    task** place; // of the pointer to this one
     std::uint64_t number = 0;
     key self = 0;
     path longest;                 // up to the strand that is under way
@@ -54,14 +95,20 @@ void recorder::on_worker(F f) noexcept {
 }
 
 recorder::recorder(std::ostream* graph, burden costs)
-    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>()) {
+    : m_burden(costs), m_graph(graph), m_outside(std::make_unique<task>(&m_tasks)) {
     calibrate();
     if (m_graph != nullptr) {
         write_head(*m_graph);
     }
 }
 
-recorder::~recorder() = default;
+recorder::~recorder() {
+    m_waiting.clear();
+    m_outside.reset();
+    while (m_tasks != nullptr) {
+        const std::unique_ptr<task> left(m_tasks);
+    }
+}
 
 namespace {
 
@@ -174,7 +221,7 @@ recorder::task& recorder::behind_strand() {
 }
 
 std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
-    auto child = std::make_unique<task>();
+    auto child = std::make_unique<task>(&m_tasks);
     child->number = m_made++;
     child->longest = parent.longest;
     child->longest.tasks += 1;

@@ -53,6 +53,9 @@ struct burden {
     std::uint64_t theft_ns = 2'000;
     std::uint64_t resume_ns = 1'000;
 };
+/// "THEFT,RESUMPTION" in nanoseconds, 0 to 10^9 each, as PILFER_PROFILE_BURDEN has them; null: those above.
+/// Throws std::invalid_argument, which names the variable.
+[[nodiscard]] burden burden_from(const char* environment);
 
 class recorder : public std::enable_shared_from_this<recorder> {
 public:
@@ -152,6 +155,7 @@ private:
     std::uint64_t m_cpu = 0;
     bool m_broken = false;
     bool m_finished = false;
+    task* m_tasks = nullptr; // all that have not ended: before those that hold some of them
     std::unique_ptr<task> m_outside;
     task* m_running = nullptr; // owned by nobody else while it runs
     path m_work;               // sums, not a chain

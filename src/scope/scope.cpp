@@ -2,6 +2,7 @@
 #include <pilfer/scope.hpp>
 
 #include <exception>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,21 @@ void scope::not_owner(const char* call) const {
         (std::string("pilfer: scope::") + call + " was called by a " +
          (defer ? "thread that is neither a worker nor the owner" : "task that does not own the scope"))
             .c_str());
+}
+
+bool scope::checked_home(resume where) {
+    if (where != resume::anywhere && where != resume::own_thread) {
+        throw std::invalid_argument("pilfer: a scope takes resume::anywhere or resume::own_thread");
+    }
+    return where == resume::own_thread;
+}
+
+/// At the end of a wait that `home` began. Not the rule by which waiters are released: children run on top of
+/// the waiting frame, and their own waits may carry it off.
+void scope::come_home(worker* home) noexcept {
+    if (m_comes_home != 0 && this_worker() != home) {
+        static_cast<scheduler*>(this_worker())->go_to(home->index);
+    }
 }
 
 void scope::fail(std::exception_ptr error) noexcept {
@@ -100,7 +116,7 @@ bool scope::run_newest_child(worker* w) noexcept {
     return true;
 }
 
-void scope::wait_for_children() noexcept {
+void scope::wait_for_children(worker* home) noexcept {
     for (;;) {
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             if (worker* w = this_worker(); w->deque.trip().has(tripwire<std_atom>::asked)) {
@@ -127,6 +143,7 @@ void scope::wait_for_children() noexcept {
     m_children.reset();
     san::acquire(&m_children);
     record_sync(this);
+    come_home(home);
 }
 
 void scope::block_for_children() noexcept {
@@ -145,6 +162,7 @@ void scope::block_for_children() noexcept {
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope::sync_children(worker* w) {
+    worker* const home = w;
     activation_on_top child{{m_owner->ctx, &m_link}, m_owner};
     w->current.store(&child, rlx);
     bool found = true;
@@ -172,9 +190,10 @@ void scope::sync_children(worker* w) {
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
         record_sync(this);
+        come_home(home);
         return;
     }
-    sync_cold();
+    wait_and_rethrow(home);
 }
 
 /// Scopes of one task end in another order than the reverse of their beginning: those of optional<scope> and
@@ -197,7 +216,9 @@ void scope::leave_cold() noexcept {
     }
 }
 
-void scope::sync_cold() {
+void scope::sync_cold() { wait_and_rethrow(this_worker()); }
+
+void scope::wait_and_rethrow(worker* home) {
     if (outside()) {
         if (m_owner != activation_outside()) {
             not_owner("sync");
@@ -208,7 +229,7 @@ void scope::sync_cold() {
         if (w == nullptr || w->current.load(rlx) != m_owner) {
             not_owner("sync");
         }
-        wait_for_children();
+        wait_for_children(home);
     }
     const std::uint32_t thrown = m_disturbed.exchange(0, rlx) & failures;
     if (thrown == 0) {
@@ -216,7 +237,7 @@ void scope::sync_cold() {
     }
     const std::exception_ptr first = std::move(m_error);
     std::destroy_at(&m_error);
-    m_suppressed = thrown - 1;
+    m_suppressed = (thrown - 1) & failures; // the mask says that it fits
     count_suppressed(thrown - 1);
     note_suppressed(thrown - 1);
     std::rethrow_exception(first);
@@ -226,7 +247,7 @@ void scope::destroy_cold() noexcept {
     if (outside()) {
         block_for_children();
     } else {
-        wait_for_children();
+        wait_for_children(this_worker());
     }
     const std::uint32_t thrown = m_disturbed.load(rlx) & failures;
     if (thrown == 0) {

@@ -14,6 +14,10 @@ struct handing_on : suspension {
     pool_core* pool;
 };
 
+struct travelling : handing_on {
+    unsigned to;
+};
+
 } // namespace
 
 bool announce_tripped(worker* w, task_word task, way may) noexcept {
@@ -27,23 +31,38 @@ void attend(worker* w) noexcept {
 }
 
 bool scheduler::tripped(task_word task, way may) noexcept {
+    if (deque.owner().weighs()) {
+        deque.owner().weigh_newest();
+    }
+    return follow_push(task, may);
+}
+
+/// What follows every push that is looked after.
+bool scheduler::follow_push(task_word task, way may) noexcept {
     using trip = tripwire<std_atom>;
-    auto own = deque.owner();
-    // Room first: nothing may be announced before there is some.
-    if (!own.make_room() && !grow_ring()) {
-        const auto got = own.pop_if(task);
-        if (got == split_deque<std_atom>::owner_end::popped::taken ||
-            (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
-            return false;
+    trip::word bits = 0;
+    {
+        const in_posture publishing(standing, posture::publishing);
+        auto own = deque.owner();
+        if (own.weighs() && !own.pinned() && own.has_room() && !deque.trip().has(trip::asked)) {
+            return true; // it is only here to be weighed
         }
-        // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
-        // written.
-        (void)own.make_room();
+        // Room first: nothing may be announced before there is some.
+        if (!own.make_room() && !grow_ring()) {
+            const auto got = own.pop_if(task);
+            if (got == split_deque<std_atom>::owner_end::popped::taken ||
+                (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
+                return false;
+            }
+            // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
+            // written.
+            (void)own.make_room();
+        }
+        if (m_count_all) {
+            count.announced.add();
+        }
+        bits = after_push();
     }
-    if (m_count_all) {
-        count.announced.add();
-    }
-    auto bits = after_push();
     if (PILFER_CHAOS_MAYBE(make_way)) {
         bits |= trip::summon;
         m_patience = 1;
@@ -97,11 +116,8 @@ tripwire<std_atom>::word scheduler::after_push() noexcept {
     return bits;
 }
 
-balance::load scheduler::load_now() noexcept {
-    // A reach may be under way, and then it is its numbers that count.
-    const auto or_none = [](std::int64_t n) { return static_cast<std::uint64_t>(n < 0 ? 0 : n); };
-    return {or_none(deque.owner().shared_size()), or_none(deque.owner().private_size())};
-}
+/// A reach may be under way, and then it is its numbers that count.
+scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales(); }
 
 /// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
 /// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
@@ -112,6 +128,7 @@ bool scheduler::make_way(task_word task) noexcept {
         return true;
     }
     auto own = deque.owner();
+    const std::uint64_t weight = own.newest_weight();
     const auto got = own.pop_if(task);
     const bool mine = got == split_deque<std_atom>::owner_end::popped::taken ||
                       (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task);
@@ -119,7 +136,7 @@ bool scheduler::make_way(task_word task) noexcept {
         count.run_inline.add(); // it is announced once more
     }
     yield_here();
-    return !mine || announce(this_worker(), task, way::keep);
+    return !mine || of(this_worker()).announce_again(task, weight, way::keep);
 }
 
 /// Shares if somebody wants work, and wakes one who sleeps for lack of it.
@@ -155,7 +172,7 @@ void scheduler::attend() noexcept {
 /// a lock and a fence.
 void scheduler::expose_some() noexcept {
     const options& o = m_pool.settings();
-    const balance::load now = load_now();
+    const auto now = load_now();
     if (o.steal.what == steal_amount::rule::one && o.exposure == exposure::on_demand) {
         if (now.shared == 0) {
             expose(std::clamp<std::uint64_t>(now.own / 8, 1, 64));
@@ -202,7 +219,11 @@ void scheduler::expose(std::uint64_t n) noexcept {
 
 bool scheduler::grow_ring() noexcept {
     auto own = deque.owner();
-    ring<std_atom>* bigger = make_ring(own.capacity() * 2);
+    const bool weighs = own.weighs();
+    if (weighs && own.capacity() >= most_weighed) {
+        return false;
+    }
+    ring<std_atom>* bigger = make_ring(own.capacity() * 2, weighs);
     if (bigger == nullptr) {
         return false;
     }
@@ -220,6 +241,18 @@ void scheduler::yield_here() noexcept {
     };
     note(trace::what::make_way);
     m_submissions_first = true;
+    suspend_here(s);
+}
+
+void scheduler::go_to(unsigned number) noexcept {
+    travelling s;
+    s.pool = &m_pool;
+    s.to = number;
+    s.publish = [](suspension& self) noexcept {
+        auto& frame = static_cast<travelling&>(self);
+        frame.pool->send_to(&frame, frame.to);
+        return true;
+    };
     suspend_here(s);
 }
 
@@ -301,39 +334,23 @@ task_word scheduler::help_own() noexcept {
     if (newest == 0 || (newest & kind_mask) == kind_continuation) {
         return 0;
     }
-    const task_word task = own.pop(1);
-    if (task != 0 && (task & kind_mask) == kind_continuation) {
-        if (m_count_all) {
-            count.run_inline.add(); // it is announced once more
-        }
-        (void)announce(this, task);
-        return 0;
-    }
-    return task;
+    return own.pop(1); // the same one, or nothing where thieves were faster
 }
 
+/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
+/// behind it is that frame's affair.
 task_word scheduler::help_other(unsigned victim) noexcept {
-    auto thief = m_pool.at(victim).deque.thief();
-    const auto no_continuation = [](task_word t) { return (t & kind_mask) != kind_continuation; };
-    for (unsigned round = 0; thief.has_any(); ++round) {
-        count.steals_tried.add();
-        const steal_result got = thief.steal(no_continuation);
-        if (got.status == steal_status::success) {
-            return got.task;
-        }
-        if (got.status == steal_status::lost) {
-            count.steals_lost.add();
-            continue;
-        }
-        count.steals_failed.add();
-        if (!thief.shared_empty()) {
-            return 0; // a continuation is the oldest: it needs no stack, any idle worker goes on with it
-        }
-        if (thief.reach(1, marking()) == 0) {
-            std_atom::relax(round);
-        }
-    }
-    return 0;
+    return m_pool.at(victim).deque.thief().insist(
+        [](task_word t) { return (t & kind_mask) != kind_continuation; },
+        [this](steal_status status) {
+            count.steals_tried.add();
+            if (status == steal_status::lost) {
+                count.steals_lost.add();
+            } else if (status != steal_status::success) {
+                count.steals_failed.add();
+            }
+        },
+        marking());
 }
 
 void scheduler::run_on_top(task_word task) noexcept {

@@ -1,6 +1,7 @@
 #include "worker/pool_core.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <new>
 #include <system_error>
 
@@ -46,7 +47,8 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     }
     if (checked.profile) {
         m_recorder =
-            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr);
+            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
+                                                profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
     }
     const bool pinned = must_pin(checked);
     for (unsigned i = 0; i < m_size; ++i) {
@@ -177,9 +179,7 @@ void pool_core::enqueue_here(suspension* s) noexcept {
         send_elsewhere(s, s->home->index);
         return;
     }
-    const unsigned home = s->home->index;
-    at(home).inbox().push(s);
-    notify(home);
+    send_to(s, s->home->index);
 }
 
 void pool_core::requeue(suspension* s) noexcept {
@@ -192,9 +192,12 @@ void pool_core::requeue(suspension* s) noexcept {
 }
 
 void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
-    const unsigned to = (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size;
-    at(to).inbox().push(s);
-    notify(to);
+    send_to(s, (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size);
+}
+
+void pool_core::send_to(suspension* s, unsigned worker) noexcept {
+    at(worker).inbox().push(s);
+    notify(worker);
 }
 
 void pool_core::accept(submission* s) {

@@ -94,6 +94,7 @@ public:
     void requeue(suspension* s) noexcept;
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
+    void send_to(suspension* s, unsigned worker) noexcept;
 
     /// The checked build, when all threads are joined: aborts if a sum does not balance or something is left.
     void check_end() noexcept;

@@ -31,7 +31,7 @@ constexpr std::int64_t first_capacity = 256;
 
 /// A deque reads its first ring at once; only a larger one may be missing.
 [[nodiscard]] ring<std_atom>* first_ring() {
-    ring<std_atom>* r = make_ring(first_capacity);
+    ring<std_atom>* r = make_ring(first_capacity, false);
     if (r == nullptr) {
         throw std::bad_alloc();
     }
@@ -246,10 +246,16 @@ void scheduler::sleep() noexcept {
     count.sleeps.add();
     note_slice(trace::what::sleep);
     auto when = stall_watch::when::lying_down;
+    overdue_watch overdue(m_pool, index);
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        const in_posture resting(standing, posture::resting);
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
-        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
+        std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
+        if constexpr (checked_build) {
+            const std::uint64_t soon = overdue.look();
+            ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
+        }
         if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
         } else {
@@ -532,10 +538,13 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
 
 // ---- rings ------------------------------------------------------------------------------------
 
-ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
+ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept {
     using slot = ring<std_atom>::slot;
+    using entry = weight_entry<std_atom>;
+    static_assert(alignof(entry) == alignof(slot));
     const auto n = static_cast<std::size_t>(capacity);
-    void* memory = ::operator new(sizeof(ring<std_atom>) + n * sizeof(slot), std::nothrow);
+    const std::size_t place = sizeof(slot) + (weighs ? sizeof(entry) : 0);
+    void* memory = ::operator new(sizeof(ring<std_atom>) + n * place, std::nothrow);
     if (memory == nullptr) {
         return nullptr;
     }
@@ -543,7 +552,11 @@ ring<std_atom>* make_ring(std::int64_t capacity) noexcept {
     for (std::size_t i = 0; i < n; ++i) {
         ::new (slots + i) slot(0);
     }
-    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots};
+    auto* entries = weighs ? reinterpret_cast<entry*>(slots + n) : nullptr;
+    for (std::size_t i = 0; weighs && i < n; ++i) {
+        ::new (entries + i) entry();
+    }
+    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots, entries};
 }
 
 void free_ring(ring<std_atom>* r) noexcept { ::operator delete(static_cast<void*>(r)); }

@@ -18,6 +18,7 @@
 #include "profile/recorder.hpp"
 #include "trace/ring.hpp"
 #include "worker/closing.hpp"
+#include "worker/overdue.hpp"
 #include "worker/tally.hpp"
 
 namespace pilfer {
@@ -30,6 +31,8 @@ class pool_core;
 inline constexpr std::uint64_t fairness_mask = 63;
 /// How many tasks a summoned worker may still announce before it yields to what waits for it.
 inline constexpr unsigned summon_patience = 64;
+/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see weight::most.
+inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
 class alignas(line_bytes) scheduler final : public worker {
 public:
@@ -43,6 +46,8 @@ public:
 
     /// See announce_tripped().
     [[nodiscard]] bool tripped(task_word task, way may) noexcept;
+    /// See announce_weighted().
+    [[nodiscard]] bool announce_weighted(task_word task, std::uint64_t weight, way may) noexcept;
     /// See attend().
     void attend() noexcept;
     /// After the bottom was lowered below the guard: see reclaim().
@@ -50,6 +55,8 @@ public:
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
+    /// The calling frame goes on on that worker of its pool.
+    void go_to(unsigned number) noexcept;
 
     /// The end of a context's job: never returns to it.
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
@@ -92,6 +99,7 @@ public:
     /// What the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> wish{1};
     std::atomic<bool> on_its_cpu{false}; // the thread is pinned; for reports
+    std::atomic<posture> standing{posture::other};
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
@@ -103,7 +111,11 @@ private:
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
     [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;
-    void insert(task_word task) noexcept;
+    void insert(task_word task, std::uint64_t weight) noexcept;
+    [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept;
+    [[nodiscard]] bool make_scales() noexcept;
+    [[nodiscard]] bool follow_push(task_word task, way may) noexcept;
+    [[nodiscard]] bool announce_again(task_word task, std::uint64_t weight, way may) noexcept;
     void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
     void judge_last_theft() noexcept;
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
@@ -148,7 +160,7 @@ private:
     void remind() noexcept;
     void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
-    [[nodiscard]] balance::load load_now() noexcept;
+    [[nodiscard]] scales<std_atom> load_now() noexcept;
     [[nodiscard]] tripwire<std_atom>::word take_bits() noexcept;
     void keep_summons(tripwire<std_atom>::word bits) noexcept;
     [[nodiscard]] tripwire<std_atom>::word after_push() noexcept;
@@ -177,8 +189,8 @@ private:
     own_word<std::uint64_t> m_noted_lost{0};
 };
 
-/// Makes a ring of `capacity` slots; null without memory.
-[[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity) noexcept;
+/// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
+[[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;
 void free_ring(ring<std_atom>* r) noexcept;
 
 } // namespace detail

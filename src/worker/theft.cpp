@@ -11,15 +11,10 @@ namespace detail {
 /// spark that this worker cannot start: it stays where it is.
 std::int64_t scheduler::amount_of(unsigned victim) noexcept {
     const steal_amount rule = m_pool.settings().steal;
-    // Nor where stacks are bounded: tasks that run on top of waiting frames then come from any deque, and a
-    // surplus puts strangers side by side there (W4).
-    if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0 ||
-        m_pool.settings().max_contexts != 0) {
+    if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0) {
         return 1;
     }
-    const auto there = m_pool.at(victim).deque.thief().look();
-    return static_cast<std::int64_t>(
-        m_haul.size(rule, static_cast<std::uint64_t>(there.shared) + static_cast<std::uint64_t>(there.own)));
+    return static_cast<std::int64_t>(m_haul.size(rule, m_pool.at(victim).deque.thief().scales()));
 }
 
 std::int64_t scheduler::reach(unsigned victim, std::int64_t most) noexcept {
@@ -80,7 +75,7 @@ std::int64_t scheduler::take_more(unsigned victim, std::int64_t more) noexcept {
             break;
         }
         if (got.status == steal_status::success) {
-            insert(got.task);
+            insert(got.task, got.weight);
             ++taken;
         }
     }
@@ -89,9 +84,13 @@ std::int64_t scheduler::take_more(unsigned victim, std::int64_t more) noexcept {
 
 /// An announcement that somebody else has made and that changes its deque: not counted, but published. There
 /// is room.
-void scheduler::insert(task_word task) noexcept {
-    if (!deque.owner().push(task) && !PILFER_CHAOS_MAYBE(trip)) {
+void scheduler::insert(task_word task, std::uint64_t weight) noexcept {
+    const bool heavy = weight != 1;
+    if (!(heavy ? push_weighted(task, weight) : deque.owner().push(task)) && !PILFER_CHAOS_MAYBE(trip)) {
         return;
+    }
+    if (!heavy && deque.owner().weighs()) {
+        deque.owner().weigh_newest();
     }
     keep_summons(after_push()); // for the task that runs next
 }
@@ -130,10 +129,7 @@ bool scheduler::search() noexcept {
             return true;
         }
     }
-    const auto length = [this](unsigned i) {
-        const auto there = m_pool.at(i).deque.thief().look();
-        return there.shared + there.own;
-    };
+    const auto length = [this](unsigned i) { return m_pool.at(i).deque.thief().scales().weight(); };
     // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
     // a sleep and a wake-up cost, and what a reach waits for; next to nothing where spinning takes the CPU
     // from those that work.

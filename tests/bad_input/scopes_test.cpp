@@ -2,6 +2,7 @@
 #include <climits>
 #include <cstdint>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <utility>
 
@@ -12,6 +13,7 @@ namespace {
 using namespace bad_input;
 
 const auto* const usage = &typeid(pilfer::usage_error);
+const auto* const invalid = &typeid(std::invalid_argument);
 const auto* const empty_call = &typeid(std::bad_function_call);
 const auto* const own = &typeid(spoiled);
 
@@ -47,6 +49,12 @@ void with_scope(pilfer::pool& p, F f) {
 using pilfer::scope;
 
 const row scopes[] = {
+    {"a_scope_that_goes_on_elsewhere",
+     [](pilfer::pool& p) { p.run([] { scope s(pilfer::resume::elsewhere); }); }, invalid,
+     "a scope takes resume::anywhere or resume::own_thread"},
+    {"a_scope_with_a_rule_that_there_is_not",
+     [](pilfer::pool& p) { p.run([] { scope s(static_cast<pilfer::resume>(77)); }); }, invalid,
+     "a scope takes resume::anywhere or resume::own_thread"},
     {"spawn_by_another_thread",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { elsewhere([&] { s.spawn([] {}); }); }); }, usage,
      "scope::spawn was called by a task that does not own"},

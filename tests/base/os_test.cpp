@@ -149,9 +149,12 @@ TEST(HeavyFence, StandsForTheFenceOfTheOtherThread) {
     together(2, [&](unsigned i) {
         for (std::int64_t r = 1; r <= rounds; ++r) {
             at[i].store(r);
-            while (at[1 - i].load() < r) {
+            // Both must run for the race, so spin; but where only one gets a CPU a round would take a time
+            // slice.
+            for (unsigned spins = 0; at[1 - i].load() < r && spins < 1000; ++spins) {
                 pilfer::detail::cpu_relax();
             }
+            wait_until([&] { return at[1 - i].load() >= r; });
             if (i == 0) {
                 x.store(r, std::memory_order_relaxed);
                 pilfer::detail::std_atom::light_fence();

@@ -38,7 +38,7 @@ fi
 shared=OFF
 [[ $way == shared ]] && shared=ON
 build "$source" "$work/library" -DBUILD_SHARED_LIBS=$shared -DPILFER_TESTS=OFF -DPILFER_BENCH=OFF \
-    -DPILFER_EXAMPLES=OFF -DPILFER_SHOWCASE=OFF -DPILFER_TOOLS=OFF -DCMAKE_INSTALL_PREFIX="$work/first"
+    -DPILFER_EXAMPLES=OFF -DPILFER_SHOWCASE=OFF -DPILFER_TOOLS=OFF -DPILFER_UNITY=ON -DCMAKE_INSTALL_PREFIX="$work/first"
 cmake --install "$work/library" >/dev/null
 # An installed tree may be moved: nothing in it may know where it was.
 mv "$work/first" "$work/prefix"

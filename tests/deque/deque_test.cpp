@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <vector>
 
 #include <pilfer/detail/deque.hpp>
 
@@ -40,7 +41,7 @@ TEST_P(Deque, EmptyGivesNothing) {
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
     EXPECT_EQ(thief.reach(3), 0);
     EXPECT_FALSE(thief.has_any());
-    EXPECT_TRUE(thief.shared_empty());
+    EXPECT_EQ(thief.look().shared, 0);
     EXPECT_EQ(own.private_size(), 0);
     EXPECT_EQ(own.shared_size(), 0);
 }
@@ -75,10 +76,26 @@ TEST_P(Deque, ThievesTakeTheOldestFirstAndOnlyWhatIsShared) {
     EXPECT_EQ(own.expose(1), 0);
 }
 
+TEST_P(Deque, WhoInsistsTakesPrivateTasksAndIsToldOfARefusal) {
+    const auto nothing = [](task_word) { return false; };
+    std::vector<steal_status> told;
+    const auto tell = [&](steal_status status) { told.push_back(status); };
+    EXPECT_EQ(thief.insist(any_task, tell), 0U);
+    EXPECT_TRUE(told.empty());
+    d.push(1);
+    d.push(2);
+    EXPECT_EQ(thief.insist(any_task, tell), 1U);
+    EXPECT_EQ(thief.insist(nothing, tell), 0U);
+    EXPECT_EQ(thief.insist(any_task, tell), 2U);
+    EXPECT_EQ(thief.insist(any_task, tell), 0U);
+    using enum steal_status;
+    EXPECT_EQ(told, (std::vector{empty, success, empty, refused, success}));
+}
+
 TEST_P(Deque, ADecliningThiefLeavesTheTask) {
     d.push(42);
     own.expose(1);
-    EXPECT_EQ(thief.steal([](task_word) { return false; }).status, steal_status::empty);
+    EXPECT_EQ(thief.steal([](task_word) { return false; }).status, steal_status::refused);
     EXPECT_EQ(thief.steal(any_task).task, 42U);
 }
 

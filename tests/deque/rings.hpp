@@ -20,16 +20,19 @@ struct own_fence_atom : detail::std_atom {
 template <class Atom>
 class rings {
 public:
-    [[nodiscard]] detail::ring<Atom>* make(std::int64_t capacity) {
+    [[nodiscard]] detail::ring<Atom>* make(std::int64_t capacity, bool weighs = false) {
         using slot = typename detail::ring<Atom>::slot;
-        m_slots.push_back(std::make_unique<slot[]>(static_cast<std::size_t>(capacity)));
+        const auto n = static_cast<std::size_t>(capacity);
+        m_slots.push_back(std::make_unique<slot[]>(n));
+        m_weights.push_back(weighs ? std::make_unique<detail::weight_entry<Atom>[]>(n) : nullptr);
         m_rings.push_back(std::make_unique<detail::ring<Atom>>(
-            detail::ring<Atom>{capacity - 1, nullptr, m_slots.back().get()}));
+            detail::ring<Atom>{capacity - 1, nullptr, m_slots.back().get(), m_weights.back().get()}));
         return m_rings.back().get();
     }
 
 private:
     std::vector<std::unique_ptr<typename detail::ring<Atom>::slot[]>> m_slots;
+    std::vector<std::unique_ptr<detail::weight_entry<Atom>[]>> m_weights;
     std::vector<std::unique_ptr<detail::ring<Atom>>> m_rings;
 };
 
@@ -53,8 +56,25 @@ struct tested_deque {
         if (!own.push(task)) {
             return 0;
         }
+        if (own.weighs()) {
+            own.weigh_newest();
+        }
+        return after_push();
+    }
+    /// The same with a weight.
+    std::int64_t push(task_word task, std::uint64_t weight) {
+        auto own = deque.owner();
+        if (!own.can_weigh()) {
+            own.grow(memory.make(own.capacity(), true));
+        }
+        return own.push_weighted(task, weight) ? after_push() : 0;
+    }
+
+private:
+    std::int64_t after_push() {
+        auto own = deque.owner();
         if (!own.make_room()) {
-            own.grow(memory.make(own.capacity() * 2));
+            own.grow(memory.make(own.capacity() * 2, own.weighs()));
         }
         const std::int64_t bits = deque.trip().take();
         using trip = detail::tripwire<Atom>;

@@ -1,9 +1,9 @@
 // A library to be preloaded: makes chosen calls into the system fail. README.md says how it is told which.
 //
 // It is C, so that it brings no second C++ library along, and it allocates nothing itself: malloc is among
-// what it replaces. Calls that the C library, the loader and the unwinder make for themselves neither count
-// nor fail; those of libstdc++ do, because operator new, file streams and exceptions work on the program's
-// behalf.
+// what it replaces. Calls that the C library, the loader, the unwinder and hwloc make for themselves neither
+// count nor fail; those of libstdc++ do, because operator new, file streams and exceptions work on the
+// program's behalf.
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -207,6 +207,26 @@ EXPORT long syscall(long number, ...) {
 EXPORT int sched_getaffinity(pid_t pid, size_t n, cpu_set_t* set) {
     REAL(sched_getaffinity)
     return injected(kind_sched_getaffinity, CALLER) ? failed(EPERM) : real(pid, n, set);
+}
+
+EXPORT int sched_setaffinity(pid_t pid, size_t n, const cpu_set_t* set) {
+    REAL(sched_setaffinity)
+    return injected(kind_sched_setaffinity, CALLER) ? failed(EPERM) : real(pid, n, set);
+}
+
+// hwloc's header may be missing where this library is built; the types are pointers and nothing here looks
+// behind them.
+EXPORT int hwloc_topology_init(void** topology);
+EXPORT int hwloc_topology_load(void* topology);
+
+EXPORT int hwloc_topology_init(void** topology) {
+    REAL(hwloc_topology_init)
+    return injected(kind_hwloc_init, CALLER) ? failed(ENOMEM) : real(topology);
+}
+
+EXPORT int hwloc_topology_load(void* topology) {
+    REAL(hwloc_topology_load)
+    return injected(kind_hwloc_load, CALLER) ? failed(ENOSYS) : real(topology);
 }
 
 /// Behind CPU_ALLOC.

@@ -66,6 +66,7 @@ static int note_module(struct dl_phdr_info* info, size_t size, void* data) {
     const uintptr_t here = (uintptr_t)&note_module;
     m->system = begins_with(file, "libc.so") || begins_with(file, "ld-linux") ||
                 begins_with(file, "libgcc_s") || begins_with(file, "linux-vdso") ||
+                begins_with(file, "libhwloc") || begins_with(file, "libudev") || // hwloc reads by it
                 (here >= m->low && here < m->high);
     m->own = !m->system && !begins_with(file, "libstdc++") && !begins_with(file, "libm.so");
     return 0;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 
 #include "faults/watched.hpp"
@@ -19,6 +20,82 @@ void start_and_stop(unsigned n) {
 void start_automatic() {
     watched_pool p(pilfer::options{});
     expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+}
+
+[[nodiscard]] pilfer::options pinned(unsigned n, pilfer::pinning how) {
+    pilfer::options o = workers(n);
+    o.pin = how;
+    return o;
+}
+
+/// Two pools after each other: the topology is read for each, and a refusal is forgotten.
+void pinned_compact() {
+    for (int round = 0; round < 2; ++round) {
+        watched_pool p(pinned(2, pilfer::pinning::compact));
+        expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+    }
+}
+
+/// More workers than CPUs, and thieves that ask what is near.
+void pinned_spread() {
+    pilfer::options o = pinned(8, pilfer::pinning::spread);
+    o.victim = pilfer::victim::nearest;
+    watched_pool p(o);
+    expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+}
+
+/// A pool that a task on a pinned worker makes, whose threads are to have all CPUs.
+void pinned_nested() {
+    watched_pool outer(pinned(2, pilfer::pinning::compact));
+    const auto body = [] {
+        watched_pool inner(pinned(2, pilfer::pinning::spread));
+        return inner->run([] { return fib_join(10); });
+    };
+    expect_equal(outer->run(body), fib_serial(10), "fib in the inner pool");
+}
+
+/// Joins, spawns, deferred children, futures that a context waits for, and a thread outside.
+void record() {
+    pilfer::options o;
+    o.profile = true;
+    watched_pool p(o);
+    const auto body = [] {
+        std::uint64_t sum = fib_join(6) + fib_spawn(6, never_naps);
+        std::atomic<int> ran{0};
+        pilfer::scope s;
+        const auto f = pilfer::async([] { return fib_join(4); });
+        for (int i = 0; i < 3; ++i) {
+            s.defer([&ran, f] {
+                (void)f.get();
+                ran.fetch_add(1, std::memory_order_relaxed);
+            });
+        }
+        s.sync();
+        pilfer::for_each(0, 100, [&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
+        sum += f.get();
+        expect_equal(ran.load(), 103, "deferred children and iterations");
+        return sum;
+    };
+    for (int round = 0; round < 2; ++round) {
+        expect_equal(p->run(body), 2 * fib_serial(6) + fib_serial(4), "fib while recording");
+    }
+    expect(p->profile().work_ns >= p->profile().span_ns, "a span that is longer than the work");
+}
+
+/// The graph is written too, to where nobody reads it.
+void record_graph() {
+    {
+        const harness_code harness;
+        setenv("PILFER_PROFILE_GRAPH", "/dev/null", 1);
+    }
+    struct unset {
+        ~unset() {
+            const harness_code harness;
+            unsetenv("PILFER_PROFILE_GRAPH");
+        }
+    };
+    const unset at_the_end;
+    record();
 }
 
 void foreign_threads() {
@@ -214,6 +291,11 @@ constexpr scenario list[] = {
     {"start_2", [] { start_and_stop(2); }},
     {"start_8", [] { start_and_stop(8); }},
     {"start_automatic", start_automatic},
+    {"pinned_compact", pinned_compact},
+    {"pinned_spread", pinned_spread},
+    {"pinned_nested", pinned_nested},
+    {"record", record},
+    {"record_graph", record_graph},
     {"foreign_threads", foreign_threads},
     {"nested_pools", nested_pools},
     {"drain", drain},

@@ -53,7 +53,10 @@ void use_streams_once() {
     pilfer_fault_arm();
     try {
         s.run();
-        how = missing != 0 ? "fewer workers" : plain ? "plain calls" : "as without fault";
+        how = missing != 0 ? "fewer workers"
+              : plain      ? "plain calls"
+              : unpinned   ? "unpinned"
+                           : "as without fault";
     } catch (const std::bad_alloc&) {
         how = "bad_alloc";
     } catch (const std::system_error&) {

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,8 +19,9 @@
 
 namespace faults {
 
-inline std::atomic<unsigned> missing{0}; // workers, of all pools together
-inline std::atomic<bool> plain{false};   // a spawn or task on top ran for want of a stack
+inline std::atomic<unsigned> missing{0};  // workers, of all pools together
+inline std::atomic<bool> plain{false};    // a spawn or task on top ran for want of a stack
+inline std::atomic<bool> unpinned{false}; // a worker that was to be pinned is not
 
 inline void expect(bool right, const char* what) {
     if (!right) {
@@ -49,7 +51,9 @@ template <class T>
 /// A pool that reports what it had to do without.
 class watched_pool {
 public:
-    explicit watched_pool(const pilfer::options& o) : m_pool(o), m_bounded(o.max_contexts != 0) {
+    explicit watched_pool(const pilfer::options& o)
+        : m_pool(o), m_bounded(o.max_contexts != 0),
+          m_pinned(o.pin == pilfer::pinning::compact || o.pin == pilfer::pinning::spread) {
         if (o.workers != 0) {
             missing += o.workers - m_pool.workers();
         }
@@ -59,6 +63,9 @@ public:
         if (!m_bounded && m_pool.counters().no_context != 0) {
             plain = true;
         }
+        if (m_pinned) {
+            look_where_they_run();
+        }
     }
     watched_pool(const watched_pool&) = delete;
     watched_pool& operator=(const watched_pool&) = delete;
@@ -67,8 +74,25 @@ public:
     pilfer::pool& operator*() { return m_pool; }
 
 private:
+    /// dump() names the CPU of each worker that is pinned.
+    void look_where_they_run() {
+        m_pool.shutdown(); // a thread that has not begun yet is not pinned either
+        const harness_code harness;
+        std::ostringstream out;
+        m_pool.dump(out);
+        const std::string text = out.str();
+        unsigned pinned = 0;
+        for (std::size_t at = 0; (at = text.find(", CPU ", at)) != std::string::npos; ++at) {
+            ++pinned;
+        }
+        if (pinned != m_pool.workers()) {
+            unpinned = true;
+        }
+    }
+
     pilfer::pool m_pool;
     bool m_bounded;
+    bool m_pinned;
 };
 
 [[nodiscard]] inline pilfer::options workers(unsigned n) {

@@ -231,7 +231,9 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_when_the_other_half_ends_late
             },
             [&] {
                 stolen = true;
-                std::this_thread::sleep_for(20ms);
+                while (pool.counters().suspends == 0) { // however late its worker gets a CPU
+                    std::this_thread::yield();
+                }
             });
         EXPECT_EQ(before, thread_id());
     });
@@ -261,6 +263,62 @@ TEST_P(row_A12_resume, elsewhere_moves_every_join) {
     EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
     EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
     EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+}
+
+/// A scope of a pool whose frames go on anywhere, or elsewhere each time: children run on top of the waiting
+/// frame and their joins carry it off.
+TEST_P(row_A12_resume, a_scope_comes_home_whatever_the_pool_does) {
+    for (const auto rule : {pilfer::resume::anywhere, pilfer::resume::elsewhere}) {
+        pilfer::options o = with_workers();
+        o.resume = rule;
+        pilfer::pool pool(o);
+        std::atomic<int> moved{0};
+        struct tree {
+            static void grow(unsigned depth, std::atomic<int>& moved) {
+                if (depth == 0) {
+                    return;
+                }
+                (void)pilfer::join([] {}, [] {}); // moves the frame in the one pool, may in the other
+                long before = thread_id();
+                {
+                    pilfer::scope s(pilfer::resume::own_thread);
+                    s.defer([&, depth] { grow(depth - 1, moved); });
+                    s.defer([&, depth] { grow(depth - 1, moved); });
+                    s.sync();
+                    moved += thread_id() != before;
+                    s.spawn([&, depth] { grow(depth - 1, moved); });
+                    s.defer([&, depth] { grow(depth - 1, moved); });
+                    before = thread_id();
+                } // the destructor waits, too
+                moved += thread_id() != before;
+            }
+        };
+        for (int i = 0; i < 5; ++i) {
+            pool.run([&] { tree::grow(4, moved); });
+        }
+        EXPECT_EQ(moved, 0);
+    }
+}
+
+TEST_P(row_A12_resume, a_scope_comes_home_before_it_throws) {
+    pilfer::options o = with_workers();
+    o.resume = pilfer::resume::elsewhere;
+    pilfer::pool pool(o);
+    pool.run([] {
+        for (int i = 0; i < 20; ++i) {
+            pilfer::scope s(pilfer::resume::own_thread);
+            for (int k = 0; k < 3; ++k) {
+                s.defer([] {
+                    (void)pilfer::join([] {}, [] {});
+                    throw std::runtime_error("a child");
+                });
+            }
+            const long before = thread_id();
+            EXPECT_THROW(s.sync(), std::runtime_error);
+            EXPECT_EQ(thread_id(), before);
+            EXPECT_LE(s.suppressed(), 2U);
+        }
+    });
 }
 
 PILFER_OVER_WORKERS(row_A12_resume);

@@ -27,7 +27,7 @@ void explore(const harness& h, kind k, const budget& b, report& r) {
         most = b.priorities;
         break;
     case kind::exhaustive:
-        s = std::make_unique<exhaustive>(b.preemptions, b.odd);
+        s = std::make_unique<exhaustive>(b.preemptions, b.odd, b.first);
         most = b.exhaustive;
         break;
     }

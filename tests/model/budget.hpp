@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine.hpp"
@@ -17,6 +18,7 @@ struct budget {
     unsigned preemptions = 2;           // of the exhaustive strategy
     unsigned odd = 1;
     std::uint64_t exhaustive = 1'000'000; // at most so many; 0: none
+    std::optional<unsigned> first;        // of the exhaustive strategy: who begins
     std::uint64_t seed = 1;
 };
 

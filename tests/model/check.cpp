@@ -52,8 +52,22 @@ struct job {
     budget share;
 };
 
+constexpr std::uint64_t piece = 2'000'000; // of executions; what may be more is cut
+
+/// By who begins: these trees have nothing in common, and are about as large.
+void cut_tree(std::vector<job>& jobs, const harness* h, budget b) {
+    if (b.exhaustive <= piece || h->threads == 1) {
+        jobs.push_back({h, kind::exhaustive, b});
+        return;
+    }
+    b.exhaustive /= h->threads;
+    for (unsigned i = 0; i < h->threads; ++i) {
+        b.first = i;
+        jobs.push_back({h, kind::exhaustive, b});
+    }
+}
+
 void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64_t budget::*count) {
-    constexpr std::uint64_t piece = 2'000'000;
     std::uint64_t left = b.*count;
     for (std::uint64_t number = 0; left > 0; ++number) {
         budget share = b;
@@ -74,7 +88,7 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
     std::vector<job> jobs;
     for (const harness* h : list) {
         if (b.exhaustive > 0) {
-            jobs.push_back({h, kind::exhaustive, b});
+            cut_tree(jobs, h, b);
         }
     }
     std::map<std::string, unsigned> siblings;
@@ -132,6 +146,21 @@ void cut(std::vector<job>& jobs, const harness* h, kind k, budget b, std::uint64
     std::printf("model: %zu harnesses of %zu protocols, %llu executions, %u failures\n", list.size(),
                 by_protocol.size(), static_cast<unsigned long long>(executions), failures);
     return failures == 0 ? 0 : 1;
+}
+
+[[nodiscard]] int estimate(const std::vector<std::string>& names, const budget& b, std::uint64_t probes) {
+    for (const harness* h : chosen(names)) {
+        probe s(b.seed, b.preemptions, b.odd);
+        for (std::uint64_t i = 0; i < probes && s.begin(); ++i) {
+            if (here().run(*h, s).failed) {
+                std::printf("%s fails; see run\n", h->name);
+                return 1;
+            }
+        }
+        std::printf("%-30s %.2g +- %.1g executions with at most %u preemptions and %u odd choices\n", h->name,
+                    s.mean(), s.standard_error(), b.preemptions, b.odd);
+    }
+    return 0;
 }
 
 [[nodiscard]] int replay_one(const std::string& name, const std::string& choices) {
@@ -192,6 +221,13 @@ int main(int argc, char** argv) try {
     check->add_option("--per-protocol", per_protocol,
                       "random executions and by priorities of all harnesses of one protocol together");
     budgets(check);
+    std::uint64_t probes = 100'000;
+    CLI::App* sizes = app.add_subcommand("estimate", "how many executions an exhaustive search would make");
+    sizes->add_option("harness", names, "names of harnesses or protocols");
+    sizes->add_option("--probes", probes, "random executions per harness")->capture_default_str();
+    sizes->add_option("--preemptions", b.preemptions, "the bound on preemptions")->capture_default_str();
+    sizes->add_option("--odd", b.odd, "the bound on odd choices")->capture_default_str();
+    sizes->add_option("--seed", b.seed)->capture_default_str();
     CLI::App* again = app.add_subcommand("replay", "prints one execution");
     again->add_option("harness", name)->required();
     again->add_option("choices", choices, "as a failure printed them")->required();
@@ -206,6 +242,9 @@ int main(int argc, char** argv) try {
     }
     if (check->parsed()) {
         return run(names, b, per_protocol, processes, verbose);
+    }
+    if (sizes->parsed()) {
+        return estimate(names, b, probes);
     }
     if (again->parsed()) {
         return replay_one(name, choices);

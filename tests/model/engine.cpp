@@ -60,10 +60,7 @@ const char* to_string(std::memory_order o) noexcept {
     return "?";
 }
 
-engine& here() noexcept {
-    static engine instance;
-    return instance;
-}
+engine the_engine;
 
 engine::engine() : m_pool(max_messages), m_object(object_bytes) {}
 engine::~engine() = default;
@@ -85,14 +82,15 @@ void engine::reset(const harness& h) {
     m_steps = 0;
     m_progress = 0;
     m_order.clear();
+    m_ready = m_spinning = 0;
+    m_gives_way_to.fill(0);
     for (unsigned i = 0; i < m_threads; ++i) {
         thread& t = m_thread[i];
         t.current.clear();
         t.has_acquired = t.has_released = t.owes = t.moved = t.stale = false;
         t.fresh = 0;
         t.second_looks = 0;
-        t.gives_way_to = 0;
-        t.what = state::ready;
+        becomes(i, state::ready);
         t.started = false;
         t.file = "";
         t.line = 0;
@@ -118,16 +116,16 @@ const result& engine::run(const harness& h, strategy& s, bool trace) {
             e.m_thread[i].current.clock[i] = 1;
         }
         e.bump_clock(0);
-        e.m_thread[0].what = state::gone; // until the others have ended
+        e.becomes(0, state::gone); // until the others have ended
         if (e.m_threads > 1) {
             e.hand_over();
         }
-        e.m_thread[0].what = state::ready;
+        e.becomes(0, state::ready);
         for (unsigned i = 1; i < e.m_threads; ++i) {
             e.m_thread[0].current.join(e.m_thread[i].current);
         }
         e.m_harness->finish(e.m_object.data());
-        e.m_thread[0].what = state::finished;
+        e.becomes(0, state::finished);
         pilfer_v0_jump(e.m_main_sp, nullptr);
     };
     (void)at;
@@ -148,14 +146,14 @@ void engine::entry(void* self) noexcept {
     if (t.owes) {
         e.boundary(t);
     }
-    t.what = state::finished;
+    e.becomes(i, state::finished);
     ++e.m_progress;
     e.hand_over();
     e.abandon(); // never reached: a finished thread is not chosen
 }
 
 void engine::never_again() {
-    m_thread[m_current].what = state::gone;
+    becomes(m_current, state::gone);
     hand_over();
     abandon();
 }
@@ -184,36 +182,36 @@ void engine::note(const char* text, std::uint64_t value) {
 
 // ---- who goes on ------------------------------------------------------------------------------
 
-unsigned engine::ready_mask() const noexcept {
-    unsigned mask = 0;
-    for (unsigned i = 0; i < m_threads; ++i) {
-        mask |= m_thread[i].what == state::ready ? 1U << i : 0U;
-    }
-    return mask;
+void engine::becomes(unsigned index, state s) noexcept {
+    const unsigned self = 1U << index;
+    m_thread[index].what = s;
+    m_ready = s == state::ready ? m_ready | self : m_ready & ~self;
+    m_spinning = s == state::spinning ? m_spinning | self : m_spinning & ~self;
 }
 
 int engine::next_thread(bool may_stay) {
+    // In a ring, from the running one on if it may stay, else up to it.
+    const unsigned first = m_current + (may_stay ? 0 : 1);
+    const unsigned before = (1U << first) - 1;
+    for (unsigned part : {m_spinning & ~before, m_spinning & before}) {
+        for (; part != 0; part &= part - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(part));
+            if (m_thread[i].progress != m_progress && (m_gives_way_to[i] & m_ready) == 0) {
+                becomes(i, state::ready);
+            }
+        }
+    }
+    if ((m_ready & (m_ready - 1)) == 0) {
+        return m_ready != 0 ? std::countr_zero(m_ready) : -1;
+    }
     std::array<std::uint8_t, 8> ready{};
     unsigned n = 0;
-    for (unsigned k = may_stay ? 0 : 1; k <= m_threads; ++k) {
-        const unsigned i = (m_current + k) % m_threads;
-        thread& t = m_thread[i];
-        if (k == m_threads && may_stay) {
-            break; // has been looked at as the first
-        }
-        if (t.what == state::spinning && t.progress != m_progress && (t.gives_way_to & ready_mask()) == 0) {
-            t.what = state::ready;
-        }
-        if (t.what == state::ready) {
-            ready[n++] = static_cast<std::uint8_t>(i);
+    for (unsigned part : {m_ready & ~before, m_ready & before}) {
+        for (; part != 0; part &= part - 1) {
+            ready[n++] = static_cast<std::uint8_t>(std::countr_zero(part));
         }
     }
-    if (n == 0) {
-        return -1;
-    }
-    const bool stays = may_stay && ready[0] == m_current;
-    const unsigned c = n > 1 ? m_strategy->choose_thread(ready, n, stays) : 0;
-    return ready[c];
+    return ready[m_strategy->choose_thread(ready, n, may_stay && ready[0] == m_current)];
 }
 
 std::string engine::who_waits() const {
@@ -255,7 +253,7 @@ void engine::hand_over() {
         thread& t = m_thread[i];
         if (t.what == state::spinning && t.second_looks < most_second_looks) {
             ++t.second_looks;
-            t.what = state::ready;
+            becomes(i, state::ready);
             switch_to(i);
             return;
         }
@@ -280,8 +278,8 @@ void engine::switch_to(unsigned next) {
     }
     void** save = &m_thread[m_current].sp;
     m_current = next;
-    for (unsigned i = 0; i < m_threads; ++i) {
-        m_thread[i].gives_way_to &= ~(1U << next);
+    for (std::uint8_t& threads : m_gives_way_to) {
+        threads = static_cast<std::uint8_t>(threads & ~(1U << next));
     }
     thread& t = m_thread[next];
     if (t.started) {
@@ -313,13 +311,13 @@ void engine::relax() {
         fail("the main part waits for somebody");
     }
     thread& t = m_thread[m_current];
-    t.what = state::spinning;
+    becomes(m_current, state::spinning);
     t.progress = t.stale ? m_progress - 1 : m_progress;
     t.stale = false;
     t.fresh = 4;
     // Fair: two that wait may not keep a third one from ever taking its next step (Musuvathi and Qadeer,
     // "Fair stateless model checking", PLDI 2008).
-    t.gives_way_to = ready_mask();
+    m_gives_way_to[m_current] = static_cast<std::uint8_t>(m_ready);
     m_strategy->yields(m_current);
     if (++m_steps > most_steps) {
         fail("an execution without an end");
@@ -334,7 +332,8 @@ bool engine::mutated(access kind, const where& w) const noexcept {
            same_place(m_mutation->original.place, w);
 }
 
-std::memory_order engine::effective(std::memory_order o, access kind, bool on_failure, const where& w) {
+std::memory_order engine::collected_or_mutated(std::memory_order o, access kind, bool on_failure,
+                                               const where& w) {
     if (m_sites != nullptr) {
         m_sites->push_back({w, kind, on_failure, o});
     }

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -175,7 +176,6 @@ private:
         view owed;     // by heavy fences of others, until the next light fence
         bool has_acquired, has_released, owes, moved;
         unsigned second_looks;  // see hand_over()
-        unsigned gives_way_to;  // while it waits: threads that have a step to take before it looks again
         bool stale;             // it read an old value since it last waited: looking again helps
         unsigned fresh;         // so many loads read the newest value: a wait that was told to look again
         std::uint64_t progress; // of all when it began to spin
@@ -202,7 +202,7 @@ private:
     void point(const where& w);
     void hand_over();
     [[nodiscard]] int next_thread(bool may_stay);
-    [[nodiscard]] unsigned ready_mask() const noexcept;
+    void becomes(unsigned index, state s) noexcept;
     void switch_to(unsigned next);
     [[noreturn]] void leave_to(unsigned next);
     [[noreturn]] void abandon();
@@ -219,7 +219,11 @@ private:
     void bump_clock(unsigned index);
     void boundary(thread& t);
     [[nodiscard]] std::memory_order effective(std::memory_order o, access kind, bool on_failure,
-                                              const where& w);
+                                              const where& w) {
+        return m_sites == nullptr && m_mutation == nullptr ? o : collected_or_mutated(o, kind, on_failure, w);
+    }
+    [[nodiscard]] std::memory_order collected_or_mutated(std::memory_order o, access kind, bool on_failure,
+                                                         const where& w);
     [[nodiscard]] bool mutated(access kind, const where& w) const noexcept;
     void print(const where& w, const char* what, std::memory_order o, std::uint64_t v, const char* more);
 
@@ -233,6 +237,11 @@ private:
     std::uint32_t m_execution = 0;
     unsigned m_threads = 0; // the main one included
     unsigned m_current = 0;
+    // Of all threads at once, because each step asks: a bit for each.
+    unsigned m_ready = 0;
+    unsigned m_spinning = 0;
+    std::array<std::uint8_t, max_threads>
+        m_gives_way_to{}; // threads with a step to take before this one looks again
     unsigned m_locations = 0;
     unsigned m_messages = 0;
     unsigned m_steps = 0;
@@ -247,7 +256,8 @@ private:
 };
 
 /// The engine of this process.
-[[nodiscard]] engine& here() noexcept;
+extern engine the_engine;
+[[nodiscard]] inline engine& here() noexcept { return the_engine; }
 
 template <class Change>
 std::uint64_t engine::update(std::uint16_t id, const void* address, access kind, std::memory_order o, where w,

@@ -262,6 +262,93 @@ TEST(itself, the_exhaustive_search_counts_right) {
     EXPECT_EQ((executions<independent<2, 3>>(1)), 8U);
 }
 
+/// Executions with at most `preemptions` that `first` begins.
+template <class H>
+std::uint64_t begun_by(unsigned first, unsigned preemptions) {
+    const harness h = registered<H>::of("itself", "");
+    exhaustive s(preemptions, 0, first);
+    std::uint64_t n = 0;
+    for (; s.begin(); ++n) {
+        EXPECT_FALSE(here().run(h, s).failed);
+    }
+    return n;
+}
+
+TEST(itself, a_search_is_the_sum_of_those_that_each_thread_begins) {
+    for (const unsigned preemptions : {0U, 1U, 2U}) {
+        std::uint64_t sum = 0;
+        for (const unsigned first : {0U, 1U, 2U}) {
+            const std::uint64_t part = begun_by<independent<3, 5>>(first, preemptions);
+            EXPECT_GT(part, 0U);
+            sum += part;
+        }
+        EXPECT_EQ(sum, (executions<independent<3, 5>>(preemptions)));
+    }
+}
+
+/// Only if the third thread begins, and is preempted by the first.
+struct begun_by_the_third : nothing {
+    static constexpr unsigned threads = 3;
+    unsigned before = 0; // of the checker itself
+    atomic<int> x{0};
+    void thread(unsigned i) {
+        before = 10 * before + i + 1;
+        (void)x.fetch_add(1, rlx);
+        check(i != 0 || before != 31, "begun by the third");
+    }
+};
+
+TEST(itself, who_begins_is_who_was_named) {
+    for (const unsigned first : {0U, 1U, 2U}) {
+        exhaustive s(2, 0, first);
+        EXPECT_EQ(first_failure<begun_by_the_third>(s).has_value(), first == 2) << first;
+    }
+}
+
+/// Stale reads as well: three values, of which the reader may see any.
+struct read_thrice : nothing {
+    static constexpr unsigned threads = 2;
+    atomic<int> x{0};
+    void thread(unsigned i) {
+        for (int k = 1; k < 4; ++k) {
+            if (i == 0) {
+                x.store(k, rlx);
+            } else {
+                (void)x.load(rlx);
+            }
+        }
+    }
+};
+
+/// The mean of `probes` estimates, whose error is known, against the search itself.
+template <class H>
+void expect_estimated(unsigned preemptions, unsigned odd) {
+    const harness h = registered<H>::of("itself", "");
+    exhaustive all(preemptions, odd);
+    std::uint64_t n = 0;
+    for (; all.begin(); ++n) {
+        EXPECT_FALSE(here().run(h, all).failed);
+    }
+    probe s(1, preemptions, odd);
+    for (unsigned i = 0; i < 20'000 && s.begin(); ++i) {
+        EXPECT_FALSE(here().run(h, s).failed);
+    }
+    const auto size = static_cast<double>(n);
+    EXPECT_NEAR(s.mean(), size, 4 * s.standard_error()) << preemptions << ' ' << odd;
+    EXPECT_LT(s.standard_error(), size / 20) << preemptions << ' ' << odd;
+}
+
+TEST(itself, the_size_of_a_search_is_estimated) {
+    expect_estimated<independent<3, 5>>(0, 0);
+    for (const unsigned preemptions : {1U, 2U, 3U}) {
+        expect_estimated<independent<2, 3>>(preemptions, 0);
+        expect_estimated<independent<3, 5>>(preemptions, 0);
+        for (const unsigned odd : {0U, 1U, 2U}) {
+            expect_estimated<read_thrice>(preemptions, odd);
+        }
+    }
+}
+
 struct deep_bug : nothing {
     static constexpr unsigned threads = 2;
     atomic<int> x{0};

@@ -400,7 +400,7 @@ void engine::park(std::uint16_t id, const void* address, std::uint64_t expected,
         t.fresh = 1; // a loop around the call ends as soon as it can
         return;
     }
-    t.what = state::parked;
+    becomes(m_current, state::parked);
     t.parked_on = id;
     hand_over();
 }
@@ -411,7 +411,7 @@ void engine::unpark(std::uint16_t id, const void* address, where w) {
     for (unsigned i = 1; i < m_threads; ++i) {
         thread& t = m_thread[i];
         if (t.what == state::parked && m_location[t.parked_on].address == address) {
-            t.what = state::ready;
+            becomes(i, state::ready);
             t.fresh = 1;
             break;
         }

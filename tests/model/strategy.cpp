@@ -1,6 +1,7 @@
 #include "strategy.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 namespace model {
@@ -57,6 +58,7 @@ bool exhaustive::begin() {
     m_depth = 0;
     m_preemptions = 0;
     m_odd = 0;
+    m_begun = false;
     if (m_first) {
         m_first = false;
         return true;
@@ -87,13 +89,74 @@ unsigned exhaustive::pick(unsigned n, choice what) {
     return c;
 }
 
-unsigned exhaustive::pick_thread(const std::array<std::uint8_t, 8>&, unsigned n, bool stays) {
+unsigned exhaustive::pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n, bool stays) {
+    const bool begins = !m_begun;
+    m_begun = true;
+    if (begins && m_first_thread) {
+        return static_cast<unsigned>(std::find(ready.begin(), ready.begin() + n, *m_first_thread + 1) -
+                                     ready.begin());
+    }
     if (!stays) {
         return decide(n);
     }
     const unsigned c = m_preemptions < m_most_preemptions ? decide(n) : 0;
     m_preemptions += c != 0 ? 1 : 0;
     return c;
+}
+
+// ---- estimates --------------------------------------------------------------------------------
+
+bool probe::begin() {
+    if (m_worth > 0) { // not the first
+        m_sum += m_worth;
+        m_squares += m_worth * m_worth;
+        m_executions += 1;
+        for (budgeted* b : {&m_preemptions, &m_odd}) {
+            b->usual_points += (b->points - b->usual_points) / (m_executions + 1);
+        }
+    }
+    roll();
+    m_worth = 1;
+    m_preemptions.left = m_most_preemptions;
+    m_odd.left = m_most_odd;
+    m_preemptions.points = m_odd.points = 0;
+    return true;
+}
+
+double probe::mean() const noexcept { return (m_sum + m_worth) / (m_executions + 1); }
+
+double probe::standard_error() const noexcept {
+    const double n = m_executions + 1;
+    const double variance = (m_squares + m_worth * m_worth) / n - mean() * mean();
+    return std::sqrt(std::max(0.0, variance) / n);
+}
+
+unsigned probe::pick_any(unsigned n) {
+    m_worth *= n;
+    return m_dice.below(n);
+}
+
+unsigned probe::pick_within(budgeted& b, unsigned n) {
+    ++b.points;
+    if (b.left == 0) {
+        return 0;
+    }
+    const double unusual = std::min(0.5, b.left / std::max(1.0, b.usual_points));
+    if (m_dice.next() >= unusual * 4294967296.0) {
+        m_worth /= 1 - unusual;
+        return 0;
+    }
+    --b.left;
+    m_worth /= unusual;
+    return 1 + pick_any(n - 1);
+}
+
+unsigned probe::pick(unsigned n, choice what) {
+    return what == choice::other ? pick_any(n) : pick_within(m_odd, n);
+}
+
+unsigned probe::pick_thread(const std::array<std::uint8_t, 8>&, unsigned n, bool stays) {
+    return stays ? pick_within(m_preemptions, n) : pick_any(n);
 }
 
 unsigned replay::pick(unsigned n, choice) {

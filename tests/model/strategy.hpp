@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -77,7 +78,7 @@ protected:
         m_dice.seed(m_seed * 0x100000001b3U + m_number++);
         m_choices.clear();
     }
-    [[nodiscard]] unsigned pick(unsigned n, choice what) final;
+    [[nodiscard]] unsigned pick(unsigned n, choice what) override;
     dice m_dice;
 
 private:
@@ -121,11 +122,11 @@ private:
 };
 
 /// All executions with at most so many preemptions and so many odd choices (stale reads, spurious wake-ups,
-/// stores put before others), depth first.
+/// stores put before others), depth first. With `first` only those that this one of the threads begins.
 class exhaustive final : public strategy {
 public:
-    exhaustive(unsigned preemptions, unsigned odd) noexcept
-        : m_most_preemptions(preemptions), m_most_odd(odd) {}
+    exhaustive(unsigned preemptions, unsigned odd, std::optional<unsigned> first = std::nullopt) noexcept
+        : m_most_preemptions(preemptions), m_most_odd(odd), m_first_thread(first) {}
     [[nodiscard]] bool begin() final;
 
 private:
@@ -139,11 +140,48 @@ private:
     [[nodiscard]] unsigned decide(unsigned n);
     unsigned m_most_preemptions;
     unsigned m_most_odd;
+    std::optional<unsigned> m_first_thread;
     unsigned m_preemptions = 0;
     unsigned m_odd = 0;
     bool m_first = true;
+    bool m_begun = false; // a thread has been chosen in this execution
     std::size_t m_depth = 0;
     std::vector<decision> m_path;
+};
+
+/// How many executions the exhaustive search makes: each execution is worth as many as it
+/// had choices, and the mean is the size of the tree. Usual choices are likelier by as much as there
+/// are more of them, so that few executions are worth almost nothing and none is worth almost everything.
+///
+/// Source: Knuth, "Estimating the efficiency of backtrack programs", Mathematics of Computation 29, 1975.
+class probe final : public seeded {
+public:
+    probe(std::uint64_t seed, unsigned preemptions, unsigned odd) noexcept
+        : seeded(seed), m_most_preemptions(preemptions), m_most_odd(odd) {}
+    [[nodiscard]] bool begin() final;
+    /// Of the executions so far, the latest included.
+    [[nodiscard]] double mean() const noexcept;
+    [[nodiscard]] double standard_error() const noexcept;
+
+private:
+    struct budgeted {
+        unsigned left = 0;
+        unsigned points = 0;        // of this execution, with a choice
+        double usual_points = 32.0; // of executions so far
+    };
+    [[nodiscard]] unsigned pick(unsigned n, choice what) final;
+    [[nodiscard]] unsigned pick_thread(const std::array<std::uint8_t, 8>& ready, unsigned n,
+                                       bool stays) final;
+    [[nodiscard]] unsigned pick_within(budgeted& b, unsigned n);
+    [[nodiscard]] unsigned pick_any(unsigned n);
+    unsigned m_most_preemptions;
+    unsigned m_most_odd;
+    budgeted m_preemptions;
+    budgeted m_odd;
+    double m_worth = 0;
+    double m_sum = 0;
+    double m_squares = 0;
+    double m_executions = 0;
 };
 
 /// What another strategy recorded.

@@ -266,6 +266,38 @@ TEST_F(bad_input_profile, a_pool_that_does_not_record_has_no_profile) {
     EXPECT_THROW((void)pool.profile(), pilfer::usage_error);
 }
 
+TEST_F(row_G3_files, the_environment_says_what_a_theft_costs) {
+    with_environment({{"PILFER_PROFILE_BURDEN", "0,1000000000"}}, [] {
+        pilfer::options o;
+        o.profile = true;
+        pilfer::pool pool(o);
+        EXPECT_EQ(pool.profile().theft_ns, 0U);
+        EXPECT_EQ(pool.profile().resume_ns, 1'000'000'000U);
+        pool.run([] { (void)pilfer::join([] {}, [] {}); });
+        EXPECT_GE(pool.profile().burdened_span_ns, 1'000'000'000U);
+        EXPECT_LT(pool.profile().burdened_span_ns, 2'000'000'000U) << "one resumption";
+    });
+}
+
+TEST_F(bad_input_profile, a_burden_that_is_none) {
+    for (const char* text : {"", "2000", "2000,", ",1000", "2000;1000", "2000, 1000", "-1,1000", "2000,1000 ",
+                             "2e3,1", "1,1000000001", "99999999999999999999,1", "many,few"}) {
+        with_environment({{"PILFER_PROFILE_BURDEN", text}}, [&] {
+            EXPECT_NO_THROW(pilfer::pool(workers(1))) << "it does not record";
+            pilfer::options o;
+            o.profile = true;
+            try {
+                const pilfer::pool pool(o);
+                ADD_FAILURE() << "accepted: " << text;
+            } catch (const std::invalid_argument& e) {
+                const std::string said = e.what();
+                EXPECT_NE(said.find("PILFER_PROFILE_BURDEN"), std::string::npos) << said;
+                EXPECT_NE(said.find(std::string("not \"") + text + "\""), std::string::npos) << said;
+            }
+        });
+    }
+}
+
 TEST_F(bad_input_profile, files_that_cannot_be_written) {
     for (const char* variable : {"PILFER_PROFILE", "PILFER_PROFILE_GRAPH"}) {
         with_environment({{variable, "/nowhere/at/all"}}, [&] {

@@ -48,10 +48,11 @@ inline constexpr bool emulated = false;
     }
     return n;
 }
-/// A joined thread may stay in /proc for a moment.
+/// A joined thread may stay in /proc for a moment. Fewer will do: those of an earlier case may have been
+/// among the wanted.
 [[nodiscard]] inline bool threads_become(std::size_t wanted) {
-    for (int i = 0; i < 2000; ++i) {
-        if (thread_count() == wanted) {
+    for (int i = 0; i < 20'000; ++i) {
+        if (thread_count() <= wanted) {
             return true;
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(1));

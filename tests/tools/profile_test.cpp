@@ -48,6 +48,7 @@ public:
         all << in.rdbuf();
         return all.str();
     }
+    void write(const std::string& text) const { std::ofstream(m_path) << text; }
 
 private:
     std::string m_path;
@@ -126,6 +127,34 @@ TEST_F(row_G3_command, writes_json_and_the_graph) {
     EXPECT_EQ(g.span(), p.at("span_ns").get<std::uint64_t>());
 }
 
+constexpr const char* ten_constants =
+    R"("spawn": 8, "slow_path": 40, "steal_hit": 560.4, "steal_miss": 1, "steal_more": 1, "wake_call": 1,
+       "wake_latency": 1, "context_switch": 5, "remote_line": 42.4, "reach": 1)";
+
+[[nodiscard]] std::string costs_file(const std::string& constants) {
+    return R"({"machine": "a test", "nanoseconds": {)" + constants + "}}";
+}
+
+TEST_F(row_G3_command, takes_what_a_theft_costs_from_the_file_of_calibrate) {
+    const temporary costs;
+    costs.write(costs_file(ten_constants));
+    const temporary report;
+    const auto s = profile("--json -o " + report.path() + " --costs=" + costs.path(), profiled() + "fib");
+    EXPECT_EQ(s.code, 0) << s.text;
+    const auto p = nlohmann::json::parse(report.text()).at("pools").at(0);
+    EXPECT_EQ(p.at("theft_ns"), 600) << "the slow path and the theft";
+    EXPECT_EQ(p.at("resume_ns"), 52) << "two switches and a line";
+    // No chain has more than nine joins in each other, each with one theft and one resumption on it.
+    const auto burden = p.at("burdened_span_ns").get<std::uint64_t>() - p.at("span_ns").get<std::uint64_t>();
+    EXPECT_GT(burden, 0U);
+    EXPECT_LE(burden, 9U * (600 + 52));
+
+    const auto usual = profile("", profiled() + "fib");
+    EXPECT_TRUE(has(usual, "a theft costs 2.000 us, a resumption 1.000 us")) << usual.text;
+    const auto text = profile("--costs " + costs.path(), profiled() + "fib");
+    EXPECT_TRUE(has(text, "a theft costs 600 ns, a resumption 52 ns")) << text.text;
+}
+
 TEST_F(row_G3_command, passes_the_exit_code_on) {
     EXPECT_EQ(profile("", profiled() + "exits_with_7").code, 7);
     EXPECT_EQ(profile("", profiled() + "dies").code, 128 + SIGKILL);
@@ -158,6 +187,30 @@ TEST_F(bad_input_profile_command, says_why) {
     const auto unwritable = profile("-o /nowhere/at/all", profiled() + "exits_with_7");
     EXPECT_EQ(unwritable.code, 1);
     EXPECT_TRUE(has(unwritable, "/nowhere/at/all")) << unwritable.text;
+}
+
+TEST_F(bad_input_profile_command, refuses_costs_that_are_none) {
+    const auto refused = [](const std::string& path, const char* why) {
+        const auto s = profile("--costs " + path, profiled() + "exits_with_7");
+        EXPECT_EQ(s.code, 1) << s.text; // and not 7: the program is not run
+        EXPECT_TRUE(has(s, path)) << s.text;
+        EXPECT_TRUE(has(s, why)) << s.text;
+    };
+    refused("/nowhere/at/all", "cannot be read");
+    const temporary costs;
+    refused(costs.path(), "parse error"); // empty
+    costs.write("not JSON");
+    refused(costs.path(), "parse error");
+    costs.write(costs_file(R"("spawn": 8)"));
+    refused(costs.path(), "slow_path");
+    costs.write(costs_file(ten_constants + std::string(R"(, "theft": 3)")));
+    refused(costs.path(), "'theft' is no constant");
+    std::string negative = ten_constants;
+    negative.replace(negative.find("560.4"), 5, "-0.5 ");
+    costs.write(costs_file(negative));
+    refused(costs.path(), "steal_hit must be from 0");
+    const auto nothing = profile("--costs", "");
+    EXPECT_EQ(nothing.code, 2) << nothing.text;
 }
 
 } // namespace

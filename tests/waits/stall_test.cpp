@@ -323,6 +323,9 @@ TEST_F(row_C8_stall, does_not_wake_an_idle_pool_in_which_nobody_waits) {
     if (emulated) {
         GTEST_SKIP() << "the emulator has threads of its own";
     }
+    if (pilfer::detail::checked_build) {
+        GTEST_SKIP() << "sleepers of a checked pool look for forgotten tasks, once a second at the end";
+    }
     const auto result = in_child([] {
         pilfer::pool p(reporting_after(20, 4));
         const bool right = p.run([] { return fib_join(15); }) == fib(15);

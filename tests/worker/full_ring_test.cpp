@@ -1,4 +1,4 @@
-// A theft larger than the thief's ring, without memory for a larger one: the rest stays where it was.
+// Rings without memory for larger ones: of a theft the rest stays where it was, weights are not kept.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -96,6 +96,56 @@ TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
     for (const auto& times : ran) {
         ASSERT_EQ(times, 1);
     }
+}
+
+class row_B7_full : public guarded {};
+
+TEST_F(row_B7_full, without_memory_for_weights_every_task_weighs_1) {
+    if (!can_refuse) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
+    pilfer::pool pool(workers(1));
+    int ran = 0;
+    const auto task = [&ran] { ++ran; };
+    pool.run([&] {
+        const auto weighs = [] { return pilfer::detail::this_worker()->deque.thief().scales().weight(); };
+        pilfer::scope s;
+        s.defer(task);
+        const int before = refused;
+        refuses = true;
+        s.defer(pilfer::weight{60}, task);
+        s.spawn(pilfer::weight{60}, [&] { EXPECT_EQ(weighs(), 3U) << "two children and the rest"; });
+        refuses = false;
+        EXPECT_GT(refused, before) << "this test refuses nothing";
+        EXPECT_EQ(weighs(), 2U);
+        s.defer(pilfer::weight{60}, task);
+        EXPECT_EQ(weighs(), 62U);
+        s.sync();
+    });
+    EXPECT_EQ(ran, 3);
+}
+
+TEST_F(row_B7_full, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
+    if (!can_refuse) {
+        GTEST_SKIP() << "a sanitizer has the allocator";
+    }
+    constexpr int tasks = 600;
+    pilfer::pool pool(workers(1));
+    int ran = 0;
+    pool.run([&] {
+        pilfer::scope s;
+        s.defer(pilfer::weight{2}, [&ran] { ++ran; });
+        refuses = true;
+        for (int i = 1; i < tasks; ++i) {
+            s.defer(pilfer::weight{2}, [&ran] { ++ran; });
+        }
+        refuses = false;
+        // The last place of the first ring is for the one that is tried and taken back.
+        EXPECT_EQ(ran, tasks - 255);
+        EXPECT_EQ(pilfer::detail::this_worker()->deque.thief().scales().weight(), 510U);
+        s.sync();
+    });
+    EXPECT_EQ(ran, tasks);
 }
 
 } // namespace

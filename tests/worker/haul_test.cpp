@@ -3,12 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
-#include <memory>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
+#include "worker/stand_still.hpp"
 
 namespace {
 
@@ -35,80 +34,15 @@ using pilfer::steal_amount;
     return all;
 }
 
-// Whoever waits here sleeps: the machine is for those that work.
-void wait(const std::atomic<bool>& flag) { flag.wait(false); }
-void wait(const std::atomic<unsigned>& counter, unsigned value) {
-    for (unsigned now = counter; now != value; now = counter) {
-        counter.wait(now);
-    }
+/// Worker `rich` has announced tasks 1 .. `tasks`, the others nothing.
+[[nodiscard]] stand_still::announce_function on_one(unsigned rich, unsigned tasks,
+                                                    std::function<void(unsigned)> task) {
+    return [=](unsigned me, pilfer::scope& s) {
+        for (unsigned k = 1; me == rich && k <= tasks; ++k) {
+            s.defer([task, k] { task(k); });
+        }
+    };
 }
-void open(std::atomic<bool>& flag) {
-    flag = true;
-    flag.notify_all();
-}
-void count(std::atomic<unsigned>& counter) {
-    counter.fetch_add(1);
-    counter.notify_all();
-}
-
-/// A pool whose workers all stand in a task of this test until they are let go. Worker `rich` has announced
-/// tasks 1 .. `tasks` before anybody else may look for work.
-class stand_still {
-public:
-    stand_still(const pilfer::options& o, unsigned rich, unsigned tasks, std::function<void(unsigned)> task)
-        : m_open(std::make_unique<std::atomic<bool>[]>(o.workers)), m_tasks(tasks), m_rich(rich),
-          m_task(std::move(task)), m_pool(o) {
-        for (unsigned i = 0; i < m_pool.workers(); ++i) {
-            m_standing.push_back(m_pool.async([this] { stand(pilfer::detail::this_worker()->index); }));
-        }
-        wait(m_here, m_pool.workers());
-        open(m_push);
-        wait(m_pushed);
-    }
-    stand_still(const stand_still&) = delete;
-    stand_still& operator=(const stand_still&) = delete;
-    ~stand_still() {
-        for (unsigned i = 0; i < m_pool.workers(); ++i) {
-            let_go(i);
-        }
-        for (auto& each : m_standing) {
-            each.get();
-        }
-    }
-    void let_go(unsigned i) { open(m_open[i % m_pool.workers()]); }
-    /// Of worker i, while nobody works.
-    [[nodiscard]] std::int64_t queued(unsigned i) {
-        const auto there = m_pool.core().at(i % m_pool.workers()).deque.thief().look();
-        return there.shared + there.own;
-    }
-    [[nodiscard]] pilfer::pool& pool() { return m_pool; }
-
-private:
-    void stand(unsigned me) {
-        count(m_here);
-        if (me != m_rich) {
-            wait(m_open[me]);
-            return;
-        }
-        pilfer::scope s;
-        wait(m_push);
-        for (unsigned k = 1; k <= m_tasks; ++k) {
-            s.defer([this, k] { m_task(k); });
-        }
-        open(m_pushed);
-        wait(m_open[me]);
-        s.sync();
-    }
-    std::unique_ptr<std::atomic<bool>[]> m_open;
-    unsigned m_tasks;
-    unsigned m_rich;
-    std::function<void(unsigned)> m_task;
-    std::atomic<unsigned> m_here{0};
-    std::atomic<bool> m_push{false};
-    std::atomic<bool> m_pushed{false};
-    pilfer::pool m_pool;
-    std::vector<pilfer::future<void>> m_standing;
-};
 
 /// One theft after the other around a ring of four: who runs what, and what is left where.
 struct spread {
@@ -138,14 +72,14 @@ struct spread {
     std::atomic<bool> end{false};
     std::array<std::atomic<unsigned>, 3> running{};
     {
-        stand_still s(o, rich, 8, [&](unsigned task) {
-            const unsigned turn = started.load();
-            if (turn < 3) {
-                running[turn] = task;
-            }
-            count(started);
-            wait(end);
-        });
+        stand_still s(o, on_one(rich, 8, [&](unsigned task) {
+                          const unsigned turn = started.load();
+                          if (turn < 3) {
+                              running[turn] = task;
+                          }
+                          count(started);
+                          wait(end);
+                      }));
         for (unsigned thief = 1; thief < 4; ++thief) {
             s.let_go(rich + thief);
             wait(started, thief);
@@ -207,10 +141,10 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
     pilfer::options o = workers(2);
     o.steal = amount;
     std::atomic<unsigned> ran{0};
-    stand_still s(o, 0, tasks, [&](unsigned k) {
-        task(k);
-        count(ran);
-    });
+    stand_still s(o, on_one(0, tasks, [&](unsigned k) {
+                      task(k);
+                      count(ran);
+                  }));
     s.let_go(1);
     wait(ran, tasks);
     const auto c = s.pool().counters();

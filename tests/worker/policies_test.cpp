@@ -22,7 +22,7 @@ constexpr steal_amount amounts[] = {steal_amount::one(),         steal_amount::p
 constexpr victim victims[] = {victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest};
 
 /// A program whose tasks are numbered: task lo runs, and so do lo + 1 .. hi - 1 below it, in groups that are
-/// forked in all the ways there are, by a hash of lo.
+/// forked in all the ways there are, some of them with weights, by a hash of lo.
 class program {
 public:
     program(std::uint64_t seed, std::uint32_t tasks, bool futures)
@@ -69,14 +69,22 @@ private:
             break;
         case 1: {
             pilfer::scope s;
-            s.spawn([=, this] { walk(lo, middle); });
+            if ((h & 16) != 0) {
+                s.spawn(pilfer::weight{hi - middle}, [=, this] { walk(lo, middle); });
+            } else {
+                s.spawn([=, this] { walk(lo, middle); });
+            }
             s.spawn([=, this] { walk(middle, hi); });
             s.sync();
             break;
         }
         case 2: {
             pilfer::scope s;
-            s.defer([=, this] { walk(lo, middle); });
+            if ((h & 16) != 0) {
+                s.defer(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
+            } else {
+                s.defer([=, this] { walk(lo, middle); });
+            }
             walk(middle, hi);
             s.sync();
             break;
@@ -90,7 +98,11 @@ private:
         case 5: {
             pilfer::scope s;
             for (std::uint32_t i = lo; i < hi; ++i) {
-                s.defer([=, this] { mark(i); });
+                if ((h & 16) != 0 && i % 3 == 0) {
+                    s.defer(pilfer::weight{i % 64 + 1}, [=, this] { mark(i); });
+                } else {
+                    s.defer([=, this] { mark(i); });
+                }
             }
             s.sync();
             break;
@@ -116,7 +128,7 @@ private:
             walk(lo, hi);
             return;
         }
-        auto first = pilfer::async([=, this] { walk(lo, middle); });
+        auto first = pilfer::async(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
         auto second = pilfer::async([=, this] { walk(middle, hi); });
         first.get();
         second.get();
@@ -166,6 +178,10 @@ protected:
                 o.take_back = turn % 2 == 0 ? pilfer::take_back::one : pilfer::take_back::all;
                 o.resume = static_cast<pilfer::resume>(turn % 3);
                 o.count_all = turn % 5 < 2;
+                o.max_contexts = turn % 4 == 0 ? 3 : 0;
+                if (o.max_contexts != 0) {
+                    o.stack_size = std::size_t{16} << 20; // tasks run on top of others
+                }
                 SCOPED_TRACE(pilfer::balance::name(o) + ", turn " + std::to_string(turn));
                 run_one(o, turn, tasks);
             }

@@ -98,8 +98,8 @@ TEST_P(row_B12_wake, by_a_local_push) {
     }
     pilfer::pool pool(with_workers());
     for (int kind = 0; kind < 3; ++kind) {
+        const auto before = pool.counters();
         for (int round = 0; round < 3; ++round) {
-            const auto before = pool.counters();
             pool.run([&] {
                 ASSERT_TRUE(settles(pool, 1)); // all others sleep
                 std::atomic<bool> ran{false};
@@ -122,8 +122,9 @@ TEST_P(row_B12_wake, by_a_local_push) {
                 s.sync();
             });
             ASSERT_FALSE(HasFatalFailure()) << "kind " << kind;
-            EXPECT_GE(pool.counters().wakes - before.wakes, 1U) << "kind " << kind;
         }
+        // Of three: a worker on its way to bed finds the task by itself.
+        EXPECT_GE(pool.counters().wakes - before.wakes, 1U) << "kind " << kind;
     }
 }
 

@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/deque_weights.hpp>
 #include <pilfer/detail/tripwire.hpp>
 
 namespace pilfer {
@@ -23,10 +24,11 @@ namespace detail {
 /// An entry: the address of a task with its kind in the low bits. 0 is "none".
 using task_word = std::uintptr_t;
 
-enum class steal_status { empty, lost, success };
+enum class steal_status { empty, refused, lost, success };
 struct steal_result {
     steal_status status;
     task_word task;
+    std::uint64_t weight = 1;
 };
 
 template <class Atom>
@@ -35,6 +37,7 @@ struct ring {
     std::int64_t mask; // capacity - 1, capacity a power of two
     ring* previous;    // kept: a thief may still read it
     slot* slots;
+    weight_entry<Atom>* weights = nullptr; // as many; null: every task of this ring weighs 1
 };
 
 /// What exposing does to a task before it becomes stealable, where nothing is to be done.
@@ -48,6 +51,7 @@ class split_deque {
     using atomic = typename Atom::template atomic<T>;
     using slot = typename ring<Atom>::slot;
     static constexpr std::int64_t pinned_guard = INT64_MAX;
+    static constexpr std::int64_t nothing_weighs = INT64_MAX;
     // One thread needs no order for its own words; ThreadSanitizer sees one thread per context.
 #if defined(PILFER_TSAN)
     static constexpr auto own_slots_store = rel;
@@ -104,6 +108,7 @@ private:
     // Written at exposure, read by thieves.
     alignas(line_bytes) atomic<std::int64_t> m_split;
     atomic<ring<Atom>*> m_ring;
+    atomic<std::int64_t> m_weighs_from{nothing_weighs}; // written by the owner
     atomic<int> m_lock{0};
     bool m_pinned;
 };
@@ -235,13 +240,15 @@ public:
         return result;
     }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
-    /// Copies what is alive into `bigger`, which must hold more than the present ring.
+    /// Copies what is alive into `bigger`, which must hold as much as the present ring at least, and have
+    /// entries for weights where weighs().
     void grow(ring<Atom>* bigger) noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         for (std::int64_t i = t; i < b; ++i) {
             bigger->slots[i & bigger->mask].store(at(i).load(rlx), rlx);
         }
+        move_weights(bigger, t, b);
         bigger->previous = m_deque.m_ring.load(rlx);
         m_deque.m_slots.store(bigger->slots, own_slots_store);
         m_deque.m_mask.store(bigger->mask, rlx);
@@ -250,7 +257,72 @@ public:
     }
     [[nodiscard]] ring<Atom>* rings() noexcept { return m_deque.m_ring.load(rlx); }
 
+    /// Are there entries for weights? Else grow() into a ring that has them.
+    [[nodiscard]] bool can_weigh() const noexcept { return entries() != nullptr; }
+    /// Does each push have to weigh_newest()? From the first weighted task on, until one finds all positions
+    /// from there on popped or stolen.
+    [[nodiscard]] bool weighs() const noexcept { return m_deque.m_weighs_from.load(rlx) != nothing_weighs; }
+    /// push() of a task with a weight, where can_weigh().
+    [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        if (const std::int64_t from = m_deque.m_weighs_from.load(rlx); b < from) {
+            // The first one, or pops have gone below it since. Nothing lies at b or above.
+            m_deque.m_weighs_from.store(b, rlx);
+            if (from == nothing_weighs) {
+                m_deque.m_trip.pin(); // every push from now on
+            }
+        }
+        weigh(b, weight); // published with the slot (R2, E1)
+        return push(task);
+    }
+    /// After a push of a task without a weight, where weighs().
+    void weigh_newest() noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        if (b <= m_deque.m_weighs_from.load(rlx) || b <= m_deque.m_top.load(rlx)) {
+            stop_weighing(); // whatever had a weight was taken
+        } else {
+            weigh(b, 1);
+        }
+    }
+    /// Of the newest task, which there is.
+    [[nodiscard]] std::uint64_t newest_weight() const noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        return b < m_deque.m_weighs_from.load(rlx) ? 1 : entry(b).weight.load(rlx);
+    }
+
 private:
+    [[nodiscard]] weight_entry<Atom>* entries() const noexcept {
+        return m_deque.m_ring.load(own_slots_load)->weights;
+    }
+    [[nodiscard]] weight_entry<Atom>& entry(std::int64_t index) const noexcept {
+        return entries()[index & m_deque.m_mask.load(rlx)];
+    }
+    /// The entry below is right: every push since `from` has made its own, and a pop leaves them alone.
+    void weigh(std::int64_t index, std::uint64_t weight) noexcept {
+        std::uint64_t below = static_cast<std::uint64_t>(index);
+        if (index > m_deque.m_weighs_from.load(rlx)) {
+            below = entry(index - 1).below.load(rlx) + entry(index - 1).weight.load(rlx);
+        }
+        entry(index).below.store(below, rlx);
+        entry(index).weight.store(weight, rlx);
+    }
+    void stop_weighing() noexcept {
+        m_deque.m_weighs_from.store(nothing_weighs, rlx);
+        if (!m_deque.m_pinned) {
+            m_deque.m_trip.unpin();
+        }
+    }
+    void move_weights(ring<Atom>* to, std::int64_t top, std::int64_t bottom) noexcept {
+        if (!weighs()) {
+            return;
+        }
+        // What is gone needs none: sums are differences, and the next entry may stand on any other.
+        const std::int64_t from = m_deque.m_weighs_from.load(rlx);
+        for (std::int64_t i = top < from ? from : top; i < bottom; ++i) {
+            to->weights[i & to->mask].below.store(entry(i).below.load(rlx), rlx);
+            to->weights[i & to->mask].weight.store(entry(i).weight.load(rlx), rlx);
+        }
+    }
     /// True: what lies at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         m_deque.m_bottom.store(b, rel);
@@ -297,9 +369,9 @@ class split_deque<Atom>::thief_end {
 public:
     explicit thief_end(split_deque& deque) noexcept : m_deque(deque) {}
 
-    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline, which
-    /// counts as empty. Claiming several by one compare-and-swap would be wrong: the owner takes back
-    /// and exposes the later indices again while top stands still.
+    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline. Claiming
+    /// several by one compare-and-swap would be wrong: the owner takes back and exposes the later indices
+    /// again while top stands still.
     template <class Accept>
     [[nodiscard]] steal_result steal(Accept accept) noexcept {
         std::int64_t t = m_deque.m_top.load(acq);
@@ -310,18 +382,19 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
-            return {steal_status::empty, 0};
+            // Declined is what was the oldest: where another thief has taken that, the slot may hold a later
+            // entry. Only a claim tells, and this one takes nothing.
+            return {m_deque.m_top.compare_exchange_strong(t, t, rlx, rlx) ? steal_status::refused
+                                                                          : steal_status::lost,
+                    0};
         }
+        const std::uint64_t weight = t < weighs_from(r) ? 1 : r->weights[t & r->mask].weight.load(rlx);
         PILFER_CHAOS_POINT(claim);
         if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
             return {steal_status::lost, 0};
         }
         PILFER_CHAOS_POINT(claim);
-        return {steal_status::success, task};
-    }
-    [[nodiscard]] bool shared_empty() const noexcept {
-        const std::int64_t t = m_deque.m_top.load(rlx);
-        return t >= m_deque.m_split.load(rlx);
+        return {steal_status::success, task, weight};
     }
     /// Is anything at all in there, private or shared? top (acquire) before bottom (S4): the other way round
     /// a thief's new top meets an old bottom, and a task is overlooked until that thief hands on.
@@ -329,7 +402,7 @@ public:
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
     }
-    /// For reports: numbers that need not belong together while the owner works.
+    /// Numbers that need not belong together while the owner works.
     struct sizes {
         std::int64_t shared;
         std::int64_t own;
@@ -340,6 +413,14 @@ public:
         const std::int64_t s = m_deque.m_split.load(rlx);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         return {s > t ? s - t : 0, b > s ? b - s : 0, t};
+    }
+    /// How many tasks, and what they weigh: see scales.
+    [[nodiscard]] detail::scales<Atom> scales() const noexcept {
+        const std::int64_t t = m_deque.m_top.load(rlx);
+        const std::int64_t s = m_deque.m_split.load(rlx);
+        const std::int64_t b = m_deque.m_bottom.load(rlx);
+        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+        return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
     /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0:
     /// none, or somebody else is at it. Costs one heavy fence.
@@ -372,8 +453,32 @@ public:
         m_deque.unlock();
         return e - s;
     }
+    /// Takes the oldest task, shared or private, whoever else is at it. 0 is a statement: at some moment
+    /// during the call there was none, or the oldest one was declined. (To look whether anything is shared
+    /// after a steal that found nothing would be none: another thief may have reached between the two.)
+    /// `tell(status)` hears of each try; before(task): as for reach().
+    template <class Accept, class Tell, class Before = leave_alone>
+    [[nodiscard]] task_word insist(Accept accept, Tell tell, Before before = {}) noexcept {
+        for (unsigned round = 0; has_any(); ++round) {
+            const steal_result got = steal(accept);
+            tell(got.status);
+            if (got.status == steal_status::success) {
+                return got.task;
+            }
+            if (got.status == steal_status::refused) {
+                return 0;
+            }
+            if (got.status == steal_status::empty && reach(1, before) == 0) {
+                Atom::relax(round); // somebody else is reaching, or has taken it
+            }
+        }
+        return 0;
+    }
 
 private:
+    [[nodiscard]] std::int64_t weighs_from(const ring<Atom>* r) const noexcept {
+        return r->weights == nullptr ? nothing_weighs : m_deque.m_weighs_from.load(rlx);
+    }
     split_deque& m_deque;
 };
 

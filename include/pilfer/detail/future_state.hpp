@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/balance.hpp>
 #include <pilfer/detail/future_protocol.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
@@ -40,6 +41,7 @@ public:
     void wait() noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
     void start(pool_core& p);
+    void start(pool_core& p, weight heavy);
 
 protected:
     future_core() noexcept;
@@ -55,6 +57,9 @@ private:
     void destroy() noexcept { delete this; }
 
     void wait_for_end() noexcept;
+    /// announce(worker, entry) on a worker of `p`.
+    template <class Announce>
+    void start_by(pool_core& p, Announce announce);
 
     future_protocol<std_atom> m_life;
     pool_core* m_pool = nullptr;                   // set before anybody else sees the task

@@ -138,6 +138,11 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
 }
 
 template <class F>
+PILFER_ALWAYS_INLINE void scope::spawn(weight rest, F&& f) {
+    spawn(detail::weighted<std::decay_t<F>>{std::forward<F>(f), rest.value()});
+}
+
+template <class F>
 PILFER_COLD void scope::spawn_cold(F&& f) {
     detail::worker* w = detail::this_worker();
     if (m_owner == detail::activation_outside()) {
@@ -212,9 +217,14 @@ PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
 /// The tripwire was hit by the announcement of `c`.
 template <class Child>
 PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
-    if (detail::announce_tripped(w, c->entry(), detail::way::keep)) [[likely]] {
-        return;
+    if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
+        run_unannounced(c, own);
     }
+}
+
+/// There is no memory for the announcement of `c`.
+template <class Child>
+void scope::run_unannounced(Child* c, bool own) {
     detail::nested_activation me(detail::this_worker(), &m_link);
     Child::run_child(c, nullptr);
     if (own) {
@@ -227,6 +237,25 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
 /// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
 template <class F>
 PILFER_NOINLINE void scope::defer_below(F&& f) {
+    defer_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
+        if (detail::push_task(w, c->entry())) [[unlikely]] {
+            this->defer_tripped(w, c, own);
+        }
+    });
+}
+
+template <class F>
+void scope::defer(weight heavy, F&& f) {
+    defer_from_anywhere(std::forward<F>(f), [this, heavy](detail::worker* w, auto* c, bool own) {
+        if (!detail::announce_weighted(w, c->entry(), heavy.value(), detail::way::keep)) [[unlikely]] {
+            this->run_unannounced(c, own);
+        }
+    });
+}
+
+/// announce(worker, child, whether it runs on the owner's stack) puts the child on the deque.
+template <class F, class Announce>
+PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w == nullptr || outside() || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
@@ -246,9 +275,7 @@ PILFER_NOINLINE void scope::defer_below(F&& f) {
         announce_from_below();
     }
     detail::san::release(this);
-    if (detail::push_task(w, c->entry())) [[unlikely]] {
-        defer_tripped(w, c, own);
-    }
+    announce(w, c, own);
 }
 
 template <class F>

@@ -58,6 +58,8 @@ public:
     void clear_wanted() noexcept { m_word.fetch_and(~wanted, acq_rel); }
     /// Owner: from now on every push takes the slow path.
     void pin() noexcept { m_word.fetch_or(tripped | pinned, rlx); }
+    /// Owner: no longer. The next push may still take it.
+    void unpin() noexcept { m_word.fetch_and(~pinned, rlx); }
     /// Owner: moves the limit by `delta` without touching the bits above it.
     void move_limit(word delta) noexcept { m_word.fetch_add(delta, rlx); }
 

@@ -187,6 +187,11 @@ enum class way { make, keep };
 /// may be on another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
 
+/// Puts a task that weighs something on the bottom of the own deque. False: there is no memory for a larger
+/// ring; run it as a plain call. May be on another worker afterwards, as after announce_tripped().
+[[nodiscard]] PILFER_API bool announce_weighted(worker* w, task_word task, std::uint64_t weight,
+                                                way may) noexcept;
+
 /// Between two tasks or pieces of a loop: does what others ask for (tripwire::asked) without announcing
 /// anything. Exposes, wakes, and lets queued submissions and contexts pass, so that the caller may be on
 /// another worker afterwards.

@@ -339,6 +339,41 @@ private:
     unsigned m_announced = 3; // read in finish() only
 };
 
+/// Two sparks that their worker has no stack for. Others reach for them without one either, somebody with a
+/// stack takes one, and their worker announces a continuation in the slot of what was taken. Meanwhile a
+/// frame insists on a spark: there always is one, and it must not be told otherwise.
+struct insisted : deque_client<atom, 2> {
+    static constexpr unsigned threads = 3;
+    insisted() {
+        (void)push(0);
+        (void)push(1);
+    }
+    void thread(unsigned i) {
+        auto thief = m_deque.thief();
+        if (i == 0) {
+            if (m_deque.owner().make_room()) {
+                m_announced = continuation + 1;
+                (void)push(continuation);
+            }
+            (void)m_deque.owner().expose(1);
+        } else if (i == 1) {
+            (void)thief.reach(1);
+            (void)thief.steal([](task_word t) { return t == continuation + 1; });
+            (void)steal();
+        } else {
+            const task_word got =
+                thief.insist([](task_word t) { return t != continuation + 1; }, [](steal_status) {});
+            check(got != 0, "a spark in the deque was denied");
+            take(got);
+        }
+    }
+    void finish() { drain(m_announced); }
+
+private:
+    static constexpr unsigned continuation = 2;
+    unsigned m_announced = continuation; // read in finish() only
+};
+
 const registered<one_by_one<0>> r1("deque_expose", "exposure one by one, two thieves");
 const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
 const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
@@ -356,6 +391,7 @@ const registered<reached_twice> r10("deque_reach_expose", "two reaches against e
 const registered<empty_at_first> r11("deque_empty", "pops from an empty deque at the first index");
 const registered<one_by_one<254>> r12("deque_expose_byte", "exposure across the end of a byte");
 const registered<hauled> r14("deque_haul", "a theft of two, the second of which is stolen on");
+const registered<insisted> r15("deque_insist", "a frame without a stack insists, others reach and steal");
 const registered<one_by_one<(std::int64_t{1} << 32) - 2>> r13("deque_expose_word",
                                                               "exposure across the end of 32 bits");
 
