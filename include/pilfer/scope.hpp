@@ -49,25 +49,22 @@ public:
     /// meanwhile, children among them. (The rest of a spawn moves as ever.) Costs a suspension where the
     /// frame would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument
     /// for others.
-    explicit scope(resume where) : scope() { m_comes_home = checked_home(where); }
+    explicit scope(resume where) : scope() { m_link.head().comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
-        if (!undisturbed()) [[unlikely]] {
-            again().destroy_cold();
-        } else {
-            detail::san::acquire(&m_children);
-        }
-        detail::ensure([this] { return m_children.at_rest(); },
-                       "a scope ended while children of it were left");
         detail::activation* owner = m_owner;
-        if (owner->innermost.load(detail::rlx) == link_again()) [[likely]] {
-            owner->innermost.store(m_link.above(), detail::rlx);
-        } else {
-            again().leave_cold();
+        // One branch for both questions: has any child to be waited for, and is this the task's innermost one?
+        const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(detail::rlx));
+        if ((disturbance() | (innermost ^ detail::address_again(m_link))) != 0) [[unlikely]] {
+            again().destroy_cold();
+            return;
         }
+        detail::san::acquire(&m_children);
+        owner->innermost.store(m_link.above(), detail::rlx);
+        check_end();
     }
 
     /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
@@ -126,7 +123,7 @@ public:
     [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
-    [[nodiscard]] std::uint64_t suppressed() const noexcept { return m_suppressed; }
+    [[nodiscard]] std::uint64_t suppressed() const noexcept { return m_link.head().threw ? m_suppressed : 0; }
 
 private:
     template <class F>
@@ -142,7 +139,8 @@ private:
         owner->innermost.store(link_again(), detail::rlx);
     }
     [[nodiscard]] static bool checked_home(resume where);
-    void leave_cold() noexcept;
+    void leave() noexcept;
+    void settle_at_end() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
     void wait_and_rethrow(detail::worker* home);
@@ -153,17 +151,28 @@ private:
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
     [[nodiscard]] detail::spark* child_at(detail::task_word entry) const noexcept;
-    [[nodiscard]] bool undisturbed() const noexcept {
-        // One branch for both words.
-        return (static_cast<std::uint64_t>(m_children.owed()) | m_disturbed.load(detail::rlx)) == 0;
+    [[nodiscard]] std::atomic<std::uint32_t>& disturbed() noexcept { return m_link.head().disturbed; }
+    [[nodiscard]] const std::atomic<std::uint32_t>& disturbed() const noexcept {
+        return m_link.head().disturbed;
+    }
+    /// 0: no child is to be waited for.
+    [[nodiscard]] std::uint64_t disturbance() const noexcept {
+        return static_cast<std::uint64_t>(m_children.owed()) | disturbed().load(detail::rlx);
+    }
+    [[nodiscard]] bool undisturbed() const noexcept { return disturbance() == 0; }
+    void check_end() const noexcept {
+        detail::ensure([this] { return m_children.at_rest(); },
+                       "a scope ended while children of it were left");
     }
     void announce_from_below() noexcept {
-        m_disturbed.fetch_or(from_below, detail::rlx);
+        disturbed().fetch_or(from_below, detail::rlx);
         m_children.announce_from_below();
     }
-    [[nodiscard]] bool failed() const noexcept { return (m_disturbed.load(detail::rlx) & failures) != 0; }
+    [[nodiscard]] bool failed() const noexcept { return (disturbed().load(detail::rlx) & failures) != 0; }
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
+    /// In a handler: with the exception that it handles. No object of it in the frame that calls a child.
+    PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.
     [[nodiscard]] bool outside() const noexcept { return m_owner->ctx == nullptr; }
     /// Caller on the owner's own stack: plain counting will do.
@@ -177,8 +186,8 @@ private:
     [[nodiscard]] PILFER_ALWAYS_INLINE scope& again() noexcept {
         return *reinterpret_cast<scope*>(detail::address_again(*this));
     }
-    [[nodiscard]] PILFER_ALWAYS_INLINE detail::scope_link<detail::std_atom>* link_again() noexcept {
-        return reinterpret_cast<detail::scope_link<detail::std_atom>*>(detail::address_again(m_link));
+    [[nodiscard]] PILFER_ALWAYS_INLINE detail::scope_place* link_again() noexcept {
+        return reinterpret_cast<detail::scope_place*>(detail::address_again(m_link));
     }
     /// The same after a call, computed anew rather than kept in a register.
     [[nodiscard]] PILFER_ALWAYS_INLINE detail::task_word entry_again() noexcept {
@@ -201,21 +210,15 @@ private:
     template <class Child, class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
 
-    detail::continuation m_rest; // first: an entry of kind_continuation is the address of the scope
-    detail::scope_link<detail::std_atom> m_link;
-    detail::child_counter<detail::std_atom> m_children;
-    detail::activation* m_owner;
-    // What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
-    // by children, and that a task below announced a child here. Such a task need not be counted by this
-    // scope (it may be a branch of a join, or the child of an inner scope), but its end happens before
-    // this scope's sync, which therefore sees the mark.
     static constexpr std::uint32_t from_below = 1U << 31;
     static constexpr std::uint32_t failures = from_below - 1;
-    std::atomic<std::uint32_t> m_disturbed{0};
-    std::uint32_t m_suppressed : 31 = 0;
-    std::uint32_t m_comes_home : 1 = 0; // each wait returns on the thread that began it
+
+    detail::scope_place m_link; // first: an entry of kind_continuation is the address of the scope
+    detail::child_counter<detail::std_atom> m_children;
+    detail::activation* m_owner;
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
+    std::uint32_t m_suppressed;
     union {
         std::exception_ptr m_error; // alive while there are failures
     };
@@ -256,28 +259,35 @@ struct spawned {
         return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
                                           context::distance(sizeof(spawned), align));
     }
+    /// The same, computed anew rather than kept in a register while the function runs.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
+        asm volatile("" : "+r"(top));
+        return context_of(top);
+    }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
         san::acquire(s);
         try {
             std::invoke(self->function);
         } catch (...) {
-            s->fail(std::current_exception());
+            s->fail();
         }
         std::destroy_at(self);
         san::release(&s->m_children);
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
-    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
+    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s) noexcept {
         arrive(); // the announcement looks at what this thread set up for itself
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
+            context* c = context_again(self);
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
+            context* c = context_again(self);
             if (c->job != c) {
                 return nullptr;
             }
@@ -286,32 +296,34 @@ struct spawned {
         }
         activation* owner = s->m_owner;
         context* parent = owner->ctx;
+        if (parent == nullptr) {
+            __builtin_unreachable(); // a parent that was offered has one: main need not load it to ask
+        }
         parent->change(context_state::offered, context_state::running);
         san::release(&s->m_children); // that was the last look at the parent's frames
         w->current.store(owner, rlx);
-        detail::put_context(w, c);
+        detail::put_context(w, context_again(self));
         return parent;
     }
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
     // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s, context* c) noexcept {
-        return work(self, s, c);
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept {
+        return work(self, s);
     }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
         auto* self = static_cast<spawned*>(top);
         auto* s = reinterpret_cast<scope*>(rest);
-        context* c = context_of(top);
-        san::enter(c->view);
+        san::enter(context_of(top)->view);
 #if defined(PILFER_SANITIZED)
-        context* parent = work_seen(self, s, c);
+        context* parent = work_seen(self, s);
 #else
-        context* parent = work(self, s, c);
+        context* parent = work(self, s);
 #endif
         if (parent == nullptr) [[unlikely]] {
-            detail::child_is_last_or_search(c, s);
+            detail::child_is_last_or_search(context_again(top), s);
         }
         san::leave(nullptr, parent->view);
         return rest;
@@ -334,21 +346,18 @@ struct scope_access {
         san::release(&s);
         return owner;
     }
-    [[nodiscard]] static scope_link<std_atom>* link(scope& s) noexcept { return &s.m_link; }
-    [[nodiscard]] static PILFER_ALWAYS_INLINE scope_link<std_atom>* link_again(scope& s) noexcept {
-        return s.link_again();
-    }
+    [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
     /// The scope that has this link.
-    [[nodiscard]] static scope* of(scope_link<std_atom>* link) noexcept {
-        return reinterpret_cast<scope*>(reinterpret_cast<std::byte*>(link) - offsetof(scope, m_link));
+    [[nodiscard]] static scope* of(scope_place* link) noexcept {
+        return reinterpret_cast<scope*>(link); // its first member
     }
     /// The innermost scope that the task behind an entry is below of.
-    [[nodiscard]] static scope_link<std_atom>* within(task_word entry) noexcept {
+    [[nodiscard]] static scope_place* within(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
         return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
                                                         : reinterpret_cast<spark*>(at)->within();
     }
-    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_rest; }
+    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the
     /// scope's own address: a child must not be ordered before its parent's next statement.
     [[nodiscard]] static const void* ends(const scope* s) noexcept { return &s->m_children; }

@@ -21,8 +21,8 @@ struct scope_wait : suspension {
 };
 
 /// The children of `s` are over, and the running task goes on.
-void record_sync(const scope* s) noexcept {
-    if (auto* r = static_cast<scheduler*>(this_worker())->recorder()) {
+void record_sync(worker* w, const scope* s) noexcept {
+    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
         r->synced(reinterpret_cast<profile::key>(s));
     }
 }
@@ -60,14 +60,16 @@ bool scope::checked_home(resume where) {
 /// At the end of a wait that `home` began. Not the rule by which waiters are released: children run on top of
 /// the waiting frame, and their own waits may carry it off.
 void scope::come_home(worker* home) noexcept {
-    if (m_comes_home != 0 && this_worker() != home) {
+    if (m_link.head().comes_home && this_worker() != home) {
         static_cast<scheduler*>(this_worker())->go_to(home->index);
     }
 }
 
+void scope::fail() noexcept { fail(std::current_exception()); }
+
 void scope::fail(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
-    if ((m_disturbed.fetch_add(1, rlx) & failures) == 0) {
+    if ((disturbed().fetch_add(1, rlx) & failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
 }
@@ -80,6 +82,9 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
         return nullptr;
     }
     auto* d = reinterpret_cast<spark*>(entry & ~kind_mask);
+    if (d == nullptr) {
+        __builtin_unreachable(); // nor does a caller ask
+    }
     return d->within() == &m_link ? d : nullptr;
 }
 
@@ -102,14 +107,14 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
 
 bool scope::run_newest_child(worker* w) noexcept {
     auto own = w->deque.owner();
-    const task_word newest = own.newest();
-    spark* d = child_at(newest);
+    const auto newest = own.look_at_newest();
+    spark* d = child_at(newest.task);
     if (d == nullptr) {
         return false;
     }
     nested_activation child(w, &m_link);
-    if (!own.pop_newest()) {
-        return reclaim_child(w, newest);
+    if (!own.pop_newest(newest)) {
+        return reclaim_child(w, newest.task);
     }
     d->run(d, nullptr);
     m_children.settle();
@@ -142,7 +147,7 @@ void scope::wait_for_children(worker* home) noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
-    record_sync(this);
+    record_sync(this_worker(), this);
     come_home(home);
 }
 
@@ -163,22 +168,22 @@ void scope::block_for_children() noexcept {
 /// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope::sync_children(worker* w) {
     worker* const home = w;
-    activation_on_top child{{m_owner->ctx, &m_link}, m_owner};
+    activation_on_top child(m_owner, &m_link);
     w->current.store(&child, rlx);
-    bool found = true;
-    while (found && m_children.owed() > 0)
+    while (m_children.owed() > 0)
         [[likely]] {
             auto own = w->deque.owner();
-            const task_word newest = own.newest();
-            auto* d = child_at(newest);
+            const auto newest = own.look_at_newest();
+            auto* d = child_at(newest.task);
             if (d == nullptr) {
                 break;
             }
-            if (own.pop_newest()) [[likely]] {
+            if (own.pop_newest(newest)) [[likely]] {
                 d->run(d, nullptr);
                 m_children.settle();
-            } else {
-                found = reclaim_child(w, newest);
+            } else if (!reclaim_child(w, newest.task)) {
+                w = this_worker();
+                break;
             }
             w = this_worker();
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
@@ -186,19 +191,23 @@ void scope::sync_children(worker* w) {
                 w = this_worker();
             }
         }
-    w->current.store(m_owner, rlx);
+    w->current.store(child.beneath, rlx);
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
-        record_sync(this);
+        record_sync(w, this);
         come_home(home);
         return;
     }
     wait_and_rethrow(home);
 }
 
-/// Scopes of one task end in another order than the reverse of their beginning: those of optional<scope> and
-/// the like.
-void scope::leave_cold() noexcept {
+/// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
+/// and the like.
+void scope::leave() noexcept {
+    if (m_owner->innermost.load(rlx) == &m_link) {
+        m_owner->innermost.store(m_link.above(), rlx);
+        return;
+    }
     const auto unlink = [this] {
         for (auto* below = m_owner->innermost.load(rlx); below != nullptr; below = below->above()) {
             if (below->above() == &m_link) {
@@ -231,25 +240,35 @@ void scope::wait_and_rethrow(worker* home) {
         }
         wait_for_children(home);
     }
-    const std::uint32_t thrown = m_disturbed.exchange(0, rlx) & failures;
+    const std::uint32_t thrown = disturbed().exchange(0, rlx) & failures;
     if (thrown == 0) {
         return;
     }
     const std::exception_ptr first = std::move(m_error);
     std::destroy_at(&m_error);
-    m_suppressed = (thrown - 1) & failures; // the mask says that it fits
+    m_suppressed = thrown - 1;
+    m_link.head().threw = true;
     count_suppressed(thrown - 1);
     note_suppressed(thrown - 1);
     std::rethrow_exception(first);
 }
 
 void scope::destroy_cold() noexcept {
+    if (!undisturbed()) {
+        settle_at_end();
+    }
+    san::acquire(&m_children);
+    leave();
+    check_end();
+}
+
+void scope::settle_at_end() noexcept {
     if (outside()) {
         block_for_children();
     } else {
         wait_for_children(this_worker());
     }
-    const std::uint32_t thrown = m_disturbed.load(rlx) & failures;
+    const std::uint32_t thrown = disturbed().load(rlx) & failures;
     if (thrown == 0) {
         return;
     }

@@ -448,14 +448,14 @@ void scheduler::mark_standing() noexcept {
     }
 }
 
-scope_link<std_atom>* share_scopes(pool_core& p) noexcept {
+scope_place* share_scopes(pool_core& p) noexcept {
     auto* const inside = this_activation()->innermost.load(rlx);
     share_scopes(p, inside);
     return inside;
 }
 
-void share_scopes(pool_core& p, scope_link<std_atom>* inside) noexcept {
-    const std::uint64_t fresh = scope_link<std_atom>::share(inside);
+void share_scopes(pool_core& p, scope_place* inside) noexcept {
+    const std::uint64_t fresh = scope_place::share(inside);
     if (fresh == 0) {
         return;
     }

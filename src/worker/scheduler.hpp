@@ -129,8 +129,8 @@ private:
         return [this](task_word task) noexcept { mark_task(task); };
     }
     void mark_task(task_word task) noexcept;
-    void mark_scopes(scope_link<std_atom>* inside) noexcept {
-        count.scopes_shared.add(scope_link<std_atom>::share(inside));
+    void mark_scopes(scope_place* inside) noexcept {
+        count.scopes_shared.add(scope_place::share(inside));
     }
     void mark_standing() noexcept;
 

@@ -19,8 +19,10 @@ namespace detail {
 struct context;
 struct slab;
 struct std_atom;
-template <class Atom>
+struct scope_head;
+template <class Atom, class Head>
 class scope_link;
+using scope_place = scope_link<std_atom, scope_head>;
 struct suspension;
 struct worker;
 class pool_core;
@@ -30,12 +32,14 @@ struct activation {
     context* ctx = nullptr; // null: of a thread outside
     /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
     /// there is none. Belongs to whoever runs the task.
-    std::atomic<scope_link<std_atom>*> innermost{nullptr};
+    std::atomic<scope_place*> innermost{nullptr};
 };
 
 /// One that runs on top of another one's frame: every activation but a context's own.
 struct activation_on_top : activation {
-    activation* beneath = nullptr;
+    activation* beneath;
+    PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within) noexcept
+        : activation{under->ctx, within}, beneath(under) {}
 };
 
 /// Who owns a context: src/context/README.md has the table. Kept in the checked build only.

@@ -139,9 +139,18 @@ public:
         }
         return lower_to(b) ? popped::taken : popped::slow;
     }
-    /// Takes what newest() has just returned. False: bottom is already lowered, call pop_slow().
-    [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest() noexcept {
-        return lower_to(m_deque.m_bottom.load(rlx) - 1);
+    /// The newest entry without a look at the thieves' line: where the deque is empty, what was there last.
+    struct seen {
+        task_word task;
+        std::int64_t index;
+    };
+    [[nodiscard]] PILFER_ALWAYS_INLINE seen look_at_newest() const noexcept {
+        const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
+        return {at(b).load(rlx), b};
+    }
+    /// Takes what look_at_newest() has just returned. False: bottom is already lowered, call pop_slow().
+    [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest(const seen& newest) noexcept {
+        return lower_to(newest.index);
     }
     /// The newest task, or 0 if there is none.
     [[nodiscard]] task_word pop(std::int64_t take_back) noexcept {
@@ -179,8 +188,6 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         return b < m_deque.m_top.load(rlx) ? 0 : at(b).load(rlx);
     }
-    /// The same without a look at the thieves' line: where the deque is empty, what was there last.
-    [[nodiscard]] task_word newest() const noexcept { return at(m_deque.m_bottom.load(rlx) - 1).load(rlx); }
     /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). 0:
     /// nothing private, or a reach holds the lock and is about to expose anyway: keep the request.
     template <class Before = leave_alone>

@@ -65,10 +65,7 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 /// Marks a task that runs on top of another task's frame as somebody else, below of `within`.
 class nested_activation {
 public:
-    nested_activation(worker* w, scope_link<std_atom>* within) noexcept {
-        m_self.beneath = w->current.load(rlx);
-        m_self.ctx = m_self.beneath->ctx;
-        m_self.innermost.store(within, rlx);
+    nested_activation(worker* w, scope_place* within) noexcept : m_self(w->current.load(rlx), within) {
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;
@@ -81,15 +78,17 @@ private:
 
 /// A task is about to be submitted, to `p`, by whoever stands in the scopes of this thread: marks them and
 /// returns the innermost. Null if there is none.
-PILFER_API scope_link<std_atom>* share_scopes(pool_core& p) noexcept;
+PILFER_API scope_place* share_scopes(pool_core& p) noexcept;
 /// The same for one given scope.
-PILFER_API void share_scopes(pool_core& p, scope_link<std_atom>* innermost) noexcept;
+PILFER_API void share_scopes(pool_core& p, scope_place* innermost) noexcept;
 /// That of this thread, which is no worker.
 PILFER_API activation* activation_outside() noexcept;
 /// Whoever runs here.
 [[nodiscard]] PILFER_ALWAYS_INLINE activation* this_activation() noexcept {
-    worker* w = this_worker();
-    return w != nullptr ? w->current.load(rlx) : detail::activation_outside();
+    if (worker* w = this_worker(); w != nullptr) [[likely]] {
+        return w->current.load(rlx);
+    }
+    return detail::activation_outside();
 }
 
 } // namespace detail

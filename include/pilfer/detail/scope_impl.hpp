@@ -37,7 +37,7 @@ struct deferred : spark {
 
     template <class G>
     deferred(scope* s, G&& g)
-        : spark(&deferred::run_child, scope_access::link_again(*s)), function(std::forward<G>(g)) {}
+        : spark(&deferred::run_child, scope_access::link(*s)), function(std::forward<G>(g)) {}
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_deferred;
     }
@@ -52,7 +52,7 @@ struct deferred : spark {
             try {
                 std::invoke(d->function);
             } catch (...) {
-                s->fail(std::current_exception());
+                s->fail();
             }
         }
         std::destroy_at(d);
@@ -87,7 +87,7 @@ struct submitted_child : submission {
             try {
                 std::invoke(c->function);
             } catch (...) {
-                s->fail(std::current_exception());
+                s->fail();
             }
         }
         delete c;
@@ -121,10 +121,10 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
                     w = detail::this_worker(); // moving f may have suspended
                 }
-                c->self.innermost.store(link_again(), detail::rlx);
                 w->current.store(&c->self, detail::rlx);
+                c->self.innermost.store(&m_link, detail::rlx);
                 detail::san::leave(&m_owner->ctx->view, c->view, this);
-                detail::call_on(k, &m_rest, &child::main);
+                detail::call_on(k, &m_link.head().rest, &child::main);
                 detail::san::enter(m_owner->ctx->view);
                 detail::san::acquire(this);
                 detail::arrive();
@@ -172,7 +172,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     try {
         std::invoke(function);
     } catch (...) {
-        fail(std::current_exception());
+        fail();
     }
 }
 

@@ -13,24 +13,26 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// A scope's place among the scopes that enclose it, with its mark in the same word: the mark then costs no
-/// store where a scope begins.
-template <class Atom>
-class alignas(8) scope_link { // two bits of its address are the mark
-public:
-    using word = std::uintptr_t;
+struct no_head {};
 
+/// What others look at in a scope: its place among the scopes that enclose it, and its mark. `Head` stands before
+/// them, so that a scope and its link have one address: a second one would be computed at each spawn.
+template <class Atom, class Head = no_head>
+class scope_link {
+public:
     /// Owner: this scope begins inside `above` (null: inside none), unmarked.
-    explicit scope_link(scope_link* above) noexcept : m_word(reinterpret_cast<word>(above)) {
-        san::release(this);
+    explicit scope_link(scope_link* above) noexcept : m_above(above) {
+        san::release(&m_above); // not this: that names the edge from a task to its children
     }
     scope_link(const scope_link&) = delete;
     scope_link& operator=(const scope_link&) = delete;
+    [[nodiscard]] Head& head() noexcept { return m_head; }
+    [[nodiscard]] const Head& head() const noexcept { return m_head; }
     /// Owner: the scope that encloses this one, null if there is none.
-    [[nodiscard]] scope_link* above() const noexcept { return link_of(m_word.load(rlx)); }
+    [[nodiscard]] scope_link* above() const noexcept { return m_above.load(rlx); }
     /// Once true, for good. The owner may see it late: what may be shared by then must not be counted plainly
     /// on the strength of this.
-    [[nodiscard]] bool shared() const noexcept { return (m_word.load(rlx) & marked) != 0; }
+    [[nodiscard]] bool shared() const noexcept { return m_mark.load(rlx) != 0; }
 
     /// Marks `innermost` and all above it; returns how many were not marked before. The caller knows that
     /// they outlive the call, and publishes what made it necessary afterwards.
@@ -42,40 +44,33 @@ public:
         std::uint64_t fresh = 0;
         scope_link* end = innermost;
         for (; end != nullptr; end = end->above()) {
-            san::acquire(end); // it may have begun on any context
+            san::acquire(&end->m_above); // it may have begun on any context
             // M2: what another walk has marked above comes before what this caller publishes.
-            const word seen = end->m_word.load(acq);
+            const mark seen = end->m_mark.load(acq);
             if ((seen & settled) != 0) {
                 break;
             }
-            if ((seen & marked) == 0 && (end->m_word.fetch_or(marked, rlx) & marked) == 0) {
+            if (seen == 0 && end->m_mark.fetch_or(marked, rlx) == 0) {
                 ++fresh;
             }
         }
         for (scope_link* s = innermost; s != end; s = s->above()) {
-            s->m_word.fetch_or(settled, rel); // M2
+            s->m_mark.fetch_or(settled, rel); // M2
         }
         return fresh;
     }
     /// Owner, where scopes end in another order than the reverse of their beginning, while nobody walks:
     /// `gone`, which ends, is no longer above this one.
-    void relink(const scope_link& gone) noexcept {
-        word seen = m_word.load(rlx);
-        while (!m_word.compare_exchange_weak(seen, reinterpret_cast<word>(gone.above()) | (seen & bits), rlx,
-                                             rlx)) {
-        }
-    }
+    void relink(const scope_link& gone) noexcept { m_above.store(gone.above(), rlx); }
 
 private:
-    static constexpr word marked = 1;
-    static constexpr word settled = 2;
-    static constexpr word bits = marked | settled;
+    using mark = std::uint16_t; // narrow: it lies in the padding of the head, and one store clears both
+    static constexpr mark marked = 1;
+    static constexpr mark settled = 2;
 
-    [[nodiscard]] static scope_link* link_of(word w) noexcept {
-        return reinterpret_cast<scope_link*>(w & ~bits);
-    }
-
-    typename Atom::template atomic<word> m_word;
+    [[no_unique_address]] Head m_head;
+    typename Atom::template atomic<mark> m_mark{0};
+    typename Atom::template atomic<scope_link*> m_above;
 };
 
 } // namespace detail

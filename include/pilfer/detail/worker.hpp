@@ -62,6 +62,19 @@ struct worker {
         : deque(first, pinned, start) {}
 };
 
+/// What stands at the beginning of each scope. One store clears all but the continuation, and the mark behind it.
+struct scope_head {
+    continuation rest; // not initialised
+    /// What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
+    /// by children, and that a task below announced a child here. Such a task need not be counted by this
+    /// scope (it may be a branch of a join, or the child of an inner scope), but its end happens before
+    /// this scope's sync, which therefore sees the mark. At the beginning of its word: a load from the middle
+    /// of a wider store costs a deferred child 1 ns.
+    std::atomic<std::uint32_t> disturbed{0};
+    bool comes_home = false; // each wait returns on the thread that began it
+    bool threw = false;      // scope::m_suppressed has a value
+};
+
 struct spark;
 struct suspension;
 
@@ -107,14 +120,14 @@ struct spark {
     using run_function = suspension* (*)(spark*, worker*) noexcept;
     run_function run;
 
-    spark(run_function f, scope_link<std_atom>* within) noexcept : run(f) { is_within(within); }
+    spark(run_function f, scope_place* within) noexcept : run(f) { is_within(within); }
     /// The innermost scope that the task is below of: its own for a child, that of the joining frame for a
     /// branch of a join, none for an async. Relaxed atomic accesses: stale entries may be looked at.
-    [[nodiscard]] scope_link<std_atom>* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
-    void is_within(scope_link<std_atom>* s) noexcept { std::atomic_ref(m_within).store(s, rlx); }
+    [[nodiscard]] scope_place* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
+    void is_within(scope_place* s) noexcept { std::atomic_ref(m_within).store(s, rlx); }
 
 private:
-    scope_link<std_atom>* m_within; // not initialised by a plain store
+    scope_place* m_within; // not initialised by a plain store
 };
 
 } // namespace detail
