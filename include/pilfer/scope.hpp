@@ -37,6 +37,10 @@ struct scope_access;
 /// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
 /// below may defer into it. Not movable: children point at it.
 ///
+/// It ends in the task that made it, before that task does; the scopes of one task may end in any order. One that
+/// another task destroys, or that outlives its task, is undefined behaviour: its place among the enclosing scopes
+/// is a word of its task. The checked build says so.
+///
 /// The branches of a join and the bodies of a loop run as their caller, so they may use its scopes as the
 /// owner does as long as they run on its stack; stolen ones get usage_error.
 class PILFER_API scope {
@@ -87,7 +91,9 @@ public:
     PILFER_ALWAYS_INLINE void spawn(weight rest, F&& f);
 
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
-    /// Allowed to the owner and to every task below the scope. After a child has failed f is dropped and
+    /// Allowed to the owner and to every task below the scope; to any other task of the pool, an async for
+    /// one, as long as it ends before the owner calls sync() and no enclosing scope ends during the call. From
+    /// another stack than the owner's it makes the scope shared(). After a child has failed f is dropped and
     /// counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
     /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
     /// submission, as with spawn: pool_closed, or broken_promise at sync(). Throws usage_error from a thread
@@ -117,8 +123,8 @@ public:
     }
 
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
-    /// its frame or one below it waits where another worker may go on with it; then true for good, and for
-    /// all enclosing scopes. On a pool of one worker nothing is shared, except by submissions from outside
+    /// its frame or one below it waits where another worker may go on with it, or a task on another stack
+    /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is shared, except by submissions from outside
     /// it. The owner may see it late. Cost: one relaxed load.
     [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
 
@@ -163,6 +169,8 @@ private:
     void check_end() const noexcept {
         detail::ensure([this] { return m_children.at_rest(); },
                        "a scope ended while children of it were left");
+        detail::ensure([this] { return detail::this_activation() == m_owner; },
+                       "a scope was destroyed by a task that does not own it");
     }
     void announce_from_below() noexcept {
         disturbed().fetch_or(from_below, detail::rlx);

@@ -466,6 +466,12 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
     }
 }
 
+void share_from_below(worker* w, scope_place* innermost) noexcept {
+    if (w->pool->size() > 1) {
+        share_scopes(*w->pool, innermost);
+    }
+}
+
 PILFER_NOINLINE activation* activation_outside() noexcept {
     static constinit thread_local activation self;
     return &self;

@@ -163,6 +163,56 @@ TEST_P(row_D1_marks, a_frame_that_waits_may_go_on_elsewhere) {
     });
 }
 
+TEST_P(row_D1_marks, a_task_on_another_stack_that_defers_shares_the_scope) {
+    pilfer::pool pool(with_workers());
+    const bool several = GetParam() > 1;
+    pool.run([several] {
+        pilfer::scope outer;
+        pilfer::scope inner;
+        std::atomic<int> ran{0};
+        inner.spawn([&] {
+            pilfer::scope own;
+            inner.defer([&] { ++ran; });
+            EXPECT_EQ(inner.shared() && outer.shared(), several);
+            EXPECT_FALSE(own.shared() && !several);
+        });
+        inner.sync();
+        EXPECT_EQ(ran, 1);
+    });
+    if (!several) {
+        EXPECT_EQ(pool.counters().scopes_shared, 0U);
+    }
+}
+
+TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_defer_into_one) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 20; ++round) {
+        pool.run([&] {
+            pilfer::scope outer;
+            pilfer::scope inner;
+            std::atomic<int> ran{0};
+            std::atomic<bool> started{false};
+            const std::thread::id here = std::this_thread::get_id();
+            auto other = pilfer::async([&] {
+                started = true;
+                for (int i = 0; i < 10; ++i) {
+                    inner.defer([&] {
+                        const bool elsewhere = std::this_thread::get_id() != here;
+                        EXPECT_TRUE(!elsewhere || (inner.shared() && outer.shared()));
+                        ++ran;
+                    });
+                }
+            });
+            if (GetParam() > 1 && round % 2 == 0) {
+                wait_for(started); // elsewhere
+            }
+            other.get();
+            inner.sync();
+            EXPECT_EQ(ran, 10);
+        });
+    }
+}
+
 TEST_P(row_D1_marks, nothing_is_lost_where_marks_and_ends_race) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_spawn(16); }), fib(16));

@@ -81,6 +81,9 @@ private:
 PILFER_API scope_place* share_scopes(pool_core& p) noexcept;
 /// The same for one given scope.
 PILFER_API void share_scopes(pool_core& p, scope_place* innermost) noexcept;
+/// A task that is not on the owner's stack is about to count a child atomically. Nothing in a pool of one
+/// worker.
+PILFER_API void share_from_below(worker* w, scope_place* innermost) noexcept;
 /// That of this thread, which is no worker.
 PILFER_API activation* activation_outside() noexcept;
 /// Whoever runs here.

@@ -272,6 +272,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     if (own) {
         m_children.owe();
     } else {
+        detail::share_from_below(w, &m_link);
         announce_from_below();
     }
     detail::san::release(this);

@@ -259,11 +259,50 @@ struct grown {
     void finish() { check(ran == 1, "a task was lost or ran twice"); }
 };
 
+/// One that insists on the oldest task reaches by itself.
+struct insisted {
+    static constexpr unsigned threads = 2;
+    worker owner;
+    box<scope> outer;
+    box<scope> inner;
+    box<task> child;
+    unsigned ran = 0; // of the checker itself
+
+    void thread(unsigned i) {
+        if (i != 0) {
+            const task_word got =
+                owner.deque.thief().insist([](task_word) { return true; }, [](steal_status) {}, marking);
+            if (got != 0) {
+                check(inner->place.shared() && outer->place.shared(), "taken before its scopes are marked");
+                ++ran;
+                inner->ended.store(1, rel);
+            }
+            return;
+        }
+        outer.make(nullptr);
+        inner.make(&outer->place);
+        child.make(&inner->place);
+        (void)owner.deque.owner().push(entry_of(child));
+        if (owner.take_back(entry_of(child))) {
+            ++ran;
+        } else {
+            while (inner->ended.load(acq) == 0) {
+                here().relax();
+            }
+        }
+        child.end();
+        inner.end();
+        outer.end();
+    }
+    void finish() { check(ran == 1, "a task was lost or ran twice"); }
+};
+
 const registered<reached<2, 2, false>> r1("mark_reach",
                                           "a reach against an owner that takes back and ends its scope");
 const registered<reached<3, 1, false>> r2("mark_reach_two", "two that reach and steal");
 const registered<reached<2, 2, true>> r3("mark_expose", "the owner exposes, a thief steals");
 const registered<both_mark> r4("mark_both", "a reach and the owner's suspension mark the same scopes");
+const registered<insisted> r7("mark_insist", "one insists on a task that its owner takes back");
 const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 
