@@ -321,9 +321,9 @@ TEST_F(row_D1_order, a_task_spawns_into_an_outer_scope_while_an_inner_one_is_ope
     pool.run([] {
         pilfer::scope outer;
         std::atomic<bool> done{false};
+        std::atomic<bool> gone_on{false};
         {
             pilfer::scope inner;
-            std::atomic<bool> gone_on{false};
             outer.spawn([&] {
                 pilfer::scope own;
                 wait_for(gone_on);
