@@ -135,6 +135,10 @@ bool pool_core::wake_somebody() noexcept {
 }
 
 void pool_core::notify_any() noexcept {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
+        return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
+    }
     if (wake_somebody()) {
         return;
     }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sleep.hpp>
 #include <pilfer/options.hpp>
@@ -30,13 +31,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-struct futex_park {
-    static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-        os::futex_wait(word, expected);
-    }
-    static void wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
-};
 
 class pool_core {
 public:
@@ -116,6 +110,14 @@ public:
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
 
+    [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
+    /// When the first alarm of any worker is due. Cost: a line of each.
+    [[nodiscard]] instant first_alarm() const noexcept;
+    /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
+    void tell_watch(instant due) noexcept;
+    /// The worker whose heap takes an alarm of a foreign thread.
+    [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
+
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
     /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
@@ -155,6 +157,7 @@ private:
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
+    timer_watch<std_atom> m_watch;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();
