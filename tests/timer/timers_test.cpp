@@ -51,8 +51,8 @@ TEST_F(timer_heap, fires_in_order_whatever_was_armed_and_disarmed) {
         // By time, and among equals in the order of arming.
         std::multimap<std::uint64_t, heap::timer*> expected;
         const auto disarm = [&](heap::timer& t) {
-            const auto at = std::find_if(expected.begin(), expected.end(),
-                                         [&](const auto& e) { return e.second == &t; });
+            const auto at =
+                std::find_if(expected.begin(), expected.end(), [&](const auto& e) { return e.second == &t; });
             const bool is_armed = at != expected.end();
             if (is_armed) {
                 expected.erase(at);

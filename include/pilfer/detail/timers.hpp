@@ -238,7 +238,7 @@ public:
                     return never;
                 }
             }
-            m_until.store(due, rel);
+            m_until.store(due, rlx);
             Atom::fence_sc(); // T4
             if (earliest() >= due) {
                 return due;
@@ -259,7 +259,7 @@ public:
     /// holder(), or if there is none or it is awake anybody.
     [[nodiscard]] bool is_late_for(std::uint64_t due) noexcept {
         Atom::fence_sc(); // T3, T4
-        return due < m_until.load(acq);
+        return due < m_until.load(rlx);
     }
     [[nodiscard]] std::uint32_t holder() const noexcept { return m_holder.load(rlx); }
 
