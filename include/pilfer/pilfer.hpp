@@ -13,3 +13,4 @@
 #include <pilfer/scope.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/yield.hpp>

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include <pilfer/timer.hpp>
+#include <pilfer/yield.hpp>
 
 #include "base/clock.hpp"
 #include "base/os.hpp"
@@ -454,6 +455,31 @@ TEST_P(timers, row_C10_what_nobody_waits_for_answers_to_on_error) {
     }
     EXPECT_GE(errors, 3U + 4U);
     EXPECT_GE(runs, 10U);
+}
+
+TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        // Each waits for what only the others do, and nothing suspends: without yield one worker would spin.
+        std::atomic<unsigned> turn{0};
+        pilfer::scope s;
+        for (unsigned i = 0; i < 10; ++i) {
+            s.defer([&turn, i] {
+                while (turn != i) {
+                    pilfer::yield();
+                }
+                ++turn;
+            });
+        }
+        std::atomic<bool> submitted{false};
+        std::thread outside([&] { pool.submit([&] { submitted = true; }); });
+        while (turn != 10 || !submitted) {
+            pilfer::yield();
+        }
+        outside.join();
+        s.sync();
+    });
+    pilfer::yield(); // of a thread that is no worker
 }
 
 class timers_death : public guarded {};
