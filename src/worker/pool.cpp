@@ -63,6 +63,7 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
         o.workers = os::automatic_workers();
     }
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
+    check("max_extra_workers", o.max_extra_workers, 0, 4096);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
     check("victim", static_cast<std::size_t>(o.victim), 0, 5);
