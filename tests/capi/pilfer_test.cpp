@@ -186,7 +186,7 @@ TEST_P(row_E2, a_spawning_frame_keeps_its_locals_wherever_it_goes_on) {
 TEST_P(row_E2, loops_visit_each_index_once) {
     const c_pool pool(GetParam());
     pool.run([] {
-        for (const std::size_t n : {0, 1, 2, 3, 1000, 20'000}) {
+        for (const std::size_t n : {0U, 1U, 2U, 3U, 1000U, 20'000U}) {
             std::vector<std::uint8_t> visits(n + 7);
             EXPECT_EQ(pilfer_for_each(
                           7, n + 7,
@@ -239,7 +239,7 @@ constexpr pilfer_reducer intervals = {
 TEST_P(row_E2, reductions_keep_the_order) {
     const c_pool pool(GetParam());
     pool.run([] {
-        for (const std::uint64_t n : {1, 2, 3, 1000, 20'000}) {
+        for (const std::uint64_t n : {1U, 2U, 3U, 1000U, 20'000U}) {
             interval all{4, 5, false};
             EXPECT_EQ(pilfer_reduce(5, n + 5, &intervals, nullptr, &all), 0);
             EXPECT_EQ(all.begin, 4U) << "what was there comes first";
