@@ -40,7 +40,7 @@ if(NOT pilfer_kind STREQUAL "SHARED_LIBRARY" AND PILFER_SANITIZE STREQUAL "none"
         DEPENDS pilfer_threadpool pilfer
         VERBATIM)
     set(pilfer_all "")
-    if(PROJECT_IS_TOP_LEVEL)
+    if(PROJECT_IS_TOP_LEVEL OR PILFER_INSTALL)
         set(pilfer_all ALL)
     endif()
     add_custom_target(pilfer_threadpool_o ${pilfer_all} DEPENDS "${pilfer_threadpool_object}")

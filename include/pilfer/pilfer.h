@@ -42,7 +42,7 @@ PILFER_C_API const char* pilfer_strerror(int code);
 
 typedef struct pilfer_options pilfer_options;
 
-/* The defaults of C++. */
+/* The defaults of C++. Options are used by one thread at a time. */
 PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);

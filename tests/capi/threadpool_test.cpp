@@ -379,6 +379,7 @@ const wrong calls[] = {
          return 0;
      },
      SIGABRT, "left a function that was given to the C interface"},
+#if !defined(PILFER_TSAN) // its runtime cannot end a thread on another stack
     {"a_task_that_ends_its_thread",
      [] {
          (void)future_get(thread_pool_submit(
@@ -386,6 +387,7 @@ const wrong calls[] = {
          return 0;
      },
      SIGABRT, "left a function that was given to the C interface"},
+#endif
 };
 
 class bad_input_threadpool : public testing::TestWithParam<wrong> {
