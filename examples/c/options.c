@@ -26,7 +26,7 @@ int main(void) {
     pilfer_options* options;
     pilfer_pool *pool, *impossible;
     struct pilfer_counters counters;
-    char text[64];
+    char text[128];
     if (pilfer_options_new(&options) != 0) {
         return 1;
     }

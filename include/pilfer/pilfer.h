@@ -1,5 +1,4 @@
-/* pilfer for C11. What a call means, costs and allows is said at its C++ twin; docs/c-interface.md pairs
- * them.
+/* pilfer for C11. What a call means, costs and allows is said at its C++ twin: see docs/c-interface.md.
  *
  * Calls that can fail return 0 or one of the negative codes below. Functions that are handed to pilfer come
  * back by returning: a C++ exception, or pthread_exit, that leaves one ends the program with a message;
@@ -7,8 +6,8 @@
  * loop, a spawn) it may go on on another thread: its locals keep their addresses, but errno, thread-locals
  * and the ownership of a mutex do not follow it.
  *
- * A program is linked with libpilfer and, where that is static, with the C++ runtime: see pkg-config --libs
- * pilfer. */
+ * A program is linked with libpilfer and, where that is static, with the C++ runtime, both of which
+ * `pkg-config --libs pilfer` names. */
 #ifndef PILFER_PILFER_H
 #define PILFER_PILFER_H
 
@@ -54,7 +53,7 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
  * pilfer_options_error; nothing changed. */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
- * also if `size` bytes are too few (64 always do). A balance that is all automatic is "". */
+ * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
 PILFER_C_API int pilfer_options_get(const pilfer_options* options, const char* name, char* text, size_t size);
 /* What was wrong with the last call that was given these options and failed, with the name of the option and
  * its range; "" if none did. Valid until the next such call. */

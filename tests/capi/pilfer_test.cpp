@@ -35,7 +35,7 @@ public:
         EXPECT_EQ(pilfer_options_set(m_options, name, value.c_str()), 0) << name << ": " << error();
     }
     [[nodiscard]] std::string get(const char* name) const {
-        std::array<char, 64> text{};
+        std::array<char, 128> text{};
         EXPECT_EQ(pilfer_options_get(m_options, name, text.data(), text.size()), 0) << name;
         return text.data();
     }
@@ -405,8 +405,10 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
     for (const auto& [name, text] : others) {
         EXPECT_EQ(o.get(name), text) << name << " is another's member";
     }
-    for (const char* text : {"threshold:4611686018427387904:4611686018427387904:65536/65536", "short-eager:7",
-                             "all-but-one,sticky,doubling", ""}) {
+    for (const char* text :
+         {"65535/65536,longest,threshold:4611686018427387904:4611686018427387904:4611686018427387904",
+          "threshold:4611686018427387904:4611686018427387904:65536/65536", "short-eager:7",
+          "all-but-one,sticky,doubling", ""}) {
         o.set("balance", text);
         EXPECT_EQ(o.get("balance"), text);
     }
@@ -483,7 +485,7 @@ TEST_F(row_E2_alone, bad_input_option_texts) {
     };
     c_options o;
     for (const wrong_text& row : rows) {
-        std::array<char, 64> before{};
+        std::array<char, 128> before{};
         const bool known = pilfer_options_get(o.handle(), row.option, before.data(), before.size()) == 0;
         EXPECT_EQ(pilfer_options_set(o.handle(), row.option, row.value), PILFER_EINVAL)
             << row.option << " = " << row.value;
@@ -518,7 +520,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         pilfer_scope s;
         pilfer_scope none; // never begun
         ASSERT_EQ(pilfer_scope_begin(&s), 0);
-        std::array<char, 64> text{};
+        std::array<char, 128> text{};
         int value = 0;
         const pilfer_reducer sums = {sizeof value, [](void*, void*) {},
                                      [](void*, std::size_t, std::size_t, void*) {},
