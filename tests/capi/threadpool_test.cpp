@@ -98,9 +98,8 @@ TEST_P(row_E1, only_the_threads_asked_for_run_tasks) {
         (void)got_once(f);
     }
     EXPECT_EQ(pool_threads(), GetParam());
-    EXPECT_LE(all_threads(),
-              others + GetParam() +
-                  (sanitized ? 1 : 0)) // ThreadSanitizer has one, too << "a thread under another name";
+    const std::size_t tools = sanitized ? 1 : 0; // ThreadSanitizer's own
+    EXPECT_LE(all_threads(), others + GetParam() + tools) << "a thread under another name";
     EXPECT_EQ(ids.seen.count(thread_id()), 0U) << "the main thread ran a task";
     EXPECT_LE(ids.seen.size(), GetParam());
     thread_pool_shutdown_and_destroy(pool);
