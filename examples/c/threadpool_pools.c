@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { pools = 40, tasks = 10 };
+enum { most_pools = 40, tasks = 10 };
 
 static void* triple(struct thread_pool* pool, void* data) {
     (void)pool;
@@ -43,20 +43,21 @@ static int collect(struct future** futures) {
 
 int main(int argc, char** argv) {
     const int threads = argc > 1 ? atoi(argv[1]) : 2;
-    static int numbers[pools][tasks];
-    static struct future* futures[pools][tasks];
-    struct thread_pool* all[pools];
-    int sum = 0;
+    const int pools = argc > 2 && atoi(argv[2]) < most_pools ? atoi(argv[2]) : most_pools;
+    static int numbers[most_pools][tasks];
+    static struct future* futures[most_pools][tasks];
+    struct thread_pool* all[most_pools];
+    int right = 0;
     for (int i = 0; i < pools; ++i) {
         struct thread_pool* one = thread_pool_new(threads);
         if (one == NULL || !submit_all(one, numbers[i], futures[i])) {
             return 1;
         }
         thread_pool_shutdown_and_destroy(one); /* runs them all */
-        sum += collect(futures[i]);
+        right += collect(futures[i]) == 9 * tasks;
     }
-    printf("in turn: %d\n", sum);
-    sum = 0;
+    printf("in turn: %s\n", right == pools ? "each is right" : "some are wrong");
+    right = 0;
     for (int i = 0; i < pools; ++i) {
         all[i] = thread_pool_new(threads);
         if (all[i] == NULL || !submit_all(all[i], numbers[i], futures[i])) {
@@ -64,9 +65,9 @@ int main(int argc, char** argv) {
         }
     }
     for (int i = pools - 1; i >= 0; --i) {
-        sum += collect(futures[i]);
+        right += collect(futures[i]) == 9 * tasks;
         thread_pool_shutdown_and_destroy(all[i]);
     }
-    printf("at once: %d\n", sum);
+    printf("at once: %s\n", right == pools ? "each is right" : "some are wrong");
     return 0;
 }

@@ -1,10 +1,11 @@
 /* pilfer for C11. What a call means, costs and allows is said at its C++ twin: see docs/c-interface.md.
  *
- * Calls that can fail return 0 or one of the negative codes below. Functions that are handed to pilfer come
- * back by returning: a C++ exception, or pthread_exit, that leaves one ends the program with a message;
- * longjmp must stay inside it. While such a function waits in a call of pilfer (a sync, a get, a join, a
- * loop, a spawn) it may go on on another thread: its locals keep their addresses, but errno, thread-locals
- * and the ownership of a mutex do not follow it.
+ * All calls may be made from any thread at any time unless said otherwise. Those that can fail return 0 or
+ * one of the negative codes below. Functions that are handed to pilfer come back by returning: a C++
+ * exception, or pthread_exit, that leaves one ends the program with a message; longjmp must stay inside it.
+ * While such a function waits in a call of pilfer (a sync, a get, a join, a loop, a spawn) it may go on on
+ * another thread: its locals keep their addresses, but errno, thread-locals and the ownership of a mutex do
+ * not follow it.
  *
  * A program is linked with libpilfer and, where that is static, with the C++ runtime, both of which
  * `pkg-config --libs pilfer` names. */

@@ -6,8 +6,9 @@
  * It comes as a library of its own, pilfer::threadpool (pkg-config pilfer-threadpool), because its names have
  * no prefix, and as an object file, pilfer_threadpool.o, in which they are the only ones:
  *
- *     gcc -std=c11 program.c pilfer_threadpool.o -lstdc++ -lpthread      (and -lhwloc where pilfer was built
- * with it)
+ *     gcc -std=c11 program.c pilfer_threadpool.o -lstdc++ -lpthread
+ *
+ * and -lhwloc where pilfer was built with it.
  *
  * All functions may be called from any thread at any time unless said otherwise. What is wrong with a call
  * is said on standard error. */
@@ -22,7 +23,7 @@ struct thread_pool;
 struct future;
 
 /* Starts a pool of `nthreads` threads, 1 to 4,096. NULL, with a message, if not each of them can be made, if
- * the number is none of these, or without memory. A task has 1 MiB of stack; one that needs more ends the
+ * the number is none of these, or without memory. A task has 2 MiB of stack; one that needs more ends the
  * program with a message. Cost: some 50 us per thread. An idle thread sleeps in the kernel. */
 struct thread_pool* thread_pool_new(int nthreads);
 

@@ -22,7 +22,7 @@ namespace {
 struct piece_body {
     void (*function)(std::size_t, std::size_t, void*);
     void* argument;
-    void operator()(std::size_t) const noexcept {} // never called: see run_piece below
+    void operator()(std::size_t i) const noexcept { capi::call(function, i, i + 1, argument); }
 };
 
 /// A value of pilfer_reduce on the heap; without memory there is none, and who wanted it makes do.
@@ -94,8 +94,8 @@ int on_scope(pilfer_scope* s, void (*function)(void*), void* argument, F f) noex
 
 namespace detail {
 
-/// What C loops over is called once for each piece. A specialisation, so that the loop itself is the one of
-/// C++.
+/// What C loops over is called once for each piece and not for each index. A specialisation, so that the loop
+/// itself is the one of C++.
 template <>
 inline void run_piece(std::size_t first, std::size_t stop, capi::piece_body& body) {
     capi::call(body.function, first, stop, body.argument);

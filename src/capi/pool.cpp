@@ -64,7 +64,7 @@ int make_task(pilfer_pool* p, const std::uint64_t* heavy, void* (*f)(void*), voi
                                           : w != nullptr ? *w->pool
                                                          : pilfer::detail::common_core();
         const pilfer::weight weight(heavy != nullptr ? *heavy : 1);
-        auto* made = new value_task({f, arg});
+        auto* made = new value_task({f, arg}); // NOLINT(bugprone-unhandled-exception-at-new): guarded
         try {
             if (heavy != nullptr) {
                 made->start(core, weight);

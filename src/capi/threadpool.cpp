@@ -27,8 +27,10 @@ using fork_join_task = pilfer::capi::task<fork_join_call>;
 [[nodiscard]] pilfer::pool& of(thread_pool* p) noexcept { return *reinterpret_cast<pilfer::pool*>(p); }
 [[nodiscard]] fork_join_task& of(future* f) noexcept { return *reinterpret_cast<fork_join_task*>(f); }
 
-/// Plenty for C, where buffers lie in frames; only pages that are touched cost anything.
-constexpr std::size_t stack_bytes = std::size_t{1} << 20;
+/// Much, since C has buffers in its frames and nobody can ask for more here; only touched pages cost
+/// anything. The next power of two is beyond what the pool of stacks keeps at hand
+/// (src/context/stack_pool.cpp).
+constexpr std::size_t stack_bytes = std::size_t{2} << 20;
 constexpr int most_threads = 4096;
 
 void say(const char* function, const char* what) noexcept {
