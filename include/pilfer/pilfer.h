@@ -75,6 +75,8 @@ PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* f(arg) as a task that nobody waits for, but shutdown. */
+PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
 /* 0 for NULL. */
 PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
 /* Copies the options in force, with automatic ones filled in. */
@@ -177,6 +179,29 @@ PILFER_C_API int pilfer_future_ready(const pilfer_future* future);
 PILFER_C_API pilfer_future* pilfer_future_copy(pilfer_future* future);
 /* Gives a handle back; the task runs all the same. NULL: nothing. */
 PILFER_C_API void pilfer_future_free(pilfer_future* future);
+
+/* ---- time ---- */
+
+/* The calling task suspends; any other thread blocks. Never shorter than `ns` nanoseconds. */
+PILFER_C_API void pilfer_sleep_for(uint64_t ns);
+/* Lets others go first. */
+PILFER_C_API void pilfer_yield(void);
+
+typedef struct pilfer_timer pilfer_timer;
+
+/* f(arg) as a task of `pool` (NULL: of the caller's pool, or the common one), in `ns` nanoseconds. `out` may
+ * be NULL, else *out has to be freed; on an error it is NULL. */
+PILFER_C_API int pilfer_after(pilfer_pool* pool, uint64_t ns, void (*f)(void*), void* arg,
+                              pilfer_timer** out);
+/* The same every `ns` nanoseconds, from 1 to those of 100 years, until f returns 0, the timer is cancelled or
+ * the pool shut down. */
+PILFER_C_API int pilfer_every(pilfer_pool* pool, uint64_t ns, int (*f)(void*), void* arg, pilfer_timer** out);
+/* 1: thanks to this call it does not begin (again); 0: it would not have anyway. */
+PILFER_C_API int pilfer_timer_cancel(pilfer_timer* timer);
+/* 1: nothing runs any more, and nothing will. */
+PILFER_C_API int pilfer_timer_over(const pilfer_timer* timer);
+/* Gives the handle back; the function runs all the same. NULL: nothing. */
+PILFER_C_API void pilfer_timer_free(pilfer_timer* timer);
 
 #ifdef __cplusplus
 }

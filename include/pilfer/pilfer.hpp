@@ -11,4 +11,6 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/scope.hpp>
+#include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/yield.hpp>

@@ -136,14 +136,20 @@ int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg) {
     return guarded([&] { of(pool).run(pilfer::capi::void_call{f, arg}); });
 }
 
+int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg) {
+    if (pool == nullptr || f == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { of(pool).submit(pilfer::capi::void_call{f, arg}); });
+}
+
 unsigned pilfer_pool_workers(const pilfer_pool* pool) { return pool != nullptr ? of(pool).workers() : 0; }
 
 int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into) {
     if (pool == nullptr || into == nullptr) {
         return PILFER_EINVAL;
     }
-    into->values = of(pool).settings();
-    return 0;
+    return guarded([&] { into->values = of(pool).settings(); });
 }
 
 int pilfer_pool_dump(const pilfer_pool* pool, int file) {

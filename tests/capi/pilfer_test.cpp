@@ -290,6 +290,37 @@ TEST_P(row_E2, a_dropped_task_breaks_its_promise) {
               PILFER_ECLOSED);
 }
 
+TEST_P(row_E2, time_and_tasks_that_nobody_waits_for) {
+    std::atomic<int> ran{0};
+    const auto count = [](void* n) { static_cast<std::atomic<int>*>(n)->fetch_add(1); };
+    pilfer_timer* every = nullptr;
+    pilfer_timer* late = nullptr;
+    {
+        const c_pool pool(GetParam());
+        EXPECT_EQ(pilfer_after(pool, 3'600'000'000'000, count, &ran, &late), 0);
+        EXPECT_EQ(pilfer_timer_over(late), 0);
+        EXPECT_EQ(pilfer_timer_cancel(late), 1);
+        EXPECT_EQ(pilfer_timer_cancel(late), 0) << "once";
+        const auto ten_times = [](void* n) {
+            pilfer_yield();
+            pilfer_sleep_for(1000);
+            return static_cast<std::atomic<int>*>(n)->fetch_add(1) < 9 ? 1 : 0;
+        };
+        EXPECT_EQ(pilfer_every(pool, 1000, ten_times, &ran, &every), 0);
+        EXPECT_TRUE(eventually([&] { return pilfer_timer_over(every) == 1; }, std::chrono::seconds(60)));
+        EXPECT_EQ(ran, 10);
+        EXPECT_EQ(pilfer_timer_cancel(every), 0);
+        for (int i = 0; i < 10; ++i) {
+            EXPECT_EQ(pilfer_submit(pool, count, &ran), 0);
+            EXPECT_EQ(pilfer_after(pool, 1000, count, &ran, nullptr), 0);
+        }
+    }
+    EXPECT_EQ(ran, 30) << "the pool's end is a drain";
+    EXPECT_EQ(pilfer_timer_over(late), 1);
+    pilfer_timer_free(late);
+    pilfer_timer_free(every);
+}
+
 PILFER_OVER_WORKERS(row_E2);
 
 class row_E2_alone : public guarded {};
@@ -440,6 +471,7 @@ TEST_F(row_E2_alone, every_code_has_a_text) {
 
 void nothing(void*) {}
 void* no_value(void*) { return nullptr; }
+int never_again(void*) { return 0; }
 void no_piece(std::size_t, std::size_t, void*) {}
 
 /// The text is wrong for that option: refused, said with the option's name, and nothing changed.
@@ -515,6 +547,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         const c_options o;
         pilfer_pool* no_pool = pool;
         pilfer_future* future = nullptr;
+        pilfer_timer* timer = nullptr;
         pilfer_counters counters{};
         pilfer_work_span figures{};
         pilfer_scope s;
@@ -588,6 +621,14 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_async(pool, no_value, nullptr, nullptr),
             pilfer_async_weighted(pool, 0, no_value, nullptr, &future),
             pilfer_async_weighted(pool, 4'294'967'297, no_value, nullptr, &future),
+            pilfer_submit(nullptr, nothing, nullptr),
+            pilfer_submit(pool, nullptr, nullptr),
+            pilfer_after(pool, 1, nullptr, nullptr, &timer),
+            pilfer_every(pool, 1, nullptr, nullptr, &timer),
+            pilfer_every(pool, 0, never_again, nullptr, &timer),
+            pilfer_every(pool, UINT64_MAX, never_again, nullptr, &timer),
+            pilfer_timer_cancel(nullptr),
+            pilfer_timer_over(nullptr),
             pilfer_future_get(nullptr, nullptr),
             pilfer_future_wait(nullptr),
             pilfer_future_ready(nullptr),
@@ -596,7 +637,9 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             EXPECT_EQ(codes[i], PILFER_EINVAL) << "row " << i;
         }
         EXPECT_EQ(future, nullptr);
+        EXPECT_EQ(timer, nullptr);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
+        pilfer_timer_free(nullptr);
         pilfer_options_free(nullptr);
         pilfer_future_free(nullptr);
         EXPECT_EQ(pilfer_future_copy(nullptr), nullptr);
@@ -645,6 +688,9 @@ TEST_F(row_E2_alone, bad_input_wrong_callers) {
         pilfer_future* future = nullptr;
         EXPECT_EQ(pilfer_async(pool, no_value, nullptr, &future), PILFER_ECLOSED);
         EXPECT_EQ(pilfer_async_weighted(pool, 3, no_value, nullptr, &future), PILFER_ECLOSED);
+        EXPECT_EQ(pilfer_submit(pool, nothing, nullptr), PILFER_ECLOSED);
+        EXPECT_EQ(pilfer_after(pool, 1, nothing, nullptr, nullptr), PILFER_ECLOSED);
+        EXPECT_EQ(pilfer_every(pool, 1, never_again, nullptr, nullptr), PILFER_ECLOSED);
         EXPECT_EQ(future, nullptr);
     });
 }
