@@ -21,6 +21,7 @@
 #include <string_view>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/park.hpp>
 #include <pilfer/detail/platform.hpp>
 
 #include "base/clock.hpp"
@@ -337,6 +338,17 @@ void heavy_fence() noexcept {
         std::atomic_thread_fence(std::memory_order_seq_cst);
     }
 }
+
+void futex_park::wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+    os::futex_wait(word, expected);
+}
+
+void futex_park::wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                          std::uint64_t ns) noexcept {
+    os::futex_wait_for(word, expected, ns);
+}
+
+void futex_park::wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
 
 void backoff(unsigned round) noexcept {
     if (round < 64) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sleep.hpp>
 #include <pilfer/options.hpp>
@@ -21,6 +22,7 @@
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
@@ -30,13 +32,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-struct futex_park {
-    static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
-        os::futex_wait(word, expected);
-    }
-    static void wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
-};
 
 class pool_core {
 public:
@@ -81,6 +76,21 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
+    /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
+    /// caller one of its own tasks; else false.
+    [[nodiscard]] bool expect() noexcept;
+    /// The same by an alarm, which is no task.
+    [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
+    /// Such a task is queued now.
+    void queue_expected(submission* s) noexcept;
+    /// It will not be: the last use of this pool by the caller, which may be no worker of it.
+    void forget_expected() noexcept;
+    /// The pool's end has dropped one.
+    void count_dropped_alarm() noexcept { m_dropped_alarms.fetch_add(1, rlx); }
+    /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
+    /// pool.
+    submission_queue<std_atom> ended_with_pool;
+    [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -118,6 +128,16 @@ public:
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
 
+    [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
+
+    [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
+    /// When the first alarm of any worker is due. Cost: a line of each.
+    [[nodiscard]] instant first_alarm() const noexcept;
+    /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
+    void tell_watch(instant due) noexcept;
+    /// The worker whose heap takes an alarm of a foreign thread.
+    [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
+
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
     /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
@@ -136,6 +156,7 @@ private:
     void record_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
+    void drop_alarms(bool counted) noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -155,9 +176,12 @@ private:
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<std::uint64_t> m_shared_outside{0};
     std::atomic<bool> m_dropping{false};
+    std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
+    timer_watch<std_atom> m_watch;
+    blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();

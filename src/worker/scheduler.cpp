@@ -121,10 +121,18 @@ bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
     const bool made_way = m_submissions_first;
     m_submissions_first = false;
+    // Who watches and is up, because it was woken, still does until it finds work.
+    if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
+        of_all || alarms.earliest() != never) [[unlikely]] {
+        m_all_alarms = false;
+        fire_due(of_all);
+    }
     if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
     }
-    if (turn == fairness_mask / 2 && run_own()) {
+    const bool yielded = m_own_first;
+    m_own_first = false;
+    if ((yielded || turn == fairness_mask / 2) && run_own()) {
         return true;
     }
     return resume_one() || run_own() || run_submission() || search();
@@ -252,6 +260,16 @@ void scheduler::sleep() noexcept {
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
         std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
+        if (const instant due = watch_alarms(); due != never) {
+            const instant t = now();
+            if (due <= t) {
+                // As a token, which is owed like any other: behind the alarm there is work.
+                m_all_alarms = true;
+                (void)m_pool.idle().wake(index, index);
+                return;
+            }
+            ns = ns == 0 || due - t < ns ? due - t : ns;
+        }
         if constexpr (checked_build) {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
@@ -272,6 +290,7 @@ void scheduler::sleep() noexcept {
 /// `likely`: the worker that may have more, which is asked first: without it the look goes from deque to
 /// deque, a line each, before anybody is woken.
 void scheduler::found_work(unsigned likely) noexcept {
+    leave_alarms();
     if (!m_token) {
         return;
     }

@@ -20,6 +20,7 @@
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -55,6 +56,10 @@ public:
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
+    /// A stack can be had for a task that starts.
+    [[nodiscard]] bool has_context() noexcept;
+    /// The calling frame goes behind one other thing that is ready: see yield().
+    void let_others_first() noexcept;
     /// The calling frame goes on on that worker of its pool.
     void go_to(unsigned number) noexcept;
 
@@ -92,6 +97,13 @@ public:
     [[nodiscard]] profile::recorder::task* record_leave() noexcept;
     void record_enter(profile::recorder::task* t) noexcept;
 
+    /// An alarm of this worker is due at `due`. On its thread.
+    void armed(instant due, told when) noexcept;
+    /// This thread fires alarms: it looks itself after what they make runnable, and tells others then.
+    [[nodiscard]] bool fires() const noexcept { return m_fires; }
+    /// Anyone arms, this worker and at the latest the one that watches fire.
+    timer_heap<std_atom, futex_park> alarms;
+
     tally count;
     unit_counts<std_atom> units;
     std::uintptr_t thread = 0;
@@ -121,6 +133,10 @@ private:
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     void sleep() noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
+    void fire_due(bool of_all) noexcept;
+    [[nodiscard]] unsigned fire_due_of(scheduler& w, instant t) noexcept;
+    [[nodiscard]] instant watch_alarms() noexcept;
+    void leave_alarms() noexcept;
     void found_work(unsigned likely) noexcept;
     void share_between_tasks() noexcept;
 
@@ -148,7 +164,6 @@ private:
     [[nodiscard]] void* continue_parent(scope& s) noexcept;
     [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
-    [[nodiscard]] bool has_context() noexcept;
     [[nodiscard]] bool grow_ring() noexcept;
     [[nodiscard]] task_word help_own() noexcept;
     [[nodiscard]] task_word help_other(unsigned victim) noexcept;
@@ -179,8 +194,14 @@ private:
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
+    own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
-    bool m_token = false;                           // woken: look again before running what is found
+    own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
+    bool m_watches = false;           // this worker was the last to say that it watches over the alarms
+    own_word<bool> m_fires{false};
+    bool m_all_alarms = false;  // the next look at alarms is one at everybody's
+    bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
+    bool m_token = false;       // woken: look again before running what is found
     bool m_count_all;
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off

@@ -49,6 +49,18 @@ public:
             Park::wait(m_word, 0);
         }
     }
+    /// As wait(), but false once `left()` says that 0 nanoseconds are left; it may be released all the same.
+    template <class Park, class Left>
+    [[nodiscard]] bool wait_while(Left left) noexcept {
+        while (m_word.load(acq) == 0) {
+            const std::uint64_t ns = left();
+            if (ns == 0) {
+                return false;
+            }
+            Park::wait_for(m_word, 0, ns);
+        }
+        return true;
+    }
     /// Only the address is used behind the store: the waiter may be gone. A wake-up that hits a stranger at
     /// the same address is one that every futex user has to expect anyway.
     template <class Park>

@@ -1,0 +1,113 @@
+// Who waits for an object: a list under a lock, from which exactly one takes each waiter.
+//
+// A waiter enters while it still runs, and only then leaves its stack or blocks. Who takes it out decides why
+// it goes on: notified, or withdrawn because its time was over. States, edges P1..P3 and the argument:
+// src/sync/README.md.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/checked.hpp>
+#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/raw_lock.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// `Park` as for `sleepers`.
+template <class Atom, class Park>
+class wait_list {
+    template <class T>
+    using plain = typename Atom::template plain<T>;
+
+public:
+    enum class fate : std::uint32_t {
+        outside,   ///< not entered yet
+        waiting,   ///< in the list
+        notified,  ///< taken out by who has what it waits for
+        withdrawn, ///< taken out because it waits no longer
+    };
+    /// In the frame of one that waits, until that goes on. All members but `done` belong to the list's lock
+    /// while it is in the list, then to who took it out, and from the completion of `done` on to the waiter.
+    struct entry {
+        plain<entry*> next = nullptr;
+        plain<entry*> previous = nullptr;
+        plain<fate> end = fate::outside;
+        plain<std::uint32_t> passed = 0; ///< for the object: how often others were quicker
+        plain<std::uintptr_t> wants = 0; ///< for the object: what it waits for, or where to put it
+        handover<Atom> done;
+    };
+
+    void lock() noexcept { m_lock.lock(); }
+    void unlock() noexcept { m_lock.unlock(); }
+
+    // The rest under the lock, unless it says otherwise.
+
+    [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
+    /// The one that has waited longest; null: none.
+    [[nodiscard]] entry* first() const noexcept { return m_first; }
+    /// Behind all others.
+    void add(entry& e) noexcept {
+        ensure([&e] { return e.end != fate::waiting; }, "a waiter entered a list twice");
+        e.end = fate::waiting;
+        e.next = nullptr;
+        e.previous = m_last;
+        entry* const last = m_last;
+        if (last == nullptr) {
+            m_first = &e;
+        } else {
+            last->next = &e;
+        }
+        m_last = &e;
+    }
+    /// Who calls this completes `e.done` behind unlock(), where nobody else can withdraw it any more.
+    void take(entry& e, fate why = fate::notified) noexcept {
+        ensure([&e] { return e.end == fate::waiting; }, "a waiter was taken out of a list twice");
+        entry* const next = e.next;
+        entry* const previous = e.previous;
+        if (previous == nullptr) {
+            m_first = next;
+        } else {
+            previous->next = next;
+        }
+        if (next == nullptr) {
+            m_last = previous;
+        } else {
+            next->previous = previous;
+        }
+        e.end = why;
+        e.next = nullptr;
+    }
+    /// Everybody, as a chain by `next`. Read `next` before `done` is completed.
+    [[nodiscard]] entry* take_all() noexcept {
+        entry* const all = m_first;
+        for (entry* e = all; e != nullptr; e = e->next) {
+            e->end = fate::notified;
+        }
+        m_first = nullptr;
+        m_last = nullptr;
+        return all;
+    }
+    /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
+    /// the caller's. False: somebody has taken it out, and completes it.
+    [[nodiscard]] bool withdraw(entry& e) noexcept {
+        lock();
+        const bool mine = e.end == fate::waiting;
+        if (mine) {
+            take(e, fate::withdrawn);
+        }
+        unlock();
+        return mine;
+    }
+
+private:
+    raw_lock<Atom, Park> m_lock;
+    plain<entry*> m_first = nullptr;
+    plain<entry*> m_last = nullptr;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

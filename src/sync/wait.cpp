@@ -1,0 +1,112 @@
+// A wait in a list: frames suspend, threads block, and alarms end the waits whose time is over.
+#include <pilfer/detail/wait.hpp>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+#include <pilfer/detail/alarm.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+struct list_wait : suspension {
+    waiters::entry* entry;
+};
+
+struct wait_alarm : alarm {
+    waiters* list;
+    waiters::entry* entry;
+};
+
+/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it
+/// waits for over() before it ends this alarm, the entry, or its use of the list.
+void time_is_over(alarm& self) noexcept {
+    auto& a = static_cast<wait_alarm&>(self);
+    waiters::entry& e = *a.entry;
+    const bool mine = a.list->withdraw(e);
+    a.over();
+    if (mine) {
+        go_on(e);
+    }
+}
+
+void block_in(waiters& list, waiters::entry& e, instant until) noexcept {
+    foreign_waiter self;
+    if (!e.done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
+        return;
+    }
+    if (until == never) {
+        block_on(self);
+        return;
+    }
+    const auto left = [until]() noexcept -> std::uint64_t {
+        const instant t = now();
+        return t < until ? until - t : 0;
+    };
+    if (!self.wait_while<futex_park>(left) && !list.withdraw(e)) {
+        block_on(self); // whoever took it out is about to release it
+    }
+}
+
+void suspend_in(waiters::entry& e, const wait_kind& why, const void* object) noexcept {
+    list_wait s;
+    s.entry = &e;
+    s.why = &why;
+    s.object = object;
+    s.publish = [](suspension& self) noexcept {
+        return static_cast<list_wait&>(self).entry->done.publish(
+            reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
+    };
+    suspend(this_worker(), s);
+}
+
+} // namespace
+
+instant now() noexcept { return os::now_ns(); }
+
+void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
+             const void* object) noexcept {
+    worker* w = this_worker();
+    if (w == nullptr) {
+        block_in(list, e, until);
+        return;
+    }
+    wait_alarm clock;
+    if (until != never) {
+        clock.fire = &time_is_over;
+        clock.list = &list;
+        clock.entry = &e;
+        auto& here = *static_cast<scheduler*>(w);
+        arm(here, clock, until, here.has_context() ? told::soon : told::at_once);
+    }
+    while (!e.done.is_done()) {
+        if (!static_cast<scheduler*>(this_worker())->help_on_top()) {
+            suspend_in(e, why, object);
+        }
+    }
+    if (until != never) {
+        (void)disarm(clock);
+    }
+}
+
+void go_on(waiters::entry& e) noexcept {
+    const std::uintptr_t who = e.done.complete();
+    if ((who & waiter_is_foreign) != 0) {
+        (void)release_waiter(who, nullptr);
+    } else if (who != 0) {
+        make_runnable(reinterpret_cast<suspension*>(who));
+    }
+}
+
+void go_on_all(waiters::entry* chain) noexcept {
+    while (chain != nullptr) {
+        waiters::entry& e = *chain;
+        chain = e.next; // before its frame may go on
+        go_on(e);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

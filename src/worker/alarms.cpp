@@ -1,0 +1,167 @@
+// Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
+// Argument: src/timer/README.md.
+#include <pilfer/detail/alarm.hpp>
+
+#include <algorithm>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// So that a heap in which everything is due at once holds up neither what has been fired nor the others.
+constexpr unsigned most_at_once = 64;
+
+} // namespace
+
+void arm(scheduler& w, alarm& a, instant due, told when) noexcept {
+    w.alarms.arm(a, due);
+    w.armed(due, when);
+}
+
+void arm(pool_core& p, alarm& a, instant due) noexcept {
+    p.any_worker().alarms.arm(a, due);
+    p.tell_watch(due);
+}
+
+void scheduler::armed(instant due, told when) noexcept {
+    if (when == told::soon) {
+        m_armed = std::min<instant>(m_armed, due);
+    } else {
+        m_pool.tell_watch(due);
+    }
+}
+
+/// Between two tasks. What becomes runnable is looked for right behind this.
+void scheduler::fire_due(bool of_all) noexcept {
+    if ((of_all ? m_pool.first_alarm() : alarms.earliest()) == never) {
+        return;
+    }
+    const instant t = now();
+    for (unsigned k = 0; k < (of_all ? m_pool.size() : 1); ++k) {
+        const unsigned fired = fire_due_of(m_pool.at((index + k) % m_pool.size()), t);
+        m_owes_notice = m_owes_notice || fired != 0;
+        m_all_alarms = m_all_alarms || (of_all && fired == most_at_once);
+    }
+}
+
+unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
+    m_fires = true;
+    unsigned fired = 0;
+    for (; fired < most_at_once; ++fired) {
+        auto* const due = w.alarms.take_due(t);
+        if (due == nullptr) {
+            break;
+        }
+        auto& a = *static_cast<alarm*>(due);
+        a.fire(a);
+    }
+    m_fires = false;
+    return fired;
+}
+
+/// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
+instant scheduler::watch_alarms() noexcept {
+    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
+    m_watches = m_watches || until != never;
+    const instant mine = m_armed;
+    m_armed = never;
+    if (until == never && mine != never) {
+        m_pool.tell_watch(mine); // another one watches, and may sleep for longer
+    }
+    return until;
+}
+
+/// This worker is about to run something: others have to do what it has left open.
+void scheduler::leave_alarms() noexcept {
+    if (m_watches) [[unlikely]] {
+        m_watches = false;
+        if (m_pool.watch().held_by(index) && m_pool.watch().get_up([this] { return m_pool.first_alarm(); })) {
+            if (const unsigned other = m_pool.idle().wake_one(index, index);
+                other != pool_core::pool_sleepers::nobody) {
+                woke(other);
+            }
+        }
+    }
+    if (m_armed != never) [[unlikely]] {
+        const instant mine = m_armed;
+        m_armed = never;
+        m_pool.tell_watch(mine);
+    }
+    if (m_owes_notice) [[unlikely]] {
+        m_owes_notice = false;
+        if (!m_token && anything_queued()) {
+            m_pool.notify_any();
+        }
+    }
+}
+
+instant pool_core::first_alarm() const noexcept {
+    instant first = never;
+    for (unsigned i = 0; i < m_size; ++i) {
+        first = std::min(first, m_workers[i]->alarms.earliest());
+    }
+    return first;
+}
+
+void pool_core::tell_watch(instant due) noexcept {
+    if (!m_watch.is_late_for(due)) {
+        return;
+    }
+    const std::uint32_t who = m_watch.holder();
+    if (who == timer_watch<std_atom>::nobody) {
+        (void)wake_somebody();
+    } else if (m_idle->wake(who, who)) {
+        if (worker* w = this_worker(); w != nullptr && w->pool == this) {
+            static_cast<scheduler*>(w)->woke(who);
+        }
+    }
+    // Otherwise it is up, and looks again before it lies down or runs anything.
+}
+
+// ---- tasks that an alarm queues ---------------------------------------------------------------
+
+bool pool_core::expect() noexcept {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == this) {
+        m_closing.accept_inside();
+        return true;
+    }
+    return m_closing.accept();
+}
+
+void pool_core::queue_expected(submission* s) noexcept {
+    san::release(static_cast<spark*>(s));
+    if (m_recorder != nullptr) {
+        m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
+    }
+    submissions.push(s);
+    notify_any();
+}
+
+void pool_core::forget_expected() noexcept {
+    // Once it is no longer counted the pool may end, while this thread still looks who waits for that.
+    m_visitors.fetch_add(1, rlx);
+    m_closing.withdraw();
+    m_visitors.fetch_sub(1, rel);
+}
+
+/// `counted`: those too that a drain waits for.
+void pool_core::drop_alarms(bool counted) noexcept {
+    for (unsigned i = 0; i < m_size; ++i) {
+        const auto ends = [counted](const auto& t) {
+            const auto& a = static_cast<const alarm&>(t);
+            return a.drop != nullptr && (counted || !a.counts);
+        };
+        while (auto* t = at(i).alarms.take_if(ends)) {
+            auto& a = *static_cast<alarm*>(t);
+            a.drop(a);
+        }
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
