@@ -39,7 +39,7 @@ void detached_task::start(pool_core& p) {
     }
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
-        nested_activation child(this_worker());
+        nested_activation child(this_worker(), nullptr); // below of no scope
         (void)run_task(this, this_worker());
     }
 }
