@@ -88,6 +88,7 @@ PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* pa
 struct pilfer_counters {
     uint64_t run_own, run_submitted, run_stolen, tasks_stolen, run_resumed;
     uint64_t steals_tried, steals_failed, steals_lost, reaches, exposures, exposed_tasks;
+    uint64_t scopes_shared;
     uint64_t suspends, resumes, sleeps, wakes, dropped, exceptions_suppressed, no_context;
     uint64_t contexts_live, contexts_peak, announced, run_inline;
 };
@@ -133,6 +134,8 @@ PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weigh
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
+/* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
+PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
  * or PILFER_EUSAGE. */
 PILFER_C_API int pilfer_scope_end(pilfer_scope* scope);

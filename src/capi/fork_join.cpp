@@ -159,6 +159,13 @@ int pilfer_scope_sync(pilfer_scope* scope) {
     return guarded([&] { of(scope).sync(); });
 }
 
+int pilfer_scope_shared(const pilfer_scope* scope) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return std::launder(reinterpret_cast<const pilfer::scope*>(scope))->shared() ? 1 : 0;
+}
+
 int pilfer_scope_end(pilfer_scope* scope) {
     const int code = pilfer_scope_sync(scope);
     if (code != PILFER_EINVAL && code != PILFER_EUSAGE) {

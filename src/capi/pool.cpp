@@ -41,6 +41,7 @@ using value_task = pilfer::capi::task<value_call>;
 // The struct of C has the members of the class, in their order.
 static_assert(sizeof(pilfer_counters) == sizeof(pilfer::counters));
 static_assert(offsetof(pilfer_counters, steals_tried) == offsetof(pilfer::counters, steals_tried) &&
+              offsetof(pilfer_counters, scopes_shared) == offsetof(pilfer::counters, scopes_shared) &&
               offsetof(pilfer_counters, suspends) == offsetof(pilfer::counters, suspends) &&
               offsetof(pilfer_counters, no_context) == offsetof(pilfer::counters, no_context) &&
               offsetof(pilfer_counters, run_inline) == offsetof(pilfer::counters, run_inline));

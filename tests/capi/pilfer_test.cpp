@@ -115,6 +115,7 @@ void fib_by_scope(void* data) {
     EXPECT_EQ(start<Way>(&s, fib_by_scope<Way>, &a), 0);
     fib_by_scope<Way>(&b);
     EXPECT_EQ(pilfer_scope_sync(&s), 0);
+    EXPECT_EQ(pilfer_scope_shared(&s) & ~1, 0);
     self.result = a.result + b.result;
     EXPECT_EQ(pilfer_scope_end(&s), 0);
 }
@@ -381,6 +382,7 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
     EXPECT_EQ(pilfer_pool_run(pool, fib_by_join, &whole), 0);
     pilfer_counters sum{};
     EXPECT_EQ(pilfer_pool_counters(pool, &sum), 0);
+    EXPECT_EQ(sum.scopes_shared, 0U) << "there were none";
     EXPECT_EQ(sum.run_submitted, 1U);
     EXPECT_EQ(sum.announced, 88U) << "calls of fib that fork";
     EXPECT_EQ(sum.announced, sum.run_inline + sum.run_own + sum.run_stolen);
@@ -609,6 +611,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_scope_defer_weighted(&s, UINT64_MAX, nothing, nullptr),
             pilfer_scope_defer_weighted(nullptr, 1, nothing, nullptr),
             pilfer_scope_sync(nullptr),
+            pilfer_scope_shared(nullptr),
             pilfer_scope_end(nullptr),
             pilfer_for_each(0, 9, nullptr, nullptr),
             pilfer_reduce(0, 9, nullptr, nullptr, &value),
