@@ -1,4 +1,4 @@
-// Time for C.
+// Time, and calls that take it, for C.
 #include <pilfer/timer.hpp>
 
 #include <chrono>
@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include <pilfer/blocking.hpp>
 #include <pilfer/pilfer.h>
 #include <pilfer/yield.hpp>
 
@@ -54,6 +55,13 @@ extern "C" {
 void pilfer_sleep_for(uint64_t ns) { pilfer::sleep_for(c_nanoseconds(ns)); }
 
 void pilfer_yield(void) { pilfer::yield(); }
+
+int pilfer_blocking(void (*f)(void*), void* arg) {
+    if (f == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] { pilfer::blocking(pilfer::capi::void_call{f, arg}); });
+}
 
 int pilfer_after(pilfer_pool* pool, uint64_t ns, void (*f)(void*), void* arg, pilfer_timer** out) {
     return begin_timer(pool, f != nullptr, out, [&](pilfer::detail::pool_core& core) {

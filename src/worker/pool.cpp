@@ -2,6 +2,7 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/yield.hpp>
 
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <exception>
@@ -152,11 +153,20 @@ void pool::shutdown(shutdown_mode mode) {
     m_core->shutdown(mode);
 }
 
+namespace detail {
+namespace {
+std::atomic<pool_core*> made_common{nullptr};
+} // namespace
+
+pool_core* common_core_if_made() noexcept { return made_common.load(std::memory_order_acquire); }
+} // namespace detail
+
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
     // joins threads hangs in a library that is being unloaded.
     static pool* const shared = [] {
         pool* p = new pool(options{});
+        detail::made_common.store(&p->core(), std::memory_order_release);
         // Nobody ends this pool, so the end of the program stands for its end.
         if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
             std::atexit([] { pool::common().core().write_files(); });

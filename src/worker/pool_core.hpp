@@ -33,6 +33,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+/// Null: nobody has used the common pool, or it could not be made.
+[[nodiscard]] pool_core* common_core_if_made() noexcept;
+
 class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park>;

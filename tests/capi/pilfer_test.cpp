@@ -322,6 +322,49 @@ TEST_P(row_E2, time_and_tasks_that_nobody_waits_for) {
     pilfer_timer_free(every);
 }
 
+/// More than the workers block for what only another task does.
+TEST_P(row_E2, blocking_calls_hold_no_worker_up) {
+    c_options o(GetParam());
+    o.set("max_extra_workers", std::to_string(GetParam() + 1));
+    const c_pool pool(o);
+    struct shared {
+        std::array<int, 2> ends{};
+        std::atomic<unsigned> got{0};
+    } s;
+    ASSERT_EQ(pipe(s.ends.data()), 0);
+    const auto read_one = [](void* data) -> void* {
+        EXPECT_EQ(pilfer_blocking(
+                      [](void* all) {
+                          auto& self = *static_cast<shared*>(all);
+                          char byte = 0;
+                          self.got += read(self.ends[0], &byte, 1) == 1 ? 1 : 0;
+                      },
+                      data),
+                  0);
+        return nullptr;
+    };
+    std::vector<pilfer_future*> readers(GetParam() + 1);
+    for (auto& f : readers) {
+        EXPECT_EQ(pilfer_async(pool, read_one, &s, &f), 0);
+    }
+    EXPECT_EQ(pilfer_pool_run(
+                  pool,
+                  [](void* data) {
+                      auto& self = *static_cast<shared*>(data);
+                      const std::string bytes(65, 'x'); // one for each reader at least
+                      EXPECT_EQ(write(self.ends[1], bytes.data(), bytes.size()), 65);
+                  },
+                  &s),
+              0);
+    for (auto* const f : readers) {
+        EXPECT_EQ(pilfer_future_wait(f), 0);
+        pilfer_future_free(f);
+    }
+    EXPECT_EQ(s.got, readers.size());
+    close(s.ends[0]);
+    close(s.ends[1]);
+}
+
 PILFER_OVER_WORKERS(row_E2);
 
 class row_E2_alone : public guarded {};
@@ -426,10 +469,13 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
 TEST_F(row_E2_alone, options_by_name_and_text) {
     // A value other than the default, for each.
     const std::pair<const char*, const char*> others[] = {
-        {"workers", "3"},      {"stack_size", "131072"}, {"max_contexts", "500"}, {"balance", "3/4,nearest"},
-        {"pin", "compact"},    {"resume", "own-thread"}, {"take_back", "all"},    {"overflow_message", "0"},
-        {"stall_report", "0"}, {"dump_signal", "12"},    {"count_all", "1"},      {"trace_events", "64"},
-        {"profile", "1"}};
+        {"workers", "3"},           {"stack_size", "131072"},
+        {"max_contexts", "500"},    {"max_extra_workers", "3"},
+        {"balance", "3/4,nearest"}, {"pin", "compact"},
+        {"resume", "own-thread"},   {"take_back", "all"},
+        {"overflow_message", "0"},  {"stall_report", "0"},
+        {"dump_signal", "12"},      {"count_all", "1"},
+        {"trace_events", "64"},     {"profile", "1"}};
     c_options o;
     for (const auto& [name, text] : others) {
         EXPECT_NE(o.get(name), text) << name;
@@ -624,6 +670,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_async(pool, no_value, nullptr, nullptr),
             pilfer_async_weighted(pool, 0, no_value, nullptr, &future),
             pilfer_async_weighted(pool, 4'294'967'297, no_value, nullptr, &future),
+            pilfer_blocking(nullptr, nullptr),
             pilfer_submit(nullptr, nothing, nullptr),
             pilfer_submit(pool, nullptr, nullptr),
             pilfer_after(pool, 1, nullptr, nullptr, &timer),
