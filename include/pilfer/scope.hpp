@@ -37,9 +37,9 @@ struct scope_access;
 /// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
 /// below may defer into it. Not movable: children point at it.
 ///
-/// It ends in the task that made it, before that task does; the scopes of one task may end in any order. One that
-/// another task destroys, or that outlives its task, is undefined behaviour: its place among the enclosing scopes
-/// is a word of its task. The checked build says so.
+/// It ends in the task that made it, before that task does; the scopes of one task may end in any order. One
+/// that another task destroys, or that outlives its task, is undefined behaviour: its place among the
+/// enclosing scopes is a word of its task. The checked build says so.
 ///
 /// The branches of a join and the bodies of a loop run as their caller, so they may use its scopes as the
 /// owner does as long as they run on its stack; stolen ones get usage_error.
@@ -60,7 +60,8 @@ public:
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
         detail::activation* owner = m_owner;
-        // One branch for both questions: has any child to be waited for, and is this the task's innermost one?
+        // One branch for both questions: has any child to be waited for, and is this the task's innermost
+        // one?
         const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(detail::rlx));
         if ((disturbance() | (innermost ^ detail::address_again(m_link))) != 0) [[unlikely]] {
             again().destroy_cold();
@@ -92,9 +93,9 @@ public:
 
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope; to any other task of the pool, an async for
-    /// one, as long as it ends before the owner calls sync() and no enclosing scope ends during the call. From
-    /// another stack than the owner's it makes the scope shared(). After a child has failed f is dropped and
-    /// counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
+    /// one, as long as it ends before the owner calls sync() and no enclosing scope ends during the call.
+    /// From another stack than the owner's it makes the scope shared(). After a child has failed f is dropped
+    /// and counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
     /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
     /// submission, as with spawn: pool_closed, or broken_promise at sync(). Throws usage_error from a thread
     /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
@@ -124,8 +125,8 @@ public:
 
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
     /// its frame or one below it waits where another worker may go on with it, or a task on another stack
-    /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is shared, except by submissions from outside
-    /// it. The owner may see it late. Cost: one relaxed load.
+    /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is
+    /// shared, except by submissions from outside it. The owner may see it late. Cost: one relaxed load.
     [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
@@ -316,9 +317,7 @@ struct spawned {
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
     // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept {
-        return work(self, s);
-    }
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {

@@ -145,9 +145,7 @@ private:
         return [this](task_word task) noexcept { mark_task(task); };
     }
     void mark_task(task_word task) noexcept;
-    void mark_scopes(scope_place* inside) noexcept {
-        count.scopes_shared.add(scope_place::share(inside));
-    }
+    void mark_scopes(scope_place* inside) noexcept { count.scopes_shared.add(scope_place::share(inside)); }
     void mark_standing() noexcept;
 
     void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;

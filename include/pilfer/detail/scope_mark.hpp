@@ -15,8 +15,8 @@ namespace detail {
 
 struct no_head {};
 
-/// What others look at in a scope: its place among the scopes that enclose it, and its mark. `Head` stands before
-/// them, so that a scope and its link have one address: a second one would be computed at each spawn.
+/// What others look at in a scope: its place among the scopes that enclose it, and its mark. `Head` stands
+/// before them, so that a scope and its link have one address: a second one would be computed at each spawn.
 template <class Atom, class Head = no_head>
 class scope_link {
 public:

@@ -62,7 +62,8 @@ struct worker {
         : deque(first, pinned, start) {}
 };
 
-/// What stands at the beginning of each scope. One store clears all but the continuation, and the mark behind it.
+/// What stands at the beginning of each scope. One store clears all but the continuation, and the mark behind
+/// it.
 struct scope_head {
     continuation rest; // not initialised
     /// What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
