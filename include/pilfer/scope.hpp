@@ -244,7 +244,6 @@ struct spawned {
                                           context::distance(sizeof(spawned), align));
     }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
-        san::acquire(s);
         try {
             std::invoke(self->function);
         } catch (...) {
@@ -256,7 +255,8 @@ struct spawned {
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s, context* c) noexcept {
-        arrive(); // the announcement looks at what this thread set up for itself
+        arrive();        // the announcement looks at what this thread set up for itself
+        san::acquire(s); // before the first look at it, and before a thief gives it a later edge
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {

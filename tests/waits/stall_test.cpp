@@ -1,4 +1,5 @@
 // The report of a pool in which everybody waits for somebody who waits.
+// Optimised in every build: a report has room for short traces only.
 #include <gmock/gmock.h>
 
 #include <fstream>
