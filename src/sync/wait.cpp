@@ -19,8 +19,8 @@ struct wait_alarm : alarm {
     waiters::entry* entry;
 };
 
-/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it waits
-/// for over() before it ends this alarm, the entry, or its use of the list.
+/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it
+/// waits for over() before it ends this alarm, the entry, or its use of the list.
 void time_is_over(alarm& self) noexcept {
     auto& a = static_cast<wait_alarm&>(self);
     waiters::entry& e = *a.entry;
@@ -71,6 +71,12 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     if (w == nullptr) {
         block_in(list, e, until);
         return;
+    }
+    if (until != never && until <= now()) {
+        if (list.withdraw(e)) {
+            return;
+        }
+        until = never; // whoever took it out is about to complete it
     }
     wait_alarm clock;
     if (until != never) {
