@@ -19,7 +19,7 @@ bool mutex::lock_slow(detail::instant until) noexcept {
     protocol::entry self;
     protocol::step s = m_core.enter(self);
     while (s == protocol::step::wait) {
-        detail::wait_in(m_core.waiting(), self, until, mutex_kind, this);
+        detail::wait_in(m_core.waiting(), self, until, mutex_kind, this, detail::awaited::a_holder);
         s = m_core.look(self, [until] { return until != detail::never && detail::now() >= until; });
     }
     return s == protocol::step::owned;
