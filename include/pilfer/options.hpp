@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 
 #include <pilfer/balance.hpp>
 
@@ -83,6 +85,10 @@ struct options {
     /// there before; a thread that sleeps until the signal comes does the writing, so that it works when
     /// every worker is busy or blocked. At least one thread that is no worker has to let the signal through.
     int dump_signal = 0;
+    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(). It is
+    /// called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
+    /// program says what was thrown, and terminates.
+    std::function<void(std::exception_ptr)> on_error{};
     /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked
     /// build.
     bool count_all = false;

@@ -21,3 +21,4 @@
 #include <pilfer/shared_mutex.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/yield.hpp>

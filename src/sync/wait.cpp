@@ -2,8 +2,8 @@
 #include <pilfer/detail/wait.hpp>
 
 #include "base/os.hpp"
-#include "timer/alarm.hpp"
 #include "worker/pool_core.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,11 +1,13 @@
 // The public face of a pool.
 #include <pilfer/pool.hpp>
+#include <pilfer/yield.hpp>
 
 #include <bit>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
@@ -211,6 +213,14 @@ void count_suppressed(std::uint64_t others) noexcept {
 PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppressed.store(others, rlx); }
 
 } // namespace detail
+
+void yield() noexcept {
+    if (detail::worker* w = detail::this_worker()) {
+        static_cast<detail::scheduler*>(w)->let_others_first();
+    } else {
+        std::this_thread::yield();
+    }
+}
 
 PILFER_NOINLINE std::uint64_t suppressed_exceptions() noexcept {
     return detail::last_suppressed.load(detail::rlx);

@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <pilfer/error.hpp>
+#include <pilfer/timer.hpp>
 
 #include "base/cpus.hpp"
 #include "context/overflow.hpp"
@@ -238,6 +239,8 @@ void pool_core::shutdown(shutdown_mode mode) {
     }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
+        m_closing.close();
+        drop_alarms(true); // another shutdown may wait for them
     }
     const std::lock_guard lock(m_shutdown_mutex);
     if (m_joined) {
@@ -246,7 +249,11 @@ void pool_core::shutdown(shutdown_mode mode) {
     m_closing.wait_until_quiet(
         m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
+    drop_alarms(false);
     stop_threads();
+    while (auto* n = ended_with_pool.pop()) {
+        static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
+    }
     m_over.store(true, rel);
     m_joined = true;
     write_files();
@@ -325,6 +332,7 @@ counters pool_core::sum() const noexcept {
     }
     c.contexts_live = stacks.live();
     c.contexts_peak = stacks.peak();
+    c.dropped += m_dropped_alarms.load(rlx);
     return c;
 }
 

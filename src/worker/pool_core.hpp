@@ -75,6 +75,21 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
+    /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
+    /// caller one of its own tasks; else false.
+    [[nodiscard]] bool expect() noexcept;
+    /// The same by an alarm, which is no task.
+    [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
+    /// Such a task is queued now.
+    void queue_expected(submission* s) noexcept;
+    /// It will not be: the last use of this pool by the caller, which may be no worker of it.
+    void forget_expected() noexcept;
+    /// The pool's end has dropped one.
+    void count_dropped_alarm() noexcept { m_dropped_alarms.fetch_add(1, rlx); }
+    /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
+    /// pool.
+    submission_queue<std_atom> ended_with_pool;
+    [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -136,6 +151,7 @@ private:
     void record_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
+    void drop_alarms(bool counted) noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -154,6 +170,7 @@ private:
     closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<bool> m_dropping{false};
+    std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;

@@ -16,11 +16,11 @@
 #include "balance/exposure.hpp"
 #include "balance/victim.hpp"
 #include "profile/recorder.hpp"
-#include "timer/alarm.hpp"
 #include "trace/ring.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -58,6 +58,8 @@ public:
     [[nodiscard]] bool help_on_top() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The calling frame goes behind one other thing that is ready: see yield().
+    void let_others_first() noexcept;
     /// The calling frame goes on on that worker of its pool.
     void go_to(unsigned number) noexcept;
 
@@ -182,13 +184,14 @@ private:
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
+    own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
-    bool m_watches = false;      // this worker was the last to say that it watches over the alarms
+    bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
-    bool m_all_alarms = false;   // the next look at alarms is one at everybody's
-    bool m_owes_notice = false;  // alarms have made contexts runnable, and nobody was told
-    bool m_token = false;                           // woken: look again before running what is found
+    bool m_all_alarms = false;  // the next look at alarms is one at everybody's
+    bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
+    bool m_token = false;       // woken: look again before running what is found
     bool m_count_all;
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off

@@ -29,7 +29,8 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
     if (p.suspended() == 0) {
         return 0;
     }
-    // With an alarm ahead it is not known to be one; whoever runs what that brings lies down again, and looks.
+    // With an alarm ahead it is not known to be one; whoever runs what that brings lies down again, and
+    // looks.
     if (p.first_alarm() != never) {
         return 0;
     }
