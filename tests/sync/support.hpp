@@ -39,7 +39,7 @@ void all_at_once(pilfer::pool& pool, unsigned tasks, unsigned threads, Body body
 }
 
 /// The calling task makes way for others.
-inline void let_others_run() { pilfer::sleep_for(2us); }
+inline void let_others_run() { pilfer::sleep_for(2us); } // yield() would not leave an only task
 
 /// So many frames of the pool are suspended, from now on for as long as nobody resumes them.
 inline void until_suspended(pilfer::pool& pool, std::uint64_t n) {
