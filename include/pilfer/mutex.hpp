@@ -1,6 +1,7 @@
 // A mutex for tasks and threads: who has to wait suspends, and the worker is free for others.
 #pragma once
 
+#include <atomic>
 #include <chrono>
 
 #include <pilfer/detail/mutex_protocol.hpp>
@@ -62,7 +63,7 @@ public:
     }
 
     /// For the library: reports.
-    [[nodiscard]] const void* owner() const noexcept;
+    void look(detail::wait_facts& f) const noexcept;
 
 private:
     [[nodiscard]] bool lock_slow(detail::instant until) noexcept;
@@ -79,7 +80,9 @@ private:
 
     detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
 #if defined(PILFER_CHECKED)
+    struct owner_wait;
     std::atomic<const void*> m_owner{nullptr}; // the activation of a task, or a word of a thread
+    std::atomic<const detail::context*> m_runner{nullptr};
 #endif
 };
 

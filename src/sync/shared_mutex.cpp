@@ -87,7 +87,8 @@ bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until) noex
     self.wants = as;
     m_waiting.add(self);
     m_waiting.unlock();
-    detail::wait_in(m_waiting, self, until, as == reads ? read_kind : write_kind, this, detail::awaited::a_holder);
+    detail::wait_in(m_waiting, self, until, as == reads ? read_kind : write_kind, this,
+                    detail::awaited::a_holder);
     if (self.end == detail::waiters::fate::notified) {
         return true;
     }

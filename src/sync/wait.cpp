@@ -65,8 +65,8 @@ void suspend_in(waiters::entry& e, const wait_kind& why, const void* object) noe
 
 instant now() noexcept { return os::now_ns(); }
 
-void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
-             const void* object, awaited what) noexcept {
+void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
+             awaited what) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         block_in(list, e, until);

@@ -60,13 +60,13 @@ TEST_P(row_C3_channel, pipelines) {
     }
     std::vector<pilfer::future<void>> all;
     for (int i = 0; i < stages; ++i) {
-        all.push_back(pool.async([&in = *pipes[static_cast<std::size_t>(i)],
-                                  &out = *pipes[static_cast<std::size_t>(i) + 1]] {
-            while (const auto v = in.receive()) {
-                EXPECT_TRUE(out.send(*v + 1));
-            }
-            out.close();
-        }));
+        all.push_back(pool.async(
+            [&in = *pipes[static_cast<std::size_t>(i)], &out = *pipes[static_cast<std::size_t>(i) + 1]] {
+                while (const auto v = in.receive()) {
+                    EXPECT_TRUE(out.send(*v + 1));
+                }
+                out.close();
+            }));
     }
     std::thread feeder([&] {
         for (int i = 0; i < values; ++i) {

@@ -19,7 +19,8 @@ inline constexpr auto for_ever = 1h;
 
 class over_workers : public support::over_workers {};
 
-/// Runs body(i) for i in [0, tasks) as tasks of a pool, and for i in [tasks, tasks + threads) on threads, all at once.
+/// Runs body(i) for i in [0, tasks) as tasks of a pool, and for i in [tasks, tasks + threads) on threads, all
+/// at once.
 template <class Body>
 void all_at_once(pilfer::pool& pool, unsigned tasks, unsigned threads, Body body) {
     std::vector<pilfer::future<void>> asyncs;

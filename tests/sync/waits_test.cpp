@@ -120,7 +120,7 @@ TEST_P(row_C3_latch, is_ended_by_who_saw_it_open) {
 
 TEST_P(row_C3_barrier, phases_with_a_completion) {
     constexpr unsigned parties = 6;
-    constexpr unsigned phases = 40;
+    constexpr unsigned phases = 15;
     pilfer::pool pool(with_workers());
     std::array<unsigned, parties> at{};
     unsigned completed = 0;

@@ -230,8 +230,8 @@ public:
             const std::uint64_t due = earliest();
             std::uint32_t holder = m_holder.load(rlx);
             if (due == never) {
-                // The alarm that it watched for was disarmed while it was up: as the holder it would stand for a
-                // time that it no longer sleeps until.
+                // The alarm that it watched for was disarmed while it was up: as the holder it would stand
+                // for a time that it no longer sleeps until.
                 if (holder == self && get_up(earliest)) {
                     continue;
                 }
