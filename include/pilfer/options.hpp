@@ -53,6 +53,9 @@ struct options {
     /// can wait for a frame below it, and then nobody goes on: give tasks that wait for each other in such
     /// ways (not: joins and scopes) one context per wait. Range 0 .. 2^31.
     std::size_t max_contexts = 0;
+    /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
+    /// its worker. Range 0 .. 4,096.
+    unsigned max_extra_workers = 8;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
     /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <pilfer/barrier.hpp>
+#include <pilfer/blocking.hpp>
 #include <pilfer/channel.hpp>
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/counters.hpp>

@@ -35,7 +35,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
-      m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
+      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
@@ -271,6 +271,7 @@ void pool_core::stop_threads() noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
+    m_blocking.join();
     for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }

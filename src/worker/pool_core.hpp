@@ -22,6 +22,7 @@
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
@@ -31,6 +32,9 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+/// Null: nobody has used the common pool, or it could not be made.
+[[nodiscard]] pool_core* common_core_if_made() noexcept;
 
 class pool_core {
 public:
@@ -125,6 +129,8 @@ public:
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
 
+    [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
+
     [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
     /// When the first alarm of any worker is due. Cost: a line of each.
     [[nodiscard]] instant first_alarm() const noexcept;
@@ -175,6 +181,7 @@ private:
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     timer_watch<std_atom> m_watch;
+    blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();

@@ -233,7 +233,8 @@ TEST_F(row_C3_channels, a_move_that_throws_loses_nothing) {
         brittle::throws = 1;
         EXPECT_THROW((void)c.send(brittle(1)), std::runtime_error);
         EXPECT_EQ(c.size(), 0U);
-        auto sender = pool.async([&] { return c.send(brittle(2)) && c.send(brittle(3)); });
+        // Once its first value is taken it would move the second one beside the receive that is to throw.
+        auto sender = pool.async([&] { return c.send(brittle(2)) && (capacity == 0 || c.send(brittle(3))); });
         if (capacity == 0) {
             until_suspended(pool, 1);
         } else {
@@ -242,7 +243,9 @@ TEST_F(row_C3_channels, a_move_that_throws_loses_nothing) {
         brittle::throws = 1;
         EXPECT_THROW((void)c.receive(), std::runtime_error);
         EXPECT_EQ(c.receive()->value, 2) << "it is the next again";
-        EXPECT_EQ(c.receive()->value, 3);
+        if (capacity != 0) {
+            EXPECT_EQ(c.receive()->value, 3);
+        }
         EXPECT_TRUE(sender.get());
     }
     EXPECT_EQ(brittle::alive, 0);
