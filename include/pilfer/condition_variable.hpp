@@ -79,7 +79,9 @@ private:
         try {
             lock.unlock();
         } catch (...) {
-            (void)wait_in(self, 0); // it leaves at once
+            if (wait_in(self, 0)) { // it leaves at once
+                notify_one();       // the notification was for one that waits
+            }
             throw;
         }
         const bool notified = wait_in(self, until);
