@@ -228,10 +228,15 @@ public:
     [[nodiscard]] std::uint64_t lie_down(std::uint32_t self, Earliest earliest) noexcept {
         for (;;) {
             const std::uint64_t due = earliest();
+            std::uint32_t holder = m_holder.load(rlx);
             if (due == never) {
+                // The alarm that it watched for was disarmed while it was up: as the holder it would stand
+                // for a time that it no longer sleeps until.
+                if (holder == self && get_up(earliest)) {
+                    continue;
+                }
                 return never; // who arms one now finds this sleeper in the map (T3)
             }
-            std::uint32_t holder = m_holder.load(rlx);
             if (holder != self) {
                 holder = nobody;
                 if (!m_holder.compare_exchange_strong(holder, self, acq, rlx)) {
