@@ -75,6 +75,8 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
