@@ -12,8 +12,8 @@ PILFER_API void sleep_until(instant until) noexcept;
 } // namespace detail
 
 /// The calling task sleeps for `d`: its context suspends, and the worker does other things. Any other thread
-/// blocks. Never shorter; longer while all workers are inside tasks that neither end nor wait. Throws
-/// nothing. Cost: a suspension and a place in a heap; no allocation.
+/// blocks. Never shorter; longer while all workers are inside tasks that neither end nor wait. Throws nothing.
+/// Cost: a suspension and a place in a heap; no allocation.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     detail::sleep_until(detail::after(d));
