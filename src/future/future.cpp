@@ -154,6 +154,26 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
+/// Where nobody has started it, it runs on top of the caller's frame, as a task of its own.
+bool future_core::run_here(worker* w) noexcept {
+    // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
+    // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
+    worker* const home = m_life.now() == future_protocol<std_atom>::queued
+                             ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
+                             : nullptr;
+    w = home != nullptr ? home : this_worker();
+    const bool mine = m_life.claim();
+    if (mine) {
+        nested_activation child(w);
+        run_claimed(w);
+    }
+    if (home != nullptr) {
+        release(); // not the last reference: the caller has one
+        unit_ends(this_worker());
+    }
+    return mine;
+}
+
 void future_core::look(wait_facts& f) const noexcept {
     using life = future_protocol<std_atom>;
     const life::stage now = m_life.now();
@@ -257,11 +277,8 @@ void future_core::wait_for_end() noexcept {
         return;
     }
     // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
-    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && m_life.claim()) {
-        // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
-        // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
-        nested_activation child(w);
-        run_claimed(w);
+    // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
+    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && run_here(w)) {
         return;
     }
     while (static_cast<scheduler*>(this_worker())->help_on_top()) {
