@@ -18,6 +18,7 @@
 #include "profile/recorder.hpp"
 #include "timer/alarm.hpp"
 #include "trace/ring.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
@@ -104,6 +105,7 @@ public:
 
     tally count;
     unit_counts<std_atom> units;
+    block_list blocks[block_classes];
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -73,6 +74,17 @@ public:
             destroy();
         }
     }
+    // Of whatever derives from this. What is aligned to more than operator new does by itself is not
+    // recycled.
+    [[nodiscard]] static void* operator new(std::size_t bytes) { return take_block(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
+    [[nodiscard]] static void* operator new(std::size_t bytes, std::align_val_t a) {
+        return ::operator new(bytes, a);
+    }
+    static void operator delete(void* p, std::size_t, std::align_val_t a) noexcept {
+        ::operator delete(p, a);
+    }
+
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
