@@ -170,8 +170,43 @@ bool future_core::run_here(worker* w) noexcept {
     if (home != nullptr) {
         release(); // not the last reference: the caller has one
         unit_ends(this_worker());
+        sweep();
+    } else if (mine) {
+        auto& left_behind = static_cast<scheduler*>(this_worker())->left_behind;
+        left_behind = left_behind + 1;
     }
     return mine;
+}
+
+/// Ends announcements of this worker that found their tasks claimed, newest first, up to the first other
+/// task. A task that never returns to its scheduler, and gets what it has started oldest first, would collect
+/// them.
+void future_core::sweep() noexcept {
+    for (;;) {
+        auto& here = *static_cast<scheduler*>(this_worker());
+        if (here.left_behind == 0) {
+            return;
+        }
+        const task_word newest = here.take_newest_spark();
+        if (newest == 0) {
+            here.left_behind = 0;
+            return;
+        }
+        auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
+        if ((newest & kind_mask) == kind_spark && s->run == &future_core::run_task) {
+            auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
+            if (f->m_life.now() > future_protocol<std_atom>::queued) {
+                here.left_behind = here.left_behind - 1;
+                f->release(); // may end the result, and with that move the frame
+                unit_ends(this_worker());
+                continue;
+            }
+        }
+        here.left_behind = 0;
+        [[maybe_unused]] const bool back = announce(&here, newest, way::keep);
+        ensure([back] { return back; }, "a task had no place where it had lain");
+        return;
+    }
 }
 
 void future_core::look(wait_facts& f) const noexcept {

@@ -59,6 +59,9 @@ public:
     [[nodiscard]] bool help_on_top() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
+    /// it again, or it is over.
+    [[nodiscard]] task_word take_newest_spark() noexcept;
     /// The calling frame goes on on that worker of its pool.
     void go_to(unsigned number) noexcept;
 
@@ -106,6 +109,8 @@ public:
     tally count;
     unit_counts<std_atom> units;
     block_list blocks[block_classes];
+    /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
+    own_word<unsigned> left_behind{0};
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
@@ -186,11 +191,11 @@ private:
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
-    bool m_watches = false;      // this worker was the last to say that it watches over the alarms
+    bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
-    bool m_all_alarms = false;   // the next look at alarms is one at everybody's
-    bool m_owes_notice = false;  // alarms have made contexts runnable, and nobody was told
-    bool m_token = false;                           // woken: look again before running what is found
+    bool m_all_alarms = false;  // the next look at alarms is one at everybody's
+    bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
+    bool m_token = false;       // woken: look again before running what is found
     bool m_count_all;
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off

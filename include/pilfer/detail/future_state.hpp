@@ -124,6 +124,7 @@ private:
     static suspension* run_task(spark* self, worker* w) noexcept;
     void run_claimed(worker* w) noexcept;
     [[nodiscard]] bool run_here(worker* w) noexcept;
+    static void sweep() noexcept;
     void tell(future_core*& more) noexcept;
     static void end_all(future_core* more) noexcept;
     [[nodiscard]] future_core* go_ahead() noexcept;
