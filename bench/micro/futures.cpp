@@ -156,24 +156,25 @@ void inside_tbb(benchmark::State& state) {
 BENCHMARK(inside_tbb)->UseRealTime();
 #endif
 
-// ---- from outside -----------------------------------------------------------------------------
+// ---- from outside: the CPU time is that of all threads
+// -------------------------------------------------------------------------------
 
 void outside_batch(benchmark::State& state) {
     pilfer::pool pool(of(workers));
     batches(state, [&] { return pool.async(work); });
 }
-BENCHMARK(outside_batch)->UseRealTime();
+BENCHMARK(outside_batch)->MeasureProcessCPUTime()->UseRealTime();
 
 void outside_batch_locked(benchmark::State& state) {
     locked_pool pool(workers);
     batches(state, [&] { return pool.async(work); });
 }
-BENCHMARK(outside_batch_locked)->UseRealTime();
+BENCHMARK(outside_batch_locked)->MeasureProcessCPUTime()->UseRealTime();
 
 void outside_batch_std_async(benchmark::State& state) {
     batches(state, [] { return std::async(std::launch::async, work); });
 }
-BENCHMARK(outside_batch_std_async)->UseRealTime();
+BENCHMARK(outside_batch_std_async)->MeasureProcessCPUTime()->UseRealTime();
 
 void outside_one(benchmark::State& state) {
     pilfer::pool pool(of(workers));
@@ -181,7 +182,7 @@ void outside_one(benchmark::State& state) {
         pool.async(work).get();
     }
 }
-BENCHMARK(outside_one)->UseRealTime();
+BENCHMARK(outside_one)->MeasureProcessCPUTime()->UseRealTime();
 
 void outside_one_locked(benchmark::State& state) {
     locked_pool pool(workers);
@@ -189,7 +190,7 @@ void outside_one_locked(benchmark::State& state) {
         pool.async(work).get();
     }
 }
-BENCHMARK(outside_one_locked)->UseRealTime();
+BENCHMARK(outside_one_locked)->MeasureProcessCPUTime()->UseRealTime();
 
 #if defined(BENCH_HAS_TBB)
 void outside_batch_tbb(benchmark::State& state) {
@@ -203,7 +204,7 @@ void outside_batch_tbb(benchmark::State& state) {
     }
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
 }
-BENCHMARK(outside_batch_tbb)->UseRealTime();
+BENCHMARK(outside_batch_tbb)->MeasureProcessCPUTime()->UseRealTime();
 #endif
 
 } // namespace
