@@ -408,8 +408,10 @@ TEST_F(row_C1_alone, a_task_that_gets_all_its_life_collects_nothing) {
             all.clear();
         }
     });
-    // What was left in the deque would be taken by the scheduler now.
-    EXPECT_EQ(pool.counters().run_own, 0U);
+    // What was left in the deque is taken by the scheduler now: not much of a thousand.
+    pool.shutdown();
+    EXPECT_LE(pool.counters().run_own, 100U);
+    EXPECT_EQ(watched.use_count(), 1);
 }
 
 // ---- then -------------------------------------------------------------------------------------
