@@ -4,6 +4,8 @@
 #  names    the standard library's ways of waiting lose wake-ups on some glibc and libstdc++ versions this library
 #           runs on, and sleeping is polling; `using std::` would hide both from this check. Comments may name them.
 #  rooms    who may include whom goes one way, downwards.
+#  prefix   what a C header declares is a name of every program that includes it: pilfer_ or PILFER_, but for those of
+#           threadpool.h, which are a library of their own.
 #  system   operating system headers stay in base and context, so that a port has two places to look at.
 use strict;
 use warnings;
@@ -40,6 +42,10 @@ my @forbidden = (
     [qr/\b(?:usleep|nanosleep|clock_nanosleep)\s*\(/,           'usleep or nanosleep'],
     [qr/\b(?:std::)?this_thread::sleep_(?:for|until)\b/,        'sleeping in std::this_thread'],
 );
+
+my $threadpool = join '|', qw(thread_pool future fork_join_task_t thread_pool_new thread_pool_shutdown_and_destroy
+    thread_pool_submit future_get future_free);
+my %also_in_c = ('include/pilfer/threadpool.h' => qr/^(?:$threadpool)$/);
 
 my @files;
 for my $top (grep { -d } qw(include src)) {
@@ -112,6 +118,37 @@ for my $file (@files) {
                 if $2 eq 'wait' ? !$3 && $atomics_of{$stem}{$1} : $atomics_all{$1};
         }
     }
+}
+
+for my $file (grep { m{^include/.*\.h$} } @files) {
+    for (declared_in_c($code{$file})) {
+        my ($line, $name) = @$_;
+        next if $name =~ /^(?:pilfer_|PILFER_)/ || $also_in_c{$file} && $name =~ $also_in_c{$file};
+        find_at($file, $line, "a C header declares '$name', without pilfer's prefix");
+    }
+}
+
+# [line, name] of macros, tags, types and functions. Parameters and members are nobody's concern.
+sub declared_in_c {
+    my ($text) = @_;
+    my @found;
+    my $line = sub { 1 + substr($text, 0, $_[0]) =~ tr/\n// };
+    my $note = sub { push @found, [$line->($_[0]), $_[1]] };
+    $note->($-[1], $1) while $text =~ /^[ \t]*#[ \t]*define[ \t]+(\w+)/mg;
+    $text =~ s/^[ \t]*#[^\n]*//mg;
+    $text =~ s/"C"\s*\{/    /g;
+    # The same length, so that places stay places: what stands in parentheses and braces goes, innermost first.
+    $note->($-[1], $1) while $text =~ /\b(?:struct|union|enum)\s+(\w+)/g;
+    $note->($-[1], $1) while $text =~ /\btypedef\b[^;(]*\(\s*\*\s*(\w+)\s*\)/g;
+    while ($text =~ /\benum\s*\w*\s*\{([^{}]*)\}/g) {
+        my ($at, $list) = ($-[1], $1);
+        $note->($at + $-[1], $1) while $list =~ /(?:^|,)\s*([A-Za-z_]\w*)/g;
+    }
+    1 while $text =~ s/(\{[^{}]*\})/$1 =~ tr|{}\n| |cr =~ tr|{}| |r/ge;
+    1 while $text =~ s/\(([^()]*)\)/"<" . ($1 =~ s|[^\n]| |gr) . ">"/ge;
+    $note->($-[1], $1) while $text =~ /\btypedef\b[^;<]*?(\w+)\s*;/g;
+    $note->($-[1], $1) while $text =~ /\b(?!__attribute__)([A-Za-z_]\w*)\s*<[^<>]*>\s*;/g;
+    return @found;
 }
 
 sub check_include {

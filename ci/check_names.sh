@@ -64,6 +64,19 @@ expect clean src/worker/a.cpp '/* std::binary_semaphore
 expect clean src/sync/a.cpp 'condition_variable cv; void f() { cv.wait(lock); cv.notify_one(); sleep_for(1ms); }'
 expect clean src/worker/a.cpp 'std::atomic<state*> m_state; void f() { m_state.load(std::memory_order_acquire)->wait(); }'
 expect clean src/worker/a.cpp 'const char* what = "std::condition_variable is not used";'
+for text in 'int start(void);' 'struct pool;' 'typedef struct pilfer_a a;' 'typedef int (*callback)(int);' \
+    '#define START 1' 'enum { PILFER_A, B };' 'struct future *pilfer_a(void);' 'void future_free(struct pilfer_a *);' \
+    'int pilfer_a(int), b(int);'; do
+    expect found include/pilfer/a.h "$text"
+done
+expect found include/pilfer/threadpool.h 'struct pool;'
+expect clean include/pilfer/threadpool.h 'struct future; void *future_get(struct future *);'
+expect clean include/pilfer/a.h '/* struct a; */ typedef struct pilfer_a { int b; union { int c; } d; } pilfer_a;
+enum pilfer_e { PILFER_A = -1, PILFER_B };
+int pilfer_f(pilfer_a *a, int (*body)(int, void *), void *arg);
+#ifdef __cplusplus
+extern "C" {
+#endif'
 
 ((wrong == 0)) && echo "the check finds what it should"
 exit "$wrong"

@@ -1,6 +1,9 @@
 # install, find_package(pilfer) and pkg-config.
 
-install(TARGETS pilfer EXPORT pilferTargets)
+install(TARGETS pilfer pilfer_threadpool EXPORT pilferTargets)
+if(PILFER_THREADPOOL_OBJECT)
+    install(FILES "${pilfer_threadpool_object}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
+endif()
 install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
                                                                              PATTERN "*.h" PATTERN "*.ipp")
 
@@ -35,6 +38,11 @@ endif()
 cmake_path(APPEND pilfer_pc_libdir "\${prefix}" "${CMAKE_INSTALL_LIBDIR}")
 cmake_path(APPEND pilfer_pc_includedir "\${prefix}" "${CMAKE_INSTALL_INCLUDEDIR}")
 set(pilfer_pc_cflags "-pthread")
+# A C compiler does not link what static libraries of C++ need.
+set(pilfer_runtime_of_cxx "")
+if("stdc++" IN_LIST CMAKE_CXX_IMPLICIT_LINK_LIBRARIES)
+    set(pilfer_runtime_of_cxx " -lstdc++")
+endif()
 if(PILFER_PORTABLE)
     string(APPEND pilfer_pc_cflags " -DPILFER_PORTABLE_CONTEXT")
 endif()
@@ -48,6 +56,9 @@ else()
     string(APPEND pilfer_pc_cflags " -DPILFER_STATIC")
     set(pilfer_pc_libs " -pthread")
     set(pilfer_pc_libs_private "")
+    string(APPEND pilfer_pc_libs "${pilfer_runtime_of_cxx}")
 endif()
 configure_file(cmake/pilfer.pc.in "${PROJECT_BINARY_DIR}/pilfer.pc" @ONLY)
-install(FILES "${PROJECT_BINARY_DIR}/pilfer.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+configure_file(cmake/pilfer-threadpool.pc.in "${PROJECT_BINARY_DIR}/pilfer-threadpool.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/pilfer.pc" "${PROJECT_BINARY_DIR}/pilfer-threadpool.pc"
+        DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 
 namespace study {
@@ -16,6 +17,10 @@ constexpr moment never = UINT64_MAX;
     return static_cast<moment>(std::llround(ns * 1000));
 }
 [[nodiscard]] constexpr double to_ns(moment t) noexcept { return static_cast<double>(t) / 1000; }
+/// Microseconds; of what never came, not a number.
+[[nodiscard]] constexpr double us(moment t) noexcept {
+    return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000;
+}
 
 /// Nanoseconds each. `pilfer calibrate` measures them, study/README.md says how.
 struct costs {

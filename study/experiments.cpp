@@ -8,7 +8,6 @@
 #include <bit>
 #include <chrono>
 #include <cmath>
-#include <limits>
 
 #include "balance/text.hpp"
 
@@ -67,10 +66,6 @@ thinned(const std::vector<std::pair<double, double>>& points, double until, doub
         }
     }
     return out;
-}
-
-[[nodiscard]] double us(moment t) {
-    return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000;
 }
 
 /// What a wake-up and the theft behind it take.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <map>
 
 #include "experiments.hpp"
@@ -15,10 +14,6 @@ namespace {
 
 constexpr std::array<const char*, 6> amounts = {"one", "1/4", "half", "3/4", "all-but-one", "adaptive"};
 constexpr std::array<const char*, 5> victims = {"random", "sticky", "ring", "nearest", "longest"};
-
-[[nodiscard]] double us(moment t) {
-    return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000;
-}
 
 /// The amounts on a line from one task to all but one: where they stand, and what they are called.
 struct place {

@@ -143,7 +143,7 @@ int run_selftest(selftest_settings const& s) {
             }
         }
         answer a;
-        bool const answered = read(ends[0], &a, sizeof a) == static_cast<ssize_t>(sizeof a);
+        bool const answered = ::read(ends[0], &a, sizeof a) == static_cast<ssize_t>(sizeof a);
         close(ends[0]);
         std::string const failure = as_failure(status);
         if (WIFEXITED(status) && WEXITSTATUS(status) == exit_impossible) {

@@ -28,9 +28,7 @@ std::uint64_t leaf_sum(std::uint64_t depth) {
     return a + b;
 }
 
-void rest(std::uint64_t microseconds) {
-    std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
-}
+void rest_microseconds(std::uint64_t count) { std::this_thread::sleep_for(std::chrono::microseconds(count)); }
 
 } // namespace
 
@@ -160,7 +158,7 @@ std::uint64_t work_burst(bench& b) {
     std::uint64_t const pause = b.random.pick<std::uint64_t>({0, 50, 300, 2000});
     std::uint64_t tasks = 0;
     for (std::uint64_t r = 0; r < rounds; ++r) {
-        rest(pause);
+        rest_microseconds(pause);
         std::uint64_t const n = b.random.between(1, most);
         marks all(n);
         std::vector<pilfer::future<void>> results;
@@ -184,7 +182,7 @@ std::uint64_t work_meeting(bench& b) {
     bool const spawns = b.random.one_in(2);
     std::uint64_t const pause = b.random.pick<std::uint64_t>({0, 0, 100, 1000});
     for (std::uint64_t r = 0; r < rounds; ++r) {
-        rest(pause);
+        rest_microseconds(pause);
         std::atomic<unsigned> there{0};
         auto const meet = [&there, n] {
             there.fetch_add(1);

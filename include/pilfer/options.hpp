@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
+#include <functional>
 
 #include <pilfer/balance.hpp>
 
@@ -51,6 +53,9 @@ struct options {
     /// can wait for a frame below it, and then nobody goes on: give tasks that wait for each other in such
     /// ways (not: joins and scopes) one context per wait. Range 0 .. 2^31.
     std::size_t max_contexts = 0;
+    /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
+    /// its worker. Range 0 .. 4,096.
+    unsigned max_extra_workers = 8;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
     /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;
@@ -83,6 +88,10 @@ struct options {
     /// there before; a thread that sleeps until the signal comes does the writing, so that it works when
     /// every worker is busy or blocked. At least one thread that is no worker has to let the signal through.
     int dump_signal = 0;
+    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(). It is
+    /// called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
+    /// program says what was thrown, and terminates.
+    std::function<void(std::exception_ptr)> on_error{};
     /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked
     /// build.
     bool count_all = false;

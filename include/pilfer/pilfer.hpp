@@ -1,6 +1,7 @@
 // pilfer: a work-stealing runtime for C++20. This header includes everything.
 #pragma once
 
+#include <pilfer/blocking.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/future.hpp>
@@ -15,3 +16,4 @@
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>
+#include <pilfer/yield.hpp>

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/error.hpp>
@@ -111,6 +112,15 @@ public:
     /// none. Throws what weight and async(f) throw.
     template <class F>
     auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+
+    /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
+    /// goes to options.on_error. Throws pool_closed, std::bad_alloc. One allocation.
+    template <class F>
+    void submit(F&& f) {
+        auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
+        task->start(*m_core);
+        (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+    }
 
     [[nodiscard]] unsigned workers() const noexcept;
     /// The options in force: automatic ones are filled in.

@@ -187,9 +187,11 @@ options defaults() {
     return o;
 }
 
+options named(std::string_view text) { return reader(text).named; }
+
 void resolve(options& o, const char* text) {
     if (text != nullptr) {
-        fill(o, reader(text).named);
+        fill(o, named(text));
     }
     fill(o, defaults());
 }

@@ -14,6 +14,9 @@ namespace balance {
 /// std::invalid_argument that lists the known names, the range of a number, or two names of one kind.
 void resolve(options& o, const char* text);
 
+/// What `text` names; what it does not name stays automatic. Throws as resolve() does.
+[[nodiscard]] options named(std::string_view text);
+
 /// What the runtime uses where nobody chose.
 [[nodiscard]] options defaults();
 

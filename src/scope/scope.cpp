@@ -31,7 +31,9 @@ void record_sync(const scope* s) noexcept {
 
 /// The same on a foreign thread, whose scopes have their children in the common pool.
 void record_sync_outside(const scope* s) noexcept {
-    if (auto* r = common_core().recorder()) {
+    // A scope that was never used must not make that pool, least of all in its destructor.
+    pool_core* const common = common_core_if_made();
+    if (auto* r = common != nullptr ? common->recorder() : nullptr) {
         r->synced_outside(reinterpret_cast<profile::key>(s));
     }
 }

@@ -2,8 +2,8 @@
 #include <pilfer/detail/wait.hpp>
 
 #include "base/os.hpp"
-#include "timer/alarm.hpp"
 #include "worker/pool_core.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -19,8 +19,8 @@ struct wait_alarm : alarm {
     waiters::entry* entry;
 };
 
-/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it waits
-/// for over() before it ends this alarm, the entry, or its use of the list.
+/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it
+/// waits for over() before it ends this alarm, the entry, or its use of the list.
 void time_is_over(alarm& self) noexcept {
     auto& a = static_cast<wait_alarm&>(self);
     waiters::entry& e = *a.entry;

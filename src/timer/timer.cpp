@@ -1,5 +1,10 @@
-// Tasks that sleep.
+// Tasks that sleep, and functions that run later. Stages and edges: README.md.
 #include <pilfer/timer.hpp>
+
+#include <algorithm>
+#include <exception>
+
+#include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -7,6 +12,42 @@ namespace detail {
 namespace {
 
 constexpr wait_kind sleep_kind{"a time", [](const suspension&, wait_facts&) noexcept {}};
+
+/// Of a timed task, in the low bits of its word; the rest counts the times it was armed, so that who armed it
+/// cannot take a later round for its own.
+enum stage : std::uint64_t {
+    arming,    ///< its alarm is set, or is about to be; whoever sets it has to look again
+    waiting,   ///< its alarm is set
+    queued,    ///< its alarm has fired: it is among the submissions
+    running,   ///< of a worker
+    stopping,  ///< the same, and it was cancelled
+    cancelled, ///< whoever has it ends it: the canceller, the armer, or the worker that takes it
+    over,
+};
+constexpr std::uint64_t stage_bits = 7;
+constexpr std::uint64_t one_round = stage_bits + 1;
+
+[[nodiscard]] constexpr stage stage_of(std::uint64_t word) noexcept {
+    return static_cast<stage>(word & stage_bits);
+}
+[[nodiscard]] constexpr std::uint64_t with(std::uint64_t word, stage s) noexcept {
+    return (word & ~stage_bits) | s;
+}
+
+/// Of an `every`: runs that it makes up for.
+constexpr std::uint64_t most_missed = 16;
+
+/// The first point of the grid behind `due` that is not hopelessly late at `t`.
+[[nodiscard]] instant next_on_grid(instant due, instant period, instant t) noexcept {
+    if (due > never - 1 - period) {
+        return never - 1;
+    }
+    instant next = due + period;
+    if (next < t && (t - next) / period > most_missed) {
+        next += ((t - next) / period - most_missed) * period;
+    }
+    return next;
+}
 
 } // namespace
 
@@ -20,6 +61,180 @@ void sleep_until(instant until) noexcept {
     alone.add(self);
     alone.unlock();
     wait_in(alone, self, until, sleep_kind, nullptr);
+}
+
+timed_task::timed_task() noexcept {
+    run = &timed_task::run_task;
+    m_clock.fire = &timed_task::time_has_come;
+    m_clock.drop = &timed_task::pool_ends;
+    m_clock.task = this;
+}
+
+bool timed_task::is_over() const noexcept { return stage_of(m_stage.load(acq)) == over; }
+
+/// Whoever has brought the stage to an end that nobody else brings further.
+void timed_task::end() noexcept {
+    end_function();
+    m_stage.store(with(m_stage.load(rlx), over), rel); // M3
+}
+
+void timed_task::start(pool_core& p, instant first, instant period) {
+    m_pool = &p;
+    m_due = std::min(first, never - 1);
+    m_period = period;
+    m_clock.counts = period == 0;
+    if (m_clock.counts ? !p.expect() : p.is_closed()) {
+        end();
+        release(); // of what would have made it run
+        throw pool_closed();
+    }
+    worker* w = this_worker();
+    retain(); // it may run and end at once
+    if (w != nullptr && w->pool == &p) {
+        arm(static_cast<scheduler&>(*w), m_clock, m_due, told::at_once);
+    } else {
+        arm(p, m_clock, m_due);
+    }
+    settle_arming(arming);
+    // Armed first, then a look whether a shutdown has searched the heaps meanwhile (M4).
+    std_atom::fence_sc();
+    const bool missed = period != 0 ? p.is_closed() : p.dropping();
+    if (missed && cancel() && period == 0) {
+        p.count_dropped_alarm();
+    }
+    release();
+}
+
+void timed_task::settle_arming(std::uint64_t word) noexcept {
+    if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // M1
+        return;
+    }
+    if (stage_of(word) == cancelled) { // while it was being armed: the canceller has left it to this thread
+        (void)disarm(m_clock);
+        end();
+        release();
+    }
+    // Otherwise it has fired, or a shutdown has ended it.
+}
+
+void timed_task::time_has_come(alarm& self) noexcept {
+    timed_task& t = *static_cast<clock&>(self).task;
+    std::uint64_t word = t.m_stage.load(acq);
+    while (stage_of(word) == arming || stage_of(word) == waiting) {
+        if (!t.m_stage.compare_exchange_weak(word, with(word, queued), acq_rel, acq)) {
+            continue;
+        }
+        self.over();
+        pool_core& p = *t.m_pool;
+        if (t.m_period == 0 || p.expect_again()) {
+            p.queue_expected(&t);
+        } else {
+            p.ended_with_pool.push(&t);
+        }
+        return;
+    }
+    self.over(); // cancelled; whoever did that waits for this
+}
+
+void timed_task::pool_ends(alarm& self) noexcept {
+    timed_task& t = *static_cast<clock&>(self).task;
+    std::uint64_t word = t.m_stage.load(acq);
+    while (stage_of(word) == arming || stage_of(word) == waiting) {
+        if (!t.m_stage.compare_exchange_weak(word, with(word, queued), acq_rel, acq)) {
+            continue;
+        }
+        self.over();
+        pool_core& p = *t.m_pool;
+        const bool counted = t.m_period == 0;
+        t.end();
+        t.release();
+        if (counted) {
+            p.count_dropped_alarm();
+            p.forget_expected();
+        }
+        return;
+    }
+    // The canceller still needs the heap.
+    t.retain();
+    self.over();
+    for (unsigned round = 0; !t.is_over(); ++round) { // M3
+        std_atom::relax(round);
+    }
+    t.release();
+}
+
+void timed_task::pool_has_ended() noexcept {
+    end();
+    release();
+}
+
+bool timed_task::cancel() noexcept {
+    std::uint64_t word = m_stage.load(acq);
+    for (;;) {
+        const stage now = stage_of(word);
+        const bool goes_on =
+            now == arming || now == waiting || now == queued || (now == running && m_period != 0);
+        if (!goes_on) {
+            return false;
+        }
+        if (!m_stage.compare_exchange_weak(word, with(word, now == running ? stopping : cancelled), acq_rel,
+                                           acq)) { // M2
+            continue;
+        }
+        if (now == waiting) {
+            (void)disarm(m_clock);
+            pool_core* const p = m_pool;
+            const bool counted = m_period == 0;
+            end();
+            if (counted) {
+                p->forget_expected();
+            }
+            release(); // of what would have made it run; the caller has one, too
+        }
+        return true;
+    }
+}
+
+suspension* timed_task::run_task(spark* self, worker* w) noexcept {
+    auto* t = static_cast<timed_task*>(static_cast<submission*>(self));
+    std::uint64_t word = with(t->m_stage.load(acq), queued);
+    if (t->m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
+        word = with(word, running);
+        const bool again = t->execute_once(w);
+        w = this_worker();
+        if (again && t->m_stage.compare_exchange_strong(word, with(word + one_round, arming), acq_rel, acq)) {
+            t->arm_again(w, with(word + one_round, arming));
+            unit_ends(this_worker());
+            return nullptr;
+        }
+        // Not again, or cancelled meanwhile; a canceller that comes now finds it running, and is heard.
+    }
+    t->end();
+    t->release();
+    unit_ends(this_worker());
+    return nullptr;
+}
+
+void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
+    m_due = next_on_grid(m_due, m_period, now());
+    retain(); // once it is armed it may run and end elsewhere
+    arm(static_cast<scheduler&>(*w), m_clock, m_due, told::soon);
+    settle_arming(word);
+    release();
+}
+
+bool timed_task::execute_once(worker* w) noexcept {
+    if (dropping(w)) {
+        count_dropped(w);
+        return false;
+    }
+    note_suppressed(0); // of an earlier task on this thread
+    try {
+        return execute() && m_period != 0;
+    } catch (...) {
+        nobody_waits_for(this_worker(), std::current_exception());
+        return m_period != 0;
+    }
 }
 
 } // namespace detail

@@ -1,6 +1,6 @@
 // Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
 // Argument: src/timer/README.md.
-#include "timer/alarm.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 #include <algorithm>
 
@@ -64,8 +64,7 @@ unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
 
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
 instant scheduler::watch_alarms() noexcept {
-    const instant until =
-        m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
+    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
     m_watches = m_watches || until != never;
     const instant mine = m_armed;
     m_armed = never;
@@ -79,8 +78,7 @@ instant scheduler::watch_alarms() noexcept {
 void scheduler::leave_alarms() noexcept {
     if (m_watches) [[unlikely]] {
         m_watches = false;
-        if (m_pool.watch().held_by(index) &&
-            m_pool.watch().get_up([this] { return m_pool.first_alarm(); })) {
+        if (m_pool.watch().held_by(index) && m_pool.watch().get_up([this] { return m_pool.first_alarm(); })) {
             if (const unsigned other = m_pool.idle().wake_one(index, index);
                 other != pool_core::pool_sleepers::nobody) {
                 woke(other);
@@ -121,6 +119,47 @@ void pool_core::tell_watch(instant due) noexcept {
         }
     }
     // Otherwise it is up, and looks again before it lies down or runs anything.
+}
+
+// ---- tasks that an alarm queues ---------------------------------------------------------------
+
+bool pool_core::expect() noexcept {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == this) {
+        m_closing.accept_inside();
+        return true;
+    }
+    return m_closing.accept();
+}
+
+void pool_core::queue_expected(submission* s) noexcept {
+    san::release(static_cast<spark*>(s));
+    if (m_recorder != nullptr) {
+        m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
+    }
+    submissions.push(s);
+    notify_any();
+}
+
+void pool_core::forget_expected() noexcept {
+    // Once it is no longer counted the pool may end, while this thread still looks who waits for that.
+    m_visitors.fetch_add(1, rlx);
+    m_closing.withdraw();
+    m_visitors.fetch_sub(1, rel);
+}
+
+/// `counted`: those too that a drain waits for.
+void pool_core::drop_alarms(bool counted) noexcept {
+    for (unsigned i = 0; i < m_size; ++i) {
+        const auto ends = [counted](const auto& t) {
+            const auto& a = static_cast<const alarm&>(t);
+            return a.drop != nullptr && (counted || !a.counts);
+        };
+        while (auto* t = at(i).alarms.take_if(ends)) {
+            auto& a = *static_cast<alarm*>(t);
+            a.drop(a);
+        }
+    }
 }
 
 } // namespace detail

@@ -236,6 +236,11 @@ void scheduler::yield_here() noexcept {
     suspend_here(s);
 }
 
+void scheduler::let_others_first() noexcept {
+    m_own_first = true;
+    yield_here();
+}
+
 void scheduler::go_to(unsigned number) noexcept {
     travelling s;
     s.pool = &m_pool;

@@ -86,6 +86,7 @@ void pool_core::check_end() noexcept {
         scheduler& w = at(i);
         a.holds("the deque is empty", !w.deque.thief().has_any());
         a.holds("the inbox is empty", w.inbox().empty());
+        a.holds("no alarm is set", w.alarms.earliest() == never);
         a.holds("no worker owes a look", m_idle->is_running(i));
         a.holds("no task is current", w.current.load(rlx) == nullptr);
         for (unsigned k = 0; k < 2; ++k) {

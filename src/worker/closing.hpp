@@ -48,10 +48,22 @@ public:
         if (!m_closed.load(std::memory_order_seq_cst)) {
             return true;
         }
-        m_submitted.fetch_sub(1, std::memory_order_seq_cst);
-        worker_is_idle();
+        withdraw();
         return false;
     }
+    /// Inside a unit of this pool, which keeps it open: one more submission, also while it closes.
+    void accept_inside() noexcept { m_submitted.fetch_add(1, std::memory_order_seq_cst); }
+    /// Anyone: a submission that was accepted will not be queued.
+    void withdraw() noexcept {
+        m_submitted.fetch_sub(1, std::memory_order_seq_cst);
+        worker_is_idle();
+    }
+    /// From now on accept() refuses.
+    void close() noexcept {
+        m_closed.store(true, std::memory_order_seq_cst); // D1
+        Atom::fence_sc();                                // D2: m_closed before the ends
+    }
+    [[nodiscard]] bool is_closed() const noexcept { return m_closed.load(std::memory_order_seq_cst); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
     void worker_is_idle() noexcept {
         // D2: this worker's last end before m_closed; pairs with the fence in wait_until_quiet(). Without it
@@ -68,8 +80,7 @@ public:
     template <class Units>
     void wait_until_quiet(unsigned workers, Units units) noexcept {
         PILFER_CHAOS_POINT(close);
-        m_closed.store(true, std::memory_order_seq_cst); // D1
-        Atom::fence_sc();                                // D2: m_closed before the ends
+        close();
         for (;;) {
             const std::uint32_t epoch = m_idle_epoch.load(acq);
             if (quiet(workers, units)) {

@@ -1,11 +1,14 @@
 // The public face of a pool.
 #include <pilfer/pool.hpp>
+#include <pilfer/yield.hpp>
 
+#include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
@@ -61,6 +64,7 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
         o.workers = os::automatic_workers();
     }
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
+    check("max_extra_workers", o.max_extra_workers, 0, 4096);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
     check("victim", static_cast<std::size_t>(o.victim), 0, 5);
@@ -149,11 +153,20 @@ void pool::shutdown(shutdown_mode mode) {
     m_core->shutdown(mode);
 }
 
+namespace detail {
+namespace {
+std::atomic<pool_core*> made_common{nullptr};
+} // namespace
+
+pool_core* common_core_if_made() noexcept { return made_common.load(std::memory_order_acquire); }
+} // namespace detail
+
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
     // joins threads hangs in a library that is being unloaded.
     static pool* const shared = [] {
         pool* p = new pool(options{});
+        detail::made_common.store(&p->core(), std::memory_order_release);
         // Nobody ends this pool, so the end of the program stands for its end.
         if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
             std::atexit([] { pool::common().core().write_files(); });
@@ -211,6 +224,14 @@ void count_suppressed(std::uint64_t others) noexcept {
 PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppressed.store(others, rlx); }
 
 } // namespace detail
+
+void yield() noexcept {
+    if (detail::worker* w = detail::this_worker()) {
+        static_cast<detail::scheduler*>(w)->let_others_first();
+    } else {
+        std::this_thread::yield();
+    }
+}
 
 PILFER_NOINLINE std::uint64_t suppressed_exceptions() noexcept {
     return detail::last_suppressed.load(detail::rlx);

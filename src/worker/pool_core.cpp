@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <pilfer/error.hpp>
+#include <pilfer/timer.hpp>
 
 #include "base/cpus.hpp"
 #include "context/overflow.hpp"
@@ -34,7 +35,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
-      m_stall(std::uint64_t{checked.stall_report} * 1'000'000) {
+      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
@@ -245,6 +246,8 @@ void pool_core::shutdown(shutdown_mode mode) {
     }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
+        m_closing.close();
+        drop_alarms(true); // another shutdown may wait for them
     }
     const std::lock_guard lock(m_shutdown_mutex);
     if (m_joined) {
@@ -253,7 +256,11 @@ void pool_core::shutdown(shutdown_mode mode) {
     m_closing.wait_until_quiet(
         m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
+    drop_alarms(false);
     stop_threads();
+    while (auto* n = ended_with_pool.pop()) {
+        static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
+    }
     m_over.store(true, rel);
     m_joined = true;
     write_files();
@@ -271,6 +278,7 @@ void pool_core::stop_threads() noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
+    m_blocking.join();
     for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
@@ -332,6 +340,7 @@ counters pool_core::sum() const noexcept {
     }
     c.contexts_live = stacks.live();
     c.contexts_peak = stacks.peak();
+    c.dropped += m_dropped_alarms.load(rlx);
     return c;
 }
 

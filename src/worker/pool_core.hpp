@@ -23,6 +23,7 @@
 #include "trace/file.hpp"
 #include "trace/json.hpp"
 #include "worker/block_pool.hpp"
+#include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
@@ -32,6 +33,9 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+/// Null: nobody has used the common pool, or it could not be made.
+[[nodiscard]] pool_core* common_core_if_made() noexcept;
 
 class pool_core {
 public:
@@ -78,6 +82,21 @@ public:
     void accept(submission* s);
     /// The same; false: the pool is closed, and `s` was left alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
+    /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
+    /// caller one of its own tasks; else false.
+    [[nodiscard]] bool expect() noexcept;
+    /// The same by an alarm, which is no task.
+    [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
+    /// Such a task is queued now.
+    void queue_expected(submission* s) noexcept;
+    /// It will not be: the last use of this pool by the caller, which may be no worker of it.
+    void forget_expected() noexcept;
+    /// The pool's end has dropped one.
+    void count_dropped_alarm() noexcept { m_dropped_alarms.fetch_add(1, rlx); }
+    /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
+    /// pool.
+    submission_queue<std_atom> ended_with_pool;
+    [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -114,6 +133,8 @@ public:
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
 
+    [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
+
     [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
     /// When the first alarm of any worker is due. Cost: a line of each.
     [[nodiscard]] instant first_alarm() const noexcept;
@@ -140,6 +161,7 @@ private:
     void record_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
+    void drop_alarms(bool counted) noexcept;
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -158,10 +180,12 @@ private:
     closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
     std::atomic<bool> m_dropping{false};
+    std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     timer_watch<std_atom> m_watch;
+    blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();

@@ -130,7 +130,9 @@ bool scheduler::step() noexcept {
     if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
     }
-    if (turn == fairness_mask / 2 && run_own()) {
+    const bool yielded = m_own_first;
+    m_own_first = false;
+    if ((yielded || turn == fairness_mask / 2) && run_own()) {
         return true;
     }
     return resume_one() || run_own() || run_submission() || search();

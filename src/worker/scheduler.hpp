@@ -16,12 +16,12 @@
 #include "balance/exposure.hpp"
 #include "balance/victim.hpp"
 #include "profile/recorder.hpp"
-#include "timer/alarm.hpp"
 #include "trace/ring.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
+#include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -62,6 +62,8 @@ public:
     /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
     /// it again, or it is over.
     [[nodiscard]] task_word take_newest_spark() noexcept;
+    /// The calling frame goes behind one other thing that is ready: see yield().
+    void let_others_first() noexcept;
     /// The calling frame goes on on that worker of its pool.
     void go_to(unsigned number) noexcept;
 
@@ -189,6 +191,7 @@ private:
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
+    own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms

@@ -29,8 +29,9 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
     if (p.suspended() == 0) {
         return 0;
     }
-    // With an alarm ahead it is not known to be one; whoever runs what that brings lies down again, and looks.
-    if (p.first_alarm() != never) {
+    // With an alarm ahead, or a call inside the system, it is not known to be one; whoever runs what that
+    // brings lies down again, and looks.
+    if (p.first_alarm() != never || p.blocking().busy() != 0) {
         return 0;
     }
     const std::unique_lock lock(m_mutex, std::try_to_lock);

@@ -48,6 +48,7 @@ fi
 
 build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMAKE_BUILD_TYPE=Release
 run_consumer "$work/user/consumer"
+run_consumer "$work/user/c_consumer"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name pilfer.pc)")
 export PKG_CONFIG_PATH
@@ -56,11 +57,15 @@ read -ra arguments < <(pkg-config --cflags --libs pilfer)
 "$cxx" "${flags[@]}" -O2 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"
 run_consumer "$work/pkg-consumer"
+read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
+"$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-consumer" "$here/main.c" "${arguments[@]}" \
+    "-Wl,-rpath,$libdir"
+run_consumer "$work/pkg-c-consumer"
 [[ $(pkg-config --modversion pilfer) == "$(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
     fail "pilfer.pc has another version than the project"
 
 # Is it what was asked for?
-for program in "$work/user/consumer" "$work/pkg-consumer"; do
+for program in "$work"/user/{consumer,c_consumer} "$work"/pkg-{consumer,c-consumer}; do
     needed=$(readelf -d "$program" | grep -c 'NEEDED.*libpilfer' || true)
     [[ $way == static && $needed == 0 || $way == shared && $needed == 1 ]] || fail "$program is not linked $way"
 done

@@ -22,24 +22,24 @@ import threading
 import time
 
 AS_USUAL, PLAIN, FEWER, UNPINNED = "as without fault", "plain calls", "fewer workers", "unpinned"
-BAD_ALLOC, SYSTEM_ERROR = "bad_alloc", "system_error"
+BAD_ALLOC, SYSTEM_ERROR, REFUSED = "bad_alloc", "system_error", "refused"
 
 # How a run may end in which such a call failed. What is not listed may only end as if nothing had happened.
 LEGAL = {
-    "pthread_create": {FEWER, SYSTEM_ERROR},
-    "mmap": {AS_USUAL, PLAIN, BAD_ALLOC},
-    "malloc": {AS_USUAL, PLAIN, UNPINNED, BAD_ALLOC},  # unpinned: a set of CPUs is memory
-    "calloc": {AS_USUAL, PLAIN, BAD_ALLOC},
-    "realloc": {AS_USUAL, PLAIN, BAD_ALLOC},
-    "aligned_alloc": {AS_USUAL, PLAIN, BAD_ALLOC},
+    "pthread_create": {FEWER, SYSTEM_ERROR, REFUSED},
+    "mmap": {AS_USUAL, PLAIN, BAD_ALLOC, REFUSED},
+    "malloc": {AS_USUAL, PLAIN, UNPINNED, BAD_ALLOC, REFUSED},  # unpinned: a set of CPUs is memory
+    "calloc": {AS_USUAL, PLAIN, BAD_ALLOC, REFUSED},
+    "realloc": {AS_USUAL, PLAIN, BAD_ALLOC, REFUSED},
+    "aligned_alloc": {AS_USUAL, PLAIN, BAD_ALLOC, REFUSED},
     "sched_getaffinity": {AS_USUAL, UNPINNED},
     "cpu_alloc": {AS_USUAL, UNPINNED},
     "sched_setaffinity": {UNPINNED},
 }
 # The victim does not know how many workers it was to get.
 AUTOMATIC = {"start_automatic", "common"}
-# Scenarios with a pool of one worker: only there may one thread that cannot be made be an error.
-LONE = {"start_1", "record", "record_graph", "spawn_deep_1", "defer_large", "drop", "full_ring_join",
+# Scenarios with a pool of one worker, or one that C asked for: only there may one thread that cannot be made be an error.
+LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn_deep_1", "defer_large", "drop", "full_ring_join",
         "full_ring_spawn", "full_ring_defer", "full_ring_async"}
 # Threads that are made with a mask, and where that fails without one.
 SECOND_TRY = {"pinned_nested"}
@@ -141,7 +141,7 @@ def wrong_single(run):
     """The same after a single fault: one thread that cannot be made is one worker fewer, not more."""
     again = run.scenario in SECOND_TRY and run.outcome == AS_USUAL
     if "pthread_create" in run.kinds() and run.scenario not in AUTOMATIC and not again:
-        if (run.outcome == SYSTEM_ERROR) != (run.scenario in LONE) or run.missing != (run.outcome == FEWER):
+        if (run.outcome in (SYSTEM_ERROR, REFUSED)) != (run.scenario in LONE) or run.missing != (run.outcome == FEWER):
             return f"ended with '{run.outcome}' and {run.missing} workers missing, after one thread could not be made"
     return wrong(run)
 

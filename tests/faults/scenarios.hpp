@@ -14,6 +14,9 @@ struct wrong_result {
     std::string what;
 };
 
+/// A call of the C interface failed, and said why on standard error only.
+struct refused {};
+
 /// What is done while one of these lives is the harness's own: it neither counts nor fails.
 class harness_code {
 public:

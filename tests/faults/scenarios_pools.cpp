@@ -6,6 +6,10 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <vector>
+
+#include <pilfer/pilfer.h>
+#include <pilfer/threadpool.h>
 
 #include "faults/watched.hpp"
 
@@ -269,6 +273,100 @@ void common() {
     expect_equal(pilfer::async([] { return 7; }).get(), 7, "async outside");
 }
 
+/// What C is refused, by a null pointer, the task computes itself.
+void* fib_for_c(thread_pool* pool, void* data) {
+    const auto n = reinterpret_cast<std::uintptr_t>(data);
+    if (n < 2) {
+        return data;
+    }
+    void* const below = reinterpret_cast<void*>(n - 1);
+    future* const first = thread_pool_submit(pool, fib_for_c, below);
+    const auto b = reinterpret_cast<std::uintptr_t>(fib_for_c(pool, reinterpret_cast<void*>(n - 2)));
+    const auto a =
+        reinterpret_cast<std::uintptr_t>(first != nullptr ? future_get(first) : fib_for_c(pool, below));
+    future_free(first);
+    return reinterpret_cast<void*>(a + b);
+}
+
+/// All three threads or none; futures that outlive them.
+void threadpool() {
+    thread_pool* const pool = thread_pool_new(3);
+    if (pool == nullptr) {
+        throw refused();
+    }
+    std::vector<future*> futures = reserved<future*>(20);
+    bool all = true;
+    for (int i = 0; i < 20; ++i) {
+        futures.push_back(thread_pool_submit(pool, fib_for_c, reinterpret_cast<void*>(6)));
+        all = all && futures.back() != nullptr;
+    }
+    thread_pool_shutdown_and_destroy(pool);
+    for (future* const f : futures) {
+        if (f != nullptr) {
+            expect_equal(reinterpret_cast<std::uintptr_t>(future_get(f)), fib_serial(6), "fib for C");
+        }
+        future_free(f);
+    }
+    if (!all) {
+        throw refused();
+    }
+}
+
+void count_one(void* counter) { static_cast<std::atomic<int>*>(counter)->fetch_add(1); }
+
+/// Codes, which become the exceptions that they were.
+void expect_code(int code) {
+    if (code == PILFER_ENOMEM) {
+        throw std::bad_alloc();
+    }
+    if (code == PILFER_ESYSTEM) {
+        throw refused();
+    }
+    expect(code == 0, pilfer_strerror(code));
+}
+
+void c_interface() {
+    struct owner {
+        pilfer_options* options = nullptr;
+        pilfer_pool* pool = nullptr;
+        pilfer_future* future = nullptr;
+        ~owner() {
+            pilfer_future_free(future);
+            (void)pilfer_pool_destroy(pool);
+            pilfer_options_free(options);
+        }
+    } c;
+    expect_code(pilfer_options_new(&c.options));
+    expect_code(pilfer_options_set(c.options, "workers", "1"));
+    expect_code(pilfer_options_set(c.options, "balance", "half,random"));
+    expect_code(pilfer_pool_new(&c.pool, c.options));
+    struct work {
+        std::atomic<int> ran{0};
+        int code = 0;
+        int announced = 0;
+    } w;
+    const auto body = [](void* data) {
+        auto& self = *static_cast<work*>(data);
+        pilfer_scope s;
+        (void)pilfer_scope_begin(&s);
+        for (int i = 0; i < 20; ++i) {
+            const int code = pilfer_scope_defer(&s, count_one, &self.ran);
+            self.code = code != 0 ? code : self.code;
+            self.announced += code == 0 ? 2 : 1;
+            (void)pilfer_scope_spawn(&s, count_one, &self.ran);
+        }
+        (void)pilfer_scope_end(&s);
+    };
+    expect_code(pilfer_pool_run(c.pool, body, &w));
+    expect_equal(w.ran.load(), w.announced, "children for C");
+    expect_code(w.code);
+    expect_code(pilfer_async(
+        c.pool, [](void* p) { return p; }, &w, &c.future));
+    void* result = nullptr;
+    expect_code(pilfer_future_get(c.future, &result));
+    expect(result == &w, "a result for C");
+}
+
 /// Deeper than any stack, so that it runs off this one.
 [[gnu::noinline]] std::uint64_t endless(std::uint64_t n) {
     if (n == UINT64_MAX) {
@@ -301,6 +399,8 @@ constexpr scenario list[] = {
     {"drain", drain},
     {"drop", drop},
     {"common", common, true},
+    {"threadpool", threadpool},
+    {"c_interface", c_interface},
     {"overflow", overflow},
 };
 

@@ -61,6 +61,8 @@ void use_streams_once() {
         how = "bad_alloc";
     } catch (const std::system_error&) {
         how = "system_error";
+    } catch (const refused&) {
+        how = "refused";
     } catch (const wrong_result& e) {
         const harness_code harness;
         wrong = e.what;

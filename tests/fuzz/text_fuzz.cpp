@@ -1,6 +1,8 @@
-// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, and the cgroup files below a made-up root.
+// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, the options of C, and the cgroup files below
+// a made-up root.
 //
 // The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; 'b' and one for PILFER_BALANCE;
+// 'o', the name of an option, '=' and its value;
 // anything else and up to five texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max,
 // cpu.cfs_quota_us and cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is
 // reached without the others being guessed.
@@ -15,6 +17,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include <pilfer/pilfer.h>
 
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
@@ -74,6 +78,37 @@ void check_balance(const std::string& text) {
             "a number out of its range");
 }
 
+/// The value of an option; nothing if it is none.
+[[nodiscard]] std::optional<std::string> value_of(const pilfer_options* options, const std::string& name) {
+    std::array<char, 128> text{};
+    const int code = pilfer_options_get(options, name.c_str(), text.data(), text.size());
+    return code == 0 ? std::optional<std::string>(text.data()) : std::nullopt;
+}
+
+/// What is accepted can be read again, and means the same; what is refused is said and changes nothing.
+void check_option(const std::string& text) {
+    const auto end = text.find('=');
+    const std::string name = text.substr(0, end);
+    const std::string value = end == std::string::npos ? "" : text.substr(end + 1);
+    struct freed {
+        pilfer_options* options = nullptr;
+        ~freed() { pilfer_options_free(options); }
+    } first, second;
+    require(pilfer_options_new(&first.options) == 0 && pilfer_options_new(&second.options) == 0, "no memory");
+    const auto before = value_of(first.options, name);
+    const int code = pilfer_options_set(first.options, name.c_str(), value.c_str());
+    require(code == 0 ? before.has_value() : code == PILFER_EINVAL, "another code");
+    require((code == 0) == (pilfer_options_error(first.options)[0] == 0), "an error without a text");
+    const auto after = value_of(first.options, name);
+    require(before.has_value() == after.has_value(), "a value that cannot be read");
+    require(code == 0 || before == after, "a wrong text changed something");
+    if (after) {
+        require(pilfer_options_set(second.options, name.c_str(), after->c_str()) == 0,
+                "its own text is refused");
+        require(value_of(second.options, name) == after, "its own text means something else");
+    }
+}
+
 /// A tree of files for this process; only the contents change.
 class made_up_root {
 public:
@@ -129,7 +164,10 @@ void check_cgroups(std::string_view text) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size > 0) {
         const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
-        data[0] == 'w' ? check_workers(text) : data[0] == 'b' ? check_balance(text) : check_cgroups(text);
+        data[0] == 'w'   ? check_workers(text)
+        : data[0] == 'b' ? check_balance(text)
+        : data[0] == 'o' ? check_option(text)
+                         : check_cgroups(text);
     }
     return 0;
 }

@@ -50,6 +50,29 @@ TEST_F(row_F1_workers, a_wrong_environment_is_an_error) {
     }
 }
 
+TEST_F(row_F1_workers, a_scope_that_nobody_uses_makes_no_pool) {
+    const auto result = in_child([] {
+        setenv("PILFER_WORKERS", "none", 1); // the common pool cannot be made
+        const auto before = thread_count();
+        {
+            pilfer::scope unused;
+            unused.sync();
+            const pilfer::scope another;
+        }
+        if (thread_count() != before) {
+            return 2;
+        }
+        try {
+            pilfer::scope used;
+            used.defer([] {});
+        } catch (const std::invalid_argument&) {
+            return 0;
+        }
+        return 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
 TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
     const auto result = in_child([] {
         unsetenv("PILFER_WORKERS");

@@ -12,8 +12,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`.
-template <class Atom, class Park>
+/// `Park` as for `sleepers`. `Spins`: tries before it sleeps.
+template <class Atom, class Park, unsigned Spins = 3>
 class raw_lock {
 public:
     void lock() noexcept {
@@ -22,7 +22,7 @@ public:
             return;
         }
         // The holder is a few instructions from its end, unless it has lost its CPU.
-        for (unsigned round = 0; round < spins; ++round) {
+        for (unsigned round = 0; round < Spins; ++round) {
             Atom::relax(round);
             seen = open;
             if (m_word.compare_exchange_strong(seen, held, acq, rlx)) { // L1
@@ -47,7 +47,6 @@ private:
     static constexpr std::uint32_t open = 0;
     static constexpr std::uint32_t held = 1;
     static constexpr std::uint32_t contended = 2;
-    static constexpr unsigned spins = 3;
 
     typename Atom::template atomic<std::uint32_t> m_word{open};
 };

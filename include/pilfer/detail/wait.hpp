@@ -20,10 +20,10 @@ using waiters = wait_list<std_atom, futex_park>;
 using instant = std::uint64_t;
 inline constexpr instant never = std::numeric_limits<instant>::max();
 
-/// `e` is in `list`, and the lock is free. Returns when somebody has taken it out, which is at the latest soon
-/// behind `until`; `e.end` says why. On a worker the frame suspends and may go on on another one; where no
-/// stack can be had, other tasks run on top of it (W4 in src/worker). Any other thread blocks. `why`, which
-/// outlives the wait, and `object` are for reports.
+/// `e` is in `list`, and the lock is free. Returns when somebody has taken it out, which is at the latest
+/// soon behind `until`; `e.end` says why. On a worker the frame suspends and may go on on another one; where
+/// no stack can be had, other tasks run on top of it (W4 in src/worker). Any other thread blocks. `why`,
+/// which outlives the wait, and `object` are for reports.
 PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
                         const void* object) noexcept;
 /// `e` was taken out and the lock is free again: it goes on. Nothing of `e`, its frame or, unless the caller
@@ -49,9 +49,9 @@ template <class Rep, class Period>
     if constexpr (std::is_integral_v<Rep> && std::ratio_less_equal_v<std::nano, Period>) {
         // Exact, and in range: what lies above 2^63 was sorted out.
         if (ns < 9e18L) {
-            return start + static_cast<instant>(
-                               std::chrono::duration_cast<std::chrono::duration<std::int64_t, std::nano>>(d)
-                                   .count());
+            return start +
+                   static_cast<instant>(
+                       std::chrono::duration_cast<std::chrono::duration<std::int64_t, std::nano>>(d).count());
         }
     }
     const auto whole = static_cast<instant>(ns);

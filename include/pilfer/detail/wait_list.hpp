@@ -35,8 +35,8 @@ public:
         plain<entry*> next = nullptr;
         plain<entry*> previous = nullptr;
         plain<fate> end = fate::outside;
-        plain<std::uint32_t> passed = 0;    ///< for the object: how often others were quicker
-        plain<std::uintptr_t> wants = 0;    ///< for the object: what it waits for, or where to put it
+        plain<std::uint32_t> passed = 0; ///< for the object: how often others were quicker
+        plain<std::uintptr_t> wants = 0; ///< for the object: what it waits for, or where to put it
         handover<Atom> done;
     };
 
@@ -90,8 +90,8 @@ public:
         m_last = nullptr;
         return all;
     }
-    /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is the
-    /// caller's. False: somebody has taken it out, and completes it.
+    /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
+    /// the caller's. False: somebody has taken it out, and completes it.
     [[nodiscard]] bool withdraw(entry& e) noexcept {
         lock();
         const bool mine = e.end == fate::waiting;

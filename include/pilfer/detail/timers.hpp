@@ -61,8 +61,8 @@ public:
         note_earliest();
         m_lock.unlock();
     }
-    /// By the owner of `t`, which was armed, on any thread. True: it has not fired and will not. False: it has,
-    /// and whoever fired it is through with it.
+    /// By the owner of `t`, which was armed, on any thread. True: it has not fired and will not. False: it
+    /// has, and whoever fired it is through with it.
     static bool disarm(timer& t) noexcept {
         timer_heap* const home = t.home;
         home->m_lock.lock();
@@ -238,7 +238,7 @@ public:
                     return never;
                 }
             }
-            m_until.store(due, rel);
+            m_until.store(due, rlx);
             Atom::fence_sc(); // T4
             if (earliest() >= due) {
                 return due;
@@ -252,14 +252,14 @@ public:
     [[nodiscard]] bool get_up(Earliest earliest) noexcept {
         m_until.store(never, rlx);
         m_holder.store(nobody, rel); // so that the next holder's m_until comes behind this one's
-        Atom::fence_sc(); // T4, T5
+        Atom::fence_sc();            // T4, T5
         return earliest() != never;
     }
-    /// Somebody has armed a timer that is due at `due`. True: whoever watches sleeps for longer; wake holder(),
-    /// or if there is none or it is awake anybody.
+    /// Somebody has armed a timer that is due at `due`. True: whoever watches sleeps for longer; wake
+    /// holder(), or if there is none or it is awake anybody.
     [[nodiscard]] bool is_late_for(std::uint64_t due) noexcept {
         Atom::fence_sc(); // T3, T4
-        return due < m_until.load(acq);
+        return due < m_until.load(rlx);
     }
     [[nodiscard]] std::uint32_t holder() const noexcept { return m_holder.load(rlx); }
 

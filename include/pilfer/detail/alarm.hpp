@@ -2,9 +2,8 @@
 #pragma once
 
 #include <pilfer/detail/park.hpp>
+#include <pilfer/detail/timers.hpp>
 #include <pilfer/detail/wait.hpp>
-
-#include "timer/timers.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -15,11 +14,13 @@ class scheduler;
 
 /// A timer and what it does.
 struct alarm : timer_heap<std_atom, futex_park>::timer {
-    /// Runs on the stack of a scheduler: must not wait, nor run code of the user. Says over() and then touches
-    /// the alarm no more, unless it is the alarm's owner.
+    /// Runs on the stack of a scheduler: must not wait, nor run code of the user. Says over() and then
+    /// touches the alarm no more, unless it is the alarm's owner.
     void (*fire)(alarm& self) noexcept = nullptr;
-    bool ends_with_pool = false;  ///< an `every`: the shutdown of its pool takes it out
-    bool ends_with_drop = false;  ///< an `after`: shutdown(drop) does
+    /// Null: a wait, which ends before its pool does. Otherwise a shutdown takes it out in place of the time,
+    /// and calls this, under the same rules.
+    void (*drop)(alarm& self) noexcept = nullptr;
+    bool counts = false; ///< shutdown(drain) waits until it has fired; only shutdown(drop) drops it
 };
 
 enum class told {
@@ -33,9 +34,7 @@ void arm(scheduler& w, alarm& a, instant due, told when) noexcept;
 void arm(pool_core& p, alarm& a, instant due) noexcept;
 /// By the owner, of an alarm that was armed. True: it has not fired and will not. False: it has, and is
 /// through.
-[[nodiscard]] inline bool disarm(alarm& a) noexcept {
-    return timer_heap<std_atom, futex_park>::disarm(a);
-}
+[[nodiscard]] inline bool disarm(alarm& a) noexcept { return timer_heap<std_atom, futex_park>::disarm(a); }
 
 } // namespace detail
 } // namespace v0

@@ -1,0 +1,213 @@
+/* pilfer for C11. What a call means, costs and allows is said at its C++ twin: see docs/c-interface.md.
+ *
+ * All calls may be made from any thread at any time unless said otherwise. Those that can fail return 0 or
+ * one of the negative codes below. Functions that are handed to pilfer come back by returning: a C++
+ * exception, or pthread_exit, that leaves one ends the program with a message; longjmp must stay inside it.
+ * While such a function waits in a call of pilfer (a sync, a get, a join, a loop, a spawn) it may go on on
+ * another thread: its locals keep their addresses, but errno, thread-locals and the ownership of a mutex do
+ * not follow it.
+ *
+ * A program is linked with libpilfer and, where that is static, with the C++ runtime, both of which
+ * `pkg-config --libs pilfer` names. */
+#ifndef PILFER_PILFER_H
+#define PILFER_PILFER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef PILFER_STATIC
+#define PILFER_C_API
+#else
+#define PILFER_C_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- errors ---- */
+
+enum {
+    PILFER_EINVAL = -1,  /* an argument is NULL or out of its range */
+    PILFER_ENOMEM = -2,  /* no memory, or no address space for a stack */
+    PILFER_ECLOSED = -3, /* pool_closed: the pool is shut down or shutting down */
+    PILFER_EBROKEN = -4, /* broken_promise: the task was dropped by a shutdown */
+    PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, or by one of the pool's own tasks */
+    PILFER_ESYSTEM = -6  /* the system refused: not a single thread, or a file that cannot be written */
+};
+/* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
+PILFER_C_API const char* pilfer_strerror(int code);
+
+/* ---- options ---- */
+
+typedef struct pilfer_options pilfer_options;
+
+/* The defaults of C++. Options are used by one thread at a time. */
+PILFER_C_API int pilfer_options_new(pilfer_options** out);
+/* NULL: nothing. Pools keep none of it. */
+PILFER_C_API void pilfer_options_free(pilfer_options* options);
+/* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
+ * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events;
+ * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
+ * own-thread or elsewhere; take_back = one or all; balance = what PILFER_BALANCE may say, for steal, victim,
+ * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
+ * pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
+PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
+/* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
+ * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
+PILFER_C_API int pilfer_options_get(const pilfer_options* options, const char* name, char* text, size_t size);
+/* What was wrong with the last call that was given these options and failed, with the name of the option and
+ * its range; "" if none did. Valid until the next such call. */
+PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
+
+/* ---- pools ---- */
+
+typedef struct pilfer_pool pilfer_pool;
+enum { PILFER_DRAIN = 0, PILFER_DROP = 1 }; /* of pilfer::shutdown_mode */
+
+/* Options NULL: the defaults. On an error *out is NULL. */
+PILFER_C_API int pilfer_pool_new(pilfer_pool** out, pilfer_options* options);
+/* The pool of everybody who made none. It must not be destroyed. */
+PILFER_C_API int pilfer_pool_common(pilfer_pool** out);
+/* shutdown(drain), and frees the pool. NULL: nothing. PILFER_EUSAGE from a task of this very pool,
+ * PILFER_EINVAL for the common pool: then it lives on. */
+PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
+PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
+/* Calls f(arg) on a worker, and waits for its end. */
+PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* f(arg) as a task that nobody waits for, but shutdown. */
+PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* 0 for NULL. */
+PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
+/* Copies the options in force, with automatic ones filled in. */
+PILFER_C_API int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into);
+PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);
+PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path);
+
+/* Of one worker, or sums over a pool: pilfer::counters says what each counts. */
+struct pilfer_counters {
+    uint64_t run_own, run_submitted, run_stolen, tasks_stolen, run_resumed;
+    uint64_t steals_tried, steals_failed, steals_lost, reaches, exposures, exposed_tasks;
+    uint64_t suspends, resumes, sleeps, wakes, dropped, exceptions_suppressed, no_context;
+    uint64_t contexts_live, contexts_peak, announced, run_inline;
+};
+PILFER_C_API int pilfer_pool_counters(const pilfer_pool* pool, struct pilfer_counters* out);
+PILFER_C_API int pilfer_worker_counters(const pilfer_pool* pool, unsigned worker,
+                                        struct pilfer_counters* out);
+
+/* pilfer::work_span. PILFER_EUSAGE unless the pool records (the option profile). */
+struct pilfer_work_span {
+    uint64_t work_ns, span_ns, burdened_span_ns, strands, span_strands, tasks, span_tasks, theft_ns,
+        resume_ns;
+    int complete;
+};
+PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work_span* out);
+
+/* ---- fork and join ---- */
+
+/* f(fa) and g(ga), perhaps in parallel; returns when both have ended. Outside a pool: in the common one. */
+PILFER_C_API int pilfer_join2(void (*f)(void*), void* fa, void (*g)(void*), void* ga);
+
+/* A scope lies where the caller puts it, in a local as a rule, and stays there from begin to end. Only the
+ * task that began it may spawn, sync and end; each task below may defer into it. */
+typedef struct pilfer_scope {
+    union {
+        uint64_t words[20];
+        void* pointers[20];
+    } opaque;
+} pilfer_scope;
+enum { PILFER_RESUME_ANYWHERE = 0, PILFER_RESUME_OWN_THREAD = 1 }; /* of pilfer::resume */
+
+PILFER_C_API int pilfer_scope_begin(pilfer_scope* scope);
+PILFER_C_API int pilfer_scope_begin_at(pilfer_scope* scope, int resume);
+/* f(arg) runs at once, on another stack; the caller, from the return of this call on, is offered to idle
+ * workers: it may go on on another thread, as in C++. Whoever wants no such thing uses defer. */
+PILFER_C_API int pilfer_scope_spawn(pilfer_scope* scope, void (*f)(void*), void* arg);
+/* f(arg) is offered to idle workers, the caller goes on. */
+PILFER_C_API int pilfer_scope_defer(pilfer_scope* scope, void (*f)(void*), void* arg);
+/* With pilfer::weight, from 1 to 2^32: of the caller's rest for spawn, of f for defer. */
+PILFER_C_API int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
+                                             void* arg);
+PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
+                                             void* arg);
+/* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
+ * scope may be used again. */
+PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
+/* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
+ * or PILFER_EUSAGE. */
+PILFER_C_API int pilfer_scope_end(pilfer_scope* scope);
+
+/* ---- loops ---- */
+
+/* Calls body(begin, end, arg) for pieces that together are [first, last), each index once, in any order and
+ * in parallel. A piece takes some 4 us where single indices take less. An empty or reversed range: nothing.
+ */
+PILFER_C_API int pilfer_for_each(size_t first, size_t last, void (*body)(size_t begin, size_t end, void* arg),
+                                 void* arg);
+
+/* What pilfer_reduce sums up. A value is `size` bytes anywhere in memory, aligned for any type; pilfer never
+ * copies it. */
+struct pilfer_reducer {
+    size_t size;
+    /* Makes *value, which holds nothing yet, the one that changes nothing: 0 for a sum. */
+    void (*identity)(void* value, void* arg);
+    /* *value = *value combined with the elements of [begin, end), in order. */
+    void (*fold)(void* value, size_t begin, size_t end, void* arg);
+    /* *left = *left combined with *right, which is not used any more. Associative; it need not commute. */
+    void (*combine)(void* left, void* right, void* arg);
+};
+/* Combines *result with all elements of [first, last), in order. How they are grouped depends on who was
+ * idle. */
+PILFER_C_API int pilfer_reduce(size_t first, size_t last, const struct pilfer_reducer* how, void* arg,
+                               void* result);
+
+/* ---- futures ---- */
+
+typedef struct pilfer_future pilfer_future;
+
+/* f(arg) as a task of `pool`; NULL: of the caller's pool, or the common one. On an error *out is NULL. */
+PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
+PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
+                                       pilfer_future** out);
+/* Waits, and stores what f returned, unless `result` is NULL. May be called again and by several threads.
+ * PILFER_EBROKEN: f was dropped. */
+PILFER_C_API int pilfer_future_get(pilfer_future* future, void** result);
+PILFER_C_API int pilfer_future_wait(pilfer_future* future);
+/* 1: get would not wait; 0: it would. */
+PILFER_C_API int pilfer_future_ready(const pilfer_future* future);
+/* One more handle to the same future, which has to be freed once more. NULL for NULL. */
+PILFER_C_API pilfer_future* pilfer_future_copy(pilfer_future* future);
+/* Gives a handle back; the task runs all the same. NULL: nothing. */
+PILFER_C_API void pilfer_future_free(pilfer_future* future);
+
+/* ---- time ---- */
+
+/* The calling task suspends; any other thread blocks. Never shorter than `ns` nanoseconds. */
+PILFER_C_API void pilfer_sleep_for(uint64_t ns);
+/* Lets others go first. */
+PILFER_C_API void pilfer_yield(void);
+/* Calls f(arg), which blocks in the system, on a thread beside the workers, while the caller's worker goes on
+ * with other work: see pilfer::blocking for where it does not. What f leaves in errno is that thread's. */
+PILFER_C_API int pilfer_blocking(void (*f)(void*), void* arg);
+
+typedef struct pilfer_timer pilfer_timer;
+
+/* f(arg) as a task of `pool` (NULL: of the caller's pool, or the common one), in `ns` nanoseconds. `out` may
+ * be NULL, else *out has to be freed; on an error it is NULL. */
+PILFER_C_API int pilfer_after(pilfer_pool* pool, uint64_t ns, void (*f)(void*), void* arg,
+                              pilfer_timer** out);
+/* The same every `ns` nanoseconds, from 1 to those of 100 years, until f returns 0, the timer is cancelled or
+ * the pool shut down. */
+PILFER_C_API int pilfer_every(pilfer_pool* pool, uint64_t ns, int (*f)(void*), void* arg, pilfer_timer** out);
+/* 1: thanks to this call it does not begin (again); 0: it would not have anyway. */
+PILFER_C_API int pilfer_timer_cancel(pilfer_timer* timer);
+/* 1: nothing runs any more, and nothing will. */
+PILFER_C_API int pilfer_timer_over(const pilfer_timer* timer);
+/* Gives the handle back; the function runs all the same. NULL: nothing. */
+PILFER_C_API void pilfer_timer_free(pilfer_timer* timer);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,76 @@
+#include "capi/error.hpp"
+
+#include <new>
+#include <stdexcept>
+#include <system_error>
+
+#include <pilfer/error.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace capi {
+namespace {
+
+void tell(std::string* why, const char* what) noexcept {
+    if (why == nullptr) {
+        return;
+    }
+    try {
+        *why = what;
+    } catch (const std::bad_alloc&) {
+        why->clear();
+    }
+}
+
+} // namespace
+
+int code_of_caught(std::string* why) noexcept {
+    try {
+        throw;
+    } catch (const pool_closed& e) {
+        tell(why, e.what());
+        return PILFER_ECLOSED;
+    } catch (const broken_promise& e) {
+        tell(why, e.what());
+        return PILFER_EBROKEN;
+    } catch (const usage_error& e) {
+        tell(why, e.what());
+        return PILFER_EUSAGE;
+    } catch (const std::bad_alloc& e) {
+        tell(why, e.what());
+        return PILFER_ENOMEM;
+    } catch (const std::logic_error& e) { // invalid_argument, out_of_range
+        tell(why, e.what());
+        return PILFER_EINVAL;
+    } catch (const std::system_error& e) {
+        tell(why, e.what());
+        return PILFER_ESYSTEM;
+    } catch (...) {
+        capi::escaped();
+    }
+}
+
+} // namespace capi
+} // namespace v0
+} // namespace pilfer
+
+extern "C" const char* pilfer_strerror(int code) {
+    switch (code) {
+    case 0:
+        return "no error";
+    case PILFER_EINVAL:
+        return "an argument is NULL or out of its range";
+    case PILFER_ENOMEM:
+        return "no memory";
+    case PILFER_ECLOSED:
+        return "the pool is shut down";
+    case PILFER_EBROKEN:
+        return "the task was dropped by shutdown(drop)";
+    case PILFER_EUSAGE:
+        return "only the owner of a scope, or only a thread outside the pool, may make this call";
+    case PILFER_ESYSTEM:
+        return "the operating system refused a thread or a file";
+    default:
+        return "no code of pilfer";
+    }
+}

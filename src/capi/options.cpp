@@ -1,0 +1,180 @@
+// Options by name and text, one row for each.
+#include "capi/options.hpp"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+#include "balance/text.hpp"
+#include "capi/error.hpp"
+
+namespace {
+
+using pilfer::options;
+
+struct option {
+    std::string_view name;
+    const char* takes;
+    bool (*set)(options&, std::string_view); ///< false: the text is none of what it takes
+    std::string (*get)(const options&);
+};
+
+template <class>
+struct member;
+template <class T>
+struct member<T options::*> {
+    using type = T;
+};
+
+template <auto Member>
+constexpr option number(std::string_view name) {
+    return {name, "a decimal number that its type can hold",
+            [](options& o, std::string_view text) {
+                typename member<decltype(Member)>::type n = 0;
+                const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+                if (text.empty() || text.front() == '-' || error != std::errc{} ||
+                    stop != text.data() + text.size()) {
+                    return false;
+                }
+                o.*Member = n;
+                return true;
+            },
+            [](const options& o) { return std::to_string(o.*Member); }};
+}
+
+template <bool options::*Member>
+constexpr option flag(std::string_view name) {
+    return {name, "0 or 1",
+            [](options& o, std::string_view text) {
+                o.*Member = text == "1" || (text != "0" && o.*Member);
+                return text == "0" || text == "1";
+            },
+            [](const options& o) { return std::string(o.*Member ? "1" : "0"); }};
+}
+
+// In the order of the enumerations.
+constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact", "spread"};
+constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
+constexpr std::array<std::string_view, 2> takings = {"one", "all"};
+
+template <auto Member, const auto& Words>
+constexpr option choice(std::string_view name, const char* takes) {
+    return {name, takes,
+            [](options& o, std::string_view text) {
+                for (std::size_t i = 0; i < Words.size(); ++i) {
+                    if (text == Words[i]) {
+                        o.*Member = static_cast<typename member<decltype(Member)>::type>(i);
+                        return true;
+                    }
+                }
+                return false;
+            },
+            [](const options& o) { return std::string(Words[static_cast<std::size_t>(o.*Member)]); }};
+}
+
+/// Its errors name the word that is wrong.
+bool set_balance(options& o, std::string_view text) {
+    const options named = text.empty() ? options{} : pilfer::balance::named(text);
+    o.steal = named.steal;
+    o.victim = named.victim;
+    o.exposure = named.exposure;
+    o.threshold = named.threshold;
+    o.eager = named.eager;
+    return true;
+}
+
+constexpr option table[] = {
+    number<&options::workers>("workers"),
+    number<&options::stack_size>("stack_size"),
+    number<&options::max_contexts>("max_contexts"),
+    number<&options::max_extra_workers>("max_extra_workers"),
+    {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o); }},
+    choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
+    choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
+    choice<&options::take_back, takings>("take_back", "one or all"),
+    flag<&options::overflow_message>("overflow_message"),
+    number<&options::stall_report>("stall_report"),
+    number<&options::dump_signal>("dump_signal"),
+    flag<&options::count_all>("count_all"),
+    number<&options::trace_events>("trace_events"),
+    flag<&options::profile>("profile"),
+};
+
+[[nodiscard]] const option& row_of(const char* name) {
+    for (const option& row : table) {
+        if (row.name == name) {
+            return row;
+        }
+    }
+    throw std::invalid_argument("pilfer: there is no option \"" + std::string(name) + "\"");
+}
+
+void set(options& o, const char* name, const char* value) {
+    const option& row = row_of(name);
+    if (!row.set(o, value)) {
+        throw std::invalid_argument("pilfer: options." + std::string(name) + " must be " + row.takes +
+                                    ", not \"" + value + "\"");
+    }
+}
+
+/// What reads the environment, too, names that; here the text is an option's.
+void say_option(std::string& error) {
+    constexpr std::string_view there = "PILFER_BALANCE=";
+    if (const auto at = error.find(there); at != std::string::npos) {
+        error.replace(at, there.size(), "options.balance=");
+    }
+}
+
+} // namespace
+
+extern "C" {
+
+int pilfer_options_new(pilfer_options** out) {
+    if (out == nullptr) {
+        return PILFER_EINVAL;
+    }
+    *out = new (std::nothrow) pilfer_options;
+    return *out != nullptr ? 0 : PILFER_ENOMEM;
+}
+
+void pilfer_options_free(pilfer_options* options) { delete options; }
+
+int pilfer_options_set(pilfer_options* options, const char* name, const char* value) {
+    if (options == nullptr || name == nullptr || value == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] {
+        try {
+            pilfer::options changed = options->values;
+            set(changed, name, value);
+            options->values = changed;
+        } catch (const std::invalid_argument& e) {
+            options->error = e.what();
+            say_option(options->error);
+            throw;
+        }
+    });
+}
+
+int pilfer_options_get(const pilfer_options* options, const char* name, char* text, size_t size) {
+    if (options == nullptr || name == nullptr || text == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] {
+        const std::string value = row_of(name).get(options->values);
+        if (value.size() >= size) {
+            throw std::invalid_argument("pilfer: too few bytes for the value of an option");
+        }
+        std::memcpy(text, value.c_str(), value.size() + 1);
+    });
+}
+
+const char* pilfer_options_error(const pilfer_options* options) {
+    return options != nullptr ? options->error.c_str() : "";
+}
+
+} // extern "C"

@@ -1,0 +1,12 @@
+// What pilfer_options points at.
+#pragma once
+
+#include <string>
+
+#include <pilfer/options.hpp>
+#include <pilfer/pilfer.h>
+
+struct pilfer_options {
+    pilfer::options values;
+    std::string error;
+};

@@ -1,0 +1,66 @@
+// Tasks that nobody waits for, and what they throw.
+#include <pilfer/detail/detached.hpp>
+
+#include <cstdio>
+#include <exception>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+void nobody_waits_for(worker* w, std::exception_ptr error) noexcept {
+    // An exception that leaves the function, too, ends the program: this is noexcept.
+    if (const auto& answer = w->pool->settings().on_error) {
+        answer(std::move(error));
+        return;
+    }
+    os::write_error("pilfer: a task that nobody waits for has thrown (see options.on_error): ");
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& e) {
+        os::write_error(e.what());
+    } catch (...) {
+        os::write_error("something that is no std::exception");
+    }
+    os::write_error("\n");
+    std::terminate();
+}
+
+detached_task::detached_task() noexcept { run = &detached_task::run_task; }
+
+void detached_task::start(pool_core& p) {
+    worker* w = this_worker();
+    if (w == nullptr || w->pool != &p) {
+        submit(p, this);
+        return;
+    }
+    unit_begins(w);
+    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
+        nested_activation child(this_worker());
+        (void)run_task(this, this_worker());
+    }
+}
+
+suspension* detached_task::run_task(spark* self, worker* w) noexcept {
+    auto* t = static_cast<detached_task*>(static_cast<submission*>(self));
+    if (dropping(w)) {
+        count_dropped(w);
+    } else {
+        note_suppressed(0); // of an earlier task on this thread
+        try {
+            t->execute();
+        } catch (...) {
+            nobody_waits_for(this_worker(), std::current_exception());
+        }
+    }
+    delete t; // code of the user, which the pool waits for
+    unit_ends(this_worker());
+    return nullptr;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

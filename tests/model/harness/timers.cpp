@@ -1,0 +1,306 @@
+// Alarms: armed, disarmed, fired, and the sleeper that watches over them.
+#include <algorithm>
+#include <iterator>
+
+#include <pilfer/detail/sleep.hpp>
+#include <pilfer/detail/timers.hpp>
+
+#include "../resting.hpp"
+#include "frame.hpp"
+
+namespace {
+
+using namespace model;
+using heap_type = pilfer::detail::timer_heap<atom, park>;
+using watch_type = pilfer::detail::timer_watch<atom>;
+
+/// The owner disarms, ends the alarm, and sets it again, while two others fire.
+struct owned {
+    static constexpr unsigned threads = 3;
+    heap_type heap;
+    box<heap_type::timer> alarm;
+    plain<unsigned> frame = 0; // what whoever fires looks at, and the owner's once it is through
+    unsigned fired = 0;        // of the checker itself
+    unsigned taken_back = 0;
+
+    void fire() {
+        if (auto* const t = heap.take_due(100)) {
+            check(t == alarm.get() && alarm.alive(), "an alarm fires that is not there");
+            frame = frame + 1;
+            ++fired;
+            t->over();
+        }
+    }
+    void thread(unsigned i) {
+        if (i != 0) {
+            fire();
+            return;
+        }
+        for (unsigned round = 0; round < 2; ++round) {
+            heap.arm(*alarm.make(), 10 - round);
+            taken_back += heap_type::disarm(*alarm.get()) ? 1 : 0;
+            frame = frame + 1;
+            alarm.end();
+        }
+    }
+    void finish() {
+        check(fired + taken_back == 2, "an alarm is fired or disarmed, and once");
+        check(heap.earliest() == heap_type::never, "an empty heap has an earliest alarm");
+    }
+};
+
+/// Two owners share a heap with one who fires.
+struct shared {
+    static constexpr unsigned threads = 3;
+    heap_type heap;
+    box<heap_type::timer> alarms[2];
+    unsigned fired = 0;
+    unsigned taken_back = 0;
+    void thread(unsigned i) {
+        if (i == 2) {
+            while (auto* const t = heap.take_due(100)) {
+                ++fired;
+                t->over();
+            }
+            return;
+        }
+        heap.arm(*alarms[i].make(), 20 - i);
+        taken_back += heap_type::disarm(*alarms[i].get()) ? 1 : 0;
+        alarms[i].end();
+    }
+    void finish() { check(fired + taken_back == 2, "an alarm is fired or disarmed, and once"); }
+};
+
+/// Workers that sleep as `scheduler` does. The promise: when nobody moves any more, each alarm has a sleeper
+/// that sleeps no longer than until it is due.
+template <unsigned Workers>
+struct watched : resting {
+    using park = resting::park;
+    using sleepers_type = pilfer::detail::sleepers<atom, park>;
+    static constexpr std::uint64_t never = heap_type::never;
+
+    typename sleepers_type::seat seats[Workers];
+    typename sleepers_type::map_word map[1];
+    sleepers_type idle{seats, map, Workers};
+    heap_type heaps[2];
+    box<heap_type::timer> alarms[2];
+    watch_type watch;
+    model::atomic<unsigned> tasks{0};
+    // Of the checker itself:
+    std::uint64_t bound[Workers] = {};
+    std::uint64_t due[2] = {never, never};
+
+    [[nodiscard]] std::uint64_t earliest() const {
+        const std::uint64_t a = heaps[0].earliest();
+        const std::uint64_t b = heaps[1].earliest();
+        return a < b ? a : b;
+    }
+    /// arm() with told::at_once.
+    void arm(unsigned k, std::uint64_t when) {
+        heaps[k].arm(*alarms[k].make(), when);
+        due[k] = when;
+        tell(when);
+    }
+    void tell(std::uint64_t when) {
+        if (!watch.is_late_for(when)) {
+            return;
+        }
+        const std::uint32_t who = watch.holder();
+        if (who == watch_type::nobody) {
+            atom::fence_sc();
+            (void)idle.wake_one(0, 0);
+        } else {
+            (void)idle.wake(who, who);
+        }
+    }
+    /// Puts a task into a queue.
+    void submit() {
+        tasks.fetch_add(1, std::memory_order_acq_rel);
+        atom::fence_sc();
+        (void)idle.wake_one(0, 0);
+    }
+    [[nodiscard]] bool take_task() {
+        unsigned n = tasks.load(std::memory_order_acquire);
+        while (n != 0) {
+            if (tasks.compare_exchange_strong(n, n - 1, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    /// Looks for work, sleeps, and never comes back from the task that it finds.
+    void work(unsigned i) {
+        bool token = false;
+        bool watches = false;
+        for (;;) {
+            if (take_task()) {
+                // found_work()
+                if (watches && watch.held_by(i) && watch.get_up([this] { return earliest(); })) {
+                    (void)idle.wake_one(i, i);
+                }
+                if (token) {
+                    idle.settle_token(i);
+                    if (tasks.load(std::memory_order_acquire) != 0) {
+                        (void)idle.wake_one(i, i);
+                    }
+                }
+                in_endless_task();
+            }
+            const auto how = idle.sleep(
+                i, [] {}, [this] { return tasks.load(std::memory_order_acquire) != 0; },
+                [&](auto& word) {
+                    const std::uint64_t until = watch.lie_down(i, [this] { return earliest(); });
+                    watches = watches || until != never;
+                    bound[i] = until;
+                    park::wait(word, sleepers_type::asleep);
+                    bound[i] = never;
+                });
+            token = token || how == sleepers_type::outcome::woken;
+        }
+    }
+    void finish() {}
+    [[nodiscard]] bool at_rest(unsigned threads) const {
+        if (!nobody_waits(threads)) {
+            return false;
+        }
+        if (!somebody_sleeps()) {
+            return true; // every worker is inside a long task
+        }
+        for (const std::uint64_t d : due) {
+            bool kept = d == never;
+            for (const std::uint64_t b : bound) {
+                kept = kept || b <= d;
+            }
+            if (!kept) {
+                return false;
+            }
+        }
+        return true;
+    }
+};
+
+/// A third worker, inside a task that never ends, sets two alarms.
+struct told_by_a_task : watched<2> {
+    static constexpr unsigned threads = 3;
+    told_by_a_task() { std::fill(std::begin(bound), std::end(bound), never); }
+    void thread(unsigned i) {
+        if (i < 2) {
+            work(i);
+        } else {
+            arm(0, 20);
+            arm(1, 10);
+            at_the_end();
+        }
+    }
+    [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
+};
+
+/// Whoever watches is called away by a task; an alarm is set meanwhile.
+template <bool ArmsToo>
+struct called_away : watched<2> {
+    static constexpr unsigned threads = 3;
+    called_away() {
+        std::fill(std::begin(bound), std::end(bound), never);
+        heaps[0].arm(*alarms[0].make(), 20);
+        due[0] = 20;
+    }
+    void thread(unsigned i) {
+        if (i < 2) {
+            work(i);
+        } else {
+            submit();
+            if (ArmsToo) {
+                arm(1, 10);
+            }
+            at_the_end();
+        }
+    }
+    [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
+};
+
+/// The watch without sleepers: worker 0 watched over an alarm that is gone by now.
+struct watch_alone {
+    heap_type heaps[2];
+    box<heap_type::timer> alarms[2];
+    watch_type watch;
+    model::atomic<unsigned> map{0};
+    [[nodiscard]] std::uint64_t earliest() const {
+        return std::min(heaps[0].earliest(), heaps[1].earliest());
+    }
+
+    void watched_before() {
+        heaps[0].arm(*alarms[0].make(), 20);
+        check(watch.lie_down(0, [this] { return earliest(); }) == 20, "nobody watches");
+        check(heap_type::disarm(*alarms[0].get()), "an alarm that nobody fires");
+    }
+};
+
+/// It gets up while an alarm is set that is due later than what it watched over.
+struct leaving : watch_alone {
+    static constexpr unsigned threads = 2;
+    bool left = false; // of the checker itself
+    bool told = false;
+    leaving() { watched_before(); }
+    void thread(unsigned i) {
+        if (i == 0) {
+            left = watch.get_up([this] { return earliest(); });
+        } else {
+            heaps[1].arm(*alarms[1].make(), 30);
+            told = watch.is_late_for(30) && watch.holder() == watch_type::nobody;
+        }
+    }
+    void finish() { check(left || told, "an alarm that nobody watches over"); }
+};
+
+/// Another one lies down meanwhile: what it says must not be taken back by the one before.
+struct succession : watch_alone {
+    static constexpr unsigned threads = 2;
+    std::uint64_t until = 0; // of the checker itself
+    succession() {
+        watched_before();
+        heaps[1].arm(*alarms[1].make(), 30);
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            (void)watch.get_up([this] { return earliest(); });
+        } else {
+            until = watch.lie_down(1, [this] { return earliest(); });
+        }
+    }
+    void finish() {
+        check(until == 30 || watch.holder() == watch_type::nobody, "two watch");
+        check(until != 30 || !watch.is_late_for(40), "one watches, and is said to sleep for good");
+    }
+};
+
+/// Whoever is told that one watches finds it in the map, or it looks again itself.
+struct found : watch_alone {
+    static constexpr unsigned threads = 2;
+    std::uint64_t until = 0; // of the checker itself
+    bool missed = false;
+    found() { heaps[0].arm(*alarms[0].make(), 20); }
+    void thread(unsigned i) {
+        if (i == 0) {
+            map.fetch_or(1, std::memory_order_acq_rel);
+            atom::fence_sc();
+            until = watch.lie_down(0, [this] { return earliest(); });
+            return;
+        }
+        heaps[1].arm(*alarms[1].make(), 10);
+        const bool late = watch.is_late_for(10);
+        missed = late && watch.holder() == 0 && map.load(std::memory_order_relaxed) == 0;
+    }
+    void finish() { check(!missed || until == 10, "the one that watches is not woken"); }
+};
+
+const registered<leaving> r6("timers_leaving", "the one that watches gets up while an alarm is set");
+const registered<succession> r7("timers_succession", "another one watches in its place");
+const registered<found> r8("timers_found", "the one that watches is in the map");
+const registered<owned> r1("timers_owned", "fired or disarmed, then ended and set again");
+const registered<shared> r2("timers_shared", "two owners, one that fires");
+const registered<told_by_a_task> r3("timers_told", "a task sets alarms while workers lie down");
+const registered<called_away<false>> r4("timers_called_away", "whoever watches is called away");
+const registered<called_away<true>> r5("timers_called_and_told", "the same while an alarm is set");
+
+} // namespace
