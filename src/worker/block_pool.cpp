@@ -33,10 +33,10 @@ void destroy(free_block* list) noexcept {
 
 } // namespace
 
-void* take_block(std::size_t bytes) {
+void* take_block(std::size_t bytes) noexcept {
     const std::size_t c = class_of(bytes);
     if (c == block_classes) {
-        return ::operator new(bytes);
+        return ::operator new(bytes, std::nothrow);
     }
     if (worker* w = this_worker(); recycles && w != nullptr) {
         auto& self = *static_cast<scheduler*>(w);
@@ -44,7 +44,7 @@ void* take_block(std::size_t bytes) {
             return block;
         }
     }
-    return ::operator new(block_bytes[c]);
+    return ::operator new(block_bytes[c], std::nothrow);
 }
 
 void put_block(void* block, std::size_t bytes) noexcept {

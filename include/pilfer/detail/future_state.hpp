@@ -76,7 +76,17 @@ public:
     }
     // Of whatever derives from this. What is aligned to more than operator new does by itself is not
     // recycled.
-    [[nodiscard]] static void* operator new(std::size_t bytes) { return take_block(bytes); }
+    [[nodiscard]] static void* operator new(std::size_t bytes) {
+        void* const p = take_block(bytes);
+        if (p == nullptr) {
+            throw std::bad_alloc();
+        }
+        return p;
+    }
+    [[nodiscard]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+        return take_block(bytes);
+    }
+    static void operator delete(void* p, const std::nothrow_t&) noexcept { ::operator delete(p); }
     static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
     [[nodiscard]] static void* operator new(std::size_t bytes, std::align_val_t a) {
         return ::operator new(bytes, a);

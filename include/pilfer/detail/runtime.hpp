@@ -51,8 +51,8 @@ PILFER_API void root_ends(worker* w) noexcept;
 PILFER_API bool dropping(const worker* w) noexcept;
 
 /// Memory of operator new; a worker takes what was given back on it, so that tasks that make and end futures
-/// call malloc no more. Throws std::bad_alloc.
-[[nodiscard]] PILFER_API void* take_block(std::size_t bytes);
+/// call malloc no more. Null without memory.
+[[nodiscard]] PILFER_API void* take_block(std::size_t bytes) noexcept;
 PILFER_API void put_block(void* block, std::size_t bytes) noexcept;
 
 /// The pool whose context runs `a`.
