@@ -17,9 +17,11 @@
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
+#include <pilfer/promise.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/semaphore.hpp>
 #include <pilfer/shared_mutex.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/when.hpp>
 #include <pilfer/yield.hpp>

@@ -22,6 +22,7 @@
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
@@ -79,6 +80,8 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
     /// caller one of its own tasks; else false.
     [[nodiscard]] bool expect() noexcept;
@@ -120,6 +123,7 @@ public:
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
     record_pool records;
+    block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
