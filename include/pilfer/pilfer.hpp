@@ -10,6 +10,8 @@
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
+#include <pilfer/promise.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/when.hpp>

@@ -206,8 +206,14 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    if (!m_closing.accept()) {
+    if (!try_accept(s)) {
         throw pool_closed();
+    }
+}
+
+bool pool_core::try_accept(submission* s) noexcept {
+    if (!m_closing.accept()) {
+        return false;
     }
     san::release(static_cast<spark*>(s));
     record_submission(s);
@@ -215,6 +221,7 @@ void pool_core::accept(submission* s) {
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
     notify_any();
+    return true;
 }
 
 void pool_core::record_submission(submission* s) noexcept {

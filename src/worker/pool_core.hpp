@@ -90,6 +90,8 @@ public:
     /// pool.
     submission_queue<std_atom> ended_with_pool;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;

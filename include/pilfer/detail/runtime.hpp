@@ -55,6 +55,9 @@ PILFER_API bool dropping(const worker* w) noexcept;
 /// What the waiter for a dropped task is given: broken_promise, or bad_alloc where there is no memory for
 /// one. The tasks that call it are noexcept, so neither may come out as an exception.
 [[nodiscard]] PILFER_API std::exception_ptr dropped_error() noexcept;
+/// The same for one that a closed pool did not take, and for a promise that nobody can set any more.
+[[nodiscard]] PILFER_API std::exception_ptr closed_error() noexcept;
+[[nodiscard]] PILFER_API std::exception_ptr unset_error() noexcept;
 PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
 /// So many exceptions end here: counted for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;
