@@ -11,7 +11,9 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
+#include <pilfer/scheduler.hpp>
 #include <pilfer/scope.hpp>
+#include <pilfer/task.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>
