@@ -45,8 +45,8 @@ public:
     schedule_operation& operator=(const schedule_operation&) = delete;
     ~schedule_operation() = default;
 
-    /// Once. Completes as a task of the pool: set_value(), or set_stopped() when shutdown(drop) drops it; where the
-    /// pool is closed set_stopped() in this call. The completion may end this object.
+    /// Once. Completes as a task of the pool: set_value(), or set_stopped() when shutdown(drop) drops it;
+    /// where the pool is closed set_stopped() in this call. The completion may end this object.
     void start() & noexcept {
         if (!detail::start_in(m_pool, this)) {
             std::move(m_receiver).set_stopped();
@@ -101,13 +101,13 @@ private:
 
 } // namespace detail
 
-/// What pool::schedule() gives: a sender without values that completes on a worker of the pool, and an awaitable.
-/// Refers to the pool; copies are free.
+/// What pool::schedule() gives: a sender without values that completes on a worker of the pool, and an
+/// awaitable. Refers to the pool; copies are free.
 ///
-/// co_await: the coroutine goes on as a task of the pool, behind what was submitted before; on a worker of this pool,
-/// too, where it lets others pass. In a pool that is closed it throws pool_closed and stays where it is; when
-/// shutdown(drop) drops it, broken_promise on a worker of that pool, where it then goes on to its end. A coroutine of
-/// the pool itself is a running task: neither happens to it. Allocates nothing.
+/// co_await: the coroutine goes on as a task of the pool, behind what was submitted before; on a worker of
+/// this pool, too, where it lets others pass. In a pool that is closed it throws pool_closed and stays where
+/// it is; when shutdown(drop) drops it, broken_promise on a worker of that pool, where it then goes on to its
+/// end. A coroutine of the pool itself is a running task: neither happens to it. Allocates nothing.
 class schedule_sender {
 public:
     using sender_concept = detail::sender_mark;
@@ -131,8 +131,8 @@ public:
         detail::pool_core* pool;
 #if defined(PILFER_STDEXEC)
         template <class Completion>
-            requires std::same_as<Completion, stdexec::set_value_t> ||
-                     std::same_as<Completion, stdexec::set_stopped_t>
+        requires std::same_as<Completion, stdexec::set_value_t> ||
+            std::same_as<Completion, stdexec::set_stopped_t>
         [[nodiscard]] pool_scheduler query(stdexec::get_completion_scheduler_t<Completion>) const noexcept;
 #endif
     };
@@ -144,7 +144,8 @@ private:
     detail::pool_core* m_pool;
 };
 
-/// A pool as a scheduler; two of one pool are equal. Refers to the pool, which has to outlive what is scheduled.
+/// A pool as a scheduler; two of one pool are equal. Refers to the pool, which has to outlive what is
+/// scheduled.
 class pool_scheduler {
 public:
     using scheduler_concept = detail::scheduler_mark;
@@ -154,8 +155,8 @@ public:
     [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*m_pool); }
     [[nodiscard]] bool operator==(const pool_scheduler&) const noexcept = default;
 #if defined(PILFER_STDEXEC)
-    [[nodiscard]] stdexec::forward_progress_guarantee query(
-        stdexec::get_forward_progress_guarantee_t) const noexcept {
+    [[nodiscard]] stdexec::forward_progress_guarantee
+    query(stdexec::get_forward_progress_guarantee_t) const noexcept {
         return stdexec::forward_progress_guarantee::parallel;
     }
 #endif
@@ -166,9 +167,9 @@ private:
 
 #if defined(PILFER_STDEXEC)
 template <class Completion>
-    requires std::same_as<Completion, stdexec::set_value_t> || std::same_as<Completion, stdexec::set_stopped_t>
-inline pool_scheduler schedule_sender::env::query(
-    stdexec::get_completion_scheduler_t<Completion>) const noexcept {
+requires std::same_as<Completion, stdexec::set_value_t> || std::same_as<Completion, stdexec::set_stopped_t>
+inline pool_scheduler
+schedule_sender::env::query(stdexec::get_completion_scheduler_t<Completion>) const noexcept {
     return pool_scheduler(*pool);
 }
 #endif

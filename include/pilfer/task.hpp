@@ -31,7 +31,9 @@ namespace detail {
 
 /// Of this library: knows how to come back to the pool.
 template <class A>
-inline constexpr bool is_own_awaitable = requires { typename A::pilfer_awaitable; };
+inline constexpr bool is_own_awaitable = requires {
+    typename A::pilfer_awaitable;
+};
 template <class T>
 inline constexpr bool is_own_awaitable<future<T>> = true;
 
@@ -46,8 +48,8 @@ decltype(auto) awaiter_of(A&& a) {
     }
 }
 
-/// What is handed out in place of a coroutine that awaits something foreign: whoever resumes it, on whatever thread,
-/// only makes the real one a task of its pool again.
+/// What is handed out in place of a coroutine that awaits something foreign: whoever resumes it, on whatever
+/// thread, only makes the real one a task of its pool again.
 struct stand_in_coroutine {
     struct promise_type {
         stand_in_coroutine get_return_object() noexcept {
@@ -188,7 +190,7 @@ class task_promise final : public task_result<T> {
 public:
     task<T> get_return_object() noexcept;
     template <class U = T>
-        requires std::convertible_to<U&&, T>
+    requires std::convertible_to<U&&, T>
     void return_value(U&& value) {
         this->fill([&value]() -> T { return static_cast<U&&>(value); });
     }
@@ -258,17 +260,18 @@ private:
 
 } // namespace detail
 
-/// The return type of a coroutine that runs in a pool. It is lazy: its body begins when it is awaited, or handed to
-/// pool::run, async or submit. Move-only; destroyed without having begun, it ends its parameters and nothing runs. T
-/// may be void, a reference, or a type that can only be moved.
+/// The return type of a coroutine that runs in a pool. It is lazy: its body begins when it is awaited, or
+/// handed to pool::run, async or submit. Move-only; destroyed without having begun, it ends its parameters
+/// and nothing runs. T may be void, a reference, or a type that can only be moved.
 ///
-/// In its body `co_await` takes: a task, which then runs as part of this one; a future; resume_after() and resume_at();
-/// pool.schedule(); and any other awaitable, behind which it becomes a task of its pool again. While it is suspended it
-/// holds no stack and no worker, and it may go on on another thread: no thread-local, errno, lock of a std::mutex or
-/// scope may be kept across a co_await. Between two of them it is an ordinary task, and may fork, wait and block.
+/// In its body `co_await` takes: a task, which then runs as part of this one; a future; resume_after() and
+/// resume_at(); pool.schedule(); and any other awaitable, behind which it becomes a task of its pool again.
+/// While it is suspended it holds no stack and no worker, and it may go on on another thread: no
+/// thread-local, errno, lock of a std::mutex or scope may be kept across a co_await. Between two of them it
+/// is an ordinary task, and may fork, wait and block.
 ///
-/// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not begun,
-/// and lets the others end, as it does with any task.
+/// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
+/// begun, and lets the others end, as it does with any task.
 ///
 /// Cost: the frame, which the compiler allocates. Chains and loops of co_await take no stack.
 template <class T>
@@ -445,9 +448,10 @@ private:
 
 } // namespace detail
 
-/// co_await f: waits without a stack until the result is there; gives a reference to it that is const and lives as long
-/// as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It does not run the
-/// task itself, as get() does. Any number of coroutines, tasks and threads may wait at once. Allocates nothing.
+/// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
+/// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
+/// does not run the task itself, as get() does. Any number of coroutines, tasks and threads may wait at once.
+/// Allocates nothing.
 template <class T>
 [[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
     return detail::future_awaiter<T, false>(f);
@@ -471,9 +475,10 @@ private:
     detail::instant m_due;
 };
 
-/// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool; until then
-/// it is an alarm in a heap, without a stack. Negative durations: at once. No allocation. Throws nothing in a pool;
-/// outside of all pools what pool::common() throws. A shutdown waits for it, whichever way, as for a task that sleeps.
+/// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool;
+/// until then it is an alarm in a heap, without a stack. Negative durations: at once. No allocation. Throws
+/// nothing in a pool; outside of all pools what pool::common() throws. A shutdown waits for it, whichever
+/// way, as for a task that sleeps.
 template <class Rep, class Period>
 [[nodiscard]] resume_time resume_after(std::chrono::duration<Rep, Period> d) noexcept {
     return resume_time(detail::after(d));

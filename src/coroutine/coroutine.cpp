@@ -108,7 +108,8 @@ void timed_resumption::time_has_come(alarm& self) noexcept {
 bool moving_resumption::move_to(pool_core& p) noexcept {
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
-        // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be next.
+        // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be
+        // next.
         begin();
         p.queue_begun(this, true);
         return true;

@@ -82,8 +82,8 @@ public:
     [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
     /// Such a task is queued now.
     void queue_expected(submission* s) noexcept;
-    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end before
-    /// this returns. `late`: the unit was none of expect().
+    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
+    /// before this returns. `late`: the unit was none of expect().
     void queue_begun(submission* s, bool late) noexcept;
     /// It will not be: the last use of this pool by the caller, which may be no worker of it.
     void forget_expected() noexcept;
@@ -178,7 +178,8 @@ private:
     std::atomic<unsigned> m_visitors{0}; // threads that may still be inside when what they queued has run
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
-    std::atomic<std::uint64_t> m_queued_late{0}; // units of workers that went through the submissions; for checks
+    std::atomic<std::uint64_t> m_queued_late{
+        0}; // units of workers that went through the submissions; for checks
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;

@@ -18,7 +18,8 @@ namespace detail {
 struct coroutine_driver;
 struct coroutine_root;
 
-/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign one.
+/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
+/// one.
 struct coroutine_frame {
     std::coroutine_handle<> handle;     // null: a root
     coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
@@ -26,8 +27,8 @@ struct coroutine_frame {
 };
 
 /// In the frame of whoever resumes coroutines. A coroutine that starts another one, or ends, says here who is
-/// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler makes
-/// a tail call of a resumption: g++ does not below -O2, nor with a sanitizer.
+/// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler
+/// makes a tail call of a resumption: g++ does not below -O2, nor with a sanitizer.
 struct coroutine_driver {
     coroutine_frame* next = nullptr;
 };
@@ -42,8 +43,8 @@ protected:
     ~coroutine_root() = default;
 };
 
-/// Resumes `first`, and whoever is to go on behind it, until one suspends: null; or until the last has ended: its
-/// root. No frame is touched behind its resumption, for it may be running elsewhere, or be gone.
+/// Resumes `first`, and whoever is to go on behind it, until one suspends: null; or until the last has ended:
+/// its root. No frame is touched behind its resumption, for it may be running elsewhere, or be gone.
 [[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
     coroutine_driver d;
     for (coroutine_frame* f = &first; f != nullptr; f = d.next) {
@@ -76,8 +77,9 @@ public:
             m_who = &m_stand_in;
         }
     }
-    /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the caller,
-    /// outside of pools in the common one. Throws pool_closed and what making that one throws, there only.
+    /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the
+    /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
+    /// only.
     void begin();
     /// Behind begin(): it does not suspend after all.
     void withdraw() noexcept;
@@ -129,8 +131,8 @@ private:
     bool m_dropped = false;
 };
 
-/// `s` becomes a task of `p`: announced on a worker of `p`, submitted anywhere else. False: `p` is closed. `p` may
-/// end as soon as `s` has run, even before this returns.
+/// `s` becomes a task of `p`: announced on a worker of `p`, submitted anywhere else. False: `p` is closed.
+/// `p` may end as soon as `s` has run, even before this returns.
 [[nodiscard]] PILFER_API bool start_in(pool_core& p, submission* s) noexcept;
 
 /// A coroutine that a thread or a task waits for, on its stack.
@@ -140,8 +142,8 @@ public:
     waited_root(const waited_root&) = delete;
     waited_root& operator=(const waited_root&) = delete;
     ~waited_root() = default;
-    /// Returns when `first` has ended. On a worker of `p` it begins on this stack. Throws pool_closed, and what
-    /// shutdown(drop) leaves; then it has not begun.
+    /// Returns when `first` has ended. On a worker of `p` it begins on this stack. Throws pool_closed, and
+    /// what shutdown(drop) leaves; then it has not begun.
     void run_in(pool_core& p, coroutine_frame& first);
 
 private:
