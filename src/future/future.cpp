@@ -44,6 +44,10 @@ constexpr wait_kind kinds[] = {{"a future", &look_at},
     return "incomplete";
 }
 
+/// A claim that leaves its announcement behind looks for others of the kind so often: a look costs about a
+/// tenth of what a claim does.
+constexpr unsigned sweep_every = 32;
+
 } // namespace
 
 future_follower::future_follower(future_core& task) noexcept
@@ -156,6 +160,63 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
+/// Where nobody has started it, it runs on top of the caller's frame, as a task of its own.
+bool future_core::run_here(worker* w) noexcept {
+    // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
+    // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
+    worker* const home = m_life.now() == future_protocol<std_atom>::queued
+                             ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
+                             : nullptr;
+    w = home != nullptr ? home : this_worker();
+    const bool mine = m_life.claim();
+    if (mine) {
+        nested_activation child(w);
+        run_claimed(w);
+    }
+    if (home != nullptr) {
+        release(); // not the last reference: the caller has one
+        unit_ends(this_worker());
+        sweep();
+    } else if (mine) {
+        auto& left_behind = static_cast<scheduler*>(this_worker())->left_behind;
+        left_behind = left_behind + 1;
+        if (left_behind % sweep_every == 0) {
+            sweep();
+        }
+    }
+    return mine;
+}
+
+/// Ends announcements of this worker that found their tasks claimed, newest first, up to the first other
+/// task. A task that never returns to its scheduler, and gets what it has started oldest first, would collect
+/// them.
+void future_core::sweep() noexcept {
+    for (;;) {
+        auto& here = *static_cast<scheduler*>(this_worker());
+        if (here.left_behind == 0) {
+            return;
+        }
+        const task_word newest = here.take_newest_spark();
+        if (newest == 0) {
+            here.left_behind = 0;
+            return;
+        }
+        auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
+        if ((newest & kind_mask) == kind_spark && s->run == &future_core::run_task) {
+            auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
+            if (f->m_life.now() > future_protocol<std_atom>::queued) {
+                here.left_behind = here.left_behind - 1;
+                f->release(); // may end the result, and with that move the frame
+                unit_ends(this_worker());
+                continue;
+            }
+        }
+        [[maybe_unused]] const bool back = announce(&here, newest, way::keep);
+        ensure([back] { return back; }, "a task had no place where it had lain");
+        return;
+    }
+}
+
 void future_core::look(wait_facts& f) const noexcept {
     using life = future_protocol<std_atom>;
     const life::stage now = m_life.now();
@@ -259,11 +320,8 @@ void future_core::wait_for_end() noexcept {
         return;
     }
     // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
-    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && m_life.claim()) {
-        // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
-        // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
-        nested_activation child(w);
-        run_claimed(w);
+    // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
+    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && run_here(w)) {
         return;
     }
     while (static_cast<scheduler*>(this_worker())->help_on_top()) {

@@ -22,6 +22,7 @@
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
@@ -123,6 +124,7 @@ public:
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
     record_pool records;
+    block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }

@@ -17,6 +17,7 @@
 #include "balance/victim.hpp"
 #include "profile/recorder.hpp"
 #include "trace/ring.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
@@ -58,6 +59,9 @@ public:
     [[nodiscard]] bool help_on_top() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
+    /// it again, or it is over.
+    [[nodiscard]] task_word take_newest_spark() noexcept;
     /// The calling frame goes on on that worker of its pool.
     void go_to(unsigned number) noexcept;
 
@@ -104,6 +108,9 @@ public:
 
     tally count;
     unit_counts<std_atom> units;
+    block_list blocks[block_classes];
+    /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
+    own_word<unsigned> left_behind{0};
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).

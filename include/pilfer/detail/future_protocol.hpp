@@ -42,6 +42,9 @@ public:
     /// True: it was the last one, and every use of the others happened before (F5); destroy the object.
     /// False: never touch it again.
     [[nodiscard]] bool release() noexcept {
+        if (m_references.load(acq) == 1) { // F5: nobody is left who could make another one
+            return true;
+        }
         const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
         ensure([before] { return before != 0; }, "a future was released once too often");
         return before == 1;
@@ -50,7 +53,8 @@ public:
     /// Acquires what the task wrote (F2).
     [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
     [[nodiscard]] stage now() const noexcept { return static_cast<stage>(m_stage.load(acq)); }
-    /// True: the caller runs the task, nobody else does. What it needs came with the announcement (F1).
+    /// True: the caller runs the task, nobody else does. What it needs came with the announcement (F1), or
+    /// from enqueue() (F6).
     [[nodiscard]] bool claim() noexcept {
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = queued;
@@ -60,7 +64,9 @@ public:
     [[nodiscard]] bool begin() noexcept {
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = pending;
-        return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
+        // One winner is all: what it needs came with the promise, or with the entry that it was found by
+        // (F4).
+        return m_stage.compare_exchange_strong(expected, running, rlx, rlx);
     }
     /// What a task waited for is there, and the caller is about to announce it: from now on others may claim
     /// it, and see what the caller has seen (F6).

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -73,6 +74,17 @@ public:
             destroy();
         }
     }
+    // Of whatever derives from this. What is aligned to more than operator new does by itself is not
+    // recycled.
+    [[nodiscard]] static void* operator new(std::size_t bytes) { return take_block(bytes); }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
+    [[nodiscard]] static void* operator new(std::size_t bytes, std::align_val_t a) {
+        return ::operator new(bytes, a);
+    }
+    static void operator delete(void* p, std::size_t, std::align_val_t a) noexcept {
+        ::operator delete(p, a);
+    }
+
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
@@ -111,6 +123,8 @@ private:
     friend struct future_follower;
     static suspension* run_task(spark* self, worker* w) noexcept;
     void run_claimed(worker* w) noexcept;
+    [[nodiscard]] bool run_here(worker* w) noexcept;
+    static void sweep() noexcept;
     void tell(future_core*& more) noexcept;
     static void end_all(future_core* more) noexcept;
     [[nodiscard]] future_core* go_ahead() noexcept;

@@ -1,6 +1,7 @@
 // What the templates call in the library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
@@ -48,6 +49,11 @@ PILFER_API void unit_ends(worker* w) noexcept;
 PILFER_API void root_ends(worker* w) noexcept;
 /// True while shutdown(drop) is on: tasks that have not started are to be dropped.
 PILFER_API bool dropping(const worker* w) noexcept;
+
+/// Memory of operator new; a worker takes what was given back on it, so that tasks that make and end futures
+/// call malloc no more. Throws std::bad_alloc.
+[[nodiscard]] PILFER_API void* take_block(std::size_t bytes);
+PILFER_API void put_block(void* block, std::size_t bytes) noexcept;
 
 /// The pool whose context runs `a`.
 [[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
