@@ -27,26 +27,26 @@ void measure(benchmark::State& state, Make make) {
 void coroutine_ready_task(benchmark::State& state) {
     measure(state, [](pilfer::pool&) { return one(); });
 }
-BENCHMARK(coroutine_ready_task)->UseRealTime();
+BENCHMARK(coroutine_ready_task)->MeasureProcessCPUTime()->UseRealTime();
 
 void coroutine_ready_future(benchmark::State& state) {
     pilfer::promise<int> promise;
     promise.set_value(1);
     measure(state, [f = promise.get_future()](pilfer::pool&) { return f; });
 }
-BENCHMARK(coroutine_ready_future)->UseRealTime();
+BENCHMARK(coroutine_ready_future)->MeasureProcessCPUTime()->UseRealTime();
 
 // Suspends, goes through the pool's queue, and is resumed by the same worker.
 void coroutine_schedule(benchmark::State& state) {
     measure(state, [](pilfer::pool& p) { return p.schedule(); });
 }
-BENCHMARK(coroutine_schedule)->UseRealTime();
+BENCHMARK(coroutine_schedule)->MeasureProcessCPUTime()->UseRealTime();
 
 // Suspends behind a task that is announced on the own deque; beside it what a function pays for the same.
 void coroutine_async(benchmark::State& state) {
     measure(state, [](pilfer::pool& p) { return p.async([] { return 1; }); });
 }
-BENCHMARK(coroutine_async)->UseRealTime();
+BENCHMARK(coroutine_async)->MeasureProcessCPUTime()->UseRealTime();
 
 void function_async(benchmark::State& state) {
     pilfer::pool pool(one_worker());
@@ -56,6 +56,6 @@ void function_async(benchmark::State& state) {
         }
     });
 }
-BENCHMARK(function_async)->UseRealTime();
+BENCHMARK(function_async)->MeasureProcessCPUTime()->UseRealTime();
 
 } // namespace
