@@ -129,7 +129,7 @@ future_core* future_core::go_ahead() noexcept {
     worker* w = this_worker();
     // On the stack of a scheduler nothing can be announced, and a worker that records has ended its task
     // here.
-    if (w != nullptr && w->pool->listed.number == m_pool_number && w->current.load(rlx) != nullptr &&
+    if (w != nullptr && belongs_to(*w->pool) && w->current.load(rlx) != nullptr &&
         !static_cast<scheduler*>(w)->records()) {
         unit_begins(w);
         if (announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
@@ -159,6 +159,10 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     unit_ends(this_worker());
     return nullptr;
 }
+
+/// By the number: the pool of a task that is still to begin may have ended, and another one lie at its
+/// address.
+bool future_core::belongs_to(const pool_core& p) const noexcept { return p.listed.number == m_pool_number; }
 
 /// Where nobody has started it, it runs on top of the caller's frame, as a task of its own.
 bool future_core::run_here(worker* w) noexcept {
@@ -321,7 +325,7 @@ void future_core::wait_for_end() noexcept {
     }
     // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
     // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
-    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && run_here(w)) {
+    if (belongs_to(*w->pool) && !static_cast<scheduler*>(w)->records() && run_here(w)) {
         return;
     }
     while (static_cast<scheduler*>(this_worker())->help_on_top()) {

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "support/allocations.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 
@@ -323,17 +324,22 @@ TEST_P(row_C1_timed, waits_that_come_and_go_leave_nothing) {
     pilfer::promise<void> p;
     const auto f = p.get_future();
     EXPECT_EQ(f.wait_for(1ns), pilfer::future_status::timeout);
+    const std::uint64_t n = hundredth_of(100'000);
     const auto many = [&] {
-        for (std::uint64_t i = hundredth_of(100'000); i > 0; --i) {
+        for (std::uint64_t i = n; i > 0; --i) {
             ASSERT_EQ(f.wait_for(std::chrono::nanoseconds(i % 2000)), pilfer::future_status::timeout);
         }
     };
-    const std::size_t before = resident_bytes();
-    pool.run(many);
+    const auto before = allocations();
     many();
-    // A hundred bytes for each would be 200 kB even at a hundredth; the rest is the allocator's and the
-    // pool's.
-    EXPECT_LT(resident_bytes(), before + (std::size_t{8} << 20));
+    const auto outside = allocations();
+    pool.run(many);
+    const auto inside = allocations();
+    if (counts_allocations) {
+        // Workers that start, and each one's lists, once.
+        EXPECT_LT(outside, before + n / 2);
+        EXPECT_LT(inside, outside + n / 2);
+    }
     p.set_value();
     EXPECT_EQ(f.wait_for(1ns), pilfer::future_status::ready);
 }

@@ -51,7 +51,7 @@ struct future_listener : future_waiter {
 };
 
 /// A task that begins when a future is done.
-struct future_follower : future_listener {
+struct PILFER_API future_follower : future_listener {
     explicit future_follower(future_core& task) noexcept;
     future_core* follower;
 };
@@ -128,6 +128,7 @@ private:
     void tell(future_core*& more) noexcept;
     static void end_all(future_core* more) noexcept;
     [[nodiscard]] future_core* go_ahead() noexcept;
+    [[nodiscard]] bool belongs_to(const pool_core& p) const noexcept;
     [[nodiscard]] timed_waiters& room();
     void record_wait() noexcept;
     void destroy() noexcept { delete this; }
