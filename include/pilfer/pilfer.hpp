@@ -18,9 +18,11 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
+#include <pilfer/scheduler.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/semaphore.hpp>
 #include <pilfer/shared_mutex.hpp>
+#include <pilfer/task.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>

@@ -25,7 +25,8 @@ void look_at(const suspension& self, wait_facts& f) noexcept {
 constexpr wait_kind kinds[] = {{"a future", &look_at},
                                {"a promise", &look_at},
                                {"a future", &look_at},
-                               {"a combination of futures", &look_at}};
+                               {"a combination of futures", &look_at},
+                               {"a coroutine", &look_at}};
 
 [[nodiscard]] const wait_kind& kind_of(future_source s) noexcept { return kinds[static_cast<unsigned>(s)]; }
 
@@ -37,6 +38,7 @@ constexpr wait_kind kinds[] = {{"a future", &look_at},
         return "to begin behind another future";
     case future_source::task:
     case future_source::combination:
+    case future_source::coroutine:
         break;
     }
     return "incomplete";

@@ -224,6 +224,22 @@ bool pool_core::try_accept(submission* s) noexcept {
     return true;
 }
 
+bool pool_core::try_accept_from_afar(submission* s) noexcept {
+    m_visitors.fetch_add(1, rlx); // as in enqueue()
+    const bool accepted = try_accept(s);
+    m_visitors.fetch_sub(1, rel);
+    return accepted;
+}
+
+void pool_core::queue_begun(submission* s, bool late) noexcept {
+    m_visitors.fetch_add(1, rlx); // as in enqueue()
+    if (late) {
+        m_queued_late.fetch_add(1, rlx);
+    }
+    queue_expected(s);
+    m_visitors.fetch_sub(1, rel);
+}
+
 void pool_core::record_submission(submission* s) noexcept {
     if (m_recorder == nullptr) {
         return;

@@ -80,8 +80,6 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
-    /// The same; false: the pool is closed, and `s` was left alone.
-    [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
     /// caller one of its own tasks; else false.
     [[nodiscard]] bool expect() noexcept;
@@ -89,6 +87,9 @@ public:
     [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
     /// Such a task is queued now.
     void queue_expected(submission* s) noexcept;
+    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
+    /// before this returns. `late`: the unit was none of expect().
+    void queue_begun(submission* s, bool late) noexcept;
     /// It will not be: the last use of this pool by the caller, which may be no worker of it.
     void forget_expected() noexcept;
     /// The pool's end has dropped one.
@@ -97,6 +98,10 @@ public:
     /// pool.
     submission_queue<std_atom> ended_with_pool;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
+    /// The same where the caller does not wait for what it submits: this pool may end before this returns.
+    [[nodiscard]] bool try_accept_from_afar(submission* s) noexcept;
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -178,9 +183,11 @@ private:
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;
-    std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
+    std::atomic<unsigned> m_visitors{0}; // threads that may still be inside when what they queued has run
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
+    std::atomic<std::uint64_t> m_queued_late{
+        0}; // units of workers that went through the submissions; for checks
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;

@@ -63,7 +63,7 @@ struct timed_waiters : future_listener {
 };
 
 /// Who makes the result; for reports.
-enum class future_source : std::uint8_t { task, promise, follower, combination };
+enum class future_source : std::uint8_t { task, promise, follower, combination, coroutine };
 
 /// Claim and waiters, without the result.
 class PILFER_API future_core : public submission {
