@@ -65,7 +65,7 @@ unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
 instant scheduler::watch_alarms() noexcept {
     const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
-    m_watches = m_watches || until != never;
+    m_watches = until != never; // it has left that place where there is nothing to watch over
     const instant mine = m_armed;
     m_armed = never;
     if (until == never && mine != never) {
