@@ -642,6 +642,28 @@ TEST_P(row_C7_coroutines, between_two_waits_it_forks_and_blocks_like_any_task) {
     }
 }
 
+TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
+    std::vector<pilfer::options> kinds(5, with_workers());
+    kinds[0].profile = true; // of one worker only
+    kinds[0].workers = 1;
+    kinds[1].resume = pilfer::resume::own_thread;
+    kinds[2].resume = pilfer::resume::elsewhere;
+    kinds[3].exposure = pilfer::exposure::always_public;
+    kinds[4].count_all = true;
+    kinds[4].max_contexts = 2 * GetParam();
+    pilfer::pool other(workers(1));
+    for (const auto& o : kinds) {
+        pilfer::pool pool(o);
+        int target = 0;
+        pool.run(awaits_all_kinds(target));
+        pool.run(awaits_futures(pool, true));
+        EXPECT_EQ(pool.run(fib_forked(pool, 11)), fib(11));
+        EXPECT_EQ(pool.run([&] { return pool.run(fib_forked(pool, 10)); }), fib(10));
+        EXPECT_EQ(pool.run(wanders(pool, other, pool, 3)), 12);
+        EXPECT_EQ(pool.async(wanders(other, pool, other, 3)).get(), 12);
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutines, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
