@@ -4,6 +4,7 @@
 #include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>
 #include <pilfer/channel.hpp>
+#include <pilfer/checked_lock.hpp>
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/error.hpp>

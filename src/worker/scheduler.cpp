@@ -456,6 +456,7 @@ PILFER_COLD void scheduler::note_missed() noexcept {
 
 void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
+    check_locks(s);
     s.home = this;
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});

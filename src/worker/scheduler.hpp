@@ -207,6 +207,13 @@ private:
     own_word<std::uint64_t> m_noted_lost{0};
 };
 
+#if defined(PILFER_CHECKED)
+/// Ends the program if a checked_lock is held where a frame is about to leave its stack.
+void check_locks(const suspension& s) noexcept;
+#else
+inline void check_locks(const suspension&) noexcept {}
+#endif
+
 /// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
 [[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;
 void free_ring(ring<std_atom>* r) noexcept;
