@@ -439,13 +439,17 @@ TEST_P(row_E2, functions_go_on_with_results) {
     pilfer_promise_free(p);
     pilfer_future_free(f);
 
-    // A pool that is closed by the time of the result takes nothing.
+    // A pool that is gone by the time of the result takes nothing.
     ASSERT_EQ(pilfer_promise_new(&p), 0);
     f = pilfer_promise_future(p);
     ASSERT_EQ(pilfer_future_then_in(*pool, f, never, nullptr, &skipped), 0);
-    EXPECT_EQ(pilfer_pool_shutdown(*pool, PILFER_DRAIN), 0);
+    pilfer_future* late = nullptr;
+    ASSERT_EQ(pilfer_future_then_in(*pool, skipped, never, nullptr, &late), 0);
+    EXPECT_EQ(pilfer_future_ready(late), 0);
+    pool.reset(); // not even there any more
     EXPECT_EQ(pilfer_promise_set_value(p, nullptr), 0);
     EXPECT_EQ(take(skipped, n), PILFER_ECLOSED);
+    EXPECT_EQ(take(late, n), PILFER_ECLOSED);
     pilfer_promise_free(p);
     pilfer_future_free(f);
 }
