@@ -194,8 +194,8 @@ PILFER_C_API int pilfer_future_then(pilfer_future* future, void* (*f)(void* resu
 PILFER_C_API int pilfer_future_continue_with(pilfer_future* future,
                                              void* (*f)(pilfer_future* done, void* arg), void* arg,
                                              pilfer_future** out);
-/* The same as a task of `pool`; NULL: as without. Where that pool is shut down or destroyed by the time of the
- * result, *out gets PILFER_ECLOSED. */
+/* The same as a task of `pool`; NULL: as without. Where that pool is shut down or destroyed by the time of
+ * the result, *out gets PILFER_ECLOSED. */
 PILFER_C_API int pilfer_future_then_in(pilfer_pool* pool, pilfer_future* future,
                                        void* (*f)(void* result, void* arg), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_future_continue_with_in(pilfer_pool* pool, pilfer_future* future,
