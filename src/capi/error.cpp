@@ -67,8 +67,8 @@ extern "C" const char* pilfer_strerror(int code) {
     case PILFER_EBROKEN:
         return "the task was dropped by shutdown(drop), or the promise was freed unset";
     case PILFER_EUSAGE:
-        return "only the owner of a scope, or only a thread outside the pool, may make this call, or a "
-               "promise is set";
+        return "only the owner of a scope, or only a thread outside the pool, may make this call, or the "
+               "promise was set before";
     case PILFER_ESYSTEM:
         return "the operating system refused a thread or a file";
     case PILFER_ETIMEDOUT:
