@@ -144,6 +144,7 @@ private:
     void come_home(detail::worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    void run_taken(detail::deferred_base* d);
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
     [[nodiscard]] detail::deferred_base* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] bool undisturbed() const noexcept {

@@ -21,7 +21,8 @@ enum stage : std::uint64_t {
     queued,    ///< its alarm has fired: it is among the submissions
     running,   ///< of a worker
     stopping,  ///< the same, and it was cancelled
-    cancelled, ///< whoever has it ends it: the canceller, the armer, or the worker that takes it
+    cancelled, ///< the canceller took it from `waiting` and ends it, or from `queued`: the worker does
+    forsaken,  ///< cancelled while it was being armed: who armed it ends it
     over,
 };
 constexpr std::uint64_t stage_bits = 7;
@@ -106,15 +107,17 @@ void timed_task::start(pool_core& p, instant first, instant period) {
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
+    const std::uint64_t armed_as = word;
     if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // M1
         return;
     }
-    if (stage_of(word) == cancelled) { // while it was being armed: the canceller has left it to this thread
+    // Of this round: it may have fired, run, and be armed once more by now.
+    if (word == with(armed_as, forsaken)) {
         (void)disarm(m_clock);
         end();
         release();
     }
-    // Otherwise it has fired, or a shutdown has ended it.
+    // Otherwise it has fired, whatever became of it then, or a shutdown has ended it.
 }
 
 void timed_task::time_has_come(alarm& self) noexcept {
@@ -177,8 +180,8 @@ bool timed_task::cancel() noexcept {
         if (!goes_on) {
             return false;
         }
-        if (!m_stage.compare_exchange_weak(word, with(word, now == running ? stopping : cancelled), acq_rel,
-                                           acq)) { // M2
+        const stage then = now == running ? stopping : (now == arming ? forsaken : cancelled);
+        if (!m_stage.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // M2
             continue;
         }
         if (now == waiting) {
