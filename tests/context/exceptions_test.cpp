@@ -39,9 +39,14 @@ void wait_amid_exceptions() {
             }
         });
     }
-    auto opener = pilfer::async([&] { gate.open(); });
+    auto opener = pilfer::async([&] {
+        while (started != 4) {
+            pilfer::yield();
+        }
+        gate.open();
+    });
     // Unlike wait() this never runs it here: the frame leaves its stack, and the others run on stacks of
-    // their own.
+    // their own. A sync would run them as calls of its own, amid the exception that is under way here.
     EXPECT_EQ(opener.wait_for(std::chrono::hours(1)), pilfer::future_status::ready);
     s.sync();
 }
