@@ -86,7 +86,8 @@ public:
     /// The task belongs to the pool of this future; to the caller's, or the common one, if it has none, as
     /// that of a promise. It is accepted when the result is there: a drain does not wait for a promise that
     /// nobody has set, and a pool that is closed by then leaves pool_closed in the future. Behind a task of
-    /// the same pool it always runs, but for shutdown(drop), which breaks the promise.
+    /// the same pool it always runs, but for shutdown(drop), which breaks the promise, and in a pool that
+    /// records.
     ///
     /// Throws std::bad_alloc and what moving f throws; then nothing has happened. One allocation.
     template <class F>

@@ -12,7 +12,8 @@ namespace pilfer {
 inline namespace v0 {
 
 /// As the standard's, with time limits. A task that waits suspends, any other thread blocks. Who has been
-/// told by wait(), try_wait() or one of the others that it is open may destroy it. No call throws or
+/// told by wait(), try_wait() or one of the others that it is open may destroy it, once all waits with a time
+/// limit have returned. No call throws or
 /// allocates, except the constructor for a negative count. Cost: one short lock each. The checked build
 /// aborts with a message if more arrive than were expected.
 class PILFER_API latch {

@@ -14,9 +14,9 @@ inline namespace v0 {
 /// somebody has seen the result, even while the call that sets it has not returned. Destroyed unset, it gives
 /// broken_promise to whoever waits (std::bad_alloc where there is no memory for one).
 ///
-/// Setting it runs nothing of the user's and does not wait: tasks that waited are made runnable, what was
-/// attached by then() is announced. Where a task waits for a promise that nobody sets any more, the pool does
-/// not end: see options.stall_report.
+/// Setting it does not wait: tasks that waited are made runnable, what was attached by then() is announced.
+/// Only where the pool of that is closed by then, its function is destroyed here, unrun. Where a task waits
+/// for a promise that nobody sets any more, the pool does not end: see options.stall_report.
 template <class T>
 class promise {
 public:

@@ -321,6 +321,7 @@ public:
         m_task.promise().then = this;
     }
     void start(pool_core& p) {
+        this->belongs_in(p);
         if (!detail::start_in(p, this)) {
             this->release(); // the announcement's reference
             throw pool_closed();

@@ -105,6 +105,11 @@ void future_core::start_by(pool_core& p, Announce announce) {
     }
 }
 
+void future_core::belongs_in(pool_core& p) noexcept {
+    m_pool = &p;
+    m_pool_number = p.listed.number;
+}
+
 void future_core::start_behind(future_core& source, pool_core* p, future_follower& place) {
     if (p == nullptr && source.m_pool != nullptr) {
         m_pool = source.m_pool; // it may have ended, with the task of `source`

@@ -23,9 +23,10 @@ enum stage : std::uint64_t {
     stopping,  ///< the same, and it was cancelled
     cancelled, ///< the canceller took it from `waiting` and ends it, or from `queued`: the worker does
     forsaken,  ///< cancelled while it was being armed: who armed it ends it
+    ending,    ///< taken out by the end of its pool, which ends it
     over,
 };
-constexpr std::uint64_t stage_bits = 7;
+constexpr std::uint64_t stage_bits = 15;
 constexpr std::uint64_t one_round = stage_bits + 1;
 
 [[nodiscard]] constexpr stage stage_of(std::uint64_t word) noexcept {
@@ -90,7 +91,8 @@ void timed_task::start(pool_core& p, instant first, instant period) {
         throw pool_closed();
     }
     worker* w = this_worker();
-    retain(); // it may run and end at once
+    retain(); // it may run and end at once, and the pool with it
+    const pool_core::visit visit(p);
     if (w != nullptr && w->pool == &p) {
         arm(static_cast<scheduler&>(*w), m_clock, m_due, told::at_once);
     } else {
@@ -103,7 +105,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     if (missed && cancel() && period == 0) {
         p.count_dropped_alarm();
     }
-    release();
+    release(); // before the visit ends: no code of the user, the handle has one, too
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
@@ -136,39 +138,48 @@ void timed_task::time_has_come(alarm& self) noexcept {
         }
         return;
     }
-    self.over(); // cancelled; whoever did that waits for this
+    // Cancelled. Whoever did that is on the way to the heap, and nothing else keeps the pool for it (an
+    // `after` is counted until then): the end of the pool has to know.
+    if (stage_of(word) == cancelled && t.m_period != 0) {
+        t.retain();
+        t.m_pool->leave_cancelled(&t);
+    }
+    self.over();
 }
 
 void timed_task::pool_ends(alarm& self) noexcept {
     timed_task& t = *static_cast<clock&>(self).task;
     std::uint64_t word = t.m_stage.load(acq);
     while (stage_of(word) == arming || stage_of(word) == waiting) {
-        if (!t.m_stage.compare_exchange_weak(word, with(word, queued), acq_rel, acq)) {
+        if (!t.m_stage.compare_exchange_weak(word, with(word, ending), acq_rel, acq)) {
             continue;
         }
         self.over();
-        pool_core& p = *t.m_pool;
-        const bool counted = t.m_period == 0;
-        t.end();
-        t.release();
-        if (counted) {
-            p.count_dropped_alarm();
-            p.forget_expected();
-        }
+        t.m_pool->ended_with_pool.push(&t); // no lock must be held while code of the user runs
         return;
     }
     // The canceller still needs the heap.
     t.retain();
     self.over();
-    for (unsigned round = 0; !t.is_over(); ++round) { // M3
-        std_atom::relax(round);
-    }
+    t.wait_until_over();
     t.release();
 }
 
+void timed_task::wait_until_over() const noexcept {
+    for (unsigned round = 0; !is_over(); ++round) { // M3
+        std_atom::relax(round);
+    }
+}
+
 void timed_task::pool_has_ended() noexcept {
+    pool_core* const p = m_pool;
+    const bool counted = m_period == 0;
     end();
     release();
+    if (counted) {
+        p->count_dropped_alarm();
+        p->forget_expected();
+    }
 }
 
 bool timed_task::cancel() noexcept {
@@ -221,7 +232,9 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
 void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     m_due = next_on_grid(m_due, m_period, now());
     retain(); // once it is armed it may run and end elsewhere
-    arm(static_cast<scheduler&>(*w), m_clock, m_due, told::soon);
+    auto& here = static_cast<scheduler&>(*w);
+    // Without a stack for others this run may lie on top of a frame that goes on for long.
+    arm(here, m_clock, m_due, here.has_context() ? told::soon : told::at_once);
     settle_arming(word);
     release();
 }

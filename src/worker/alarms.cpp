@@ -1,6 +1,7 @@
 // Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
 // Argument: src/timer/README.md.
 #include <pilfer/detail/alarm.hpp>
+#include <pilfer/timer.hpp>
 
 #include <algorithm>
 
@@ -148,6 +149,28 @@ void pool_core::forget_expected() noexcept {
     m_visitors.fetch_sub(1, rel);
 }
 
+void pool_core::leave_cancelled(timed_task* t) noexcept {
+    // One in, one out if it can go: what stays is what is being cancelled right now.
+    if (auto* n = m_cancelled.pop()) {
+        auto* before = static_cast<timed_task*>(static_cast<submission*>(n));
+        if (before->is_over()) {
+            before->release(); // its function has ended: no code of the user
+        } else {
+            m_cancelled.push(before);
+        }
+    }
+    m_cancelled.push(t);
+}
+
+/// What drop_alarms() and the workers have left; on a thread that may run code of the user.
+void pool_core::end_dropped() noexcept {
+    while (!ended_with_pool.empty()) {
+        if (auto* n = ended_with_pool.pop()) {
+            static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
+        }
+    }
+}
+
 /// `counted`: those too that a drain waits for.
 void pool_core::drop_alarms(bool counted) noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
@@ -158,6 +181,13 @@ void pool_core::drop_alarms(bool counted) noexcept {
         while (auto* t = at(i).alarms.take_if(ends)) {
             auto& a = *static_cast<alarm*>(t);
             a.drop(a);
+        }
+    }
+    while (!counted && !m_cancelled.empty()) { // the pool is quiet: nobody adds any more
+        if (auto* n = m_cancelled.pop()) {
+            auto* t = static_cast<timed_task*>(static_cast<submission*>(n));
+            t->wait_until_over();
+            t->release();
         }
     }
 }

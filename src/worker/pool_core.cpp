@@ -35,7 +35,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
-      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(checked.max_extra_workers) {
+      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
@@ -206,6 +206,7 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
+    const visit here(*this);
     if (!try_accept(s)) {
         throw pool_closed();
     }
@@ -260,11 +261,20 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (w != nullptr && w->pool == this) {
         throw usage_error("pilfer: a pool cannot be shut down by one of its own tasks");
     }
+    if (blocking_threads::is_helper_of(*this)) {
+        throw usage_error("pilfer: a pool cannot be shut down inside its own blocking()");
+    }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
         m_closing.close();
         drop_alarms(true); // another shutdown may wait for them
+        end_dropped();
     }
+    end_once();
+    end_dropped(); // without the mutex: code of the user, which may shut this pool down once more
+}
+
+void pool_core::end_once() {
     const std::lock_guard lock(m_shutdown_mutex);
     if (m_joined) {
         return;
@@ -274,9 +284,6 @@ void pool_core::shutdown(shutdown_mode mode) {
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
-    while (auto* n = ended_with_pool.pop()) {
-        static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
-    }
     m_over.store(true, rel);
     m_joined = true;
     write_files();

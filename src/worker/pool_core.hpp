@@ -37,6 +37,8 @@ namespace detail {
 /// Null: nobody has used the common pool, or it could not be made.
 [[nodiscard]] pool_core* common_core_if_made() noexcept;
 
+class timed_task;
+
 class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park>;
@@ -98,6 +100,33 @@ public:
     /// pool.
     submission_queue<std_atom> ended_with_pool;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
+    /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
+    /// pool.
+    void leave_cancelled(timed_task* t) noexcept;
+    /// While one lives the pool does: for a thread that has handed something to it, whose end may be the
+    /// pool's.
+    class visit {
+    public:
+        explicit visit(pool_core& p) noexcept : m_pool(is_own(p) ? nullptr : &p) {
+            if (m_pool != nullptr) {
+                m_pool->m_visitors.fetch_add(1, rlx);
+            }
+        }
+        visit(const visit&) = delete;
+        visit& operator=(const visit&) = delete;
+        ~visit() {
+            if (m_pool != nullptr) {
+                m_pool->m_visitors.fetch_sub(1, rel);
+            }
+        }
+
+    private:
+        [[nodiscard]] static bool is_own(const pool_core& p) noexcept {
+            const worker* w = this_worker();
+            return w != nullptr && w->pool == &p;
+        }
+        pool_core* m_pool;
+    };
     /// The same; false: the pool is closed, and `s` was left alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// The same where the caller does not wait for what it submits: this pool may end before this returns.
@@ -167,6 +196,8 @@ private:
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
+    void end_dropped() noexcept;
+    void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -183,7 +214,8 @@ private:
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;
-    std::atomic<unsigned> m_visitors{0}; // threads that may still be inside when what they queued has run
+    std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
+    submission_queue<std_atom> m_cancelled;
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<std::uint64_t> m_queued_late{

@@ -135,6 +135,10 @@ bool scheduler::step() noexcept {
     if ((yielded || turn == fairness_mask / 2) && run_own()) {
         return true;
     }
+    // Who yields has nothing to do, and what it waits for may lie with somebody who shares with nobody.
+    if (yielded && turn == fairness_mask / 4 && rob_anybody()) {
+        return true;
+    }
     return resume_one() || run_own() || run_submission() || search();
 }
 

@@ -127,6 +127,7 @@ private:
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_submission() noexcept;
     [[nodiscard]] bool search() noexcept;
+    [[nodiscard]] bool rob_anybody() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
     [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;

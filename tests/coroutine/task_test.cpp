@@ -667,4 +667,14 @@ TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
 INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutines, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
+TEST_P(row_C7_coroutines, what_follows_one_runs_in_its_pool) {
+    pilfer::pool pool(with_workers());
+    const auto where = [&] {
+        const pilfer::detail::worker* w = pilfer::detail::this_worker();
+        return w != nullptr ? w->pool : nullptr;
+    };
+    auto followed = pool.async([]() -> task<int> { co_return 1; }()).then([&](int) { return where(); });
+    EXPECT_EQ(followed.get(), &pool.core());
+}
+
 } // namespace

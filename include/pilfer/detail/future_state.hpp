@@ -124,6 +124,8 @@ protected:
     /// The pool does not take the task.
     virtual void refuse() noexcept { break_promise(); }
 
+    /// Before anybody else sees it: what follows it runs in `p`.
+    void belongs_in(pool_core& p) noexcept;
     /// Of a pending one that is no task. True: the caller alone writes the result, then calls end().
     [[nodiscard]] bool begin() noexcept { return m_life.begin(); }
     /// The caller has a reference, so that those who wait may give theirs back meanwhile.
