@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool is_over() const noexcept;
     /// By the end of its pool, which it had outlived in a queue.
     void pool_has_ended() noexcept;
-    void wait_until_over() const noexcept;
+    void wait_for_canceller() const noexcept;
 
 protected:
     timed_task() noexcept;

@@ -211,6 +211,7 @@ void future_core::sweep() noexcept {
             return;
         }
         auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
+        san::acquire(s); // another task of this thread may have announced it
         if ((newest & kind_mask) == kind_spark && s->run == &future_core::run_task) {
             auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
             if (f->m_life.now() > future_protocol<std_atom>::queued) {

@@ -23,7 +23,7 @@ enum stage : std::uint64_t {
     stopping,  ///< the same, and it was cancelled
     cancelled, ///< the canceller took it from `waiting` and ends it, or from `queued`: the worker does
     forsaken,  ///< cancelled while it was being armed: who armed it ends it
-    ending,    ///< taken out by the end of its pool, which ends it
+    ending,    ///< one ends it, the canceller or the end of the pool; out of the heap for good
     over,
 };
 constexpr std::uint64_t stage_bits = 15;
@@ -158,15 +158,17 @@ void timed_task::pool_ends(alarm& self) noexcept {
         t.m_pool->ended_with_pool.push(&t); // no lock must be held while code of the user runs
         return;
     }
-    // The canceller still needs the heap.
-    t.retain();
+    t.retain(); // the canceller still needs the heap
+    t.m_pool->leave_cancelled(&t);
     self.over();
-    t.wait_until_over();
-    t.release();
 }
 
-void timed_task::wait_until_over() const noexcept {
-    for (unsigned round = 0; !is_over(); ++round) { // M3
+void timed_task::wait_for_canceller() const noexcept {
+    for (unsigned round = 0;; ++round) {
+        const stage now = stage_of(m_stage.load(acq)); // M3
+        if (now == ending || now == over) {
+            return;
+        }
         std_atom::relax(round);
     }
 }
@@ -197,6 +199,8 @@ bool timed_task::cancel() noexcept {
         }
         if (now == waiting) {
             (void)disarm(m_clock);
+            m_stage.store(with(word, ending),
+                          rel); // M3: the end of the pool need not wait for code of the user
             pool_core* const p = m_pool;
             const bool counted = m_period == 0;
             end();

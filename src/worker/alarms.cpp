@@ -171,6 +171,17 @@ void pool_core::end_dropped() noexcept {
     }
 }
 
+/// Behind the last worker: none of them can find another one.
+void pool_core::wait_for_cancellers() noexcept {
+    while (!m_cancelled.empty()) {
+        if (auto* n = m_cancelled.pop()) {
+            auto* t = static_cast<timed_task*>(static_cast<submission*>(n));
+            t->wait_for_canceller();
+            t->release();
+        }
+    }
+}
+
 /// `counted`: those too that a drain waits for.
 void pool_core::drop_alarms(bool counted) noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
@@ -181,13 +192,6 @@ void pool_core::drop_alarms(bool counted) noexcept {
         while (auto* t = at(i).alarms.take_if(ends)) {
             auto& a = *static_cast<alarm*>(t);
             a.drop(a);
-        }
-    }
-    while (!counted && !m_cancelled.empty()) { // the pool is quiet: nobody adds any more
-        if (auto* n = m_cancelled.pop()) {
-            auto* t = static_cast<timed_task*>(static_cast<submission*>(n));
-            t->wait_until_over();
-            t->release();
         }
     }
 }

@@ -271,7 +271,9 @@ void pool_core::shutdown(shutdown_mode mode) {
         end_dropped();
     }
     end_once();
-    end_dropped(); // without the mutex: code of the user, which may shut this pool down once more
+    // Without the mutex: code of the user, which may shut this pool down once more.
+    end_dropped();
+    wait_for_cancellers();
 }
 
 void pool_core::end_once() {

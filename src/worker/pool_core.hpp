@@ -197,6 +197,7 @@ private:
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
     void end_dropped() noexcept;
+    void wait_for_cancellers() noexcept;
     void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
 
