@@ -115,7 +115,7 @@ bool moving_resumption::move_to(pool_core& p) noexcept {
         return true;
     }
     run = &moving_resumption::run_arrived;
-    return p.try_accept_from_afar(this);
+    return p.try_accept(this);
 }
 
 suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
@@ -132,7 +132,7 @@ suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
 bool start_in(pool_core& p, submission* s) noexcept {
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
-        return p.try_accept_from_afar(s);
+        return p.try_accept(s);
     }
     unit_begins(w);
     if (!announce(w, word_of(s), way::keep)) {

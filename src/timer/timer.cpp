@@ -199,8 +199,8 @@ bool timed_task::cancel() noexcept {
         }
         if (now == waiting) {
             (void)disarm(m_clock);
-            m_stage.store(with(word, ending),
-                          rel); // M3: the end of the pool need not wait for code of the user
+            // M3: the end of the pool need not wait for the code of the user that end() runs.
+            m_stage.store(with(word, ending), rel);
             pool_core* const p = m_pool;
             const bool counted = m_period == 0;
             end();

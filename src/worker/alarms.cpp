@@ -143,10 +143,8 @@ void pool_core::queue_expected(submission* s) noexcept {
 }
 
 void pool_core::forget_expected() noexcept {
-    // Once it is no longer counted the pool may end, while this thread still looks who waits for that.
-    m_visitors.fetch_add(1, rlx);
+    const visit here(*this); // once it is no longer counted the pool may end
     m_closing.withdraw();
-    m_visitors.fetch_sub(1, rel);
 }
 
 void pool_core::leave_cancelled(timed_task* t) noexcept {

@@ -162,16 +162,8 @@ void pool_core::notify(unsigned i) noexcept {
 }
 
 void pool_core::enqueue(suspension* s) noexcept {
-    const worker* w = this_worker();
-    if (w != nullptr && w->pool == this) {
-        enqueue_here(s);
-        return;
-    }
-    // Once it is in the queue it may run, end, and with it the pool, while this thread still looks for
-    // somebody to wake: shutdown waits for such visitors.
-    m_visitors.fetch_add(1, rlx);
+    const visit here(*this);
     enqueue_here(s);
-    m_visitors.fetch_sub(1, rel);
 }
 
 void pool_core::enqueue_here(suspension* s) noexcept {
@@ -206,13 +198,13 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    const visit here(*this);
     if (!try_accept(s)) {
         throw pool_closed();
     }
 }
 
 bool pool_core::try_accept(submission* s) noexcept {
+    const visit here(*this);
     if (!m_closing.accept()) {
         return false;
     }
@@ -225,20 +217,12 @@ bool pool_core::try_accept(submission* s) noexcept {
     return true;
 }
 
-bool pool_core::try_accept_from_afar(submission* s) noexcept {
-    m_visitors.fetch_add(1, rlx); // as in enqueue()
-    const bool accepted = try_accept(s);
-    m_visitors.fetch_sub(1, rel);
-    return accepted;
-}
-
 void pool_core::queue_begun(submission* s, bool late) noexcept {
-    m_visitors.fetch_add(1, rlx); // as in enqueue()
+    const visit here(*this);
     if (late) {
         m_queued_late.fetch_add(1, rlx);
     }
     queue_expected(s);
-    m_visitors.fetch_sub(1, rel);
 }
 
 void pool_core::record_submission(submission* s) noexcept {

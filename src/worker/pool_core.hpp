@@ -82,29 +82,10 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
-    /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
-    /// caller one of its own tasks; else false.
-    [[nodiscard]] bool expect() noexcept;
-    /// The same by an alarm, which is no task.
-    [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
-    /// Such a task is queued now.
-    void queue_expected(submission* s) noexcept;
-    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
-    /// before this returns. `late`: the unit was none of expect().
-    void queue_begun(submission* s, bool late) noexcept;
-    /// It will not be: the last use of this pool by the caller, which may be no worker of it.
-    void forget_expected() noexcept;
-    /// The pool's end has dropped one.
-    void count_dropped_alarm() noexcept { m_dropped_alarms.fetch_add(1, rlx); }
-    /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
-    /// pool.
-    submission_queue<std_atom> ended_with_pool;
-    [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
-    /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
-    /// pool.
-    void leave_cancelled(timed_task* t) noexcept;
-    /// While one lives the pool does: for a thread that has handed something to it, whose end may be the
-    /// pool's.
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
+    /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
+    /// with it the pool, while that thread still looks for somebody to wake.
     class visit {
     public:
         explicit visit(pool_core& p) noexcept : m_pool(is_own(p) ? nullptr : &p) {
@@ -127,10 +108,27 @@ public:
         }
         pool_core* m_pool;
     };
-    /// The same; false: the pool is closed, and `s` was left alone.
-    [[nodiscard]] bool try_accept(submission* s) noexcept;
-    /// The same where the caller does not wait for what it submits: this pool may end before this returns.
-    [[nodiscard]] bool try_accept_from_afar(submission* s) noexcept;
+    /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
+    /// caller one of its own tasks; else false.
+    [[nodiscard]] bool expect() noexcept;
+    /// The same by an alarm, which is no task.
+    [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
+    /// Such a task is queued now.
+    void queue_expected(submission* s) noexcept;
+    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
+    /// before this returns. `late`: the unit was none of expect().
+    void queue_begun(submission* s, bool late) noexcept;
+    /// It will not be: the last use of this pool by the caller, which may be no worker of it.
+    void forget_expected() noexcept;
+    /// The pool's end has dropped one.
+    void count_dropped_alarm() noexcept { m_dropped_alarms.fetch_add(1, rlx); }
+    /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
+    /// pool.
+    submission_queue<std_atom> ended_with_pool;
+    [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
+    /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
+    /// pool.
+    void leave_cancelled(timed_task* t) noexcept;
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;

@@ -106,7 +106,7 @@ public:
         return all;
     }
     /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
-    /// the caller's. False: somebody has taken it out, and completes it.
+    /// the caller's. False: somebody has taken it out or called it, and completes it.
     [[nodiscard]] bool withdraw(entry& e) noexcept {
         lock();
         const bool mine = e.end == fate::waiting;
