@@ -1,7 +1,12 @@
-// async starts a task whose result is fetched later, by as many as like.
+// async starts a task whose result is fetched later, by as many as like; a promise is a result that anybody
+// sets.
+#include <chrono>
 #include <cstdio>
 #include <memory>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
 
 #include <pilfer/pilfer.hpp>
 
@@ -27,6 +32,32 @@ int main() {
     } catch (const std::runtime_error& e) {
         std::printf("get threw: %s\n", e.what());
     }
+
+    // What comes next runs as a task of its own when the result is there; an exception goes past it.
+    const auto text = answer.then([](int n) { return std::to_string(n) + "!"; });
+    std::printf("then: %s\n", text.get().c_str());
+    const auto handled =
+        bad.then([](int n) { return n + 1; }).continue_with([](const pilfer::future<int>& f) {
+            try {
+                return f.get();
+            } catch (const std::runtime_error&) {
+                return -1;
+            }
+        });
+    std::printf("handled: %d\n", handled.get());
+
+    // A promise is set by any thread, once. Who waits no longer than some time waits for the result only.
+    pilfer::promise<int> promise;
+    const pilfer::future<int> promised = promise.get_future();
+    const bool early = promised.wait_for(std::chrono::milliseconds(1)) == pilfer::future_status::ready;
+    std::printf("early: %s\n", early ? "ready" : "timeout");
+    const auto sum = pilfer::when_all(promised, answer).then(pool, [](const auto& both) {
+        return std::get<0>(both).get() + std::get<1>(both).get();
+    });
+    const auto first = pilfer::when_any(promised, answer);
+    std::printf("ready first: number %zu\n", first.get().index);
+    std::thread([&promise] { promise.set_value(100); }).join();
+    std::printf("sum: %d\n", sum.get());
 
     // Nobody needs to fetch a result.
     int written = 0;

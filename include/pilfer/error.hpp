@@ -14,10 +14,11 @@ struct PILFER_API pool_closed : std::runtime_error {
     ~pool_closed() override;
 };
 
-/// The result will never come: its task was dropped by shutdown(drop). Where there is no memory for this
-/// error, waiters get std::bad_alloc in its place.
+/// The result will never come: its task was dropped by shutdown(drop), or its promise was destroyed unset.
+/// Where there is no memory for this error, waiters get std::bad_alloc in its place.
 struct PILFER_API broken_promise : std::runtime_error {
     broken_promise();
+    explicit broken_promise(const char* what);
     ~broken_promise() override;
 };
 
@@ -25,6 +26,12 @@ struct PILFER_API broken_promise : std::runtime_error {
 struct PILFER_API usage_error : std::logic_error {
     explicit usage_error(const char* what);
     ~usage_error() override;
+};
+
+/// A promise was set a second time.
+struct PILFER_API promise_already_satisfied : usage_error {
+    promise_already_satisfied();
+    ~promise_already_satisfied() override;
 };
 
 } // namespace v0

@@ -1,7 +1,8 @@
-// async and future: a task whose result is fetched later, by as many as like.
+// async and future: a result that is fetched later, by as many as like, or gone on with.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <concepts>
 #include <type_traits>
 #include <utility>
@@ -11,6 +12,9 @@
 
 namespace pilfer {
 inline namespace v0 {
+
+/// What a wait with a time limit ended with.
+enum class future_status { ready, timeout };
 
 /// A handle to a result that somebody computes. Copies refer to the same result. A default-made future
 /// refers to none; calling anything but valid() on it throws usage_error.
@@ -60,8 +64,59 @@ public:
         return state().take();
     }
 
+    /// Waits until the result is there, or until `d` is over, negative and endless durations included. Unlike
+    /// wait() it never runs the task itself, which might take longer. On a worker the context suspends, a
+    /// foreign thread blocks. The first one for a result makes what all of them use: one allocation, and
+    /// std::bad_alloc may be thrown. Cost: a list under a lock and an alarm.
+    template <class Rep, class Period>
+    future_status wait_for(std::chrono::duration<Rep, Period> d) const {
+        return state().wait_until(detail::after(d)) ? future_status::ready : future_status::timeout;
+    }
+    /// The same, until a time by what its clock says now.
+    template <class Clock, class Duration>
+    future_status wait_until(const std::chrono::time_point<Clock, Duration>& t) const {
+        return state().wait_until(detail::at(t)) ? future_status::ready : future_status::timeout;
+    }
+
+    /// When the result is there, f runs with it as a task, called with a reference to it that is const (with
+    /// T itself if that is a reference, with nothing if it is void), and never on the stack of whoever made
+    /// it. What comes back holds what f returns or throws. Where this future holds an exception, f is not
+    /// called, and the exception is handed on. f is destroyed before its result is seen.
+    ///
+    /// The task belongs to the pool of this future; to the caller's, or the common one, if it has none, as
+    /// that of a promise. It is accepted when the result is there: a drain does not wait for a promise that
+    /// nobody has set, and a pool that is closed by then leaves pool_closed in the future. Behind a task of
+    /// the same pool it always runs, but for shutdown(drop), which breaks the promise, and in a pool that
+    /// records.
+    ///
+    /// Throws std::bad_alloc and what moving f throws; then nothing has happened. One allocation.
+    template <class F>
+    auto then(F&& f) const
+        -> future<typename detail::followed<T, detail::follows::value, std::decay_t<F>>::type> {
+        return follow<detail::follows::value>(nullptr, std::forward<F>(f));
+    }
+    /// The same as a task of `p`.
+    template <class F>
+    auto then(pool& p, F&& f) const
+        -> future<typename detail::followed<T, detail::follows::value, std::decay_t<F>>::type> {
+        return follow<detail::follows::value>(&p.core(), std::forward<F>(f));
+    }
+    /// As then(), but f runs whichever way this ended, and is called with this future, which is ready: to
+    /// handle errors, and to take() a result that can only be moved.
+    template <class F>
+    auto continue_with(F&& f) const
+        -> future<typename detail::followed<T, detail::follows::handle, std::decay_t<F>>::type> {
+        return follow<detail::follows::handle>(nullptr, std::forward<F>(f));
+    }
+    template <class F>
+    auto continue_with(pool& p, F&& f) const
+        -> future<typename detail::followed<T, detail::follows::handle, std::decay_t<F>>::type> {
+        return follow<detail::follows::handle>(&p.core(), std::forward<F>(f));
+    }
+
     /// For the library.
     explicit future(detail::future_state<T>* adopted) noexcept : m_state(adopted) {}
+    [[nodiscard]] detail::future_core& core() const { return state(); }
 
 private:
     [[nodiscard]] detail::future_state<T>& state() const {
@@ -69,6 +124,14 @@ private:
             throw usage_error("pilfer: this future refers to no task");
         }
         return *m_state;
+    }
+    template <detail::follows How, class F>
+    auto follow(detail::pool_core* p, F&& f) const {
+        using task_type = detail::following_task<T, How, std::decay_t<F>>;
+        auto* task = new task_type(state(), std::forward<F>(f));
+        future<typename task_type::value> handle(task);
+        task->start(p);
+        return handle;
     }
     detail::future_state<T>* m_state = nullptr;
 };

@@ -49,9 +49,11 @@ struct options {
     std::size_t stack_size = std::size_t{256} * 1024;
     /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
-    /// top of itself. A future awaited down there, or another pool's run() that comes back into this pool,
-    /// can wait for a frame below it, and then nobody goes on: give tasks that wait for each other in such
-    /// ways (not: joins and scopes) one context per wait. Range 0 .. 2^31.
+    /// top of itself. What is awaited down there (a future, a lock, a channel, an event, another pool's run()
+    /// that comes back into this pool) can need a frame below, and then nobody goes on. So it is, too, when
+    /// all contexts wait for what only a task could bring that comes later: a submission, after(), every().
+    /// Give tasks that wait in such ways (not: joins and scopes) one context per wait, and one more.
+    /// Range 0 .. 2^31.
     std::size_t max_contexts = 0;
     /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
     /// its worker. Range 0 .. 4,096.
@@ -80,8 +82,9 @@ struct options {
     bool overflow_message = true;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
     /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and
-    /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes. Cost:
-    /// none while anything runs, a timer while contexts wait in an idle pool. 0: off. Range 0 .. 86,400,000.
+    /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes; while
+    /// an alarm is set (a sleep, a time limit, after(), every()) none is told. Cost: none while anything
+    /// runs, a timer while contexts wait in an idle pool. 0: off. Range 0 .. 86,400,000.
     unsigned stall_report = 10'000;
     /// A signal upon which the pool writes dump() to standard error; 0: none. Any signal that can be caught
     /// and is no fault. Its handler is installed for as long as the pool lives, and calls the one that was

@@ -3,9 +3,9 @@
  * All calls may be made from any thread at any time unless said otherwise. Those that can fail return 0 or
  * one of the negative codes below. Functions that are handed to pilfer come back by returning: a C++
  * exception, or pthread_exit, that leaves one ends the program with a message; longjmp must stay inside it.
- * While such a function waits in a call of pilfer (a sync, a get, a join, a loop, a spawn) it may go on on
- * another thread: its locals keep their addresses, but errno, thread-locals and the ownership of a mutex do
- * not follow it.
+ * While such a function waits in a call of pilfer (a sync, a get, a lock, a join, a loop, a spawn) it may go
+ * on on another thread: its locals keep their addresses, but errno, thread-locals and the ownership of a
+ * pthread_mutex_t do not follow it; that of a pilfer_mutex does.
  *
  * A program is linked with libpilfer and, where that is static, with the C++ runtime, both of which
  * `pkg-config --libs pilfer` names. */
@@ -30,10 +30,12 @@ extern "C" {
 enum {
     PILFER_EINVAL = -1,  /* an argument is NULL or out of its range */
     PILFER_ENOMEM = -2,  /* no memory, or no address space for a stack */
-    PILFER_ECLOSED = -3, /* pool_closed: the pool is shut down or shutting down */
-    PILFER_EBROKEN = -4, /* broken_promise: the task was dropped by a shutdown */
-    PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, or by one of the pool's own tasks */
-    PILFER_ESYSTEM = -6  /* the system refused: not a single thread, or a file that cannot be written */
+    PILFER_ECLOSED = -3, /* pool_closed: the pool is shut down or shutting down; or a channel is closed */
+    PILFER_EBROKEN = -4, /* broken_promise: the task was dropped by a shutdown, the promise freed unset */
+    PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, by one of the pool's own tasks, a promise
+                            that is set */
+    PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
+    PILFER_ETIMEDOUT = -7 /* it did not happen in time; for the calls with `try`: it would have to wait */
 };
 /* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
@@ -172,16 +174,171 @@ typedef struct pilfer_future pilfer_future;
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                                        pilfer_future** out);
-/* Waits, and stores what f returned, unless `result` is NULL. May be called again and by several threads.
- * PILFER_EBROKEN: f was dropped. */
+/* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
+ * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
+ * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */
 PILFER_C_API int pilfer_future_get(pilfer_future* future, void** result);
 PILFER_C_API int pilfer_future_wait(pilfer_future* future);
+/* As pilfer_future_wait, but PILFER_ETIMEDOUT after `ns` nanoseconds. It never runs the task itself. */
+PILFER_C_API int pilfer_future_wait_for(pilfer_future* future, uint64_t ns);
 /* 1: get would not wait; 0: it would. */
 PILFER_C_API int pilfer_future_ready(const pilfer_future* future);
 /* One more handle to the same future, which has to be freed once more. NULL for NULL. */
 PILFER_C_API pilfer_future* pilfer_future_copy(pilfer_future* future);
 /* Gives a handle back; the task runs all the same. NULL: nothing. */
 PILFER_C_API void pilfer_future_free(pilfer_future* future);
+/* When the result is there, f(result, arg) runs as a task of the future's pool (the caller's or the common
+ * one, if it has none), never on the stack of whoever made it. *out gets what f returns; where there is no
+ * result, f is not called, and *out gets the code. On an error *out is NULL. */
+PILFER_C_API int pilfer_future_then(pilfer_future* future, void* (*f)(void* result, void* arg), void* arg,
+                                    pilfer_future** out);
+/* The same whichever way it ended: f gets the future, which is ready. That handle ends when f returns: not to
+ * be freed, copied where it is needed longer. */
+PILFER_C_API int pilfer_future_continue_with(pilfer_future* future,
+                                             void* (*f)(pilfer_future* done, void* arg), void* arg,
+                                             pilfer_future** out);
+/* The same as a task of `pool`; NULL: as without. Where that pool is shut down or destroyed by the time of
+ * the result, *out gets PILFER_ECLOSED. */
+PILFER_C_API int pilfer_future_then_in(pilfer_pool* pool, pilfer_future* future,
+                                       void* (*f)(void* result, void* arg), void* arg, pilfer_future** out);
+PILFER_C_API int pilfer_future_continue_with_in(pilfer_pool* pool, pilfer_future* future,
+                                                void* (*f)(pilfer_future* done, void* arg), void* arg,
+                                                pilfer_future** out);
+/* Ready when all of them are, with the result NULL and no code: those of the futures are in them. The handles
+ * and the array stay the caller's, and may be freed. Of none: ready. On an error *out is NULL. */
+PILFER_C_API int pilfer_when_all(pilfer_future* const* futures, size_t n, pilfer_future** out);
+/* Ready when one of them is: the result is its handle, as it stands in the array (valid as long as the caller
+ * keeps that). Of none: ready, with NULL. Some bytes for each future live on until that one ends. */
+PILFER_C_API int pilfer_when_any(pilfer_future* const* futures, size_t n, pilfer_future** out);
+
+typedef struct pilfer_promise pilfer_promise;
+
+PILFER_C_API int pilfer_promise_new(pilfer_promise** out);
+/* Once, by any task or thread: PILFER_EUSAGE if it was set before. Whoever has seen the result may free the
+ * promise, even while this call has not returned. */
+PILFER_C_API int pilfer_promise_set_value(pilfer_promise* promise, void* value);
+/* The same for a failure: `code` is what pilfer_future_get then returns, negative. Those from -1000 down
+ * never become pilfer's own. */
+PILFER_C_API int pilfer_promise_set_error(pilfer_promise* promise, int code);
+/* A handle, which has to be freed. As often as wanted. NULL for NULL. */
+PILFER_C_API pilfer_future* pilfer_promise_future(pilfer_promise* promise);
+/* Unset, it gives PILFER_EBROKEN to whoever waits. NULL: nothing. */
+PILFER_C_API void pilfer_promise_free(pilfer_promise* promise);
+
+/* ---- waiting for each other ---- */
+
+/* These lie where the caller puts them and stay there from init to destroy; nobody may use them outside that
+ * time, nor wait when they are destroyed. A task that waits suspends, any other thread blocks; tasks of
+ * several pools and threads may share one. Times are in nanoseconds. */
+
+typedef struct pilfer_mutex {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_mutex;
+
+PILFER_C_API int pilfer_mutex_init(pilfer_mutex* mutex);
+PILFER_C_API void pilfer_mutex_destroy(pilfer_mutex* mutex);
+/* Not recursive. It belongs to the task or thread that locked it, and is unlocked by it. */
+PILFER_C_API int pilfer_mutex_lock(pilfer_mutex* mutex);
+/* PILFER_ETIMEDOUT: somebody has it. */
+PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
+PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_mutex_unlock(pilfer_mutex* mutex);
+
+typedef struct pilfer_condition {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_condition;
+
+PILFER_C_API int pilfer_condition_init(pilfer_condition* condition);
+PILFER_C_API void pilfer_condition_destroy(pilfer_condition* condition);
+/* Unlocks the mutex, which the caller has locked, waits for a notification, and locks it again. Nobody goes
+ * on without one, but what it was about may be over by then: call it in a loop. */
+PILFER_C_API int pilfer_condition_wait(pilfer_condition* condition, pilfer_mutex* mutex);
+/* PILFER_ETIMEDOUT: not notified in time; the mutex is locked all the same. */
+PILFER_C_API int pilfer_condition_wait_for(pilfer_condition* condition, pilfer_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_condition_notify_one(pilfer_condition* condition);
+PILFER_C_API int pilfer_condition_notify_all(pilfer_condition* condition);
+
+typedef struct pilfer_semaphore {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_semaphore;
+
+/* PILFER_EINVAL for a count below 0. */
+PILFER_C_API int pilfer_semaphore_init(pilfer_semaphore* semaphore, ptrdiff_t count);
+PILFER_C_API void pilfer_semaphore_destroy(pilfer_semaphore* semaphore);
+/* Gives `update`, at least 0; all that is there must stay below PTRDIFF_MAX. */
+PILFER_C_API int pilfer_semaphore_release(pilfer_semaphore* semaphore, ptrdiff_t update);
+PILFER_C_API int pilfer_semaphore_acquire(pilfer_semaphore* semaphore);
+PILFER_C_API int pilfer_semaphore_try_acquire(pilfer_semaphore* semaphore);
+PILFER_C_API int pilfer_semaphore_acquire_for(pilfer_semaphore* semaphore, uint64_t ns);
+
+typedef struct pilfer_latch {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_latch;
+
+/* PILFER_EINVAL for less than 0. */
+PILFER_C_API int pilfer_latch_init(pilfer_latch* latch, ptrdiff_t expected);
+PILFER_C_API void pilfer_latch_destroy(pilfer_latch* latch);
+/* By `update`, at least 0 and not more than are still expected. */
+PILFER_C_API int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update);
+PILFER_C_API int pilfer_latch_wait(pilfer_latch* latch);
+PILFER_C_API int pilfer_latch_try_wait(pilfer_latch* latch);
+PILFER_C_API int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns);
+
+typedef struct pilfer_event {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_event;
+
+/* `set`: 0, or it is set from the beginning. */
+PILFER_C_API int pilfer_event_init(pilfer_event* event, int set);
+PILFER_C_API void pilfer_event_destroy(pilfer_event* event);
+/* Until reset everybody goes on who waits or comes. */
+PILFER_C_API int pilfer_event_set(pilfer_event* event);
+PILFER_C_API int pilfer_event_reset(pilfer_event* event);
+/* 1 or 0. */
+PILFER_C_API int pilfer_event_is_set(pilfer_event* event);
+PILFER_C_API int pilfer_event_wait(pilfer_event* event);
+PILFER_C_API int pilfer_event_wait_for(pilfer_event* event, uint64_t ns);
+
+/* ---- channels ---- */
+
+typedef struct pilfer_channel pilfer_channel;
+
+/* At most `capacity` pointers are under way, received in the order in which they were accepted. 0: a send
+ * waits until its pointer is received. On an error *out is NULL. */
+PILFER_C_API int pilfer_channel_new(pilfer_channel** out, size_t capacity);
+/* Nobody may wait any more. What its pointers refer to stays the caller's. NULL: nothing. */
+PILFER_C_API void pilfer_channel_free(pilfer_channel* channel);
+/* Not 0: nothing was sent. PILFER_ECLOSED: it is closed. PILFER_ENOMEM: a send takes a cell. */
+PILFER_C_API int pilfer_channel_send(pilfer_channel* channel, void* value);
+/* PILFER_ETIMEDOUT: it would have to wait; there was no room in time. */
+PILFER_C_API int pilfer_channel_try_send(pilfer_channel* channel, void* value);
+PILFER_C_API int pilfer_channel_send_for(pilfer_channel* channel, void* value, uint64_t ns);
+/* PILFER_ECLOSED: it is closed, and everything was received. Not 0: *value is as before. */
+PILFER_C_API int pilfer_channel_receive(pilfer_channel* channel, void** value);
+/* PILFER_ETIMEDOUT: it would have to wait; nothing came in time. */
+PILFER_C_API int pilfer_channel_try_receive(pilfer_channel* channel, void** value);
+PILFER_C_API int pilfer_channel_receive_for(pilfer_channel* channel, void** value, uint64_t ns);
+/* Nobody sends any more; those who wait for room get PILFER_ECLOSED. May be called again. */
+PILFER_C_API int pilfer_channel_close(pilfer_channel* channel);
+/* 1 or 0. */
+PILFER_C_API int pilfer_channel_closed(pilfer_channel* channel);
+/* How many pointers wait in it; 0 for NULL. */
+PILFER_C_API size_t pilfer_channel_size(pilfer_channel* channel);
 
 /* ---- time ---- */
 

@@ -1,17 +1,30 @@
 // pilfer: a work-stealing runtime for C++20. This header includes everything.
 #pragma once
 
+#include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>
+#include <pilfer/channel.hpp>
+#include <pilfer/checked_lock.hpp>
+#include <pilfer/condition_variable.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/error.hpp>
+#include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
 #include <pilfer/join.hpp>
+#include <pilfer/latch.hpp>
+#include <pilfer/mutex.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
+#include <pilfer/promise.hpp>
+#include <pilfer/scheduler.hpp>
 #include <pilfer/scope.hpp>
+#include <pilfer/semaphore.hpp>
+#include <pilfer/shared_mutex.hpp>
+#include <pilfer/task.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
+#include <pilfer/when.hpp>
 #include <pilfer/yield.hpp>

@@ -20,6 +20,10 @@ inline namespace v0 {
 
 template <class T>
 class future;
+template <class T>
+class task;
+class pool_scheduler;
+class schedule_sender;
 
 namespace detail {
 
@@ -122,6 +126,24 @@ public:
         task->start(*m_core);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
     }
+
+    // The same three for coroutines: task.hpp.
+    /// Runs the coroutine `t` in this pool and returns its result, or rethrows. On a worker of this pool it
+    /// begins on the caller's stack; the caller's context suspends while it has to wait for it. Throws what
+    /// run(f) throws, and usage_error for a task that is empty. Allocates nothing.
+    template <class T>
+    T run(task<T> t);
+    /// Starts the coroutine `t` in this pool; its result is fetched from the future. Throws pool_closed,
+    /// std::bad_alloc, usage_error. One allocation.
+    template <class T>
+    future<T> async(task<T> t);
+    /// Starts the coroutine `t` in this pool; nobody waits for it but shutdown(drain), and what it throws
+    /// goes to options.on_error. Throws pool_closed, std::bad_alloc, usage_error. One allocation.
+    template <class T>
+    void submit(task<T> t);
+    /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.
+    [[nodiscard]] schedule_sender schedule() noexcept;
+    [[nodiscard]] pool_scheduler get_scheduler() noexcept;
 
     [[nodiscard]] unsigned workers() const noexcept;
     /// The options in force: automatic ones are filled in.

@@ -156,6 +156,7 @@ private:
     void come_home(detail::worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
+    void run_taken(detail::spark* d);
     [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
     [[nodiscard]] detail::spark* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& disturbed() noexcept { return m_link.head().disturbed; }
@@ -274,7 +275,6 @@ struct spawned {
         return context_of(top);
     }
     static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
-        san::acquire(s);
         try {
             std::invoke(self->function);
         } catch (...) {
@@ -286,7 +286,8 @@ struct spawned {
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s) noexcept {
-        arrive(); // the announcement looks at what this thread set up for itself
+        arrive();        // the announcement looks at what this thread set up for itself
+        san::acquire(s); // before the first look at it, and before a thief gives it a later edge
         // Only here, off the parent's stack, may the rest of the parent be announced.
         s->m_owner->ctx->change(context_state::running, context_state::offered);
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {

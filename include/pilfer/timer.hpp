@@ -39,6 +39,7 @@ public:
     [[nodiscard]] bool is_over() const noexcept;
     /// By the end of its pool, which it had outlived in a queue.
     void pool_has_ended() noexcept;
+    void wait_for_canceller() const noexcept;
 
 protected:
     timed_task() noexcept;
@@ -99,8 +100,9 @@ private:
 } // namespace detail
 
 /// The calling task sleeps for `d`: its context suspends, and the worker does other things. Any other thread
-/// blocks. Never shorter; longer while all workers are inside tasks that neither end nor wait. Throws
-/// nothing. Cost: a suspension and a place in a heap; no allocation.
+/// blocks. Never shorter; longer while no worker sleeps and the one that it fell asleep on is inside a task
+/// that neither ends nor waits (others look after its alarms at every 64th end of a task). Throws nothing.
+/// Cost: a suspension and a place in a heap; no allocation.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     detail::sleep_until(detail::after(d));
@@ -158,7 +160,9 @@ template <class F>
 }
 template <class Rep, class Period, class F>
 [[nodiscard]] timer start_every(pool_core& p, std::chrono::duration<Rep, Period> d, F&& f) {
-    if (!(d >= std::chrono::nanoseconds(1)) || d > std::chrono::hours(24 * 36'525)) {
+    constexpr long double century = 100 * 31'557'600.0L;
+    const long double seconds = std::chrono::duration_cast<std::chrono::duration<long double>>(d).count();
+    if (!(seconds >= 1e-9L && seconds <= century)) {
         throw std::invalid_argument("pilfer: every() takes a period from 1 ns to 100 years");
     }
     const auto period = std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();

@@ -63,13 +63,16 @@ extern "C" const char* pilfer_strerror(int code) {
     case PILFER_ENOMEM:
         return "no memory";
     case PILFER_ECLOSED:
-        return "the pool is shut down";
+        return "the pool is shut down, or the channel closed";
     case PILFER_EBROKEN:
-        return "the task was dropped by shutdown(drop)";
+        return "the task was dropped by shutdown(drop), or the promise was freed unset";
     case PILFER_EUSAGE:
-        return "only the owner of a scope, or only a thread outside the pool, may make this call";
+        return "only the owner of a scope, or only a thread outside the pool, may make this call, or the "
+               "promise was set before";
     case PILFER_ESYSTEM:
         return "the operating system refused a thread or a file";
+    case PILFER_ETIMEDOUT:
+        return "it did not happen in time";
     default:
         return "no code of pilfer";
     }

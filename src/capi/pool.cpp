@@ -1,4 +1,4 @@
-// Pools and futures for C.
+// Pools for C.
 #include <pilfer/pool.hpp>
 
 #include <atomic>
@@ -15,27 +15,14 @@
 #include "capi/call.hpp"
 #include "capi/error.hpp"
 #include "capi/options.hpp"
-#include "capi/task.hpp"
 
 namespace {
 
 using pilfer::capi::guarded;
 
-/// The arguments of an async.
-struct value_call {
-    void* (*function)(void*);
-    void* argument;
-    [[nodiscard]] void* operator()() const noexcept { return pilfer::capi::call(function, argument); }
-};
-using value_task = pilfer::capi::task<value_call>;
-
 [[nodiscard]] pilfer::pool& of(pilfer_pool* p) noexcept { return *reinterpret_cast<pilfer::pool*>(p); }
 [[nodiscard]] const pilfer::pool& of(const pilfer_pool* p) noexcept {
     return *reinterpret_cast<const pilfer::pool*>(p);
-}
-[[nodiscard]] value_task& of(pilfer_future* f) noexcept { return *reinterpret_cast<value_task*>(f); }
-[[nodiscard]] const value_task& of(const pilfer_future* f) noexcept {
-    return *reinterpret_cast<const value_task*>(f);
 }
 
 // The struct of C has the members of the class, in their order.
@@ -48,37 +35,6 @@ static_assert(offsetof(pilfer_counters, steals_tried) == offsetof(pilfer::counte
 
 /// Null: nobody asked for it yet. Compared in place of pool::common(), which would make it.
 std::atomic<pilfer_pool*> common_handle{nullptr};
-
-/// `heavy`: what the task weighs, null where nobody said.
-int make_task(pilfer_pool* p, const std::uint64_t* heavy, void* (*f)(void*), void* arg,
-              pilfer_future** out) noexcept {
-    if (out == nullptr) {
-        return PILFER_EINVAL;
-    }
-    *out = nullptr;
-    if (f == nullptr) {
-        return PILFER_EINVAL;
-    }
-    return guarded([&] {
-        const pilfer::detail::worker* w = pilfer::detail::this_worker();
-        pilfer::detail::pool_core& core = p != nullptr   ? of(p).core()
-                                          : w != nullptr ? *w->pool
-                                                         : pilfer::detail::common_core();
-        const pilfer::weight weight(heavy != nullptr ? *heavy : 1);
-        auto* made = new value_task({f, arg}); // NOLINT(bugprone-unhandled-exception-at-new): guarded
-        try {
-            if (heavy != nullptr) {
-                made->start(core, weight);
-            } else {
-                made->start(core);
-            }
-        } catch (...) { // pool_closed
-            made->release();
-            throw;
-        }
-        *out = reinterpret_cast<pilfer_future*>(made);
-    });
-}
 
 } // namespace
 
@@ -195,51 +151,6 @@ int pilfer_pool_profile(const pilfer_pool* pool, pilfer_work_span* out) {
         *out = {s.work_ns, s.span_ns,    s.burdened_span_ns, s.strands,   s.span_strands,
                 s.tasks,   s.span_tasks, s.theft_ns,         s.resume_ns, s.complete ? 1 : 0};
     });
-}
-
-int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out) {
-    return make_task(pool, nullptr, f, arg, out);
-}
-
-int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
-                          pilfer_future** out) {
-    return make_task(pool, &weight, f, arg, out);
-}
-
-int pilfer_future_get(pilfer_future* future, void** result) {
-    const int code = pilfer_future_wait(future);
-    if (code == 0 && result != nullptr) {
-        *result = of(future).result();
-    }
-    return code;
-}
-
-int pilfer_future_wait(pilfer_future* future) {
-    if (future == nullptr) {
-        return PILFER_EINVAL;
-    }
-    of(future).wait();
-    return of(future).dropped() ? PILFER_EBROKEN : 0;
-}
-
-int pilfer_future_ready(const pilfer_future* future) {
-    if (future == nullptr) {
-        return PILFER_EINVAL;
-    }
-    return of(future).is_done() ? 1 : 0;
-}
-
-pilfer_future* pilfer_future_copy(pilfer_future* future) {
-    if (future != nullptr) {
-        of(future).retain();
-    }
-    return future;
-}
-
-void pilfer_future_free(pilfer_future* future) {
-    if (future != nullptr) {
-        of(future).release();
-    }
 }
 
 } // extern "C"

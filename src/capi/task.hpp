@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <pilfer/detail/future_state.hpp>
+#include <pilfer/pilfer.h>
 
 namespace pilfer {
 inline namespace v0 {
@@ -29,24 +30,34 @@ PILFER_ALWAYS_INLINE auto call(F* f, Arguments... arguments) noexcept {
     }
 }
 
+/// What a future of C refers to, whoever makes its result.
+class result_core : public detail::future_core {
+public:
+    /// Once it is done (F2 of ../future): 0, or the code that says why there is no result.
+    [[nodiscard]] int error() const noexcept { return m_error; }
+    [[nodiscard]] void* result() const noexcept { return m_result; }
+
+protected:
+    using detail::future_core::future_core;
+    ~result_core() override = default;
+
+    // Written before the end.
+    void* m_result = nullptr;
+    int m_error = 0;
+};
+
 /// `Function`: a value that returns void*.
 template <class Function>
-class task final : public detail::future_core {
+class task final : public result_core {
 public:
     explicit task(Function f) noexcept : m_function(f) {}
-
-    /// Whether and what: once it is done (F2 of ../future).
-    [[nodiscard]] bool dropped() const noexcept { return m_dropped; }
-    [[nodiscard]] void* result() const noexcept { return m_result; }
 
 private:
     ~task() override = default;
     void execute() noexcept override { m_result = m_function(); }
-    void break_promise() noexcept override { m_dropped = true; }
+    void break_promise() noexcept override { m_error = PILFER_EBROKEN; }
 
     Function m_function;
-    void* m_result = nullptr;
-    bool m_dropped = false;
 };
 
 } // namespace capi

@@ -1,6 +1,8 @@
 // The life of a future: who claims its task, who waits, who is woken.
 #include <pilfer/future.hpp>
 
+#include <memory>
+
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
@@ -14,15 +16,63 @@ struct future_wait : suspension {
     future_waiter entry;
 };
 
-constexpr wait_kind future_kind{"a future", [](const suspension& self, wait_facts& f) noexcept {
-                                    static_cast<const future_wait&>(self).future->look(f);
-                                }};
+/// Of waits with and without a time limit.
+void look_at(const suspension& self, wait_facts& f) noexcept {
+    static_cast<const future_core*>(self.object)->look(f);
+}
+
+// By future_source.
+constexpr wait_kind kinds[] = {{"a future", &look_at},
+                               {"a promise", &look_at},
+                               {"a future", &look_at},
+                               {"a combination of futures", &look_at},
+                               {"a coroutine", &look_at}};
+
+[[nodiscard]] const wait_kind& kind_of(future_source s) noexcept { return kinds[static_cast<unsigned>(s)]; }
+
+[[nodiscard]] const char* pending_state(future_source s) noexcept {
+    switch (s) {
+    case future_source::promise:
+        return "not set";
+    case future_source::follower:
+        return "to begin behind another future";
+    case future_source::task:
+    case future_source::combination:
+    case future_source::coroutine:
+        break;
+    }
+    return "incomplete";
+}
+
+/// A claim that leaves its announcement behind looks for others of the kind so often: a look costs about a
+/// tenth of what a claim does.
+constexpr unsigned sweep_every = 32;
 
 } // namespace
 
+future_follower::future_follower(future_core& task) noexcept
+    : future_listener([](future_listener& self) noexcept {
+          return static_cast<future_follower&>(self).follower->go_ahead();
+      }),
+      follower(&task) {}
+
+timed_waiters::timed_waiters() noexcept
+    : future_listener([](future_listener& self) noexcept -> future_core* {
+          go_on_all(static_cast<timed_waiters&>(self).room.close());
+          return nullptr;
+      }) {}
+
 future_core::future_core() noexcept { run = &future_core::run_task; }
 
-future_core::~future_core() { delete m_end; }
+future_core::future_core(future_source from, std::uint32_t references) noexcept
+    : m_life(future_protocol<std_atom>::pending, references), m_source(from) {
+    run = &future_core::run_task;
+}
+
+future_core::~future_core() {
+    delete m_end;
+    delete m_room.look();
+}
 
 void future_core::start(pool_core& p) {
     start_by(p, [](worker* w, task_word entry) { return announce(w, entry, way::keep); });
@@ -37,6 +87,7 @@ void future_core::start(pool_core& p, weight heavy) {
 template <class Announce>
 void future_core::start_by(pool_core& p, Announce announce) {
     m_pool = &p;
+    m_pool_number = p.listed.number;
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
         try {
@@ -54,6 +105,54 @@ void future_core::start_by(pool_core& p, Announce announce) {
     }
 }
 
+void future_core::belongs_in(pool_core& p) noexcept {
+    m_pool = &p;
+    m_pool_number = p.listed.number;
+}
+
+void future_core::start_behind(future_core& source, pool_core* p, future_follower& place) {
+    if (p == nullptr && source.m_pool != nullptr) {
+        m_pool = source.m_pool; // it may have ended, with the task of `source`
+        m_pool_number = source.m_pool_number;
+    } else {
+        try {
+            const worker* w = this_worker();
+            m_pool = p != nullptr ? p : (w != nullptr ? w->pool : &common_core());
+        } catch (...) {
+            release(); // the announcement's reference
+            throw;
+        }
+        m_pool_number = m_pool->listed.number;
+    }
+    source.listen(place);
+}
+
+/// What it waited for is there. On the stack of whoever brought that about; so the task is announced, not
+/// run, whatever happens.
+future_core* future_core::go_ahead() noexcept {
+    m_life.enqueue();
+    worker* w = this_worker();
+    // On the stack of a scheduler nothing can be announced, and a worker that records has ended its task
+    // here.
+    if (w != nullptr && belongs_to(*w->pool) && w->current.load(rlx) != nullptr &&
+        !static_cast<scheduler*>(w)->records()) {
+        unit_begins(w);
+        if (announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
+            return nullptr;
+        }
+        unit_ends(w); // no memory for a larger ring: the queue of submissions needs none
+    }
+    if (registry::submit_to(m_pool_number, this)) {
+        return nullptr;
+    }
+    if (m_life.claim()) {
+        refuse();
+        return this;
+    }
+    release(); // somebody who waits has claimed it
+    return nullptr;
+}
+
 suspension* future_core::run_task(spark* self, worker* w) noexcept {
     auto* f = static_cast<future_core*>(static_cast<submission*>(self));
     if (f->m_life.claim()) {
@@ -66,10 +165,73 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
+/// By the number: the pool of a task that is still to begin may have ended, and another one lie at its
+/// address.
+bool future_core::belongs_to(const pool_core& p) const noexcept { return p.listed.number == m_pool_number; }
+
+/// Where nobody has started it, it runs on top of the caller's frame, as a task of its own.
+bool future_core::run_here(worker* w) noexcept {
+    // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
+    // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
+    worker* const home = m_life.now() == future_protocol<std_atom>::queued
+                             ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
+                             : nullptr;
+    w = home != nullptr ? home : this_worker();
+    const bool mine = m_life.claim();
+    if (mine) {
+        nested_activation child(w, nullptr); // whoever awaits it, it is below of no scope
+        run_claimed(w);
+    }
+    if (home != nullptr) {
+        release(); // not the last reference: the caller has one
+        unit_ends(this_worker());
+        sweep();
+    } else if (mine) {
+        auto& left_behind = static_cast<scheduler*>(this_worker())->left_behind;
+        left_behind = left_behind + 1;
+        if (left_behind % sweep_every == 0) {
+            sweep();
+        }
+    }
+    return mine;
+}
+
+/// Ends announcements of this worker that found their tasks claimed, newest first, up to the first other
+/// task. A task that never returns to its scheduler, and gets what it has started oldest first, would collect
+/// them.
+void future_core::sweep() noexcept {
+    for (;;) {
+        auto& here = *static_cast<scheduler*>(this_worker());
+        if (here.left_behind == 0) {
+            return;
+        }
+        const task_word newest = here.take_newest_spark();
+        if (newest == 0) {
+            here.left_behind = 0;
+            return;
+        }
+        auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
+        san::acquire(s); // another task of this thread may have announced it
+        if ((newest & kind_mask) == kind_spark && s->run == &future_core::run_task) {
+            auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
+            if (f->m_life.now() > future_protocol<std_atom>::queued) {
+                here.left_behind = here.left_behind - 1;
+                f->release(); // may end the result, and with that move the frame
+                unit_ends(this_worker());
+                continue;
+            }
+        }
+        [[maybe_unused]] const bool back = announce(&here, newest, way::keep);
+        ensure([back] { return back; }, "a task had no place where it had lain");
+        return;
+    }
+}
+
 void future_core::look(wait_facts& f) const noexcept {
     using life = future_protocol<std_atom>;
     const life::stage now = m_life.now();
-    f.state = now == life::queued ? "queued" : (now == life::running ? "running" : "done");
+    const char* const states[] = {pending_state(m_source), "queued", "running", "done"};
+    f.state = states[now];
     f.runner = now == life::running ? m_runner.load(rlx) : nullptr;
     f.elsewhere = m_pool;
 }
@@ -82,17 +244,32 @@ void future_core::run_claimed(worker* w) noexcept {
     } else {
         execute();
     }
-    if (auto* r = static_cast<scheduler*>(this_worker())->recorder()) {
-        m_end = r->fulfilled(reinterpret_cast<profile::key>(static_cast<spark*>(this)));
-    }
-    finish();
+    end();
 }
 
-void future_core::finish() noexcept {
+void future_core::end() noexcept {
+    if (worker* w = this_worker(); w != nullptr) {
+        if (auto* r = static_cast<scheduler*>(w)->recorder()) {
+            m_end = r->fulfilled(reinterpret_cast<profile::key>(static_cast<spark*>(this)));
+        }
+    }
+    future_core* more = nullptr;
+    tell(more);
+    end_all(more);
+}
+
+/// Everybody who waits for this. Behind it only its references keep this object.
+void future_core::tell(future_core*& more) noexcept {
     ensure([this] { return m_life.now() == future_protocol<std_atom>::running; },
            "a future was finished that nobody runs");
-    m_life.finish([](std::uintptr_t who) noexcept {
-        if ((who & waiter_is_foreign) != 0) {
+    m_life.finish([&more](std::uintptr_t who) noexcept {
+        if ((who & waiter_is_listener) != 0) {
+            auto& l = *reinterpret_cast<future_listener*>(who & ~waiter_is_listener);
+            if (future_core* const ended = l.fire(l)) {
+                ended->next = more; // it lies in no queue
+                more = ended;
+            }
+        } else if ((who & waiter_is_foreign) != 0) {
             (void)release_waiter(who, nullptr);
         } else {
             make_runnable(reinterpret_cast<suspension*>(who));
@@ -100,9 +277,32 @@ void future_core::finish() noexcept {
     });
 }
 
+/// These have their results, and the ends of some may bring about those of others.
+void future_core::end_all(future_core* more) noexcept {
+    while (more != nullptr) {
+        future_core* const f = more;
+        more = static_cast<future_core*>(static_cast<submission*>(f->next));
+        f->tell(more);
+        f->release();
+    }
+}
+
+void future_core::listen(future_listener& l) noexcept {
+    if (!m_life.add_waiter(l)) {
+        if (future_core* const ended = l.fire(l)) {
+            ended->next = nullptr;
+            end_all(ended);
+        }
+    }
+}
+
 /// Where the task ended is part of the path of whoever goes on behind it.
 void future_core::wait() noexcept {
     wait_for_end();
+    record_wait();
+}
+
+void future_core::record_wait() noexcept {
     if (m_end == nullptr) {
         return;
     }
@@ -130,11 +330,8 @@ void future_core::wait_for_end() noexcept {
         return;
     }
     // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
-    if (w->pool == m_pool && !static_cast<scheduler*>(w)->records() && m_life.claim()) {
-        // Nobody has started it: it runs here, as a task of its own. Its announcement finds it claimed.
-        // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
-        nested_activation child(w, nullptr); // whoever awaits it, it is below of no scope
-        run_claimed(w);
+    // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
+    if (belongs_to(*w->pool) && !static_cast<scheduler*>(w)->records() && run_here(w)) {
         return;
     }
     while (static_cast<scheduler*>(this_worker())->help_on_top()) {
@@ -144,7 +341,7 @@ void future_core::wait_for_end() noexcept {
     }
     future_wait s;
     s.future = this;
-    s.why = &future_kind;
+    s.why = &kind_of(m_source);
     s.object = this;
     s.entry.who = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
     s.publish = [](suspension& self) noexcept {
@@ -153,6 +350,37 @@ void future_core::wait_for_end() noexcept {
     };
     suspend(this_worker(), s);
     (void)is_done();
+}
+
+bool future_core::wait_until(instant until) {
+    if (!is_done()) {
+        if (until <= detail::now()) {
+            return false;
+        }
+        auto& room = this->room().room;
+        waiters::entry e;
+        if (room.enter(e)) {
+            wait_in(room.waiters(), e, until, kind_of(m_source), this);
+        }
+        if (!is_done()) { // the end may have come right behind the time
+            return false;
+        }
+    }
+    record_wait();
+    return true;
+}
+
+timed_waiters& future_core::room() {
+    timed_waiters* there = m_room.look();
+    if (there == nullptr) {
+        auto mine = std::make_unique<timed_waiters>();
+        there = m_room.put(mine.get());
+        if (there == nullptr) {
+            there = mine.release();
+            listen(*there); // at once, if the end has come: then nobody enters
+        }
+    }
+    return *there;
 }
 
 } // namespace detail

@@ -90,6 +90,13 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
     return d->within() == &m_link ? d : nullptr;
 }
 
+/// A child that was taken back from the own deque, where another task of this thread may have put it.
+PILFER_ALWAYS_INLINE void scope::run_taken(spark* d) {
+    san::acquire(d);
+    d->run(d, nullptr);
+    m_children.settle();
+}
+
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
 /// once it is taken back it is looked at again. False: there is none.
 bool scope::reclaim_child(worker* w, task_word entry) noexcept {
@@ -102,8 +109,7 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
         (void)announce(w, entry, way::keep);
         return false;
     }
-    d->run(d, nullptr);
-    m_children.settle();
+    run_taken(d);
     return true;
 }
 
@@ -118,8 +124,7 @@ bool scope::run_newest_child(worker* w) noexcept {
     if (!own.pop_newest(newest)) {
         return reclaim_child(w, newest.task);
     }
-    d->run(d, nullptr);
-    m_children.settle();
+    run_taken(d);
     return true;
 }
 
@@ -181,8 +186,7 @@ void scope::sync_children(worker* w) {
                 break;
             }
             if (own.pop_newest(newest)) [[likely]] {
-                d->run(d, nullptr);
-                m_children.settle();
+                run_taken(d);
             } else if (!reclaim_child(w, newest.task)) {
                 w = this_worker();
                 break;

@@ -9,9 +9,13 @@ inline namespace v0 {
 pool_closed::pool_closed() : std::runtime_error("pilfer: the pool is shut down") {}
 pool_closed::~pool_closed() = default;
 broken_promise::broken_promise() : std::runtime_error("pilfer: the task was dropped by shutdown(drop)") {}
+broken_promise::broken_promise(const char* what) : std::runtime_error(what) {}
 broken_promise::~broken_promise() = default;
 usage_error::usage_error(const char* what) : std::logic_error(what) {}
 usage_error::~usage_error() = default;
+promise_already_satisfied::promise_already_satisfied()
+    : usage_error("pilfer: this promise has been set already") {}
+promise_already_satisfied::~promise_already_satisfied() = default;
 
 namespace detail {
 namespace {
@@ -31,12 +35,30 @@ constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &l
 
 } // namespace
 
-std::exception_ptr dropped_error() noexcept {
+namespace {
+
+template <class Make>
+[[nodiscard]] std::exception_ptr error_or_lack_of_memory(Make make) noexcept {
     try {
-        return std::make_exception_ptr(broken_promise()); // its text is a string on the heap
+        return std::make_exception_ptr(make()); // its text is a string on the heap
     } catch (...) {
         return std::current_exception();
     }
+}
+
+} // namespace
+
+std::exception_ptr dropped_error() noexcept {
+    return error_or_lack_of_memory([] { return broken_promise(); });
+}
+
+std::exception_ptr closed_error() noexcept {
+    return error_or_lack_of_memory([] { return pool_closed(); });
+}
+
+std::exception_ptr unset_error() noexcept {
+    return error_or_lack_of_memory(
+        [] { return broken_promise("pilfer: the promise was destroyed before it was set"); });
 }
 
 void block_on(foreign_waiter& waiter) noexcept { waiter.wait<futex_park>(); }

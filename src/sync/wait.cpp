@@ -65,12 +65,18 @@ void suspend_in(waiters::entry& e, const wait_kind& why, const void* object) noe
 
 instant now() noexcept { return os::now_ns(); }
 
-void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
-             const void* object) noexcept {
+void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
+             awaited what) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         block_in(list, e, until);
         return;
+    }
+    if (until != never && until <= now()) {
+        if (list.withdraw(e)) {
+            return;
+        }
+        until = never; // whoever took it out is about to complete it
     }
     wait_alarm clock;
     if (until != never) {
@@ -78,10 +84,13 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         clock.list = &list;
         clock.entry = &e;
         auto& here = *static_cast<scheduler*>(w);
-        arm(here, clock, until, here.has_context() ? told::soon : told::at_once);
+        const bool leaves = what == awaited::a_holder || here.has_context();
+        arm(here, clock, until, leaves ? told::soon : told::at_once);
     }
+    // A task on top of one that waits for a lock may want that lock, too: it would stand behind a frame that
+    // cannot go on before it. Whoever holds the lock needs no help: it runs, or helps where it waits itself.
     while (!e.done.is_done()) {
-        if (!static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (what == awaited::a_holder || !static_cast<scheduler*>(this_worker())->help_on_top()) {
             suspend_in(e, why, object);
         }
     }

@@ -21,10 +21,12 @@ enum stage : std::uint64_t {
     queued,    ///< its alarm has fired: it is among the submissions
     running,   ///< of a worker
     stopping,  ///< the same, and it was cancelled
-    cancelled, ///< whoever has it ends it: the canceller, the armer, or the worker that takes it
+    cancelled, ///< the canceller took it from `waiting` and ends it, or from `queued`: the worker does
+    forsaken,  ///< cancelled while it was being armed: who armed it ends it
+    ending,    ///< one ends it, the canceller or the end of the pool; out of the heap for good
     over,
 };
-constexpr std::uint64_t stage_bits = 7;
+constexpr std::uint64_t stage_bits = 15;
 constexpr std::uint64_t one_round = stage_bits + 1;
 
 [[nodiscard]] constexpr stage stage_of(std::uint64_t word) noexcept {
@@ -89,7 +91,8 @@ void timed_task::start(pool_core& p, instant first, instant period) {
         throw pool_closed();
     }
     worker* w = this_worker();
-    retain(); // it may run and end at once
+    retain(); // it may run and end at once, and the pool with it
+    const pool_core::visit visit(p);
     if (w != nullptr && w->pool == &p) {
         arm(static_cast<scheduler&>(*w), m_clock, m_due, told::at_once);
     } else {
@@ -102,19 +105,21 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     if (missed && cancel() && period == 0) {
         p.count_dropped_alarm();
     }
-    release();
+    release(); // before the visit ends: no code of the user, the handle has one, too
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
+    const std::uint64_t armed_as = word;
     if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // M1
         return;
     }
-    if (stage_of(word) == cancelled) { // while it was being armed: the canceller has left it to this thread
+    // Of this round: it may have fired, run, and be armed once more by now.
+    if (word == with(armed_as, forsaken)) {
         (void)disarm(m_clock);
         end();
         release();
     }
-    // Otherwise it has fired, or a shutdown has ended it.
+    // Otherwise it has fired, whatever became of it then, or a shutdown has ended it.
 }
 
 void timed_task::time_has_come(alarm& self) noexcept {
@@ -133,39 +138,50 @@ void timed_task::time_has_come(alarm& self) noexcept {
         }
         return;
     }
-    self.over(); // cancelled; whoever did that waits for this
+    // Cancelled. Whoever did that is on the way to the heap, and nothing else keeps the pool for it (an
+    // `after` is counted until then): the end of the pool has to know.
+    if (stage_of(word) == cancelled && t.m_period != 0) {
+        t.retain();
+        t.m_pool->leave_cancelled(&t);
+    }
+    self.over();
 }
 
 void timed_task::pool_ends(alarm& self) noexcept {
     timed_task& t = *static_cast<clock&>(self).task;
     std::uint64_t word = t.m_stage.load(acq);
     while (stage_of(word) == arming || stage_of(word) == waiting) {
-        if (!t.m_stage.compare_exchange_weak(word, with(word, queued), acq_rel, acq)) {
+        if (!t.m_stage.compare_exchange_weak(word, with(word, ending), acq_rel, acq)) {
             continue;
         }
         self.over();
-        pool_core& p = *t.m_pool;
-        const bool counted = t.m_period == 0;
-        t.end();
-        t.release();
-        if (counted) {
-            p.count_dropped_alarm();
-            p.forget_expected();
-        }
+        t.m_pool->ended_with_pool.push(&t); // no lock must be held while code of the user runs
         return;
     }
-    // The canceller still needs the heap.
-    t.retain();
+    t.retain(); // the canceller still needs the heap
+    t.m_pool->leave_cancelled(&t);
     self.over();
-    for (unsigned round = 0; !t.is_over(); ++round) { // M3
+}
+
+void timed_task::wait_for_canceller() const noexcept {
+    for (unsigned round = 0;; ++round) {
+        const stage now = stage_of(m_stage.load(acq)); // M3
+        if (now == ending || now == over) {
+            return;
+        }
         std_atom::relax(round);
     }
-    t.release();
 }
 
 void timed_task::pool_has_ended() noexcept {
+    pool_core* const p = m_pool;
+    const bool counted = m_period == 0;
     end();
     release();
+    if (counted) {
+        p->count_dropped_alarm();
+        p->forget_expected();
+    }
 }
 
 bool timed_task::cancel() noexcept {
@@ -177,12 +193,14 @@ bool timed_task::cancel() noexcept {
         if (!goes_on) {
             return false;
         }
-        if (!m_stage.compare_exchange_weak(word, with(word, now == running ? stopping : cancelled), acq_rel,
-                                           acq)) { // M2
+        const stage then = now == running ? stopping : (now == arming ? forsaken : cancelled);
+        if (!m_stage.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // M2
             continue;
         }
         if (now == waiting) {
             (void)disarm(m_clock);
+            // M3: the end of the pool need not wait for the code of the user that end() runs.
+            m_stage.store(with(word, ending), rel);
             pool_core* const p = m_pool;
             const bool counted = m_period == 0;
             end();
@@ -218,7 +236,9 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
 void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     m_due = next_on_grid(m_due, m_period, now());
     retain(); // once it is armed it may run and end elsewhere
-    arm(static_cast<scheduler&>(*w), m_clock, m_due, told::soon);
+    auto& here = static_cast<scheduler&>(*w);
+    // Without a stack for others this run may lie on top of a frame that goes on for long.
+    arm(here, m_clock, m_due, here.has_context() ? told::soon : told::at_once);
     settle_arming(word);
     release();
 }

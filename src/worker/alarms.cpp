@@ -1,6 +1,7 @@
 // Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
 // Argument: src/timer/README.md.
 #include <pilfer/detail/alarm.hpp>
+#include <pilfer/timer.hpp>
 
 #include <algorithm>
 
@@ -65,7 +66,7 @@ unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
 instant scheduler::watch_alarms() noexcept {
     const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
-    m_watches = m_watches || until != never;
+    m_watches = until != never; // it has left that place where there is nothing to watch over
     const instant mine = m_armed;
     m_armed = never;
     if (until == never && mine != never) {
@@ -142,10 +143,41 @@ void pool_core::queue_expected(submission* s) noexcept {
 }
 
 void pool_core::forget_expected() noexcept {
-    // Once it is no longer counted the pool may end, while this thread still looks who waits for that.
-    m_visitors.fetch_add(1, rlx);
+    const visit here(*this); // once it is no longer counted the pool may end
     m_closing.withdraw();
-    m_visitors.fetch_sub(1, rel);
+}
+
+void pool_core::leave_cancelled(timed_task* t) noexcept {
+    // One in, one out if it can go: what stays is what is being cancelled right now.
+    if (auto* n = m_cancelled.pop()) {
+        auto* before = static_cast<timed_task*>(static_cast<submission*>(n));
+        if (before->is_over()) {
+            before->release(); // its function has ended: no code of the user
+        } else {
+            m_cancelled.push(before);
+        }
+    }
+    m_cancelled.push(t);
+}
+
+/// What drop_alarms() and the workers have left; on a thread that may run code of the user.
+void pool_core::end_dropped() noexcept {
+    while (!ended_with_pool.empty()) {
+        if (auto* n = ended_with_pool.pop()) {
+            static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
+        }
+    }
+}
+
+/// Behind the last worker: none of them can find another one.
+void pool_core::wait_for_cancellers() noexcept {
+    while (!m_cancelled.empty()) {
+        if (auto* n = m_cancelled.pop()) {
+            auto* t = static_cast<timed_task*>(static_cast<submission*>(n));
+            t->wait_for_canceller();
+            t->release();
+        }
+    }
 }
 
 /// `counted`: those too that a drain waits for.

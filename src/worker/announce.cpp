@@ -294,6 +294,22 @@ worker* scheduler::reclaim_slow(task_word task) noexcept {
     return this_worker();
 }
 
+task_word scheduler::take_newest_spark() noexcept {
+    auto own = deque.owner();
+    if (own.weighs() || own.private_size() <= 0) { // what is announced again would have lost its weight
+        return 0;
+    }
+    const task_word newest = own.peek();
+    if (newest == 0 || (newest & kind_mask) != kind_spark) {
+        return 0;
+    }
+    const task_word got = own.pop(1);
+    if (got != 0 && m_count_all) {
+        count.run_inline.add();
+    }
+    return got;
+}
+
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.

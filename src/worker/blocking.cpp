@@ -10,6 +10,9 @@ namespace {
 
 constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests before it ends
 
+/// Of a helper thread. No task ever runs on one, so it may be read as any thread-local.
+constinit thread_local const pool_core* helper_of = nullptr;
+
 constexpr wait_kind blocking_kind{"the system, in blocking()",
                                   [](const suspension&, wait_facts&) noexcept {}};
 
@@ -26,6 +29,8 @@ bool run_elsewhere(blocking_job& job) noexcept {
     wait_in(none, job.done, never, blocking_kind, nullptr);
     return true;
 }
+
+bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of == &p; }
 
 bool blocking_threads::give(blocking_job& job) noexcept {
     if (m_most == 0) {
@@ -87,6 +92,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
 void* blocking_threads::main(void* self) {
     auto& h = *static_cast<helper*>(self);
     os::thread_name("pilfer/blocking");
+    helper_of = &h.home->m_pool;
     h.home->serve(h);
     return nullptr;
 }

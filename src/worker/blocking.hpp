@@ -13,15 +13,19 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+class pool_core;
+
 /// Of one pool. A job goes to a thread that rests, the one that has done so for the shortest time, or to a
 /// new one; there is no queue, since a worker that blocks is better than a call that waits.
 class blocking_threads {
 public:
-    explicit blocking_threads(unsigned most) noexcept : m_most(most) {}
+    blocking_threads(const pool_core& owner, unsigned most) noexcept : m_pool(owner), m_most(most) {}
     blocking_threads(const blocking_threads&) = delete;
     blocking_threads& operator=(const blocking_threads&) = delete;
     ~blocking_threads() = default;
 
+    /// The calling thread is inside a job of that pool.
+    [[nodiscard]] static bool is_helper_of(const pool_core& p) noexcept;
     /// False: nobody takes it.
     [[nodiscard]] bool give(blocking_job& job) noexcept;
     /// When no job is left and none comes: ends and joins all threads.
@@ -45,6 +49,7 @@ private:
     [[nodiscard]] bool rest(helper& h) noexcept;
     [[nodiscard]] bool start(blocking_job& job) noexcept;
 
+    const pool_core& m_pool;
     const unsigned m_most;
     std::atomic<unsigned> m_busy{0};
     std::mutex m_mutex;

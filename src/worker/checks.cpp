@@ -1,4 +1,5 @@
 // The checked build: what must hold when a pool has ended, and how a broken invariant is told.
+#include <pilfer/checked_lock.hpp>
 #include <pilfer/detail/checked.hpp>
 
 #include <cstdio>
@@ -62,6 +63,36 @@ void wrong_state(context_state from, context_state to, context_state was) noexce
     check_failed(text);
 }
 
+#if defined(PILFER_CHECKED)
+held_lock::held_lock(const std::source_location& where) noexcept : place(where) {
+    if (worker* w = this_worker()) {
+        m_home = w->current.load(rlx)->ctx;
+        m_below = m_home->locks.load(rlx);
+        m_home->locks.store(this, rlx);
+    }
+}
+
+held_lock::~held_lock() {
+    if (m_home != nullptr) {
+        ensure([this] { return m_home->locks.load(rlx) == this; },
+               "checked_locks end in another order than the opposite of their beginnings");
+        m_home->locks.store(m_below, rlx);
+    }
+}
+
+void check_locks(const suspension& s) noexcept {
+    const held_lock* const held = s.act->ctx->locks.load(rlx);
+    if (held == nullptr) {
+        return;
+    }
+    char text[512];
+    std::snprintf(text, sizeof text, "a task waits for %s while it holds the lock that it took at %s:%u (%s)",
+                  s.why != nullptr ? s.why->what : "its turn", held->place.file_name(),
+                  static_cast<unsigned>(held->place.line()), held->place.function_name());
+    check_failed(text);
+}
+#endif
+
 /// All threads are joined, so everything is plain to see.
 void pool_core::check_end() noexcept {
     audit a;
@@ -70,7 +101,7 @@ void pool_core::check_end() noexcept {
     a.equal("suspended, resumed", c.suspends, c.resumes);
     a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
     std::uint64_t begun = m_closing.accepted();
-    a.equal("accepted submissions, those run or dropped", begun, c.run_submitted);
+    a.equal("accepted submissions, those run or dropped", begun + m_queued_late.load(rlx), c.run_submitted);
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {
         begun += w->units.begun();

@@ -35,7 +35,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
-      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(checked.max_extra_workers) {
+      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
@@ -162,16 +162,8 @@ void pool_core::notify(unsigned i) noexcept {
 }
 
 void pool_core::enqueue(suspension* s) noexcept {
-    const worker* w = this_worker();
-    if (w != nullptr && w->pool == this) {
-        enqueue_here(s);
-        return;
-    }
-    // Once it is in the queue it may run, end, and with it the pool, while this thread still looks for
-    // somebody to wake: shutdown waits for such visitors.
-    m_visitors.fetch_add(1, rlx);
+    const visit here(*this);
     enqueue_here(s);
-    m_visitors.fetch_sub(1, rel);
 }
 
 void pool_core::enqueue_here(suspension* s) noexcept {
@@ -206,8 +198,15 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    if (!m_closing.accept()) {
+    if (!try_accept(s)) {
         throw pool_closed();
+    }
+}
+
+bool pool_core::try_accept(submission* s) noexcept {
+    const visit here(*this);
+    if (!m_closing.accept()) {
+        return false;
     }
     san::release(static_cast<spark*>(s));
     record_submission(s);
@@ -215,6 +214,15 @@ void pool_core::accept(submission* s) {
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
     notify_any();
+    return true;
+}
+
+void pool_core::queue_begun(submission* s, bool late) noexcept {
+    const visit here(*this);
+    if (late) {
+        m_queued_late.fetch_add(1, rlx);
+    }
+    queue_expected(s);
 }
 
 void pool_core::record_submission(submission* s) noexcept {
@@ -237,11 +245,22 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (w != nullptr && w->pool == this) {
         throw usage_error("pilfer: a pool cannot be shut down by one of its own tasks");
     }
+    if (blocking_threads::is_helper_of(*this)) {
+        throw usage_error("pilfer: a pool cannot be shut down inside its own blocking()");
+    }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
         m_closing.close();
         drop_alarms(true); // another shutdown may wait for them
+        end_dropped();
     }
+    end_once();
+    // Without the mutex: code of the user, which may shut this pool down once more.
+    end_dropped();
+    wait_for_cancellers();
+}
+
+void pool_core::end_once() {
     const std::lock_guard lock(m_shutdown_mutex);
     if (m_joined) {
         return;
@@ -251,9 +270,6 @@ void pool_core::shutdown(shutdown_mode mode) {
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
-    while (auto* n = ended_with_pool.pop()) {
-        static_cast<timed_task*>(static_cast<submission*>(n))->pool_has_ended();
-    }
     m_over.store(true, rel);
     m_joined = true;
     write_files();

@@ -22,6 +22,7 @@
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
@@ -35,6 +36,8 @@ namespace detail {
 
 /// Null: nobody has used the common pool, or it could not be made.
 [[nodiscard]] pool_core* common_core_if_made() noexcept;
+
+class timed_task;
 
 class pool_core {
 public:
@@ -79,6 +82,32 @@ public:
 
     /// A task from outside: counted, queued, announced. Throws pool_closed.
     void accept(submission* s);
+    /// The same; false: the pool is closed, and `s` was left alone.
+    [[nodiscard]] bool try_accept(submission* s) noexcept;
+    /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
+    /// with it the pool, while that thread still looks for somebody to wake.
+    class visit {
+    public:
+        explicit visit(pool_core& p) noexcept : m_pool(is_own(p) ? nullptr : &p) {
+            if (m_pool != nullptr) {
+                m_pool->m_visitors.fetch_add(1, rlx);
+            }
+        }
+        visit(const visit&) = delete;
+        visit& operator=(const visit&) = delete;
+        ~visit() {
+            if (m_pool != nullptr) {
+                m_pool->m_visitors.fetch_sub(1, rel);
+            }
+        }
+
+    private:
+        [[nodiscard]] static bool is_own(const pool_core& p) noexcept {
+            const worker* w = this_worker();
+            return w != nullptr && w->pool == &p;
+        }
+        pool_core* m_pool;
+    };
     /// A task that is queued later, when its alarm fires. Counted from now on, if the pool is open or the
     /// caller one of its own tasks; else false.
     [[nodiscard]] bool expect() noexcept;
@@ -86,6 +115,9 @@ public:
     [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
     /// Such a task is queued now.
     void queue_expected(submission* s) noexcept;
+    /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
+    /// before this returns. `late`: the unit was none of expect().
+    void queue_begun(submission* s, bool late) noexcept;
     /// It will not be: the last use of this pool by the caller, which may be no worker of it.
     void forget_expected() noexcept;
     /// The pool's end has dropped one.
@@ -94,6 +126,9 @@ public:
     /// pool.
     submission_queue<std_atom> ended_with_pool;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
+    /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
+    /// pool.
+    void leave_cancelled(timed_task* t) noexcept;
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -122,6 +157,7 @@ public:
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
     record_pool records;
+    block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
@@ -160,6 +196,9 @@ private:
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
+    void end_dropped() noexcept;
+    void wait_for_cancellers() noexcept;
+    void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
 
     options m_options;
@@ -176,10 +215,13 @@ private:
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;
-    std::atomic<unsigned> m_visitors{0}; // workers of other pools inside enqueue()
+    std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
+    submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
+    std::atomic<std::uint64_t> m_queued_late{
+        0}; // units of workers that went through the submissions; for checks
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;

@@ -1,5 +1,9 @@
 #include "worker/registry.hpp"
 
+#include <iterator>
+
+#include <pilfer/detail/raw_lock.hpp>
+
 #include "worker/pool_core.hpp"
 
 extern "C" {
@@ -24,6 +28,14 @@ constexpr std::uint64_t saved_layout = 2;
 #else
 constexpr std::uint64_t saved_layout = 3;
 #endif
+
+struct shelf {
+    raw_lock<std_atom, futex_park> lock;
+    pool_entry* first = nullptr;
+};
+shelf shelves[64];
+
+[[nodiscard]] shelf& shelf_of(std::uint64_t number) noexcept { return shelves[number % std::size(shelves)]; }
 
 constinit std::mutex mutex;
 std::uint64_t made = 0;
@@ -71,13 +83,29 @@ void add(pool_core& p) noexcept {
         e.worker[i] = {&p.at(i).thread_id, &p.at(i).current, p.idle().state_of(i)};
     }
     e.newest_slab = p.stacks.newest_slab();
-    const std::lock_guard lock(mutex);
-    e.number = ++made;
-    e.next = pilfer_v0_pools;
-    pilfer_v0_pools = &e;
+    {
+        const std::lock_guard lock(mutex);
+        e.number = ++made;
+        e.next = pilfer_v0_pools;
+        pilfer_v0_pools = &e;
+    }
+    shelf& s = shelf_of(e.number);
+    const std::lock_guard lock(s.lock);
+    e.next_on_shelf = s.first;
+    s.first = &e;
 }
 
 void remove(pool_core& p) noexcept {
+    {
+        shelf& s = shelf_of(p.listed.number);
+        const std::lock_guard lock(s.lock);
+        for (pool_entry** at = &s.first; *at != nullptr; at = &(*at)->next_on_shelf) {
+            if (*at == &p.listed) {
+                *at = p.listed.next_on_shelf;
+                break;
+            }
+        }
+    }
     const std::lock_guard lock(mutex);
     for (pool_entry** at = &pilfer_v0_pools; *at != nullptr; at = &(*at)->next) {
         if (*at == &p.listed) {
@@ -85,6 +113,17 @@ void remove(pool_core& p) noexcept {
             return;
         }
     }
+}
+
+bool submit_to(std::uint64_t number, submission* s) noexcept {
+    shelf& at = shelf_of(number);
+    const std::lock_guard lock(at.lock);
+    for (pool_entry* e = at.first; e != nullptr; e = e->next_on_shelf) {
+        if (e->number == number) {
+            return e->pool->try_accept(s);
+        }
+    }
+    return false;
 }
 
 all_pools::all_pools() : m_lock(mutex) {}

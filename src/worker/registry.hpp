@@ -13,6 +13,7 @@ namespace detail {
 
 class pool_core;
 struct slab;
+struct submission;
 
 /// What a debugger reads of a worker: where its words lie. Without debug information it knows no type.
 struct worker_entry {
@@ -29,6 +30,7 @@ struct pool_entry {
     std::uint64_t workers = 0;
     std::unique_ptr<worker_entry[]> worker;
     const slab* const* newest_slab = nullptr;
+    pool_entry* next_on_shelf = nullptr; // see registry::submit_to()
 };
 
 namespace registry {
@@ -37,6 +39,11 @@ namespace registry {
 void prepare(pool_core& p, unsigned workers);
 void add(pool_core& p) noexcept;
 void remove(pool_core& p) noexcept;
+
+/// A task for the pool of that number, which may have ended. False: it has, or it is closed, and `s` was left
+/// alone. Not under the lock of all pools, which a report holds for long: pools stand on 64 shelves by
+/// their number, each with a lock for a few instructions and the wake-up of a worker.
+[[nodiscard]] bool submit_to(std::uint64_t number, submission* s) noexcept;
 
 /// Holds all pools in place. Taken before a stack pool's mutex, never by what a worker does between tasks
 /// but for a report.

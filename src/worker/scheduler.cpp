@@ -135,6 +135,10 @@ bool scheduler::step() noexcept {
     if ((yielded || turn == fairness_mask / 2) && run_own()) {
         return true;
     }
+    // Who yields has nothing to do, and what it waits for may lie with somebody who shares with nobody.
+    if (yielded && turn == fairness_mask / 4 && rob_anybody()) {
+        return true;
+    }
     return resume_one() || run_own() || run_submission() || search();
 }
 
@@ -498,6 +502,7 @@ PILFER_NOINLINE activation* activation_outside() noexcept {
 
 void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
+    check_locks(s);
     s.home = this;
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});

@@ -17,6 +17,7 @@
 #include "balance/victim.hpp"
 #include "profile/recorder.hpp"
 #include "trace/ring.hpp"
+#include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
@@ -58,6 +59,9 @@ public:
     [[nodiscard]] bool help_on_top() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
+    /// it again, or it is over.
+    [[nodiscard]] task_word take_newest_spark() noexcept;
     /// The calling frame goes behind one other thing that is ready: see yield().
     void let_others_first() noexcept;
     /// The calling frame goes on on that worker of its pool.
@@ -106,6 +110,9 @@ public:
 
     tally count;
     unit_counts<std_atom> units;
+    block_list blocks[block_classes];
+    /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
+    own_word<unsigned> left_behind{0};
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
@@ -120,6 +127,7 @@ private:
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_submission() noexcept;
     [[nodiscard]] bool search() noexcept;
+    [[nodiscard]] bool rob_anybody() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
     [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;
@@ -207,6 +215,13 @@ private:
     own_word<std::uint64_t> m_noted_failed{0};
     own_word<std::uint64_t> m_noted_lost{0};
 };
+
+#if defined(PILFER_CHECKED)
+/// Ends the program if a checked_lock is held where a frame is about to leave its stack.
+void check_locks(const suspension& s) noexcept;
+#else
+inline void check_locks(const suspension&) noexcept {}
+#endif
 
 /// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
 [[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;

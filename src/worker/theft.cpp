@@ -148,7 +148,16 @@ bool scheduler::search() noexcept {
             cpu_relax();
         }
     }
-    // Everybody, whatever the rule: the sleeping rests on it. A thief of the ring starts at its victim.
+    // Everybody, whatever the rule: the sleeping rests on it.
+    return rob_anybody();
+}
+
+/// With reach. A thief of the ring starts at its victim.
+bool scheduler::rob_anybody() noexcept {
+    const unsigned n = m_pool.size();
+    if (n == 1) {
+        return false;
+    }
     const unsigned first = PILFER_CHAOS_BELOW(n - 1);
     const unsigned step = m_pool.settings().victim == victim::ring ? n - 1 : 1;
     for (unsigned k = 0; k < n - 1; ++k) {

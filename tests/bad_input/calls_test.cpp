@@ -1,8 +1,10 @@
 // Pools, futures and scopes: wrong state, wrong thread, wrong worker, empty and moved-from handles.
+#include <chrono>
 #include <climits>
 #include <memory>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "bad_input/rows.hpp"
 #include "worker/pool_core.hpp"
@@ -13,6 +15,7 @@ using namespace bad_input;
 using pilfer::shutdown_mode;
 
 const auto* const usage = &typeid(pilfer::usage_error);
+const auto* const twice = &typeid(pilfer::promise_already_satisfied);
 const auto* const closed = &typeid(pilfer::pool_closed);
 const auto* const broken = &typeid(pilfer::broken_promise);
 const auto* const invalid = &typeid(std::invalid_argument);
@@ -163,6 +166,60 @@ const row futures[] = {
     {"get_of_no_reference", [](pilfer::pool&) { (void)pilfer::future<int&>().get(); }, usage, no_task},
     {"get_of_none_inside", [](pilfer::pool& p) { p.run([] { return pilfer::future<int>().get(); }); }, usage,
      no_task},
+    {"wait_for_of_none", [](pilfer::pool&) { (void)pilfer::future<int>().wait_for(std::chrono::seconds(1)); },
+     usage, no_task},
+    {"then_of_none", [](pilfer::pool& p) { (void)pilfer::future<int>().then(p, [](int) {}); }, usage,
+     no_task},
+    {"continue_with_of_none",
+     [](pilfer::pool& p) {
+         (void)pilfer::future<void>().continue_with(p, [](const pilfer::future<void>&) {});
+     },
+     usage, no_task},
+    {"when_all_with_none_among_them",
+     [](pilfer::pool& p) { (void)pilfer::when_all(p.async([] {}), pilfer::future<int>()); }, usage, no_task},
+    {"when_any_with_none_among_them",
+     [](pilfer::pool& p) {
+         std::vector<pilfer::future<int>> some(3);
+         some[1] = p.async([] { return 1; });
+         (void)pilfer::when_any(some);
+     },
+     usage, no_task},
+    {"then_of_what_spoils_its_copy",
+     [](pilfer::pool& p) {
+         const spoils_copy f;
+         (void)p.async([] {}).then(f);
+     },
+     own, "spoiled"},
+    {"then_in_a_pool_that_is_shut_down",
+     [](pilfer::pool& p) {
+         ended_pool e;
+         p.async([] {}).then(e.pool, [] {}).get();
+     },
+     closed, shut},
+    {"set_a_promise_twice",
+     [](pilfer::pool&) {
+         pilfer::promise<int> p;
+         p.set_value(1);
+         p.set_value(2);
+     },
+     twice, "has been set already"},
+    {"set_a_promise_to_no_exception", [](pilfer::pool&) { pilfer::promise<void>().set_exception(nullptr); },
+     usage, "no exception"},
+    {"set_a_promise_moved_from",
+     [](pilfer::pool&) {
+         pilfer::promise<void> p;
+         const pilfer::promise<void> q = std::move(p);
+         p.set_value(); // NOLINT(bugprone-use-after-move): that is the row
+     },
+     usage, "moved from"},
+    {"get_of_a_promise_that_nobody_sets",
+     [](pilfer::pool&) {
+         pilfer::promise<void> p;
+         const auto f = p.get_future();
+         p = pilfer::promise<void>();
+         f.get();
+     },
+     broken, "before it was set"},
     {"valid_of_none", [](pilfer::pool&) { EXPECT_FALSE(pilfer::future<int>().valid()); }, accepted},
     {"get_of_a_copy_of_none",
      [](pilfer::pool&) {

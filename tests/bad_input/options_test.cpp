@@ -1,4 +1,5 @@
 // Options, below, at and above each range.
+// Optimised in every build: a task must fit on the smallest stack.
 #include <climits>
 #include <cstdint>
 

@@ -30,7 +30,7 @@ build() { # <source> <folder> [cmake argument]...
 }
 
 if [[ $way == subdirectory ]]; then
-    build "$here/subdirectory" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release
+    build "$here/subdirectory" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release -DPILFER_UNITY=ON
     run_consumer "$work/user/consumer"
     exit 0
 fi

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "support/allocations.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 
@@ -185,6 +186,32 @@ TEST_P(row_C1_future, gets_across_pools) {
 PILFER_OVER_WORKERS(row_C1_future);
 
 class row_C1_handles : public guarded {};
+
+TEST_F(row_C1_handles, row_D2_tasks_that_make_futures_call_malloc_no_more) {
+    pilfer::pool pool(workers(1));
+    const auto round = [] {
+        std::uint64_t sum = 0;
+        for (int i = 0; i < 300; ++i) {
+            pilfer::future<int> some[8];
+            for (auto& f : some) {
+                f = pilfer::async([i] { return i; });
+            }
+            for (auto& f : some) { // oldest first
+                sum += static_cast<std::uint64_t>(f.get());
+            }
+            pilfer::promise<int> p;
+            p.set_value(i);
+            sum += static_cast<std::uint64_t>(p.get_future().then([](int n) { return n; }).get());
+        }
+        return sum;
+    };
+    EXPECT_EQ(pool.run(round), 9U * 299 * 300 / 2);
+    const auto before = allocations();
+    EXPECT_EQ(pool.run(round), 9U * 299 * 300 / 2);
+    if (counts_allocations) {
+        EXPECT_EQ(allocations(), before);
+    }
+}
 
 TEST_F(row_C1_handles, a_queued_task_is_claimed_and_runs_inline) {
     pilfer::pool pool(workers(1));

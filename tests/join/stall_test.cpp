@@ -1,4 +1,5 @@
 // A join whose other half was stolen suspends, and nothing foreign runs on top of it; where it goes on.
+// Optimised in every build: recursions fill the usual stack with frames of their size.
 #include <atomic>
 #include <chrono>
 #include <cstdint>

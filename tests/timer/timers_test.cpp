@@ -20,6 +20,7 @@
 
 #include "base/clock.hpp"
 #include "base/os.hpp"
+#include "support/child.hpp"
 #include "support/harness.hpp"
 
 namespace {
@@ -83,12 +84,10 @@ TEST_F(timer_heap, fires_in_order_whatever_was_armed_and_disarmed) {
             ASSERT_EQ(h.earliest(), expected.empty() ? heap::never : expected.begin()->first);
         }
         // What is taken out by a wish comes whatever its time, and each once.
-        std::size_t wished = 0;
         while (auto* t = h.take_if([&](heap::timer& one) { return &one >= &timers[timers.size() / 2]; })) {
             EXPECT_GE(t, &timers[timers.size() / 2]);
             t->over();
             EXPECT_EQ(std::erase_if(expected, [&](const auto& e) { return e.second == t; }), 1U);
-            ++wished;
         }
         EXPECT_TRUE(std::none_of(expected.begin(), expected.end(),
                                  [&](const auto& e) { return e.second >= &timers[timers.size() / 2]; }));
@@ -209,12 +208,6 @@ TEST_F(by_virtual_clock, times_at_the_ends_of_the_scale) {
         pilfer::sleep_for(std::chrono::duration<int, std::ratio<31'557'600>>(100)); // years
         EXPECT_EQ(virtual_now, before + 1 + std::uint64_t{100} * 31'557'600 * 1'000'000'000);
     });
-    // As far away as a clock can say: armed, not lost, and cancelled.
-    auto far = pilfer::after(pool, steady_clock::duration::max(), [] {});
-    auto further = pilfer::after(pool, std::chrono::hours::max(), [] {});
-    EXPECT_FALSE(far.over());
-    EXPECT_TRUE(far.cancel());
-    EXPECT_TRUE(further.cancel());
     EXPECT_THROW((void)pilfer::every(pool, 0s, [] {}), std::invalid_argument);
     EXPECT_THROW((void)pilfer::every(pool, -1s, [] {}), std::invalid_argument);
     EXPECT_THROW((void)pilfer::every(pool, std::chrono::hours::max(), [] {}), std::invalid_argument);
@@ -482,24 +475,79 @@ TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
     pilfer::yield(); // of a thread that is no worker
 }
 
+TEST_P(timers, as_far_away_as_a_clock_can_say) {
+    pilfer::pool pool(with_workers());
+    // As far away as a clock can say: armed, not lost, and cancelled.
+    auto far = pilfer::after(pool, steady_clock::duration::max(), [] {});
+    auto further = pilfer::after(pool, std::chrono::hours::max(), [] {});
+    EXPECT_FALSE(far.over());
+    EXPECT_TRUE(far.cancel());
+    EXPECT_TRUE(further.cancel());
+}
+
+TEST_P(timers, what_ends_with_the_pool_may_shut_it_down_once_more) {
+    struct shuts_down {
+        pilfer::pool* pool;
+        explicit shuts_down(pilfer::pool& p) : pool(&p) {}
+        shuts_down(shuts_down&& other) noexcept : pool(std::exchange(other.pool, nullptr)) {}
+        shuts_down& operator=(shuts_down&&) = delete;
+        ~shuts_down() {
+            if (pool != nullptr) {
+                pool->shutdown();
+            }
+        }
+    };
+    pilfer::pool pool(with_workers());
+    const auto t = pilfer::every(pool, 1h, [guard = shuts_down(pool)] {});
+    pool.shutdown();
+    EXPECT_TRUE(t.over());
+}
+
+TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "takes two";
+    }
+    pilfer::pool pool(with_workers());
+    pool.run([&] {
+        std::atomic<bool> done{false};
+        std::atomic<unsigned> yield_loops{0};
+        pilfer::scope s;
+        for (unsigned i = 1; i < pool.workers(); ++i) {
+            s.defer([&] {
+                ++yield_loops;
+                while (!done) {
+                    pilfer::yield();
+                }
+            });
+        }
+        wait_until(
+            [&] { return yield_loops + 1 == pool.workers(); }); // blocks this worker: the others took them
+        s.defer([&] { done = true; });                          // and looks at nothing any more
+        wait_until([&] { return done.load(); });
+        s.sync();
+    });
+}
+
 class timers_death : public guarded {};
 
 TEST_F(timers_death, row_C10_without_on_error_the_program_says_what_was_thrown) {
-    GTEST_FLAG_SET(death_test_style, "threadsafe");
-    EXPECT_DEATH(
-        {
-            pilfer::pool pool(workers(2));
-            pool.submit([] { throw std::runtime_error("out of cheese"); });
-            pool.shutdown();
-        },
-        "a task that nobody waits for has thrown.*out of cheese");
-    EXPECT_DEATH(
-        {
-            pilfer::pool pool(workers(1));
-            (void)pilfer::after(pool, 1ms, [] { throw 7; });
-            pool.shutdown();
-        },
-        "no std::exception");
+    const auto says = in_child([] {
+        pilfer::pool pool(workers(2));
+        pool.submit([] { throw std::runtime_error("out of cheese"); });
+        pool.shutdown();
+        return 0;
+    });
+    EXPECT_TRUE(says.killed_by(SIGABRT)) << says;
+    EXPECT_TRUE(says.said("a task that nobody waits for has thrown")) << says;
+    EXPECT_TRUE(says.said("out of cheese")) << says;
+    const auto number = in_child([] {
+        pilfer::pool pool(workers(1));
+        (void)pilfer::after(pool, 1ms, [] { throw 7; });
+        pool.shutdown();
+        return 0;
+    });
+    EXPECT_TRUE(number.killed_by(SIGABRT)) << number;
+    EXPECT_TRUE(number.said("no std::exception")) << number;
 }
 
 TEST_F(timers_death, sleeping_tasks_are_no_stall) {

@@ -140,4 +140,15 @@ TEST_P(blocking, a_long_call_is_no_stall) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+TEST_P(blocking, row_A13_the_own_pool_cannot_be_shut_down_inside) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(with_workers());
+    pool.run([&] {
+        EXPECT_THROW(pilfer::blocking([&] { pool.shutdown(); }), pilfer::usage_error);
+        pilfer::blocking([&] { other.shutdown(); });
+    });
+    EXPECT_EQ(pool.run([] { return 1; }), 1) << "it goes on";
+    EXPECT_THROW(other.run([] {}), pilfer::pool_closed);
+}
+
 } // namespace

@@ -1,6 +1,8 @@
 // The checked build stops a program whose books do not balance. Each test breaks one of them on purpose.
 #include <atomic>
+#include <chrono>
 #include <functional>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -131,6 +133,41 @@ TEST_F(row_G1_checked, a_context_that_two_workers_resume) {
             c->change(detail::context_state::suspended, detail::context_state::running);
         }
     });
+}
+
+TEST_F(row_G1_checked, row_C11_a_lock_of_a_thread_across_a_wait) {
+    const auto waits = [](const std::function<void()>& wait) {
+        return in_child([&] {
+            pilfer::pool pool(workers(2));
+            pool.run([&] {
+                std::mutex outer;
+                std::mutex inner;
+                const pilfer::checked_lock first(outer);
+                {
+                    const pilfer::checked_lock second(inner); // given back before the wait
+                }
+                wait();
+            });
+            return 0;
+        });
+    };
+    const auto judge = [](const child_result& result, const char* what) {
+        if (!detail::checked_build) {
+            EXPECT_TRUE(result.exited_with(0)) << result;
+            return;
+        }
+        EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
+        EXPECT_TRUE(result.said(what)) << result;
+        EXPECT_TRUE(result.said("while it holds the lock that it took at ")) << result;
+        EXPECT_TRUE(result.said("checked_test.cpp:")) << result;
+    };
+    judge(waits([] { pilfer::sleep_for(std::chrono::milliseconds(1)); }), "a task waits for a time");
+    judge(waits([] { pilfer::yield(); }), "a task waits for its turn");
+    // Nothing is said where nobody waits, and of threads that are no workers.
+    EXPECT_TRUE(waits([] {}).exited_with(0));
+    std::mutex foreign;
+    const pilfer::checked_lock lock(foreign);
+    pilfer::sleep_for(std::chrono::microseconds(1));
 }
 
 } // namespace

@@ -25,6 +25,7 @@ class scope_link;
 using scope_place = scope_link<std_atom, scope_head>;
 struct suspension;
 struct worker;
+class held_lock;
 class pool_core;
 
 /// One run of one task: its address is the task's identity ("who owns this scope?").
@@ -71,6 +72,7 @@ struct alignas(64) context {
     std::uint32_t valgrind_id = 0;
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};
+    std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack
 #endif
 
     /// The one door through which a context changes hands. Nothing outside the checked build.

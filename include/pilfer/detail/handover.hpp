@@ -33,6 +33,8 @@ public:
         PILFER_CHAOS_POINT(complete);
         return m_state.exchange(done, acq_rel);
     }
+    /// Waiter, behind the end of its wait: one more child, which is told of this by other means.
+    void reset() noexcept { m_state.store(0, rlx); }
 
 private:
     typename Atom::template atomic<word> m_state{0};

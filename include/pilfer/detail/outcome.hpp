@@ -64,6 +64,8 @@ public:
         m_failed = true;
     }
     [[nodiscard]] bool failed() const noexcept { return m_failed; }
+    /// Of one that failed.
+    [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
     /// Ends the life of what was filled in.
     void discard() noexcept {
         if (m_failed) {

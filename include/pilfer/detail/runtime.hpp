@@ -1,6 +1,7 @@
 // What the templates call in the library.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 
@@ -49,12 +50,20 @@ PILFER_API void root_ends(worker* w) noexcept;
 /// True while shutdown(drop) is on: tasks that have not started are to be dropped.
 PILFER_API bool dropping(const worker* w) noexcept;
 
+/// Memory of operator new; a worker takes what was given back on it, so that tasks that make and end futures
+/// call malloc no more. Null without memory.
+[[nodiscard]] PILFER_API void* take_block(std::size_t bytes) noexcept;
+PILFER_API void put_block(void* block, std::size_t bytes) noexcept;
+
 /// The pool whose context runs `a`.
 [[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
 
 /// What the waiter for a dropped task is given: broken_promise, or bad_alloc where there is no memory for
 /// one. The tasks that call it are noexcept, so neither may come out as an exception.
 [[nodiscard]] PILFER_API std::exception_ptr dropped_error() noexcept;
+/// The same for one that a closed pool did not take, and for a promise that nobody can set any more.
+[[nodiscard]] PILFER_API std::exception_ptr closed_error() noexcept;
+[[nodiscard]] PILFER_API std::exception_ptr unset_error() noexcept;
 PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
 /// So many exceptions end here: counted for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;

@@ -1,6 +1,6 @@
 // What has to happen at a time: a heap per worker, and one sleeper that watches over all heaps.
 //
-// Whoever arms a timer tells the one that watches, if that sleeps for longer. States, edges T1..T5 and the
+// Whoever arms a timer tells the one that watches, if that sleeps for longer. States, edges T1..T6 and the
 // argument: README.md.
 #pragma once
 
@@ -228,13 +228,18 @@ public:
     [[nodiscard]] std::uint64_t lie_down(std::uint32_t self, Earliest earliest) noexcept {
         for (;;) {
             const std::uint64_t due = earliest();
+            std::uint32_t holder = m_holder.load(rlx);
             if (due == never) {
+                // The alarm that it watched for was disarmed while it was up: as the holder it would stand
+                // for a time that it no longer sleeps until.
+                if (holder == self && get_up(earliest)) {
+                    continue;
+                }
                 return never; // who arms one now finds this sleeper in the map (T3)
             }
-            std::uint32_t holder = m_holder.load(rlx);
             if (holder != self) {
                 holder = nobody;
-                if (!m_holder.compare_exchange_strong(holder, self, acq, rlx)) {
+                if (!m_holder.compare_exchange_strong(holder, self, acq, rlx)) { // T6
                     return never;
                 }
             }
@@ -251,12 +256,12 @@ public:
     template <class Earliest>
     [[nodiscard]] bool get_up(Earliest earliest) noexcept {
         m_until.store(never, rlx);
-        m_holder.store(nobody, rel); // so that the next holder's m_until comes behind this one's
+        m_holder.store(nobody, rel); // T6
         Atom::fence_sc();            // T4, T5
         return earliest() != never;
     }
     /// Somebody has armed a timer that is due at `due`. True: whoever watches sleeps for longer; wake
-    /// holder(), or if there is none or it is awake anybody.
+    /// holder(), if it sleeps; if there is none, anybody.
     [[nodiscard]] bool is_late_for(std::uint64_t due) noexcept {
         Atom::fence_sc(); // T3, T4
         return due < m_until.load(rlx);

@@ -20,12 +20,17 @@ using waiters = wait_list<std_atom, futex_park>;
 using instant = std::uint64_t;
 inline constexpr instant never = std::numeric_limits<instant>::max();
 
-/// `e` is in `list`, and the lock is free. Returns when somebody has taken it out, which is at the latest
-/// soon behind `until`; `e.end` says why. On a worker the frame suspends and may go on on another one; where
-/// no stack can be had, other tasks run on top of it (W4 in src/worker). Any other thread blocks. `why`,
-/// which outlives the wait, and `object` are for reports.
+enum class awaited {
+    anything, ///< perhaps what a task will do that nobody has started yet
+    a_holder, ///< what somebody will do who has a stack already
+};
+
+/// `e` is in `list`, and the lock is free. Returns when somebody has taken it out or called it, which is at
+/// the latest soon behind `until`; `e.end` says why. On a worker the frame suspends and may go on on another
+/// one; where no stack can be had, other tasks run on top of it (W4 in src/worker), but not where it awaits
+/// `a_holder`. Any other thread blocks. `why`, which outlives the wait, and `object` are for reports.
 PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
-                        const void* object) noexcept;
+                        const void* object, awaited what = awaited::anything) noexcept;
 /// `e` was taken out and the lock is free again: it goes on. Nothing of `e`, its frame or, unless the caller
 /// has other rights to it, the object is touched afterwards.
 PILFER_API void go_on(waiters::entry& e) noexcept;

@@ -24,9 +24,10 @@ class wait_list {
 
 public:
     enum class fate : std::uint32_t {
-        outside,   ///< not entered yet
-        waiting,   ///< in the list
-        notified,  ///< taken out by who has what it waits for
+        outside,  ///< not entered yet
+        waiting,  ///< in the list
+        called,   ///< in the list, but on its way: it looks itself, under the lock, whether it is still there
+        notified, ///< taken out by who has what it waits for
         withdrawn, ///< taken out because it waits no longer
     };
     /// In the frame of one that waits, until that goes on. All members but `done` belong to the list's lock
@@ -62,9 +63,23 @@ public:
         }
         m_last = &e;
     }
-    /// Who calls this completes `e.done` behind unlock(), where nobody else can withdraw it any more.
+    /// It goes on without being taken out: nobody withdraws it any more but itself. Who calls this completes
+    /// `e.done` behind unlock().
+    void call(entry& e) noexcept {
+        ensure([&e] { return e.end == fate::waiting; }, "a waiter was called that does not wait");
+        e.end = fate::called;
+    }
+    /// By an entry that was called and goes on: waits again, at the same place.
+    void wait_again(entry& e) noexcept {
+        ensure([&e] { return e.end == fate::called; }, "a waiter waits again that was not called");
+        e.done.reset();
+        e.end = fate::waiting;
+    }
+    /// Who calls this completes `e.done` behind unlock(), where nobody else can withdraw it any more; unless
+    /// it was called, for then whoever did that completes it.
     void take(entry& e, fate why = fate::notified) noexcept {
-        ensure([&e] { return e.end == fate::waiting; }, "a waiter was taken out of a list twice");
+        ensure([&e] { return e.end == fate::waiting || e.end == fate::called; },
+               "a waiter was taken out of a list twice");
         entry* const next = e.next;
         entry* const previous = e.previous;
         if (previous == nullptr) {
@@ -91,7 +106,7 @@ public:
         return all;
     }
     /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
-    /// the caller's. False: somebody has taken it out, and completes it.
+    /// the caller's. False: somebody has taken it out or called it, and completes it.
     [[nodiscard]] bool withdraw(entry& e) noexcept {
         lock();
         const bool mine = e.end == fate::waiting;

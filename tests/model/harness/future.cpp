@@ -1,4 +1,5 @@
-// A future's life: one claim, waiters that suspend or block, the last reference ends it.
+// A future's life: one claim or one write, waiters that suspend, block, listen or leave in time, the last
+// reference ends it.
 #include <pilfer/detail/future_protocol.hpp>
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/submissions.hpp>
@@ -9,14 +10,19 @@ namespace {
 
 using namespace model;
 using pilfer::detail::future_protocol;
+using pilfer::detail::future_room;
+using pilfer::detail::room_place;
 using pilfer::detail::submission_queue;
 using pilfer::detail::thread_latch;
 
 using life_type = future_protocol<atom>;
+constexpr std::uintptr_t is_listener = 1;
 constexpr std::uintptr_t is_foreign = 2;
 
 /// The state behind the handles. It is destroyed by whoever gives the last reference back.
 struct task : submission_queue<atom>::node {
+    task() = default;
+    task(life_type::stage first, std::uint32_t references) : life(first, references) {}
     life_type life;
     plain<unsigned> function = 3;
     plain<unsigned> result = 0;
@@ -226,10 +232,229 @@ struct dropped : future_client {
     void finish() { future_client::finish(0); }
 };
 
+/// A promise on the frame of one that waits for it, set by two others: one of them writes, and the frame ends
+/// together with the promise's reference while that one may still be at it.
+struct promised : future_client {
+    static constexpr unsigned threads = 4;
+    // A handle of each, the setters' too: the promise itself is used no more once one has begun.
+    promised() { state.make(life_type::pending, 4U); }
+    void set() {
+        if (state->life.begin()) {
+            run_claimed();
+        }
+        release();
+    }
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+        case 1:
+            set();
+            break;
+        case 2:
+            get_foreign();
+            break;
+        default:
+            get(0, true);
+            serve();
+        }
+    }
+    void finish() {
+        check(claims == 1, "a promise was not written once");
+        future_client::finish(2);
+    }
+};
+
+/// A task behind another future: attached while that one ends, announced by whoever finds both, and run from
+/// the queue or claimed by one that waits for it.
+struct followed {
+    static constexpr unsigned threads = 4;
+    struct follower : submission_queue<atom>::node {
+        life_type life{life_type::pending, 2};
+        life_type::waiter told;
+        plain<unsigned> function = 0;
+    };
+    life_type source;
+    plain<unsigned> value = 0;
+    box<follower> task;
+    submission_queue<atom> announced;
+    unsigned runs = 0; // of the checker itself, as the rest
+    bool queued = false;
+
+    void fire() {
+        task->life.enqueue();
+        queued = true;
+        announced.push(task.get());
+    }
+    void run() {
+        check(++runs == 1, "a task behind another ran twice");
+        check(task->function == 5, "a task without its function");
+        check(value == 9, "a task ran before what it waited for");
+        task->life.finish([](std::uintptr_t) { check(false, "nobody waits"); });
+    }
+    void release() {
+        if (task->life.release()) {
+            task.end();
+        }
+    }
+    followed() { task.make(); }
+    void thread(unsigned i) {
+        switch (i) {
+        case 0: // ends the source
+            if (source.claim()) {
+                value = 9;
+                source.finish([this](std::uintptr_t who) {
+                    check(who == is_listener, "a strange waiter");
+                    fire();
+                });
+            }
+            break;
+        case 1: // then()
+            task->function = 5;
+            task->told.who = is_listener;
+            if (!source.add_waiter(task->told)) {
+                fire();
+            }
+            break;
+        case 2: // a worker
+            for (;;) {
+                if (auto* n = announced.pop()) {
+                    check(n == task.get(), "a strange task");
+                    if (task->life.claim()) {
+                        run();
+                    }
+                    release();
+                    break;
+                }
+                here().relax();
+            }
+            break;
+        default: // get() in the same pool, by whoever was given the handle; it would suspend otherwise
+            if (task->life.claim()) {
+                run();
+            }
+            release();
+        }
+    }
+    void finish() { check(runs == 1 && queued && !task.alive(), "the task behind did not run"); }
+};
+
+/// Two that wait for a limited time make the room while the task ends; the last of the three ends all.
+struct timed {
+    static constexpr unsigned threads = 3;
+    using room_type = future_room<atom, park>;
+    struct told_room {
+        life_type::waiter told;
+        room_type room;
+    };
+    struct future {
+        life_type life{life_type::queued, 3};
+        plain<unsigned> result = 0;
+        room_place<atom, told_room> place;
+    };
+    struct waiting {
+        thread_latch<atom> latch;
+        room_type::entry entry;
+    };
+    box<future> state;
+    box<told_room> rooms[2];
+    box<waiting> frames[2];
+    unsigned ready = 0; // of the checker itself, as the rest
+    unsigned late = 0;
+
+    timed() { state.make(); }
+    void release() {
+        if (state->life.release()) {
+            auto* const there = state->place.look();
+            for (auto& r : rooms) {
+                if (there != nullptr && r.get() == there) {
+                    r.end();
+                }
+            }
+            state.end();
+        }
+    }
+    static void fire(told_room& r) {
+        for (auto* e = r.room.close(); e != nullptr;) {
+            auto* const next = static_cast<room_type::entry*>(e->next);
+            const auto who = e->done.complete();
+            if (who != 0) {
+                reinterpret_cast<thread_latch<atom>*>(who)->release<park>();
+            }
+            e = next;
+        }
+    }
+    told_room& room(unsigned i) {
+        told_room* there = state->place.look();
+        if (there == nullptr) {
+            told_room* const mine = rooms[i].make();
+            there = state->place.put(mine);
+            if (there == nullptr) {
+                there = mine;
+                mine->told.who = reinterpret_cast<std::uintptr_t>(mine) | is_listener;
+                if (!state->life.add_waiter(mine->told)) {
+                    fire(*mine);
+                }
+            } else {
+                rooms[i].end();
+            }
+        }
+        return *there;
+    }
+    /// future_core::wait_until() of a thread.
+    void wait(unsigned i) {
+        bool seen = state->life.is_done();
+        if (!seen) {
+            auto& r = room(i).room;
+            auto* const f = frames[i].make();
+            bool withdrawn = false;
+            if (r.enter(f->entry)) {
+                if (f->entry.done.publish(reinterpret_cast<std::uintptr_t>(&f->latch))) {
+                    withdrawn = here().choose(2) != 0 && r.waiters().withdraw(f->entry); // its time is over
+                    if (!withdrawn) {
+                        f->latch.wait<park>();
+                    }
+                }
+                check((f->entry.end == room_type::list::fate::withdrawn) == withdrawn, "two ended one wait");
+            }
+            frames[i].end();
+            seen = state->life.is_done();
+            check(seen || withdrawn, "a wait ended by nothing");
+        }
+        if (seen) {
+            check(state->result == 7, "ready without the result");
+            ++ready;
+        } else {
+            ++late;
+        }
+        release();
+    }
+    void thread(unsigned i) {
+        if (i != 0) {
+            wait(i - 1);
+            return;
+        }
+        if (state->life.claim()) {
+            state->result = 7;
+            state->life.finish([](std::uintptr_t who) {
+                check((who & is_listener) != 0, "a strange waiter");
+                fire(*reinterpret_cast<told_room*>(who & ~is_listener));
+            });
+        }
+        release();
+    }
+    void finish() {
+        check(ready + late == 2 && !state.alive(), "a wait did not end");
+        check(!rooms[0].alive() && !rooms[1].alive(), "a room was left");
+    }
+};
+
 const registered<waited_for<true>> r1("future_claim",
                                       "workers that may claim, a foreign thread, the scheduler");
 const registered<waited_for<false>> r2("future_wait", "workers of another pool and a foreign thread wait");
 const registered<handed_on> r3("future_handed_on", "made, announced, handed on, got or dropped");
 const registered<dropped> r4("future_drop", "the last reference ends it");
+const registered<promised> r5("future_promise", "two set it, the frame that waits ends with it");
+const registered<followed> r6("future_then", "a task is attached while what it waits for ends");
+const registered<timed> r7("future_room", "two wait for a limited time, one makes the room");
 
 } // namespace

@@ -274,6 +274,29 @@ struct succession : watch_alone {
     }
 };
 
+/// It lies down again, and the alarm is gone: an alarm that is set meanwhile, due later than the one that is
+/// gone.
+struct nothing_left : watch_alone {
+    static constexpr unsigned threads = 2;
+    std::uint64_t until = 0; // of the checker itself
+    bool told = false;
+    nothing_left() { watched_before(); }
+    void thread(unsigned i) {
+        if (i == 0) {
+            map.fetch_or(1, std::memory_order_acq_rel);
+            atom::fence_sc();
+            until = watch.lie_down(0, [this] { return earliest(); });
+            return;
+        }
+        heaps[1].arm(*alarms[1].make(), 30);
+        if (watch.is_late_for(30)) {
+            atom::fence_sc(); // of wake_one() and wake()
+            told = map.load(std::memory_order_relaxed) != 0;
+        }
+    }
+    void finish() { check(until == 30 || told, "an alarm that nobody watches over"); }
+};
+
 /// Whoever is told that one watches finds it in the map, or it looks again itself.
 struct found : watch_alone {
     static constexpr unsigned threads = 2;
@@ -297,6 +320,7 @@ struct found : watch_alone {
 const registered<leaving> r6("timers_leaving", "the one that watches gets up while an alarm is set");
 const registered<succession> r7("timers_succession", "another one watches in its place");
 const registered<found> r8("timers_found", "the one that watches is in the map");
+const registered<nothing_left> r9("timers_nothing_left", "the one that watched finds no alarm any more");
 const registered<owned> r1("timers_owned", "fired or disarmed, then ended and set again");
 const registered<shared> r2("timers_shared", "two owners, one that fires");
 const registered<told_by_a_task> r3("timers_told", "a task sets alarms while workers lie down");

@@ -1,0 +1,61 @@
+// What a coroutine of a pool costs, on one worker.
+#include <benchmark/benchmark.h>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+pilfer::options one_worker() {
+    pilfer::options options;
+    options.workers = 1;
+    return options;
+}
+
+pilfer::task<int> one() { co_return 1; }
+
+/// Awaits what `make` gives, over and over, in one coroutine.
+template <class Make>
+void measure(benchmark::State& state, Make make) {
+    pilfer::pool pool(one_worker());
+    pool.run([](benchmark::State& s, pilfer::pool& p, Make f) -> pilfer::task<> {
+        for (auto _ : s) {
+            co_await f(p);
+        }
+    }(state, pool, make));
+}
+
+void coroutine_ready_task(benchmark::State& state) {
+    measure(state, [](pilfer::pool&) { return one(); });
+}
+BENCHMARK(coroutine_ready_task)->MeasureProcessCPUTime()->UseRealTime();
+
+void coroutine_ready_future(benchmark::State& state) {
+    pilfer::promise<int> promise;
+    promise.set_value(1);
+    measure(state, [f = promise.get_future()](pilfer::pool&) { return f; });
+}
+BENCHMARK(coroutine_ready_future)->MeasureProcessCPUTime()->UseRealTime();
+
+// Suspends, goes through the pool's queue, and is resumed by the same worker.
+void coroutine_schedule(benchmark::State& state) {
+    measure(state, [](pilfer::pool& p) { return p.schedule(); });
+}
+BENCHMARK(coroutine_schedule)->MeasureProcessCPUTime()->UseRealTime();
+
+// Suspends behind a task that is announced on the own deque; beside it what a function pays for the same.
+void coroutine_async(benchmark::State& state) {
+    measure(state, [](pilfer::pool& p) { return p.async([] { return 1; }); });
+}
+BENCHMARK(coroutine_async)->MeasureProcessCPUTime()->UseRealTime();
+
+void function_async(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        for (auto _ : state) {
+            benchmark::DoNotOptimize(pool.async([] { return 1; }).get());
+        }
+    });
+}
+BENCHMARK(function_async)->MeasureProcessCPUTime()->UseRealTime();
+
+} // namespace

@@ -1,0 +1,211 @@
+// Primitives that suspend beside the standard library's, which block a thread.
+#include <benchmark/benchmark.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <pilfer/pilfer.hpp>
+#include <semaphore>
+#include <thread>
+
+namespace {
+
+pilfer::options one_worker() {
+    pilfer::options o;
+    o.workers = 1;
+    return o;
+}
+
+// ---- a lock that nobody else wants --------------------------------------------------------------
+
+template <class Mutex>
+void uncontended(benchmark::State& state) {
+    Mutex m;
+    std::uint64_t n = 0;
+    for (auto _ : state) {
+        m.lock();
+        benchmark::DoNotOptimize(++n);
+        m.unlock();
+    }
+}
+void mutex_uncontended(benchmark::State& state) { uncontended<pilfer::mutex>(state); }
+void mutex_uncontended_std(benchmark::State& state) {
+    std::thread([] {}).join(); // the standard's is faster while the process has had one thread only
+    uncontended<std::mutex>(state);
+}
+void mutex_uncontended_shared(benchmark::State& state) { uncontended<pilfer::shared_mutex>(state); }
+BENCHMARK(mutex_uncontended);
+BENCHMARK(mutex_uncontended_std);
+BENCHMARK(mutex_uncontended_shared);
+
+// ---- hand-over: the one wakes the other and waits for its answer; an iteration is two of them ---
+
+struct cv_semaphore {
+    explicit cv_semaphore(int count) : m_count(count) {}
+    void acquire() {
+        std::unique_lock hold(m_lock);
+        m_given.wait(hold, [this] { return m_count > 0; });
+        --m_count;
+    }
+    void release() {
+        const std::lock_guard hold(m_lock);
+        ++m_count;
+        m_given.notify_one();
+    }
+
+private:
+    std::mutex m_lock;
+    std::condition_variable m_given;
+    int m_count;
+};
+
+template <class Semaphore>
+struct table {
+    Semaphore ball{0};
+    Semaphore back{0};
+    bool over = false;
+
+    void answer() {
+        for (;;) {
+            ball.acquire();
+            if (over) {
+                return;
+            }
+            back.release();
+        }
+    }
+    void play(benchmark::State& state) {
+        for (auto _ : state) {
+            ball.release();
+            back.acquire();
+        }
+        over = true;
+        ball.release();
+    }
+};
+
+void semaphore_ping_pong(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        table<pilfer::counting_semaphore<>> t;
+        auto other = pilfer::async([&t] { t.answer(); });
+        t.play(state);
+        other.get();
+    });
+}
+template <class Semaphore>
+void between_threads(benchmark::State& state) {
+    table<Semaphore> t;
+    std::thread other([&t] { t.answer(); });
+    t.play(state);
+    other.join();
+}
+void semaphore_ping_pong_std(benchmark::State& state) { between_threads<std::counting_semaphore<>>(state); }
+void semaphore_ping_pong_cv(benchmark::State& state) { between_threads<cv_semaphore>(state); }
+BENCHMARK(semaphore_ping_pong);
+BENCHMARK(semaphore_ping_pong_std)->UseRealTime();
+BENCHMARK(semaphore_ping_pong_cv)->UseRealTime();
+
+// A mutex that goes from hand to hand: each locks what the other one has to unlock.
+void mutex_hand_over(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::condition_variable changed;
+        bool mine = true;
+        bool over = false;
+        auto other = pilfer::async([&] {
+            std::unique_lock hold(m);
+            while (!over) {
+                changed.wait(hold, [&] { return !mine || over; });
+                mine = true;
+                changed.notify_one();
+            }
+        });
+        std::unique_lock hold(m);
+        for (auto _ : state) {
+            mine = false;
+            changed.notify_one();
+            changed.wait(hold, [&] { return mine; });
+        }
+        over = true;
+        changed.notify_one();
+        hold.unlock();
+        other.get();
+    });
+}
+BENCHMARK(mutex_hand_over);
+
+// ---- channels: a value there and one back -------------------------------------------------------
+
+template <class Channel>
+void echo(Channel& in, Channel& out) {
+    while (const auto v = in.receive()) {
+        (void)out.send(*v);
+    }
+}
+template <class Channel>
+void exchange(benchmark::State& state, Channel& out, Channel& in) {
+    std::int64_t i = 0;
+    for (auto _ : state) {
+        (void)out.send(i++);
+        benchmark::DoNotOptimize(in.receive());
+    }
+    out.close();
+}
+
+void channel_ping_pong(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        const auto capacity = static_cast<std::size_t>(state.range(0));
+        pilfer::channel<std::int64_t> out(capacity);
+        pilfer::channel<std::int64_t> in(capacity);
+        auto other = pilfer::async([&] { echo(out, in); });
+        exchange(state, out, in);
+        other.get();
+    });
+}
+BENCHMARK(channel_ping_pong)->Arg(0)->Arg(1);
+
+/// What a program without pilfer would write.
+class slot_of_threads {
+public:
+    bool send(std::int64_t v) {
+        std::unique_lock hold(m_lock);
+        m_changed.wait(hold, [this] { return !m_value; });
+        m_value = v;
+        m_changed.notify_all();
+        return true;
+    }
+    std::optional<std::int64_t> receive() {
+        std::unique_lock hold(m_lock);
+        m_changed.wait(hold, [this] { return m_value || m_closed; });
+        const auto v = m_value;
+        m_value.reset();
+        m_changed.notify_all();
+        return v;
+    }
+    void close() {
+        const std::lock_guard hold(m_lock);
+        m_closed = true;
+        m_changed.notify_all();
+    }
+
+private:
+    std::mutex m_lock;
+    std::condition_variable m_changed;
+    std::optional<std::int64_t> m_value;
+    bool m_closed = false;
+};
+
+void channel_ping_pong_threads(benchmark::State& state) {
+    slot_of_threads out;
+    slot_of_threads in;
+    std::thread other([&] { echo(out, in); });
+    exchange(state, out, in);
+    other.join();
+}
+BENCHMARK(channel_ping_pong_threads)->UseRealTime();
+
+} // namespace

@@ -1,0 +1,79 @@
+// Coroutines: tasks that wait without a stack.
+#include <chrono>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+#include <vector>
+
+#include <pilfer/pilfer.hpp>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+pilfer::task<int> half(int n) {
+    if (n % 2 != 0) {
+        throw std::invalid_argument("odd");
+    }
+    co_return n / 2;
+}
+
+// Parameters are kept in the frame: by value, or outliving the task.
+pilfer::task<int> answer(pilfer::pool& pool) {
+    const pilfer::future<int> early = pool.async([] { return 84; });
+    co_await pilfer::resume_after(1ms); // no thread and no stack waits
+    const int n = co_await early;
+    co_await pool.schedule(); // lets others pass
+    co_return co_await half(n);
+}
+
+pilfer::task<std::unique_ptr<int>> boxed(int n) { co_return std::make_unique<int>(co_await half(n)); }
+
+pilfer::task<int> first_to(pilfer::pool& there, int n) {
+    co_await there.schedule(); // goes on as a task of that pool
+    co_return n + 1;
+}
+
+pilfer::task<long> counts(pilfer::pool& pool) {
+    std::vector<pilfer::future<int>> parts;
+    for (int i = 0; i < 1000; ++i) {
+        parts.push_back(pool.async(half(2 * i))); // beside this one
+    }
+    long sum = 0;
+    for (const auto& part : co_await pilfer::when_all(parts.begin(), parts.end())) {
+        sum += co_await part;
+    }
+    co_return sum;
+}
+
+} // namespace
+
+int main() {
+    pilfer::pool pool;
+    std::printf("answer: %d\n", pool.run(answer(pool)));
+    std::printf("box: %d\n", *pool.run(boxed(14)));
+    try {
+        (void)pool.run(boxed(15));
+    } catch (const std::invalid_argument& e) {
+        std::printf("run threw: %s\n", e.what());
+    }
+
+    pilfer::pool other;
+    std::printf("from the other pool: %d\n", pool.run(first_to(other, 1)));
+    std::printf("sum: %ld\n", pool.run(counts(pool)));
+
+    // Tasks and coroutines wait for each other.
+    const auto later = pool.async(answer(pool)).then([](int n) { return n + 1; });
+    std::printf("later: %d\n", pool.run([&] { return later.get(); }));
+
+    // Nobody waits for this one but the end of the pool.
+    int written = 0;
+    pool.submit([](int& out) -> pilfer::task<> {
+        co_await pilfer::resume_after(1ms);
+        out = 1;
+    }(written));
+    pool.shutdown();
+    std::printf("written: %d\n", written);
+}

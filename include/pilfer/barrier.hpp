@@ -1,0 +1,109 @@
+// A barrier: phase after phase, nobody begins the next one before all have arrived.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/wait.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// What does not depend on the completion.
+class PILFER_API barrier_core {
+public:
+    struct arrival {
+        std::uint64_t phase;
+        bool last; ///< the caller runs the completion, then begins the next phase
+    };
+    constexpr explicit barrier_core(std::ptrdiff_t expected) noexcept
+        : m_left(expected), m_expected(expected) {}
+    barrier_core(const barrier_core&) = delete;
+    barrier_core& operator=(const barrier_core&) = delete;
+    ~barrier_core();
+
+    /// `leave`: one of them will not come again.
+    [[nodiscard]] arrival arrive(std::ptrdiff_t update, bool leave) noexcept;
+    void begin_next() noexcept;
+    /// False: the time is over.
+    [[nodiscard]] bool wait(std::uint64_t phase, instant until) noexcept;
+
+private:
+    waiters m_waiting;
+    // Under the list's lock.
+    std::uint64_t m_phase = 0;
+    std::ptrdiff_t m_left;
+    std::ptrdiff_t m_expected;
+};
+
+struct nothing_to_complete {
+    void operator()() const noexcept {}
+};
+
+} // namespace detail
+
+/// As the standard's, with time limits: when the last of a phase arrives it calls the completion, on its own
+/// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread
+/// blocks. The completion may wait, too. No call throws or allocates, except the constructor for a negative
+/// count. Cost: one short lock per call, two for the last one of a phase. The checked build aborts with a
+/// message if more arrive in a phase than are expected.
+template <class Completion = detail::nothing_to_complete>
+class barrier {
+    static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
+
+public:
+    /// Which phase somebody arrived in.
+    class arrival_token {
+        friend barrier;
+        explicit arrival_token(std::uint64_t phase) noexcept : m_phase(phase) {}
+        std::uint64_t m_phase;
+    };
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
+        return std::numeric_limits<std::ptrdiff_t>::max();
+    }
+
+    constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
+        : m_core(expected), m_completion(std::move(completion)) {
+        if (expected < 0) {
+            throw std::invalid_argument("pilfer: a barrier cannot expect less than nothing");
+        }
+    }
+
+    [[nodiscard]] arrival_token arrive(std::ptrdiff_t update = 1) noexcept { return arrived(update, false); }
+    void wait(arrival_token&& token) const noexcept { (void)m_core.wait(token.m_phase, detail::never); }
+    void arrive_and_wait() noexcept { wait(arrive()); }
+    /// Arrives, and is not expected in the phases that follow.
+    void arrive_and_drop() noexcept { (void)arrived(1, true); }
+    /// False: the phase did not end in time; the token may be used again.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(const arrival_token& token, std::chrono::duration<Rep, Period> d) const {
+        return m_core.wait(token.m_phase, detail::after(d));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const arrival_token& token,
+                                  const std::chrono::time_point<Clock, Duration>& t) const {
+        return m_core.wait(token.m_phase, detail::at(t));
+    }
+
+private:
+    arrival_token arrived(std::ptrdiff_t update, bool leave) noexcept {
+        const auto a = m_core.arrive(update, leave);
+        if (a.last) {
+            m_completion();
+            m_core.begin_next();
+        }
+        return arrival_token(a.phase);
+    }
+
+    mutable detail::barrier_core m_core;
+    Completion m_completion;
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,102 @@
+// A condition variable for tasks and threads.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include <pilfer/detail/wait.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+enum class cv_status { no_timeout, timeout };
+
+/// As the standard's condition_variable_any: any lock with lock() and unlock() will do, std::unique_lock of a
+/// pilfer::mutex and std::shared_lock of a pilfer::shared_mutex among them. A task that waits suspends, any
+/// other thread blocks. Nobody goes on without a notification or the end of its time, but a condition may be
+/// false again by then: use the forms with a predicate. Notifications reach waiters in the order in which
+/// they came.
+///
+/// With a time limit it must not be destroyed before the waits have returned; without one (as in the
+/// standard) once all are notified. Throws what lock.unlock() and the predicate throw; locking again must not
+/// throw. Cost of a notification without waiters: two atomic operations.
+class PILFER_API condition_variable {
+public:
+    constexpr condition_variable() noexcept = default;
+    condition_variable(const condition_variable&) = delete;
+    condition_variable& operator=(const condition_variable&) = delete;
+    /// The checked build aborts with a message if somebody waits who was not notified.
+    ~condition_variable();
+
+    void notify_one() noexcept;
+    void notify_all() noexcept;
+
+    /// Unlocks, waits, locks. Who notifies with the lock held, or later, finds this waiter.
+    template <class Lock>
+    void wait(Lock& lock) {
+        (void)wait_within(lock, detail::never);
+    }
+    template <class Lock, class Predicate>
+    void wait(Lock& lock, Predicate holds) {
+        while (!holds()) {
+            wait(lock);
+        }
+    }
+    template <class Lock, class Rep, class Period>
+    cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> d) {
+        return wait_within(lock, detail::after(d)) ? cv_status::no_timeout : cv_status::timeout;
+    }
+    template <class Lock, class Clock, class Duration>
+    cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t) {
+        return wait_within(lock, detail::at(t)) ? cv_status::no_timeout : cv_status::timeout;
+    }
+    /// What the predicate says in the end.
+    template <class Lock, class Rep, class Period, class Predicate>
+    bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> d, Predicate holds) {
+        return wait_while_not(lock, detail::after(d), std::move(holds));
+    }
+    template <class Lock, class Clock, class Duration, class Predicate>
+    bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t, Predicate holds) {
+        return wait_while_not(lock, detail::at(t), std::move(holds));
+    }
+
+private:
+    using entry = detail::waiters::entry;
+
+    template <class Lock, class Predicate>
+    bool wait_while_not(Lock& lock, detail::instant until, Predicate holds) {
+        while (!holds()) {
+            if (!wait_within(lock, until)) {
+                return holds();
+            }
+        }
+        return true;
+    }
+    template <class Lock>
+    bool wait_within(Lock& lock, detail::instant until) {
+        entry self;
+        enter(self);
+        try {
+            lock.unlock();
+        } catch (...) {
+            if (wait_in(self, 0)) { // it leaves at once
+                notify_one();       // the notification was for one that waits
+            }
+            throw;
+        }
+        const bool notified = wait_in(self, until);
+        relock(lock);
+        return notified;
+    }
+    template <class Lock>
+    static void relock(Lock& lock) noexcept {
+        lock.lock();
+    }
+    void enter(entry& e) noexcept;
+    [[nodiscard]] bool wait_in(entry& e, detail::instant until) noexcept;
+
+    detail::waiters m_waiting;
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,161 @@
+// Coroutines as the library knows them: who resumes them, and how they come back from a wait.
+//
+// Argument: src/coroutine/README.md.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+
+#include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/future_state.hpp>
+#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/runtime.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+struct coroutine_driver;
+struct coroutine_root;
+
+/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
+/// one.
+struct coroutine_frame {
+    std::coroutine_handle<> handle;     // null: a root
+    coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
+    coroutine_frame* then = nullptr;    // goes on behind its end
+};
+
+/// In the frame of whoever resumes coroutines. A coroutine that starts another one, or ends, says here who is
+/// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler
+/// makes a tail call of a resumption: g++ does not below -O2, nor with a sanitizer.
+struct coroutine_driver {
+    coroutine_frame* next = nullptr;
+};
+
+/// What stands behind the last coroutine of a chain.
+struct coroutine_root : coroutine_frame {
+    /// That one has ended; called last in a unit, which this ends. Returns whom to resume, as a spark does.
+    [[nodiscard]] virtual suspension* over(worker* w) noexcept = 0;
+
+protected:
+    coroutine_root() = default;
+    ~coroutine_root() = default;
+};
+
+/// Resumes `first`, and whoever is to go on behind it, until one suspends: null; or until the last has ended:
+/// its root. No frame is touched behind its resumption, for it may be running elsewhere, or be gone.
+[[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
+    coroutine_driver d;
+    for (coroutine_frame* f = &first; f != nullptr; f = d.next) {
+        if (!f->handle) {
+            return static_cast<coroutine_root*>(f);
+        }
+        d.next = nullptr;
+        f->driver = &d;
+        f->handle.resume();
+    }
+    return nullptr;
+}
+
+/// The same as a unit of its own, which it ends.
+[[nodiscard]] PILFER_API suspension* drive_as_unit(coroutine_frame& first) noexcept;
+
+/// In the frame of a suspended coroutine: its place among the tasks of its pool.
+class PILFER_API resumption : public submission {
+public:
+    resumption() noexcept { run = &resumption::run_resumed; }
+    resumption(const resumption&) = delete;
+    resumption& operator=(const resumption&) = delete;
+
+    template <class Promise>
+    void is_of(std::coroutine_handle<Promise> h) noexcept {
+        if constexpr (std::derived_from<Promise, coroutine_frame>) {
+            m_who = &h.promise();
+        } else {
+            m_stand_in.handle = h;
+            m_who = &m_stand_in;
+        }
+    }
+    /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the
+    /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
+    /// only.
+    void begin();
+    /// Behind begin(): it does not suspend after all.
+    void withdraw() noexcept;
+    /// Once, by anyone, on any stack: runs nothing of the user's. The frame may be gone when it returns.
+    void go_on() noexcept;
+
+protected:
+    [[nodiscard]] coroutine_frame& who() const noexcept { return *m_who; }
+
+private:
+    static suspension* run_resumed(spark* self, worker* w) noexcept;
+
+    coroutine_frame m_stand_in;
+    coroutine_frame* m_who = nullptr;
+    pool_core* m_pool = nullptr;
+    bool m_of_worker = false; // begun as a unit of a worker, else as a submission
+};
+
+/// Waits for a future.
+class PILFER_API future_resumption : public resumption, public future_listener {
+public:
+    future_resumption() noexcept : future_listener(&future_resumption::result_is_there) {}
+    /// The caller touches nothing of this behind it.
+    void wait_for(future_core& f);
+
+private:
+    static future_core* result_is_there(future_listener& self) noexcept;
+};
+
+/// Waits for a time.
+class PILFER_API timed_resumption : public resumption, private alarm {
+public:
+    timed_resumption() noexcept { fire = &timed_resumption::time_has_come; }
+    void wait_until(instant when);
+
+private:
+    static void time_has_come(alarm& self) noexcept;
+};
+
+/// Goes on in a pool.
+class PILFER_API moving_resumption : public resumption {
+public:
+    /// False: that pool is closed; nothing has happened.
+    [[nodiscard]] bool move_to(pool_core& p) noexcept;
+    [[nodiscard]] bool dropped() const noexcept { return m_dropped; }
+
+private:
+    static suspension* run_arrived(spark* self, worker* w) noexcept;
+    bool m_dropped = false;
+};
+
+/// `s` becomes a task of `p`: announced on a worker of `p`, submitted anywhere else. False: `p` is closed.
+/// `p` may end as soon as `s` has run, even before this returns.
+[[nodiscard]] PILFER_API bool start_in(pool_core& p, submission* s) noexcept;
+
+/// A coroutine that a thread or a task waits for, on its stack.
+class PILFER_API waited_root final : public coroutine_root, public submission {
+public:
+    waited_root() noexcept { run = &waited_root::run_root; }
+    waited_root(const waited_root&) = delete;
+    waited_root& operator=(const waited_root&) = delete;
+    ~waited_root() = default;
+    /// Returns when `first` has ended. On a worker of `p` it begins on this stack. Throws pool_closed, and
+    /// what shutdown(drop) leaves; then it has not begun.
+    void run_in(pool_core& p, coroutine_frame& first);
+
+private:
+    suspension* over(worker* w) noexcept override;
+    static suspension* run_root(spark* self, worker* w) noexcept;
+    void wait(pool_core& p) noexcept;
+
+    handover<std_atom> m_done;
+    coroutine_frame* m_first = nullptr;
+    bool m_dropped = false;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,48 @@
+// An event: something has happened, and stays so until it is reset.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include <pilfer/detail/wait.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// Manual reset: set() lets everybody go on who waits, and everybody who comes, until reset(). Whoever waited
+/// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
+/// blocks. No call throws or allocates. Who has seen it set by one of the waits (not by is_set()) may destroy
+/// it, once all waits with a time limit have returned. Cost: one short lock each; is_set() is a load.
+class PILFER_API event {
+public:
+    constexpr explicit event(bool set = false) noexcept : m_set(set) {}
+    event(const event&) = delete;
+    event& operator=(const event&) = delete;
+    /// The checked build aborts with a message if somebody waits.
+    ~event();
+
+    void set() noexcept;
+    void reset() noexcept;
+    /// What was written before set() is seen by who is told true.
+    [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
+
+    void wait() noexcept { (void)wait_within(detail::never); }
+    /// False: it was not set in time.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
+        return wait_within(detail::after(d));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& t) {
+        return wait_within(detail::at(t));
+    }
+
+private:
+    [[nodiscard]] bool wait_within(detail::instant until) noexcept;
+
+    detail::waiters m_waiting;
+    std::atomic<bool> m_set; // written under the list's lock
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,60 @@
+// A latch: opens once, after so many arrivals.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <limits>
+#include <stdexcept>
+
+#include <pilfer/detail/wait.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// As the standard's, with time limits. A task that waits suspends, any other thread blocks. Who has been
+/// told by wait(), try_wait() or one of the others that it is open may destroy it, once all waits with a time
+/// limit have returned. No call throws or
+/// allocates, except the constructor for a negative count. Cost: one short lock each. The checked build
+/// aborts with a message if more arrive than were expected.
+class PILFER_API latch {
+public:
+    [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
+        return std::numeric_limits<std::ptrdiff_t>::max();
+    }
+
+    constexpr explicit latch(std::ptrdiff_t expected) : m_left(expected) {
+        if (expected < 0) {
+            throw std::invalid_argument("pilfer: a latch cannot expect less than nothing");
+        }
+    }
+    latch(const latch&) = delete;
+    latch& operator=(const latch&) = delete;
+    ~latch();
+
+    void count_down(std::ptrdiff_t update = 1) noexcept;
+    /// Never fails where it is open.
+    [[nodiscard]] bool try_wait() const noexcept;
+    void wait() const noexcept { (void)wait_within(detail::never); }
+    void arrive_and_wait(std::ptrdiff_t update = 1) noexcept {
+        count_down(update);
+        wait();
+    }
+    /// False: it did not open in time.
+    template <class Rep, class Period>
+    [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) const {
+        return wait_within(detail::after(d));
+    }
+    template <class Clock, class Duration>
+    [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& t) const {
+        return wait_within(detail::at(t));
+    }
+
+private:
+    [[nodiscard]] bool wait_within(detail::instant until) const noexcept;
+
+    mutable detail::waiters m_waiting;
+    std::ptrdiff_t m_left; // under the list's lock
+};
+
+} // namespace v0
+} // namespace pilfer

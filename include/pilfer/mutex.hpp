@@ -1,0 +1,90 @@
+// A mutex for tasks and threads: who has to wait suspends, and the worker is free for others.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+
+#include <pilfer/detail/mutex_protocol.hpp>
+#include <pilfer/detail/wait.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// Lockable and TimedLockable, so std::lock_guard, std::unique_lock and std::scoped_lock take it. A task that
+/// has to wait suspends, any other thread blocks; tasks of several pools and threads may share one. It
+/// belongs to the task or thread that locked it, wherever that goes on, and is unlocked by it; not recursive.
+/// Other than under std::mutex a task may wait while it holds one: for a timer, a channel, another mutex.
+/// (Where options.max_contexts is reached, a waiting task may have others on top of its frame, which must
+/// then not want what it holds: see src/worker/README.md, rule W4.)
+///
+/// Who comes may take a free mutex past those who wait, at most 64 times past each; then it is handed to that
+/// one. No call throws or allocates. Cost: without contention one compare-and-swap each for lock and unlock.
+/// The checked build names misuse and aborts: unlocking what nobody holds, locking twice, destroying it while
+/// it is held or waited for, a cycle of tasks that wait for each other's mutexes.
+class PILFER_API mutex {
+public:
+    constexpr mutex() noexcept = default;
+    mutex(const mutex&) = delete;
+    mutex& operator=(const mutex&) = delete;
+#if defined(PILFER_CHECKED)
+    ~mutex();
+#else
+    ~mutex() = default;
+#endif
+
+    void lock() noexcept {
+        if (!m_core.lock_fast()) [[unlikely]] {
+            (void)lock_slow(detail::never);
+        }
+        took();
+    }
+    [[nodiscard]] bool try_lock() noexcept {
+        if (!m_core.try_lock()) {
+            return false;
+        }
+        took();
+        return true;
+    }
+    /// False: it could not be had for `d`; tried at least once.
+    template <class Rep, class Period>
+    [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
+        return m_core.lock_fast() ? took() : lock_within(detail::after(d));
+    }
+    /// By what the clock says now: one that is set later does not change the wait.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
+        return m_core.lock_fast() ? took() : lock_within(detail::at(t));
+    }
+    void unlock() noexcept {
+        leaves();
+        if (!m_core.unlock_fast()) [[unlikely]] {
+            unlock_slow();
+        }
+    }
+
+    /// For the library: reports.
+    void look(detail::wait_facts& f) const noexcept;
+
+private:
+    [[nodiscard]] bool lock_slow(detail::instant until) noexcept;
+    [[nodiscard]] bool lock_within(detail::instant until) noexcept { return lock_slow(until) && took(); }
+    void unlock_slow() noexcept;
+
+#if defined(PILFER_CHECKED)
+    bool took() noexcept;
+    void leaves() noexcept;
+#else
+    static bool took() noexcept { return true; }
+    void leaves() noexcept {}
+#endif
+
+    detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
+#if defined(PILFER_CHECKED)
+    struct owner_wait;
+    std::atomic<const void*> m_owner{nullptr}; // the activation of a task, or a word of a thread
+    std::atomic<const detail::context*> m_runner{nullptr};
+#endif
+};
+
+} // namespace v0
+} // namespace pilfer

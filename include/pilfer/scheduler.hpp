@@ -1,0 +1,181 @@
+// A pool as a scheduler in the shape of std::execution (P2300R10), and its sender as something to co_await.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/coroutine.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/pool.hpp>
+
+#if defined(PILFER_STDEXEC)
+#include <stdexec/execution.hpp>
+#endif
+
+namespace pilfer {
+inline namespace v0 {
+
+class pool_scheduler;
+
+namespace detail {
+
+#if defined(PILFER_STDEXEC)
+using sender_mark = stdexec::sender_t;
+using scheduler_mark = stdexec::scheduler_t;
+using operation_mark = stdexec::operation_state_t;
+#else
+struct sender_mark {};
+struct scheduler_mark {};
+struct operation_mark {};
+#endif
+
+/// The place in the pool's queue lies in here: starting allocates nothing.
+template <class Receiver>
+class schedule_operation : private submission {
+public:
+    using operation_state_concept = operation_mark;
+
+    schedule_operation(pool_core& p, Receiver r) noexcept(std::is_nothrow_move_constructible_v<Receiver>)
+        : m_pool(p), m_receiver(std::move(r)) {
+        run = &schedule_operation::run_operation;
+    }
+    schedule_operation(const schedule_operation&) = delete;
+    schedule_operation& operator=(const schedule_operation&) = delete;
+    ~schedule_operation() = default;
+
+    /// Once. Completes as a task of the pool: set_value(), or set_stopped() when shutdown(drop) drops it;
+    /// where the pool is closed set_stopped() in this call. The completion may end this object.
+    void start() & noexcept {
+        if (!detail::start_in(m_pool, this)) {
+            std::move(m_receiver).set_stopped();
+        }
+    }
+
+private:
+    static suspension* run_operation(spark* self, worker* w) noexcept {
+        auto& r = static_cast<schedule_operation*>(static_cast<submission*>(self))->m_receiver;
+        if (detail::dropping(w)) {
+            detail::count_dropped(w);
+            std::move(r).set_stopped();
+        } else {
+            detail::note_suppressed(0); // of an earlier task on this thread
+            std::move(r).set_value();
+        }
+        detail::unit_ends(this_worker()); // the receiver may have moved this frame
+        return nullptr;
+    }
+
+    pool_core& m_pool;
+    Receiver m_receiver;
+};
+
+/// In the frame of the coroutine that goes on elsewhere.
+class schedule_awaiter : private moving_resumption {
+public:
+    explicit schedule_awaiter(pool_core& p) noexcept : m_pool(p) {}
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) noexcept {
+        is_of(h);
+        if (move_to(m_pool)) {
+            return true; // it may be gone
+        }
+        m_refused = true; // nobody else has seen this
+        return false;
+    }
+    void await_resume() const {
+        if (m_refused) {
+            throw pool_closed();
+        }
+        if (dropped()) {
+            std::rethrow_exception(detail::dropped_error());
+        }
+    }
+
+private:
+    pool_core& m_pool;
+    bool m_refused = false;
+};
+
+} // namespace detail
+
+/// What pool::schedule() gives: a sender without values that completes on a worker of the pool, and an
+/// awaitable. Refers to the pool; copies are free.
+///
+/// co_await: the coroutine goes on as a task of the pool, behind what was submitted before; on a worker of
+/// this pool, too, where it lets others pass. In a pool that is closed it throws pool_closed and stays where
+/// it is; when shutdown(drop) drops it, broken_promise on a worker of that pool, where it then goes on to its
+/// end. A coroutine of the pool itself is a running task: neither happens to it. Allocates nothing.
+class schedule_sender {
+public:
+    using sender_concept = detail::sender_mark;
+    using pilfer_awaitable = void;
+#if defined(PILFER_STDEXEC)
+    using completion_signatures =
+        stdexec::completion_signatures<stdexec::set_value_t(), stdexec::set_stopped_t()>;
+#endif
+
+    template <class Receiver>
+    [[nodiscard]] auto connect(Receiver r) const noexcept(std::is_nothrow_move_constructible_v<Receiver>)
+        -> detail::schedule_operation<Receiver> {
+        return detail::schedule_operation<Receiver>(*m_pool, std::move(r));
+    }
+    [[nodiscard]] detail::schedule_awaiter operator co_await() const noexcept {
+        return detail::schedule_awaiter(*m_pool);
+    }
+
+    /// Where it completes.
+    struct env {
+        detail::pool_core* pool;
+#if defined(PILFER_STDEXEC)
+        template <class Completion>
+        requires std::same_as<Completion, stdexec::set_value_t> ||
+            std::same_as<Completion, stdexec::set_stopped_t>
+        [[nodiscard]] pool_scheduler query(stdexec::get_completion_scheduler_t<Completion>) const noexcept;
+#endif
+    };
+    [[nodiscard]] env get_env() const noexcept { return env{m_pool}; }
+
+private:
+    friend class pool_scheduler;
+    explicit schedule_sender(detail::pool_core& p) noexcept : m_pool(&p) {}
+    detail::pool_core* m_pool;
+};
+
+/// A pool as a scheduler; two of one pool are equal. Refers to the pool, which has to outlive what is
+/// scheduled.
+class pool_scheduler {
+public:
+    using scheduler_concept = detail::scheduler_mark;
+
+    explicit pool_scheduler(detail::pool_core& p) noexcept : m_pool(&p) {}
+    explicit pool_scheduler(pool& p) noexcept : m_pool(&p.core()) {}
+    [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*m_pool); }
+    [[nodiscard]] bool operator==(const pool_scheduler&) const noexcept = default;
+#if defined(PILFER_STDEXEC)
+    [[nodiscard]] stdexec::forward_progress_guarantee
+    query(stdexec::get_forward_progress_guarantee_t) const noexcept {
+        return stdexec::forward_progress_guarantee::parallel;
+    }
+#endif
+
+private:
+    detail::pool_core* m_pool;
+};
+
+#if defined(PILFER_STDEXEC)
+template <class Completion>
+requires std::same_as<Completion, stdexec::set_value_t> || std::same_as<Completion, stdexec::set_stopped_t>
+inline pool_scheduler
+schedule_sender::env::query(stdexec::get_completion_scheduler_t<Completion>) const noexcept {
+    return pool_scheduler(*pool);
+}
+#endif
+
+inline pool_scheduler pool::get_scheduler() noexcept { return pool_scheduler(*m_core); }
+inline schedule_sender pool::schedule() noexcept { return get_scheduler().schedule(); }
+
+} // namespace v0
+} // namespace pilfer

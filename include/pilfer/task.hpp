@@ -1,0 +1,542 @@
+// task: a coroutine that runs in a pool, and what it can wait for.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/coroutine.hpp>
+#include <pilfer/detail/detached.hpp>
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/wait.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/future.hpp>
+#include <pilfer/pool.hpp>
+#include <pilfer/scheduler.hpp>
+#include <pilfer/timer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+template <class T = void>
+class task;
+
+namespace detail {
+
+// ---- awaitables of others ---------------------------------------------------------------------
+
+/// Of this library: knows how to come back to the pool.
+template <class A>
+inline constexpr bool is_own_awaitable = requires {
+    typename A::pilfer_awaitable;
+};
+template <class T>
+inline constexpr bool is_own_awaitable<future<T>> = true;
+
+template <class A>
+decltype(auto) awaiter_of(A&& a) {
+    if constexpr (requires { static_cast<A&&>(a).operator co_await(); }) {
+        return static_cast<A&&>(a).operator co_await();
+    } else if constexpr (requires { operator co_await(static_cast<A&&>(a)); }) {
+        return operator co_await(static_cast<A&&>(a));
+    } else {
+        return static_cast<A&&>(a);
+    }
+}
+
+/// What is handed out in place of a coroutine that awaits something foreign: whoever resumes it, on whatever
+/// thread, only makes the real one a task of its pool again.
+struct stand_in_coroutine {
+    struct promise_type {
+        stand_in_coroutine get_return_object() noexcept {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
+        std::suspend_always initial_suspend() const noexcept { return {}; }
+        std::suspend_never final_suspend() const noexcept { return {}; }
+        void return_void() const noexcept {}
+        void unhandled_exception() const noexcept { std::terminate(); }
+    };
+    std::coroutine_handle<> handle;
+};
+inline stand_in_coroutine stand_in_for(resumption* r) {
+    r->go_on();
+    co_return;
+}
+
+template <class A>
+class foreign_awaiter {
+    using awaiter = decltype(detail::awaiter_of(std::declval<A>()));
+
+public:
+    explicit foreign_awaiter(A&& a) : m_awaiter(detail::awaiter_of(static_cast<A&&>(a))) {}
+    [[nodiscard]] decltype(auto) await_ready() { return m_awaiter.await_ready(); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        m_place.is_of(h);
+        m_place.begin();
+        std::coroutine_handle<> other;
+        std::coroutine_handle<> next;
+        bool suspended = false;
+        try {
+            other = stand_in_for(&m_place).handle;
+            suspended = suspend(other, next);
+        } catch (...) {
+            stay(other);
+            throw;
+        }
+        if (!suspended) {
+            stay(other);
+            return false;
+        }
+        // This may be gone.
+        if (next) {
+            next.resume();
+        }
+        return true;
+    }
+    decltype(auto) await_resume() { return m_awaiter.await_resume(); }
+
+private:
+    bool suspend(std::coroutine_handle<> h, std::coroutine_handle<>& next) {
+        using answer = decltype(m_awaiter.await_suspend(h));
+        if constexpr (std::is_void_v<answer>) {
+            m_awaiter.await_suspend(h);
+            return true;
+        } else if constexpr (std::same_as<answer, bool>) {
+            return m_awaiter.await_suspend(h);
+        } else {
+            next = m_awaiter.await_suspend(h);
+            return true;
+        }
+    }
+    void stay(std::coroutine_handle<> other) noexcept {
+        m_place.withdraw();
+        if (other) {
+            other.destroy();
+        }
+    }
+    awaiter m_awaiter;
+    resumption m_place;
+};
+
+// ---- the coroutine ----------------------------------------------------------------------------
+
+class task_promise_base : public coroutine_frame {
+    struct at_end {
+        [[nodiscard]] bool await_ready() const noexcept { return false; }
+        template <class Promise>
+        void await_suspend(std::coroutine_handle<Promise> h) const noexcept {
+            h.promise().driver->next = h.promise().then;
+        }
+        void await_resume() const noexcept {}
+    };
+
+public:
+    [[nodiscard]] std::suspend_always initial_suspend() const noexcept { return {}; }
+    [[nodiscard]] at_end final_suspend() const noexcept { return {}; }
+    template <class A>
+    [[nodiscard]] decltype(auto) await_transform(A&& a) const {
+        if constexpr (is_own_awaitable<std::remove_cvref_t<A>>) {
+            return static_cast<A&&>(a);
+        } else {
+            return foreign_awaiter<A>(static_cast<A&&>(a));
+        }
+    }
+};
+
+template <class T>
+class task_result : public task_promise_base {
+public:
+    task_result() = default;
+    task_result(const task_result&) = delete;
+    task_result& operator=(const task_result&) = delete;
+    ~task_result() {
+        if (m_filled) {
+            m_outcome.discard();
+        }
+    }
+    void unhandled_exception() noexcept {
+        m_outcome.fail(std::current_exception());
+        m_filled = true;
+    }
+    /// Of one that has ended, once.
+    [[nodiscard]] T take() {
+        m_filled = false;
+        if constexpr (std::is_void_v<T>) {
+            (void)m_outcome.take();
+        } else {
+            return m_outcome.take();
+        }
+    }
+
+protected:
+    template <class Make>
+    void fill(Make make) {
+        m_outcome.fill(make);
+        m_filled = true;
+    }
+
+private:
+    outcome<regular_t<T>> m_outcome;
+    bool m_filled = false;
+};
+
+template <class T>
+class task_promise final : public task_result<T> {
+public:
+    task<T> get_return_object() noexcept;
+    template <class U = T>
+    requires std::convertible_to<U&&, T>
+    void return_value(U&& value) {
+        this->fill([&value]() -> T { return static_cast<U&&>(value); });
+    }
+};
+template <>
+class task_promise<void> final : public task_result<void> {
+public:
+    task<void> get_return_object() noexcept;
+    void return_void() noexcept {
+        fill([] {});
+    }
+};
+
+template <class T>
+class task_owner {
+public:
+    using handle = std::coroutine_handle<task_promise<T>>;
+
+    task_owner() noexcept = default;
+    explicit task_owner(handle h) noexcept : m_handle(h) {}
+    task_owner(task_owner&& other) noexcept : m_handle(std::exchange(other.m_handle, nullptr)) {}
+    task_owner& operator=(task_owner&& other) noexcept {
+        task_owner moved(std::move(other));
+        std::swap(m_handle, moved.m_handle);
+        return *this;
+    }
+    ~task_owner() {
+        if (m_handle) {
+            m_handle.destroy();
+        }
+    }
+    [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(m_handle); }
+    [[nodiscard]] task_promise<T>& promise() const {
+        if (!m_handle) {
+            throw usage_error("pilfer: this task is empty: it was moved from or has been awaited");
+        }
+        return m_handle.promise();
+    }
+
+private:
+    handle m_handle;
+};
+
+template <class T>
+class task_awaiter {
+public:
+    explicit task_awaiter(task_owner<T>&& t) noexcept : m_task(std::move(t)) {}
+    [[nodiscard]] bool await_ready() const {
+        (void)m_task.promise();
+        return false;
+    }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> h) const {
+        static_assert(std::derived_from<Promise, coroutine_frame>,
+                      "a pilfer::task is awaited in a pilfer::task; coroutines of other kinds can await the "
+                      "future that pool::async(task) gives");
+        coroutine_frame& parent = h.promise();
+        coroutine_frame& child = m_task.promise();
+        child.then = &parent;
+        parent.driver->next = &child;
+    }
+    T await_resume() const { return m_task.promise().take(); }
+
+private:
+    task_owner<T> m_task;
+};
+
+} // namespace detail
+
+/// The return type of a coroutine that runs in a pool. It is lazy: its body begins when it is awaited, or
+/// handed to pool::run, async or submit. Move-only; destroyed without having begun, it ends its parameters
+/// and nothing runs. T may be void, a reference, or a type that can only be moved.
+///
+/// In its body `co_await` takes: a task, which then runs as part of this one; a future; resume_after() and
+/// resume_at(); pool.schedule(); and any other awaitable, behind which it becomes a task of its pool again.
+/// While it is suspended it holds no stack and no worker, and it may go on on another thread: no
+/// thread-local, errno, lock of a std::mutex or scope may be kept across a co_await. Between two of them it
+/// is an ordinary task, and may fork, wait and block.
+///
+/// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
+/// begun, and lets the others end, as it does with any task.
+///
+/// Cost: the frame, which the compiler allocates. Chains and loops of co_await take no stack.
+template <class T>
+class [[nodiscard]] task : private detail::task_owner<T> {
+public:
+    using promise_type = detail::task_promise<T>;
+    using value_type = T;
+    using pilfer_awaitable = void;
+
+    /// Empty.
+    task() noexcept = default;
+    /// False: it was moved from, or handed to somebody. Whatever is done with it then throws usage_error.
+    using detail::task_owner<T>::valid;
+
+    /// Runs it; gives its result or rethrows. The frame ends with the full expression. On a named task:
+    /// co_await std::move(t).
+    [[nodiscard]] detail::task_awaiter<T> operator co_await() && noexcept {
+        return detail::task_awaiter<T>(std::move(*this));
+    }
+
+    /// For the library.
+    explicit task(std::coroutine_handle<promise_type> h) noexcept : detail::task_owner<T>(h) {}
+    [[nodiscard]] promise_type& promise() const { return detail::task_owner<T>::promise(); }
+};
+
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object() noexcept {
+    const auto h = std::coroutine_handle<task_promise>::from_promise(*this);
+    this->handle = h;
+    return task<T>(h);
+}
+inline task<void> task_promise<void>::get_return_object() noexcept {
+    const auto h = std::coroutine_handle<task_promise>::from_promise(*this);
+    this->handle = h;
+    return task<void>(h);
+}
+
+/// The future of a coroutine.
+template <class T>
+class coroutine_future final : public future_state<T>, public coroutine_root {
+public:
+    explicit coroutine_future(task<T>&& t)
+        : future_state<T>(future_source::coroutine, 2), m_task(std::move(t)) {
+        this->run = &coroutine_future::run_root;
+        m_task.promise().then = this;
+    }
+    void start(pool_core& p) {
+        this->belongs_in(p);
+        if (!detail::start_in(p, this)) {
+            this->release(); // the announcement's reference
+            throw pool_closed();
+        }
+    }
+
+private:
+    ~coroutine_future() override = default;
+    void execute() noexcept override {}
+    void break_promise() noexcept override {}
+
+    static suspension* run_root(spark* self, worker* w) noexcept {
+        auto* f = static_cast<coroutine_future*>(static_cast<submission*>(self));
+        (void)f->begin();
+        if (detail::dropping(w)) {
+            count_dropped(w);
+            f->m_outcome.fail(detail::dropped_error());
+            return f->leave();
+        }
+        return drive_as_unit(f->m_task.promise());
+    }
+    suspension* over(worker* /*w*/) noexcept override {
+        auto take = [this]() -> T { return m_task.promise().take(); };
+        this->m_outcome.fill(take);
+        return leave();
+    }
+    /// The frame ends before the result is seen, as the function of an async does.
+    suspension* leave() noexcept {
+        m_task = task<T>();
+        this->end();
+        this->release(); // may run code of the user, which is part of the unit
+        unit_ends(this_worker());
+        return nullptr;
+    }
+
+    task<T> m_task;
+};
+
+/// A coroutine that nobody waits for.
+template <class T>
+class detached_coroutine final : public coroutine_root, public submission {
+public:
+    explicit detached_coroutine(task<T>&& t) : m_task(std::move(t)) {
+        run = &detached_coroutine::run_root;
+        m_task.promise().then = this;
+    }
+    detached_coroutine(const detached_coroutine&) = delete;
+    detached_coroutine& operator=(const detached_coroutine&) = delete;
+    ~detached_coroutine() = default;
+
+private:
+    static suspension* run_root(spark* self, worker* w) noexcept {
+        auto* d = static_cast<detached_coroutine*>(static_cast<submission*>(self));
+        if (detail::dropping(w)) {
+            count_dropped(w);
+            return d->leave();
+        }
+        return drive_as_unit(d->m_task.promise());
+    }
+    suspension* over(worker* /*w*/) noexcept override {
+        try {
+            (void)m_task.promise().take();
+        } catch (...) {
+            nobody_waits_for(this_worker(), std::current_exception());
+        }
+        return leave();
+    }
+    suspension* leave() noexcept {
+        delete this;
+        unit_ends(this_worker());
+        return nullptr;
+    }
+
+    task<T> m_task;
+};
+
+// ---- futures and times ------------------------------------------------------------------------
+
+/// `Copies`: of a future that does not outlive the expression.
+template <class T, bool Copies>
+class future_awaiter : private future_resumption {
+public:
+    explicit future_awaiter(const future<T>& f)
+        : m_state(static_cast<future_state<T>&>(f.core())) {} // which throws for one that refers to nothing
+    [[nodiscard]] bool await_ready() const noexcept { return m_state.is_done(); }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        wait_for(m_state);
+    }
+    decltype(auto) await_resume() const {
+        m_state.wait(); // it is done: for the record of who waited for whom
+        if constexpr (std::is_void_v<T>) {
+            (void)m_state.look();
+        } else if constexpr (std::is_reference_v<T>) {
+            return static_cast<T>(*m_state.look());
+        } else if constexpr (!Copies) {
+            return (m_state.look());
+        } else if constexpr (std::copy_constructible<T>) {
+            return T(m_state.look());
+        } else {
+            return T(m_state.take());
+        }
+    }
+
+private:
+    future_state<T>& m_state;
+};
+
+/// What resume_after() gives.
+class timed_awaiter : private timed_resumption {
+public:
+    explicit timed_awaiter(instant when) noexcept : m_when(when) {}
+    [[nodiscard]] bool await_ready() const noexcept { return m_when <= detail::now(); }
+    template <class Promise>
+    void await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        wait_until(m_when);
+    }
+    void await_resume() const noexcept {}
+
+private:
+    instant m_when;
+};
+
+} // namespace detail
+
+/// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
+/// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
+/// does not run the task itself, as get() does. Any number of coroutines, tasks and threads may wait at once.
+/// Allocates nothing.
+template <class T>
+[[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
+    return detail::future_awaiter<T, false>(f);
+}
+/// co_await of a temporary: gives a copy; a result that cannot be copied is moved out, as by take().
+template <class T>
+[[nodiscard]] detail::future_awaiter<T, true> operator co_await(future<T>&& f) {
+    return detail::future_awaiter<T, true>(f);
+}
+
+/// What resume_after() and resume_at() give: co_await it, once or again.
+class resume_time {
+public:
+    using pilfer_awaitable = void;
+    explicit resume_time(detail::instant due) noexcept : m_due(due) {}
+    [[nodiscard]] detail::timed_awaiter operator co_await() const noexcept {
+        return detail::timed_awaiter(m_due);
+    }
+
+private:
+    detail::instant m_due;
+};
+
+/// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool;
+/// until then it is an alarm in a heap, without a stack. Negative durations: at once. No allocation. Throws
+/// nothing in a pool; outside of all pools what pool::common() throws. A shutdown waits for it, whichever
+/// way, as for a task that sleeps.
+template <class Rep, class Period>
+[[nodiscard]] resume_time resume_after(std::chrono::duration<Rep, Period> d) noexcept {
+    return resume_time(detail::after(d));
+}
+/// The same at `t`. A clock that is set meanwhile does not change when.
+template <class Clock, class Duration>
+[[nodiscard]] resume_time resume_at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
+    return resume_time(detail::at(t));
+}
+
+// ---- ways in ----------------------------------------------------------------------------------
+
+template <class T>
+T pool::run(task<T> t) {
+    detail::waited_root root;
+    root.run_in(*m_core, t.promise());
+    return t.promise().take();
+}
+
+template <class T>
+future<T> pool::async(task<T> t) {
+    auto* state = new detail::coroutine_future<T>(std::move(t));
+    future<T> handle(state);
+    state->start(*m_core);
+    return handle;
+}
+
+template <class T>
+void pool::submit(task<T> t) {
+    auto root = std::make_unique<detail::detached_coroutine<T>>(std::move(t));
+    if (!detail::start_in(*m_core, root.get())) {
+        throw pool_closed();
+    }
+    (void)root.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+}
+
+/// pool::async in the pool of the calling worker, or in pool::common().
+template <class T>
+future<T> async(task<T> t) {
+    auto* state = new detail::coroutine_future<T>(std::move(t));
+    future<T> handle(state);
+    state->start(detail::own_or_common());
+    return handle;
+}
+
+/// pool::run, in the pool of the calling worker, or in pool::common().
+template <class T>
+T sync_wait(task<T> t) {
+    detail::waited_root root;
+    root.run_in(detail::own_or_common(), t.promise());
+    return t.promise().take();
+}
+/// p.run(t), by the name that other libraries have for it.
+template <class T>
+T sync_wait(pool& p, task<T> t) {
+    return p.run(std::move(t));
+}
+
+} // namespace v0
+} // namespace pilfer

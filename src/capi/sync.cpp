@@ -1,0 +1,254 @@
+// Mutex, condition variable, semaphore, latch, event and channel for C.
+#include <pilfer/mutex.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include <pilfer/channel.hpp>
+#include <pilfer/condition_variable.hpp>
+#include <pilfer/event.hpp>
+#include <pilfer/latch.hpp>
+#include <pilfer/pilfer.h>
+#include <pilfer/semaphore.hpp>
+
+#include "capi/error.hpp"
+
+struct pilfer_channel {
+    explicit pilfer_channel(std::size_t capacity) noexcept : values(capacity) {}
+    pilfer::channel<void*> values;
+};
+
+namespace {
+
+using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
+using semaphore = pilfer::counting_semaphore<>;
+
+/// The C++ object in the caller's storage.
+template <class Object, class Storage>
+[[nodiscard]] Object& in(Storage* s) noexcept {
+    static_assert(sizeof(Object) <= sizeof(Storage) && alignof(Object) <= alignof(Storage));
+    return *std::launder(reinterpret_cast<Object*>(s));
+}
+[[nodiscard]] pilfer::mutex& of(pilfer_mutex* m) noexcept { return in<pilfer::mutex>(m); }
+[[nodiscard]] pilfer::condition_variable& of(pilfer_condition* c) noexcept {
+    return in<pilfer::condition_variable>(c);
+}
+[[nodiscard]] semaphore& of(pilfer_semaphore* s) noexcept { return in<semaphore>(s); }
+[[nodiscard]] pilfer::latch& of(pilfer_latch* l) noexcept { return in<pilfer::latch>(l); }
+[[nodiscard]] pilfer::event& of(pilfer_event* e) noexcept { return in<pilfer::event>(e); }
+
+/// f(object) for a call that cannot fail but for its NULL.
+template <class Storage, class F>
+int on(Storage* s, F f) noexcept {
+    if (s == nullptr) {
+        return PILFER_EINVAL;
+    }
+    f(of(s));
+    return 0;
+}
+/// The same for one that says whether it came in time.
+template <class Storage, class F>
+int in_time(Storage* s, F f) noexcept {
+    if (s == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return f(of(s)) ? 0 : PILFER_ETIMEDOUT;
+}
+template <class Object, class Storage, class... Arguments>
+int begin(Storage* s, Arguments... arguments) noexcept {
+    if (s == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] { ::new (static_cast<void*>(s)) Object(arguments...); });
+}
+template <class Storage>
+void finish(Storage* s) noexcept {
+    if (s != nullptr) {
+        std::destroy_at(&of(s));
+    }
+}
+
+/// try_send(values) is false if the channel was closed or the time was over.
+template <class Send>
+int send(pilfer_channel* c, Send try_send) noexcept {
+    if (c == nullptr) {
+        return PILFER_EINVAL;
+    }
+    bool sent = false;
+    const int code = pilfer::capi::guarded([&] { sent = try_send(c->values); });
+    if (code != 0 || sent) {
+        return code;
+    }
+    return c->values.closed() ? PILFER_ECLOSED : PILFER_ETIMEDOUT;
+}
+
+template <class Receive>
+int receive(pilfer_channel* c, void** value, Receive try_receive) noexcept {
+    if (c == nullptr || value == nullptr) {
+        return PILFER_EINVAL;
+    }
+    std::optional<void*> got = try_receive(c->values);
+    const bool closed = !got && c->values.closed();
+    if (closed) {
+        // Between the end of the time and the close somebody may have sent. From now on nobody does, so that
+        // PILFER_ECLOSED means: nothing is left.
+        got = c->values.try_receive();
+    }
+    if (!got) {
+        return closed ? PILFER_ECLOSED : PILFER_ETIMEDOUT;
+    }
+    *value = *got;
+    return 0;
+}
+
+} // namespace
+
+extern "C" {
+
+int pilfer_mutex_init(pilfer_mutex* mutex) { return begin<pilfer::mutex>(mutex); }
+void pilfer_mutex_destroy(pilfer_mutex* mutex) { finish(mutex); }
+int pilfer_mutex_lock(pilfer_mutex* mutex) {
+    return on(mutex, [](pilfer::mutex& m) { m.lock(); });
+}
+int pilfer_mutex_try_lock(pilfer_mutex* mutex) {
+    return in_time(mutex, [](pilfer::mutex& m) { return m.try_lock(); });
+}
+int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns) {
+    return in_time(mutex, [ns](pilfer::mutex& m) { return m.try_lock_for(c_nanoseconds(ns)); });
+}
+int pilfer_mutex_unlock(pilfer_mutex* mutex) {
+    return on(mutex, [](pilfer::mutex& m) { m.unlock(); });
+}
+
+int pilfer_condition_init(pilfer_condition* condition) {
+    return begin<pilfer::condition_variable>(condition);
+}
+void pilfer_condition_destroy(pilfer_condition* condition) { finish(condition); }
+int pilfer_condition_wait(pilfer_condition* condition, pilfer_mutex* mutex) {
+    if (mutex == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return on(condition, [mutex](pilfer::condition_variable& c) { c.wait(of(mutex)); });
+}
+int pilfer_condition_wait_for(pilfer_condition* condition, pilfer_mutex* mutex, uint64_t ns) {
+    if (mutex == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return in_time(condition, [mutex, ns](pilfer::condition_variable& c) {
+        return c.wait_for(of(mutex), c_nanoseconds(ns)) == pilfer::cv_status::no_timeout;
+    });
+}
+int pilfer_condition_notify_one(pilfer_condition* condition) {
+    return on(condition, [](pilfer::condition_variable& c) { c.notify_one(); });
+}
+int pilfer_condition_notify_all(pilfer_condition* condition) {
+    return on(condition, [](pilfer::condition_variable& c) { c.notify_all(); });
+}
+
+int pilfer_semaphore_init(pilfer_semaphore* s, ptrdiff_t count) { return begin<semaphore>(s, count); }
+void pilfer_semaphore_destroy(pilfer_semaphore* s) { finish(s); }
+int pilfer_semaphore_release(pilfer_semaphore* s, ptrdiff_t update) {
+    if (update < 0) {
+        return PILFER_EINVAL;
+    }
+    return on(s, [update](semaphore& it) { it.release(update); });
+}
+int pilfer_semaphore_acquire(pilfer_semaphore* s) {
+    return on(s, [](semaphore& it) { it.acquire(); });
+}
+int pilfer_semaphore_try_acquire(pilfer_semaphore* s) {
+    return in_time(s, [](semaphore& it) { return it.try_acquire(); });
+}
+int pilfer_semaphore_acquire_for(pilfer_semaphore* s, uint64_t ns) {
+    return in_time(s, [ns](semaphore& it) { return it.try_acquire_for(c_nanoseconds(ns)); });
+}
+
+int pilfer_latch_init(pilfer_latch* latch, ptrdiff_t expected) {
+    return begin<pilfer::latch>(latch, expected);
+}
+void pilfer_latch_destroy(pilfer_latch* latch) { finish(latch); }
+int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update) {
+    if (update < 0) {
+        return PILFER_EINVAL;
+    }
+    return on(latch, [update](pilfer::latch& l) { l.count_down(update); });
+}
+int pilfer_latch_wait(pilfer_latch* latch) {
+    return on(latch, [](pilfer::latch& l) { l.wait(); });
+}
+int pilfer_latch_try_wait(pilfer_latch* latch) {
+    return in_time(latch, [](pilfer::latch& l) { return l.try_wait(); });
+}
+int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns) {
+    return in_time(latch, [ns](pilfer::latch& l) { return l.wait_for(c_nanoseconds(ns)); });
+}
+
+int pilfer_event_init(pilfer_event* event, int set) { return begin<pilfer::event>(event, set != 0); }
+void pilfer_event_destroy(pilfer_event* event) { finish(event); }
+int pilfer_event_set(pilfer_event* event) {
+    return on(event, [](pilfer::event& e) { e.set(); });
+}
+int pilfer_event_reset(pilfer_event* event) {
+    return on(event, [](pilfer::event& e) { e.reset(); });
+}
+int pilfer_event_is_set(pilfer_event* event) {
+    if (event == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return of(event).is_set() ? 1 : 0;
+}
+int pilfer_event_wait(pilfer_event* event) {
+    return on(event, [](pilfer::event& e) { e.wait(); });
+}
+int pilfer_event_wait_for(pilfer_event* event, uint64_t ns) {
+    return in_time(event, [ns](pilfer::event& e) { return e.wait_for(c_nanoseconds(ns)); });
+}
+
+int pilfer_channel_new(pilfer_channel** out, size_t capacity) {
+    if (out == nullptr) {
+        return PILFER_EINVAL;
+    }
+    *out = nullptr;
+    return pilfer::capi::guarded([&] { *out = new pilfer_channel(capacity); });
+}
+void pilfer_channel_free(pilfer_channel* channel) { delete channel; }
+int pilfer_channel_send(pilfer_channel* channel, void* value) {
+    return send(channel, [value](auto& c) { return c.send(value); });
+}
+int pilfer_channel_try_send(pilfer_channel* channel, void* value) {
+    return send(channel, [value](auto& c) { return c.try_send(value); });
+}
+int pilfer_channel_send_for(pilfer_channel* channel, void* value, uint64_t ns) {
+    return send(channel, [value, ns](auto& c) { return c.try_send_for(value, c_nanoseconds(ns)); });
+}
+int pilfer_channel_receive(pilfer_channel* channel, void** value) {
+    return receive(channel, value, [](auto& c) { return c.receive(); });
+}
+int pilfer_channel_try_receive(pilfer_channel* channel, void** value) {
+    return receive(channel, value, [](auto& c) { return c.try_receive(); });
+}
+int pilfer_channel_receive_for(pilfer_channel* channel, void** value, uint64_t ns) {
+    return receive(channel, value, [ns](auto& c) { return c.try_receive_for(c_nanoseconds(ns)); });
+}
+int pilfer_channel_close(pilfer_channel* channel) {
+    if (channel == nullptr) {
+        return PILFER_EINVAL;
+    }
+    channel->values.close();
+    return 0;
+}
+int pilfer_channel_closed(pilfer_channel* channel) {
+    if (channel == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return channel->values.closed() ? 1 : 0;
+}
+size_t pilfer_channel_size(pilfer_channel* channel) {
+    return channel != nullptr ? channel->values.size() : 0;
+}
+
+} // extern "C"

@@ -1,0 +1,208 @@
+// Coroutines in a pool: suspended, woken, waited for. Argument: README.md.
+#include <pilfer/detail/coroutine.hpp>
+
+#include <algorithm>
+#include <exception>
+
+#include <pilfer/error.hpp>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+[[nodiscard]] task_word word_of(submission* s) noexcept {
+    return reinterpret_cast<task_word>(static_cast<spark*>(s)) | kind_spark;
+}
+
+/// On a worker, inside a task, of a pool that does not record.
+[[nodiscard]] bool may_announce(const worker* w) noexcept {
+    return w->current.load(rlx) != nullptr && !static_cast<const scheduler*>(w)->records();
+}
+
+struct root_wait : suspension {
+    handover<std_atom>* end;
+    const pool_core* pool;
+};
+
+constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_facts& f) noexcept {
+                                  f.elsewhere = static_cast<const root_wait&>(self).pool;
+                              }};
+
+} // namespace
+
+suspension* drive_as_unit(coroutine_frame& first) noexcept {
+    note_suppressed(0); // of an earlier task on this thread
+    if (coroutine_root* const ended = drive(first)) {
+        return ended->over(this_worker());
+    }
+    unit_ends(this_worker()); // where it suspended it has begun another one
+    return nullptr;
+}
+
+// ---- suspended coroutines ---------------------------------------------------------------------
+
+void resumption::begin() {
+    worker* w = this_worker();
+    m_of_worker = w != nullptr;
+    if (m_of_worker) {
+        m_pool = w->pool;
+        unit_begins(w); // before the end of the running unit (C1)
+        return;
+    }
+    m_pool = &common_core();
+    if (!m_pool->expect()) {
+        throw pool_closed();
+    }
+}
+
+void resumption::withdraw() noexcept {
+    if (m_of_worker) {
+        unit_ends(this_worker());
+    } else {
+        m_pool->forget_expected();
+    }
+}
+
+void resumption::go_on() noexcept {
+    worker* w = this_worker();
+    if (w != nullptr && w->pool == m_pool && m_of_worker && may_announce(w) &&
+        announce(w, word_of(this), way::keep)) {
+        return;
+    }
+    m_pool->queue_begun(this, m_of_worker); // needs no memory
+}
+
+suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
+    return drive_as_unit(*static_cast<resumption*>(static_cast<submission*>(self))->m_who);
+}
+
+void future_resumption::wait_for(future_core& f) {
+    begin();
+    f.listen(*this); // C2
+}
+
+future_core* future_resumption::result_is_there(future_listener& self) noexcept {
+    static_cast<future_resumption&>(self).go_on();
+    return nullptr;
+}
+
+void timed_resumption::wait_until(instant when) {
+    begin();
+    when = std::min(when, never - 1);
+    // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
+    if (worker* w = this_worker()) {
+        arm(static_cast<scheduler&>(*w), *this, when, told::at_once); // C2
+    } else {
+        arm(common_core(), *this, when);
+    }
+}
+
+void timed_resumption::time_has_come(alarm& self) noexcept {
+    self.over(); // before it can run, and its frame end
+    static_cast<timed_resumption&>(self).go_on();
+}
+
+bool moving_resumption::move_to(pool_core& p) noexcept {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == &p) {
+        // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be
+        // next.
+        begin();
+        p.queue_begun(this, true);
+        return true;
+    }
+    run = &moving_resumption::run_arrived;
+    return p.try_accept(this);
+}
+
+suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
+    auto* r = static_cast<moving_resumption*>(static_cast<submission*>(self));
+    if (dropping(w)) {
+        r->m_dropped = true; // it hears of it, and goes on to its end
+        count_dropped(w);
+    }
+    return drive_as_unit(r->who());
+}
+
+// ---- ways in ----------------------------------------------------------------------------------
+
+bool start_in(pool_core& p, submission* s) noexcept {
+    worker* w = this_worker();
+    if (w == nullptr || w->pool != &p) {
+        return p.try_accept(s);
+    }
+    unit_begins(w);
+    if (!announce(w, word_of(s), way::keep)) {
+        p.queue_begun(s, true);
+    }
+    return true;
+}
+
+void waited_root::run_in(pool_core& p, coroutine_frame& first) {
+    m_first = &first;
+    first.then = this;
+    worker* w = this_worker();
+    if (w != nullptr && w->pool == &p) {
+        // It waits for all of it: so what begins here stands in its scopes.
+        const nested_activation child(w, w->current.load(rlx)->innermost.load(rlx));
+        if (drive(first) != nullptr) {
+            return; // within the caller's unit, without a suspension at its end
+        }
+    } else {
+        submit(p, this);
+    }
+    wait(p);
+    san::acquire(this);
+    if (m_dropped) {
+        std::rethrow_exception(dropped_error());
+    }
+}
+
+void waited_root::wait(pool_core& p) noexcept {
+    if (this_worker() == nullptr) {
+        foreign_waiter self;
+        if (m_done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
+            block_on(self);
+        }
+        return;
+    }
+    while (!m_done.is_done()) {
+        if (static_cast<scheduler*>(this_worker())->help_on_top()) {
+            continue;
+        }
+        root_wait s;
+        s.end = &m_done;
+        s.why = &root_kind;
+        s.object = nullptr;
+        s.pool = &p;
+        s.publish = [](suspension& self) noexcept {
+            return static_cast<root_wait&>(self).end->publish(
+                reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
+        };
+        suspend(this_worker(), s);
+    }
+}
+
+suspension* waited_root::run_root(spark* self, worker* w) noexcept {
+    auto* r = static_cast<waited_root*>(static_cast<submission*>(self));
+    if (dropping(w)) {
+        r->m_dropped = true;
+        count_dropped(w);
+        return r->over(w);
+    }
+    return drive_as_unit(*r->m_first);
+}
+
+suspension* waited_root::over(worker* w) noexcept {
+    root_ends(w); // before the waiter may go on and destroy the pool: shutdown joins this thread
+    san::release(this);
+    const auto waiter = m_done.complete();
+    return waiter != 0 ? release_waiter(waiter, w) : nullptr;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

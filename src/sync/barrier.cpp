@@ -1,0 +1,52 @@
+#include <pilfer/barrier.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr wait_kind barrier_kind{"a barrier", &nothing_known};
+
+} // namespace
+
+barrier_core::~barrier_core() {
+    ensure([this] { return m_waiting.empty(); }, "a barrier ends that somebody waits for");
+}
+
+barrier_core::arrival barrier_core::arrive(std::ptrdiff_t update, bool leave) noexcept {
+    m_waiting.lock();
+    ensure([&] { return update > 0 && update <= m_left; }, "more arrive at a barrier than it expects");
+    m_left -= update;
+    m_expected -= leave ? 1 : 0;
+    const arrival a{m_phase, m_left == 0};
+    m_waiting.unlock();
+    return a;
+}
+
+void barrier_core::begin_next() noexcept {
+    m_waiting.lock();
+    ++m_phase;
+    m_left = m_expected;
+    auto* const all = m_waiting.take_all();
+    m_waiting.unlock();
+    go_on_all(all);
+}
+
+bool barrier_core::wait(std::uint64_t phase, instant until) noexcept {
+    m_waiting.lock();
+    if (m_phase != phase) {
+        m_waiting.unlock();
+        return true;
+    }
+    waiters::entry self;
+    m_waiting.add(self);
+    m_waiting.unlock();
+    wait_in(m_waiting, self, until, barrier_kind, this);
+    return self.end == waiters::fate::notified;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,57 @@
+#include <pilfer/channel.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr wait_kind room_kind{"room in a channel", &nothing_known};
+constexpr wait_kind value_kind{"a channel's next value", &nothing_known};
+
+} // namespace
+
+channel_core::~channel_core() {
+    ensure([this] { return m_protocol.list().empty(); }, "a channel ends that somebody waits for");
+}
+
+bool channel_core::send(cell& c, instant until) noexcept {
+    using step = protocol::step;
+    protocol::entry self;
+    const auto o = m_protocol.offer(c, until != 0 ? &self : nullptr);
+    if (o.next != nullptr) {
+        go_on(*o.next);
+    }
+    if (o.what != step::wait) {
+        return o.what == step::done;
+    }
+    wait_in(m_protocol.list(), self, until, room_kind, this);
+    return protocol::offered(self) == step::done;
+}
+
+channel_core::cell* channel_core::receive(instant until) noexcept {
+    using step = protocol::step;
+    protocol::entry self;
+    const auto o = m_protocol.take(until != 0 ? &self : nullptr);
+    if (o.next != nullptr) {
+        go_on(*o.next);
+    }
+    if (o.what != step::wait) {
+        return o.got;
+    }
+    wait_in(m_protocol.list(), self, until, value_kind, this);
+    return protocol::taken(self);
+}
+
+void channel_core::put_back(cell& c) noexcept {
+    if (auto* next = m_protocol.put_back(c)) {
+        go_on(*next);
+    }
+}
+
+void channel_core::close() noexcept { go_on_all(m_protocol.close()); }
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

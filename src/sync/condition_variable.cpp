@@ -1,0 +1,48 @@
+#include <pilfer/condition_variable.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace {
+
+constexpr detail::wait_kind condition_kind{"a condition variable", &detail::nothing_known};
+
+} // namespace
+
+condition_variable::~condition_variable() {
+    detail::ensure([this] { return m_waiting.empty(); }, "a condition variable ends that somebody waits for");
+}
+
+void condition_variable::notify_one() noexcept {
+    m_waiting.lock();
+    entry* const first = m_waiting.first();
+    if (first != nullptr) {
+        m_waiting.take(*first);
+    }
+    m_waiting.unlock();
+    if (first != nullptr) {
+        detail::go_on(*first);
+    }
+}
+
+void condition_variable::notify_all() noexcept {
+    m_waiting.lock();
+    entry* const all = m_waiting.take_all();
+    m_waiting.unlock();
+    detail::go_on_all(all);
+}
+
+void condition_variable::enter(entry& e) noexcept {
+    m_waiting.lock();
+    m_waiting.add(e);
+    m_waiting.unlock();
+}
+
+bool condition_variable::wait_in(entry& e, detail::instant until) noexcept {
+    detail::wait_in(m_waiting, e, until, condition_kind, this);
+    return e.end == detail::waiters::fate::notified;
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,47 @@
+#include <pilfer/event.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace {
+
+constexpr detail::wait_kind event_kind{"an event", &detail::nothing_known};
+
+} // namespace
+
+event::~event() {
+    detail::ensure([this] { return m_waiting.empty(); }, "an event ends that somebody waits for");
+}
+
+void event::set() noexcept {
+    m_waiting.lock();
+    m_set.store(true, detail::rel); // is_set()
+    auto* const all = m_waiting.take_all();
+    m_waiting.unlock();
+    detail::go_on_all(all);
+}
+
+void event::reset() noexcept {
+    m_waiting.lock();
+    m_set.store(false, detail::rlx);
+    m_waiting.unlock();
+}
+
+bool event::wait_within(detail::instant until) noexcept {
+    // Under the lock although a load would tell: who goes on may destroy the event, and whoever has set it is
+    // through with it only then.
+    m_waiting.lock();
+    if (m_set.load(detail::rlx)) {
+        m_waiting.unlock();
+        return true;
+    }
+    detail::waiters::entry self;
+    m_waiting.add(self);
+    m_waiting.unlock();
+    detail::wait_in(m_waiting, self, until, event_kind, this);
+    return self.end == detail::waiters::fate::notified;
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,50 @@
+#include <pilfer/latch.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace {
+
+constexpr detail::wait_kind latch_kind{"a latch", &detail::nothing_known};
+
+} // namespace
+
+latch::~latch() {
+    detail::ensure([this] { return m_waiting.empty(); }, "a latch ends that somebody waits for");
+}
+
+void latch::count_down(std::ptrdiff_t update) noexcept {
+    detail::waiters::entry* all = nullptr;
+    m_waiting.lock();
+    detail::ensure([&] { return update >= 0 && update <= m_left; }, "more arrive at a latch than it expects");
+    m_left -= update;
+    if (m_left == 0) {
+        all = m_waiting.take_all();
+    }
+    m_waiting.unlock();
+    detail::go_on_all(all);
+}
+
+bool latch::try_wait() const noexcept {
+    m_waiting.lock(); // as in wait_within()
+    const bool open = m_left == 0;
+    m_waiting.unlock();
+    return open;
+}
+
+bool latch::wait_within(detail::instant until) const noexcept {
+    m_waiting.lock(); // who goes on may destroy it: whoever opened it is through with it behind this
+    if (m_left == 0) {
+        m_waiting.unlock();
+        return true;
+    }
+    detail::waiters::entry self;
+    m_waiting.add(self);
+    m_waiting.unlock();
+    detail::wait_in(m_waiting, self, until, latch_kind, this);
+    return self.end == detail::waiters::fate::notified;
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,106 @@
+#include <pilfer/shared_mutex.hpp>
+
+#include "sync/kinds.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace {
+
+constexpr detail::wait_kind write_kind{"a shared mutex, for itself", &detail::nothing_known};
+constexpr detail::wait_kind read_kind{"a shared mutex, with others", &detail::nothing_known};
+
+// In entry::wants.
+constexpr std::uintptr_t writes = 0;
+constexpr std::uintptr_t reads = 1;
+
+} // namespace
+
+shared_mutex::~shared_mutex() {
+    detail::ensure([this] { return !m_writer && m_readers == 0; }, "a shared mutex ends that is held");
+    detail::ensure([this] { return m_waiting.empty(); }, "a shared mutex ends that somebody waits for");
+}
+
+void shared_mutex::unlock() noexcept {
+    m_waiting.lock();
+    detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
+    m_writer = false;
+    entry* const chain = grant();
+    m_waiting.unlock();
+    detail::go_on_all(chain);
+}
+
+void shared_mutex::unlock_shared() noexcept {
+    m_waiting.lock();
+    detail::ensure([this] { return m_readers > 0; }, "a shared mutex is unlocked that nobody shares");
+    --m_readers;
+    entry* const chain = grant();
+    m_waiting.unlock();
+    detail::go_on_all(chain);
+}
+
+/// Under the lock: gives it to those at the head of the queue who can have it, as a chain.
+shared_mutex::entry* shared_mutex::grant() noexcept {
+    entry* chain = nullptr;
+    entry** end = &chain;
+    for (entry* first = m_waiting.first(); first != nullptr && !m_writer; first = m_waiting.first()) {
+        if (first->wants == reads) {
+            ++m_readers;
+        } else if (m_readers == 0) {
+            m_writer = true;
+        } else {
+            break;
+        }
+        m_waiting.take(*first);
+        *end = first;
+        end = &first->next;
+    }
+    return chain;
+}
+
+bool shared_mutex::lock_within(detail::instant until) noexcept {
+    m_waiting.lock();
+    if (!m_writer && m_readers == 0) { // then nobody waits
+        m_writer = true;
+        m_waiting.unlock();
+        return true;
+    }
+    return enter_and_wait(writes, until);
+}
+
+bool shared_mutex::share_within(detail::instant until) noexcept {
+    m_waiting.lock();
+    if (!m_writer && m_waiting.empty()) {
+        ++m_readers;
+        m_waiting.unlock();
+        return true;
+    }
+    return enter_and_wait(reads, until);
+}
+
+/// The lock is held; free in the end.
+bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until) noexcept {
+    if (until == 0) {
+        m_waiting.unlock();
+        return false;
+    }
+    entry self;
+    self.wants = as;
+    m_waiting.add(self);
+    m_waiting.unlock();
+    detail::wait_in(m_waiting, self, until, as == reads ? read_kind : write_kind, this,
+                    detail::awaited::a_holder);
+    if (self.end == detail::waiters::fate::notified) {
+        return true;
+    }
+    if (as == writes) {
+        // Readers behind this writer waited for it only.
+        m_waiting.lock();
+        entry* const chain = grant();
+        m_waiting.unlock();
+        detail::go_on_all(chain);
+    }
+    return false;
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,88 @@
+// Memory for the states of futures, which may outlive every pool: blocks of operator new in two sizes.
+// Workers keep those that were given back on them for the next one, and hand batches to and from their pool.
+//
+// Not the records of `defer`: those are cut out of chunks that end with the pool.
+#pragma once
+
+#include <cstddef>
+#include <mutex>
+
+#include <pilfer/detail/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+struct free_block {
+    free_block* next;
+    free_block* next_batch; // of the first block of a batch
+};
+
+inline constexpr std::size_t block_bytes[] = {128, 256};
+inline constexpr std::size_t block_classes = sizeof block_bytes / sizeof block_bytes[0];
+
+/// What a pool's workers share. Batches only: its lock is taken once in 32 times.
+class block_pool {
+public:
+    static constexpr unsigned batch_size = 32;
+
+    block_pool() = default;
+    block_pool(const block_pool&) = delete;
+    block_pool& operator=(const block_pool&) = delete;
+    ~block_pool();
+
+    /// 32 blocks, linked by next; null: none are here.
+    [[nodiscard]] free_block* take(std::size_t size_class) noexcept;
+    /// Takes 32 linked blocks. More than it keeps go back to the system's allocator.
+    void give(std::size_t size_class, free_block* batch) noexcept;
+
+private:
+    static constexpr unsigned most_batches = 64; // half a megabyte of the larger ones
+
+    std::mutex m_mutex;
+    free_block* m_batches[block_classes] = {};
+    unsigned m_count[block_classes] = {};
+};
+
+/// Of one worker; by its thread only.
+class block_list {
+public:
+    block_list() = default;
+    block_list(const block_list&) = delete;
+    block_list& operator=(const block_list&) = delete;
+    ~block_list();
+
+    /// Null: neither here nor in the pool.
+    [[nodiscard]] void* take(block_pool& p, std::size_t size_class) noexcept {
+        if (m_first == nullptr) {
+            m_first = p.take(size_class);
+            m_count = m_first != nullptr ? block_pool::batch_size : 0;
+            if (m_first == nullptr) {
+                return nullptr;
+            }
+        }
+        free_block* const b = m_first;
+        m_first = b->next;
+        --m_count;
+        return b;
+    }
+    void put(block_pool& p, std::size_t size_class, void* block) noexcept {
+        m_first = ::new (block) free_block{m_first, nullptr};
+        if (++m_count == most) {
+            cut(p, size_class);
+        }
+    }
+
+private:
+    /// A worker on which many are given back keeps so many.
+    static constexpr unsigned most = 8 * block_pool::batch_size;
+
+    PILFER_COLD void cut(block_pool& p, std::size_t size_class) noexcept;
+
+    free_block* m_first = nullptr;
+    unsigned m_count = 0;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

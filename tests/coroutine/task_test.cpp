@@ -1,0 +1,680 @@
+// Coroutines: results, everything they can wait for, chains and loops, and what becomes of them when pools
+// end.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <concepts>
+#include <coroutine>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <pilfer/pilfer.hpp>
+
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+using pilfer::shutdown_mode;
+using pilfer::task;
+
+static_assert(std::movable<task<int>> && !std::copyable<task<int>>);
+static_assert(std::is_nothrow_move_constructible_v<task<>> &&
+              std::is_nothrow_default_constructible_v<task<>>);
+static_assert(std::same_as<task<int&>::value_type, int&>);
+static_assert(!pilfer::detail::is_own_awaitable<std::suspend_never>);
+static_assert(pilfer::detail::is_own_awaitable<pilfer::future<int>>);
+
+class row_C7_coroutines : public over_workers {};
+class coroutines : public guarded {};
+
+[[nodiscard]] bool runs_in(const pilfer::pool& p) {
+    const auto* w = pilfer::detail::this_worker();
+    return w != nullptr && w->pool == &p.core();
+}
+
+/// Counts those alive.
+struct witness {
+    explicit witness(std::atomic<int>& n) : count(&n) { ++n; }
+    witness(witness&& other) noexcept : count(other.count) { ++*count; }
+    witness& operator=(witness&&) = delete;
+    ~witness() { --*count; }
+    std::atomic<int>* count;
+};
+
+template <class T>
+task<T> give(T value) {
+    co_return std::forward<T>(value);
+}
+task<> nothing() { co_return; }
+task<int> fail(const char* text) {
+    throw std::runtime_error(text);
+    co_return 0;
+}
+task<std::uint64_t> fib_task(unsigned n) {
+    if (n < 2) {
+        co_return n;
+    }
+    const std::uint64_t a = co_await fib_task(n - 1);
+    const std::uint64_t b = co_await fib_task(n - 2);
+    co_return a + b;
+}
+task<std::uint64_t> fib_forked(pilfer::pool& p, unsigned n) {
+    if (n < 8) {
+        co_return co_await fib_task(n);
+    }
+    auto a = p.async(fib_forked(p, n - 1));
+    const std::uint64_t b = co_await fib_forked(p, n - 2);
+    co_return co_await a + b;
+}
+
+// ---- results ----------------------------------------------------------------------------------
+
+task<> awaits_all_kinds(int& target) {
+    EXPECT_EQ(co_await give(7), 7);
+    EXPECT_EQ(&(co_await give<int&>(target)), &target);
+    EXPECT_EQ(&(co_await give<const int&>(target)), &target);
+    EXPECT_EQ(*co_await give(std::make_unique<int>(8)), 8);
+    EXPECT_EQ(co_await give(std::string(100, 'x')), std::string(100, 'x'));
+    co_await nothing();
+    task<int> named = give(9);
+    EXPECT_TRUE(named.valid());
+    EXPECT_EQ(co_await std::move(named), 9);
+    EXPECT_FALSE(named.valid()); // NOLINT(bugprone-use-after-move)
+    std::string seen;
+    try {
+        (void)co_await fail("inner");
+    } catch (const std::runtime_error& e) {
+        seen = e.what();
+    }
+    EXPECT_EQ(seen, "inner");
+    bool refused = false;
+    try {
+        co_await task<>();
+    } catch (const pilfer::usage_error&) {
+        refused = true;
+    }
+    EXPECT_TRUE(refused);
+}
+
+TEST_P(row_C7_coroutines, results_of_every_kind_by_every_way_in) {
+    pilfer::pool pool(with_workers());
+    int target = 0;
+    const auto all = [&] {
+        pool.run(awaits_all_kinds(target));
+        EXPECT_EQ(pool.run(give(1)), 1);
+        EXPECT_EQ(&pool.run(give<int&>(target)), &target);
+        EXPECT_EQ(*pool.run(give(std::make_unique<int>(2))), 2);
+        EXPECT_THROW((void)pool.run(fail("out")), std::runtime_error);
+        EXPECT_EQ(pilfer::sync_wait(pool, give(3)), 3);
+        EXPECT_EQ(pool.async(give(4)).get(), 4);
+        EXPECT_EQ(*pool.async(give(std::make_unique<int>(5))).take(), 5);
+        EXPECT_EQ(&pool.async(give<int&>(target)).get(), &target);
+        pool.async(nothing()).get();
+        EXPECT_THROW((void)pool.async(fail("out")).get(), std::runtime_error);
+        EXPECT_EQ(pool.run(fib_task(12)), fib(12));
+        EXPECT_EQ(pool.run(fib_forked(pool, 14)), fib(14));
+    };
+    all();
+    pool.run([&] {
+        all();
+        EXPECT_EQ(pilfer::sync_wait(give(6)), 6);
+        EXPECT_EQ(pilfer::async(give(7)).get(), 7);
+    });
+    EXPECT_EQ(pilfer::sync_wait(give(8)), 8); // in the common pool
+    EXPECT_EQ(pilfer::async(give(9)).get(), 9);
+}
+
+TEST_F(coroutines, a_task_that_never_begins_only_ends_its_parameters) {
+    std::atomic<int> alive = 0;
+    bool ran = false;
+    const auto body = [](witness, bool& flag) -> task<> {
+        flag = true;
+        co_return;
+    };
+    {
+        const auto t = body(witness(alive), ran);
+        EXPECT_EQ(alive, 1);
+    }
+    EXPECT_EQ(alive, 0);
+    EXPECT_FALSE(ran);
+    pilfer::pool pool(workers(2));
+    EXPECT_THROW(pool.run(task<>()), pilfer::usage_error);
+    EXPECT_THROW((void)pool.async(task<int>()), pilfer::usage_error);
+    EXPECT_THROW(pool.submit(task<int>()), pilfer::usage_error);
+    pool.shutdown();
+    EXPECT_THROW(pool.run(body(witness(alive), ran)), pilfer::pool_closed);
+    EXPECT_THROW((void)pool.async(body(witness(alive), ran)), pilfer::pool_closed);
+    EXPECT_THROW(pool.submit(body(witness(alive), ran)), pilfer::pool_closed);
+    EXPECT_EQ(alive, 0);
+    EXPECT_FALSE(ran);
+}
+
+TEST_P(row_C7_coroutines, what_a_detached_one_throws_goes_to_on_error) {
+    std::atomic<int> heard = 0;
+    std::atomic<int> alive = 0;
+    auto o = with_workers();
+    o.on_error = [&](const std::exception_ptr& e) {
+        EXPECT_THROW(std::rethrow_exception(e), std::runtime_error);
+        ++heard;
+    };
+    const auto body = [](witness, bool throws) -> task<int> {
+        co_await pilfer::resume_after(1ms);
+        co_return throws ? co_await fail("nobody") : 0;
+    };
+    pilfer::pool pool(o);
+    for (int i = 0; i < 20; ++i) {
+        pool.submit(body(witness(alive), i % 2 == 0));
+    }
+    pool.run([&] { pool.submit(body(witness(alive), true)); });
+    pool.shutdown();
+    EXPECT_EQ(heard, 11);
+    EXPECT_EQ(alive, 0);
+}
+
+// ---- futures ----------------------------------------------------------------------------------
+
+task<> awaits_futures(pilfer::pool& pool, bool later) {
+    // `later`: none of them is ready when it is awaited.
+    const auto hold = [later] {
+        if (later) {
+            pilfer::sleep_for(1ms);
+        }
+    };
+    int target = 0;
+    auto value = pool.async([&hold] {
+        hold();
+        return std::string("value");
+    });
+    auto reference = pool.async([&hold, &target]() -> int& {
+        hold();
+        return target;
+    });
+    auto none = pool.async([&hold] { hold(); });
+    auto bad = pool.async([&hold]() -> int {
+        hold();
+        throw std::runtime_error("bad");
+    });
+    if (!later) {
+        value.wait();
+        reference.wait();
+        none.wait();
+        bad.wait();
+    }
+    const std::string& seen = co_await value;
+    EXPECT_EQ(seen, "value");
+    EXPECT_EQ(&seen, &(co_await value)) << "the same object for all";
+    EXPECT_EQ(&(co_await reference), &target);
+    co_await none;
+    EXPECT_EQ(co_await pool.async([&hold] {
+        hold();
+        return 3;
+    }),
+              3);
+    auto moved = co_await pool.async([&hold] {
+        hold();
+        return std::make_unique<int>(4);
+    });
+    EXPECT_EQ(*moved, 4);
+    std::string what;
+    try {
+        (void)co_await bad;
+    } catch (const std::runtime_error& e) {
+        what = e.what();
+    }
+    EXPECT_EQ(what, "bad");
+    bool refused = false;
+    try {
+        (void)co_await pilfer::future<int>();
+    } catch (const pilfer::usage_error&) {
+        refused = true;
+    }
+    EXPECT_TRUE(refused);
+    EXPECT_TRUE(runs_in(pool));
+}
+
+TEST_P(row_C7_coroutines, awaits_futures_that_are_ready_and_that_are_not) {
+    pilfer::pool pool(with_workers());
+    pool.run(awaits_futures(pool, false));
+    pool.run(awaits_futures(pool, true));
+    pool.run([&] { pool.run(awaits_futures(pool, true)); });
+}
+
+TEST_P(row_C7_coroutines, combines_tasks_by_their_futures) {
+    pilfer::pool pool(with_workers());
+    const auto body = [](pilfer::pool& p) -> task<std::uint64_t> {
+        std::vector<pilfer::future<std::uint64_t>> parts;
+        for (unsigned n = 0; n < 12; ++n) {
+            parts.push_back(p.async(fib_task(n)));
+        }
+        std::uint64_t sum = 0;
+        for (const auto& f : co_await pilfer::when_all(parts.begin(), parts.end())) {
+            sum += co_await f;
+        }
+        co_return sum;
+    };
+    EXPECT_EQ(pool.run(body(pool)), fib(13) - 1);
+}
+
+TEST_P(row_C7_coroutines, thousands_wait_for_one_promise_without_stacks) {
+    const auto n = static_cast<unsigned>(hundredth_of(500'000, 500));
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> promise;
+    std::atomic<unsigned> waiting = 0;
+    const auto body = [](pilfer::future<int> f, std::atomic<unsigned>& arrived) -> task<int> {
+        ++arrived;
+        co_return co_await f + 1;
+    };
+    std::vector<pilfer::future<int>> all;
+    for (unsigned i = 0; i < n; ++i) {
+        all.push_back(pool.async(body(promise.get_future(), waiting)));
+    }
+    while (waiting != n) {
+        std::this_thread::sleep_for(1ms);
+    }
+    promise.set_value(1);
+    for (auto& f : all) {
+        EXPECT_EQ(f.get(), 2);
+    }
+    EXPECT_LT(pool.counters().contexts_peak, 64U * (GetParam() + 1))
+        << "some for each worker, none for each wait";
+}
+
+TEST_P(row_C7_coroutines, a_pool_may_end_as_soon_as_the_last_result_is_there) {
+    for (std::uint64_t round = 0; round < hundredth_of(5'000, 20); ++round) {
+        auto pool = std::make_unique<pilfer::pool>(with_workers());
+        pilfer::promise<int> promise;
+        const auto body = [](pilfer::future<int> f) -> task<int> { co_return co_await f; };
+        auto result = pool->async(body(promise.get_future()));
+        // This thread may still look for somebody to wake when the coroutine has ended.
+        std::thread setter([&] { promise.set_value(1); });
+        EXPECT_EQ(result.get(), 1);
+        pool.reset();
+        setter.join();
+    }
+}
+
+// ---- times ------------------------------------------------------------------------------------
+
+TEST_P(row_C7_coroutines, sleeps_without_a_stack_and_never_too_short) {
+    const auto n = static_cast<int>(hundredth_of(50'000, 50));
+    pilfer::pool pool(with_workers());
+    const auto body = [](pilfer::pool& p, int i) -> task<int> {
+        const auto d = std::chrono::microseconds(100 * (i % 30));
+        const auto begin = std::chrono::steady_clock::now();
+        co_await pilfer::resume_after(d);
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, d);
+        co_await pilfer::resume_after(-1s);
+        co_await pilfer::resume_at(std::chrono::steady_clock::now() + 100us);
+        co_await pilfer::resume_at(std::chrono::system_clock::now() - 1h);
+        EXPECT_TRUE(runs_in(p));
+        co_return 1;
+    };
+    std::vector<pilfer::future<int>> all;
+    for (int i = 0; i < n; ++i) {
+        all.push_back(pool.async(body(pool, i)));
+    }
+    int sum = 0;
+    for (auto& f : all) {
+        sum += f.get();
+    }
+    EXPECT_EQ(sum, n);
+    EXPECT_EQ(pool.run(body(pool, 1)), 1);
+}
+
+// ---- pools ------------------------------------------------------------------------------------
+
+task<int> wanders(pilfer::pool& a, pilfer::pool& b, pilfer::pool& c, int rounds) {
+    int hops = 0;
+    for (int i = 0; i < rounds; ++i) {
+        for (pilfer::pool* p : {&a, &b, &c, &c}) {
+            co_await p->schedule();
+            EXPECT_TRUE(runs_in(*p));
+            EXPECT_EQ(co_await p->async([i] { return i; }), i);
+            EXPECT_TRUE(runs_in(*p));
+            ++hops;
+        }
+        co_await pilfer::resume_after(10us);
+        EXPECT_TRUE(runs_in(c));
+    }
+    co_return hops;
+}
+
+TEST_P(row_C7_coroutines, wanders_from_pool_to_pool) {
+    const auto rounds = static_cast<int>(hundredth_of(5'000, 10));
+    pilfer::pool a(with_workers());
+    pilfer::pool b(workers(1));
+    pilfer::pool c(workers(2));
+    auto first = a.async(wanders(a, b, c, rounds));
+    auto second = b.async(wanders(b, c, a, rounds));
+    EXPECT_EQ(c.run(wanders(c, a, b, rounds)), 4 * rounds);
+    EXPECT_EQ(first.get(), 4 * rounds);
+    EXPECT_EQ(second.get(), 4 * rounds);
+}
+
+TEST_P(row_C7_coroutines, a_closed_pool_refuses_and_a_dropping_one_drops) {
+    pilfer::pool home(with_workers());
+    pilfer::pool closed(workers(1));
+    closed.shutdown();
+    const auto tries = [](pilfer::pool& from, pilfer::pool& to) -> task<bool> {
+        bool refused = false;
+        try {
+            co_await to.schedule();
+        } catch (const pilfer::pool_closed&) {
+            refused = runs_in(from);
+        }
+        co_return refused;
+    };
+    EXPECT_TRUE(home.run(tries(home, closed)));
+
+    auto dropping = std::make_unique<pilfer::pool>(workers(1));
+    std::atomic<bool> inside = false;
+    std::atomic<bool> go = false;
+    auto busy = dropping->async([&] {
+        inside = true;
+        while (!go) {
+            std::this_thread::yield();
+        }
+    });
+    const auto hops = [](pilfer::pool& to) -> task<bool> {
+        bool dropped = false;
+        try {
+            co_await to.schedule();
+        } catch (const pilfer::broken_promise&) {
+            dropped = runs_in(to);
+        }
+        co_return dropped;
+    };
+    while (!inside) {
+        std::this_thread::yield();
+    }
+    auto fresh = dropping->async(give(1));
+    auto hopping = home.async(hops(*dropping));
+    std::thread end([&] { dropping->shutdown(shutdown_mode::drop); });
+    while (!dropping->core().dropping()) {
+        std::this_thread::yield();
+    }
+    go = true; // nothing runs there any more; what comes too late is refused
+    busy.get();
+    EXPECT_THROW((void)fresh.get(), pilfer::broken_promise);
+    try {
+        EXPECT_TRUE(hopping.get());
+    } catch (const pilfer::pool_closed&) {
+    }
+    end.join();
+}
+
+// ---- chains and loops -------------------------------------------------------------------------
+
+task<std::uint64_t> chain(unsigned depth, pilfer::future<int> end) {
+    if (depth == 0) {
+        co_return static_cast<std::uint64_t>(co_await end);
+    }
+    co_return co_await chain(depth - 1, std::move(end)) + 1;
+}
+
+TEST_P(row_C7_coroutines, neither_loops_nor_depth_take_stack) {
+    const auto n = static_cast<unsigned>(hundredth_of(100'000'000, 100'000));
+    auto o = with_workers();
+    o.stack_size = std::size_t{64} << 10;
+    pilfer::pool pool(o);
+    const auto loop = [](unsigned rounds) -> task<std::uint64_t> {
+        std::uint64_t sum = 0;
+        const pilfer::future<int> ready = pilfer::async([] { return 1; });
+        ready.wait();
+        for (unsigned i = 0; i < rounds; ++i) {
+            sum += static_cast<std::uint64_t>(co_await give(1) + co_await ready);
+            co_await std::suspend_never{};
+        }
+        co_return sum;
+    };
+    if (GetParam() <= 2) {
+        EXPECT_EQ(pool.run(loop(n)), 2 * std::uint64_t{n});
+    }
+    const unsigned depth = n / 10;
+    pilfer::promise<int> promise;
+    auto suspended = pool.async(chain(depth, promise.get_future()));
+    promise.set_value(0);
+    EXPECT_EQ(suspended.get(), depth);
+    EXPECT_EQ(pool.run(chain(depth, promise.get_future())), depth);
+}
+
+// ---- the ends of pools ------------------------------------------------------------------------
+
+task<> lives_on(witness, pilfer::future<int> f, std::atomic<unsigned>& began, std::atomic<unsigned>& done) {
+    ++began;
+    co_await pilfer::resume_after(2ms);
+    (void)co_await f;
+    co_await pilfer::resume_after(100us);
+    ++done;
+}
+
+TEST_P(row_C7_coroutines, a_drain_waits_for_all_that_is_suspended) {
+    std::atomic<int> alive = 0;
+    std::atomic<unsigned> began = 0;
+    std::atomic<unsigned> done = 0;
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> promise;
+    for (int i = 0; i < 50; ++i) {
+        pool.submit(lives_on(witness(alive), promise.get_future(), began, done));
+    }
+    std::thread setter([&] {
+        while (!pool.core().is_closed() || began != 50) {
+            std::this_thread::sleep_for(100us);
+        }
+        promise.set_value(1);
+    });
+    pool.shutdown();
+    EXPECT_EQ(done, 50U);
+    EXPECT_EQ(alive, 0);
+    setter.join();
+}
+
+TEST_P(row_C7_coroutines, drop_ends_what_has_not_begun_and_lets_the_others_end) {
+    std::atomic<int> alive = 0;
+    std::atomic<unsigned> began = 0;
+    std::atomic<unsigned> done = 0;
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> promise;
+    const auto early = [&] {
+        std::vector<pilfer::future<void>> all;
+        for (int i = 0; i < 20; ++i) {
+            all.push_back(pool.async(lives_on(witness(alive), promise.get_future(), began, done)));
+        }
+        return all;
+    }();
+    while (began != 20) {
+        std::this_thread::yield();
+    }
+    // All workers are held, so that what comes now cannot begin.
+    std::atomic<unsigned> held = 0;
+    std::atomic<bool> go = false;
+    for (unsigned i = 0; i < GetParam(); ++i) {
+        pool.submit([&] {
+            ++held;
+            while (!go) {
+                std::this_thread::yield();
+            }
+        });
+    }
+    while (held != GetParam()) {
+        std::this_thread::yield();
+    }
+    std::vector<pilfer::future<void>> late;
+    for (int i = 0; i < 20; ++i) {
+        late.push_back(pool.async(lives_on(witness(alive), promise.get_future(), began, done)));
+        pool.submit(lives_on(witness(alive), promise.get_future(), began, done));
+    }
+    std::thread end([&] { pool.shutdown(shutdown_mode::drop); });
+    while (!pool.core().dropping()) {
+        std::this_thread::yield();
+    }
+    go = true;
+    for (auto& f : late) {
+        EXPECT_THROW(f.get(), pilfer::broken_promise);
+    }
+    promise.set_value(1);
+    for (const auto& f : early) {
+        EXPECT_NO_THROW(f.get());
+    }
+    end.join();
+    EXPECT_EQ(done, 20U);
+    EXPECT_EQ(began, 20U);
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(pool.counters().dropped, 40U);
+}
+
+// ---- awaitables of others ---------------------------------------------------------------------
+
+struct by_a_thread {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<> h) {
+        std::thread([h] { h.resume(); }).detach();
+    }
+    [[nodiscard]] int await_resume() const noexcept { return 5; }
+};
+struct stays {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<>) const noexcept { return false; }
+    void await_resume() const noexcept {}
+};
+struct throws {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    void await_suspend(std::coroutine_handle<>) const { throw std::runtime_error("not suspended"); }
+    void await_resume() const noexcept {}
+};
+struct at_once {
+    [[nodiscard]] bool await_ready() const noexcept { return false; }
+    [[nodiscard]] std::coroutine_handle<> await_suspend(std::coroutine_handle<> h) const noexcept {
+        return h;
+    }
+    void await_resume() const noexcept {}
+};
+struct with_member {
+    [[nodiscard]] at_once operator co_await() const noexcept { return {}; }
+};
+
+TEST_P(row_C7_coroutines, comes_back_to_its_pool_from_awaitables_of_others) {
+    pilfer::pool pool(with_workers());
+    const auto body = [](pilfer::pool& p) -> task<int> {
+        int sum = 0;
+        for (int i = 0; i < 5; ++i) {
+            sum += co_await by_a_thread();
+            EXPECT_TRUE(runs_in(p));
+            co_await stays();
+            co_await std::suspend_never();
+            co_await at_once();
+            EXPECT_TRUE(runs_in(p));
+            co_await with_member();
+            EXPECT_TRUE(runs_in(p));
+            bool thrown = false;
+            try {
+                co_await throws();
+            } catch (const std::runtime_error&) {
+                thrown = true;
+            }
+            EXPECT_TRUE(thrown);
+        }
+        co_return sum;
+    };
+    EXPECT_EQ(pool.run(body(pool)), 25);
+    auto detached = pool.async(body(pool));
+    pool.shutdown(); // waits for what a thread will resume
+    EXPECT_TRUE(detached.ready());
+}
+
+/// A coroutine of another library, which awaits a future of this one.
+struct foreign {
+    struct promise_type {
+        foreign get_return_object() { return {}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_never final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { std::terminate(); }
+    };
+};
+foreign elsewhere(pilfer::pool& p, pilfer::future<int> f, std::atomic<int>& out) {
+    co_await p.schedule();
+    EXPECT_TRUE(runs_in(p));
+    const int got = co_await f;
+    co_await pilfer::resume_after(1ms);
+    EXPECT_TRUE(runs_in(p));
+    out = got;
+}
+
+TEST_P(row_C7_coroutines, foreign_coroutines_can_await_futures_times_and_pools) {
+    pilfer::pool pool(with_workers());
+    std::atomic<int> out = 0;
+    elsewhere(pool, pool.async([] { return 3; }), out);
+    pool.shutdown();
+    EXPECT_EQ(out, 3);
+}
+
+TEST_P(row_C7_coroutines, between_two_waits_it_forks_and_blocks_like_any_task) {
+    pilfer::pool pool(with_workers());
+    const auto body = [](pilfer::pool& p) -> task<std::uint64_t> {
+        std::uint64_t sum = fib_join(10);
+        co_await p.schedule();
+        sum += fib_spawn(10);
+        sum += p.async([] { return fib_defer(10); }).get(); // blocks, and frees its worker
+        sum += p.run(fib_task(10));
+        pilfer::sleep_for(1ms);
+        co_await pilfer::resume_after(1ms);
+        sum += pilfer::sync_wait(fib_task(10));
+        co_return sum;
+    };
+    std::vector<pilfer::future<std::uint64_t>> all;
+    for (int i = 0; i < 10; ++i) {
+        all.push_back(pool.async(body(pool)));
+    }
+    for (auto& f : all) {
+        EXPECT_EQ(f.get(), 5 * fib(10));
+    }
+}
+
+TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
+    std::vector<pilfer::options> kinds(5, with_workers());
+    kinds[0].profile = true; // of one worker only
+    kinds[0].workers = 1;
+    kinds[1].resume = pilfer::resume::own_thread;
+    kinds[2].resume = pilfer::resume::elsewhere;
+    kinds[3].exposure = pilfer::exposure::always_public;
+    kinds[4].count_all = true;
+    kinds[4].max_contexts = 2 * GetParam();
+    pilfer::pool other(workers(1));
+    for (const auto& o : kinds) {
+        pilfer::pool pool(o);
+        int target = 0;
+        pool.run(awaits_all_kinds(target));
+        pool.run(awaits_futures(pool, true));
+        EXPECT_EQ(pool.run(fib_forked(pool, 11)), fib(11));
+        EXPECT_EQ(pool.run([&] { return pool.run(fib_forked(pool, 10)); }), fib(10));
+        EXPECT_EQ(pool.run(wanders(pool, other, pool, 3)), 12);
+        EXPECT_EQ(pool.async(wanders(other, pool, other, 3)).get(), 12);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutines, ::testing::Values(1U, 2U, 3U, 8U),
+                         ::testing::PrintToStringParamName());
+
+TEST_P(row_C7_coroutines, what_follows_one_runs_in_its_pool) {
+    pilfer::pool pool(with_workers());
+    const auto where = [&] {
+        const pilfer::detail::worker* w = pilfer::detail::this_worker();
+        return w != nullptr ? w->pool : nullptr;
+    };
+    auto followed = pool.async([]() -> task<int> { co_return 1; }()).then([&](int) { return where(); });
+    EXPECT_EQ(followed.get(), &pool.core());
+}
+
+} // namespace

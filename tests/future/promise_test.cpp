@@ -1,0 +1,686 @@
+// promise, waits with a time limit, then, continue_with, when_all, when_any.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
+
+#include "support/allocations.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+
+// ---- promises ---------------------------------------------------------------------------------
+
+class row_C2_promise : public over_workers {};
+
+enum class written { value, exception, never };
+
+/// Writes, or destroys the promise.
+void write(std::optional<pilfer::promise<int>>& p, written what) {
+    switch (what) {
+    case written::value:
+        p->set_value(7);
+        break;
+    case written::exception:
+        p->set_exception(std::make_exception_ptr(std::out_of_range("no")));
+        break;
+    case written::never:
+        p.reset();
+        break;
+    }
+}
+
+[[nodiscard]] bool reads(const pilfer::future<int>& f, written what) {
+    try {
+        return f.get() == 7 && what == written::value;
+    } catch (const std::out_of_range&) {
+        return what == written::exception;
+    } catch (const pilfer::broken_promise&) {
+        return what == written::never;
+    }
+}
+
+enum class when { before, meanwhile, afterwards };
+
+/// One wait and one write, each by a task or by a thread of its own, which ends right behind it.
+void wait_and_write(pilfer::pool& pool, bool task_waits, bool task_writes, when order, written what) {
+    std::optional<pilfer::promise<int>> p(std::in_place);
+    const pilfer::future<int> f = p->get_future();
+    std::atomic<bool> waits{false};
+    std::atomic<bool> right{false};
+    const auto waiter = [&] {
+        waits = true;
+        right = reads(f, what);
+    };
+    if (order == when::before) {
+        task_writes ? pool.run([&] { write(p, what); }) : std::thread([&] { write(p, what); }).join();
+    }
+    auto task = task_waits ? pool.async(waiter) : pilfer::future<void>();
+    auto thread = task_waits ? std::thread() : std::thread(waiter);
+    if (order != when::before) {
+        const auto writer = [&] { write(p, what); };
+        ASSERT_TRUE(order == when::meanwhile || eventually([&] { return waits.load(); }, 60s));
+        if (order == when::afterwards) {
+            std::this_thread::sleep_for(100us); // it has most likely left its stack by then
+        }
+        task_writes ? pool.async(writer).get() : std::thread(writer).join();
+    }
+    task_waits ? task.get() : thread.join();
+    ASSERT_TRUE(right) << "task waits " << task_waits << ", writes " << task_writes << ", order "
+                       << static_cast<int>(order) << ", written " << static_cast<int>(what);
+}
+
+TEST_P(row_C2_promise, whoever_waits_gets_what_whoever_writes) {
+    pilfer::pool pool(with_workers());
+    for (const bool task_waits : {false, true}) {
+        for (const bool task_writes : {false, true}) {
+            for (const when order : {when::before, when::meanwhile, when::afterwards}) {
+                for (const written what : {written::value, written::exception, written::never}) {
+                    wait_and_write(pool, task_waits, task_writes, order, what);
+                }
+            }
+        }
+    }
+}
+
+TEST_P(row_C2_promise, the_frame_that_waits_ends_while_it_is_being_set) {
+    pilfer::pool pool(with_workers());
+    const std::uint64_t rounds = hundredth_of(20'000);
+    std::atomic<pilfer::promise<std::string>*> handed{nullptr};
+    std::atomic<bool> over{false};
+    std::thread setter([&] {
+        while (!over) {
+            if (auto* p = handed.exchange(nullptr)) {
+                p->set_value(std::string(100, 'p'));
+            }
+        }
+    });
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+        const auto frame = [&] {
+            pilfer::promise<std::string> mine;
+            const auto f = mine.get_future();
+            handed = &mine;
+            return f.get().size(); // the promise goes, perhaps before set_value() has returned
+        };
+        ASSERT_EQ(i % 2 == 0 ? pool.run(frame) : frame(), 100U);
+    }
+    over = true;
+    setter.join();
+}
+
+TEST_P(row_C2_promise, is_written_once) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 20; ++round) {
+        pilfer::promise<int> p;
+        std::atomic<int> wrote{0};
+        std::atomic<int> refused{0};
+        std::vector<pilfer::future<void>> tasks;
+        for (int i = 0; i < 8; ++i) {
+            tasks.push_back(pool.async([&, i] {
+                try {
+                    p.set_value(i);
+                    wrote += 1 + 100 * i;
+                } catch (const pilfer::promise_already_satisfied&) {
+                    ++refused;
+                }
+            }));
+        }
+        for (auto& t : tasks) {
+            t.get();
+        }
+        ASSERT_EQ(wrote % 100, 1);
+        ASSERT_EQ(refused, 7);
+        ASSERT_EQ(p.get_future().get(), wrote / 100);
+        ASSERT_THROW(p.set_exception(std::make_exception_ptr(1)), pilfer::promise_already_satisfied);
+        ASSERT_EQ(p.get_future().get(), wrote / 100) << "the second write left no trace";
+    }
+}
+
+TEST_P(row_C2_promise, any_number_of_tasks_and_threads_wait) {
+    pilfer::pool pool(with_workers());
+    const auto n = static_cast<std::size_t>(hundredth_of(100'000));
+    // Two workers are asked for how much a waiter takes; in the others a part of it is theirs.
+    const std::size_t before = GetParam() == 2 ? resident_bytes() : 0;
+    pilfer::promise<std::string> p;
+    const auto f = p.get_future();
+    std::atomic<std::size_t> right{0};
+    std::vector<pilfer::future<void>> tasks;
+    for (std::size_t i = 0; i < n; ++i) {
+        tasks.push_back(pool.async([&right, f] { right += f.get() == "text" ? 1 : 0; }));
+    }
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 4; ++i) {
+        threads.emplace_back([&right, f] { right += f.get() == "text" ? 1 : 0; });
+    }
+    EXPECT_TRUE(eventually([&] { return pool.counters().suspends >= n; }, 60s)) << "each leaves its worker";
+    EXPECT_EQ(right, 0U);
+    if (!sanitized && !emulated && before != 0) {
+        std::this_thread::sleep_for(1ms); // counted a moment before it has left its stack
+        const double each = static_cast<double>(resident_bytes() - before) / static_cast<double>(n);
+        std::printf("[          ] %zu suspended tasks: %.0f bytes resident each\n", n, each);
+        EXPECT_LE(each, 2 * 4096.0) << "two pages for each";
+    }
+    p.set_value("text");
+    for (auto& t : threads) {
+        t.join();
+    }
+    for (auto& t : tasks) {
+        t.get();
+    }
+    EXPECT_EQ(right, n + 4);
+}
+
+PILFER_OVER_WORKERS(row_C2_promise);
+
+class row_C2_handles : public guarded {};
+
+TEST_F(row_C2_handles, results_of_every_kind) {
+    int object = 1;
+    pilfer::promise<int&> reference;
+    pilfer::promise<void> nothing;
+    pilfer::promise<std::unique_ptr<int>> only_moves;
+    reference.set_value(object);
+    nothing.set_value();
+    only_moves.set_value(std::make_unique<int>(5));
+    EXPECT_EQ(&reference.get_future().get(), &object);
+    EXPECT_NO_THROW(nothing.get_future().get());
+    EXPECT_EQ(*only_moves.get_future().take(), 5);
+}
+
+TEST_F(row_C2_handles, a_promise_moves_and_says_what_it_is_not_asked_for) {
+    pilfer::promise<int> p;
+    const auto f = p.get_future();
+    EXPECT_THROW(p.set_exception(nullptr), pilfer::usage_error);
+    EXPECT_FALSE(f.ready()) << "an error is no write";
+    pilfer::promise<int> q = std::move(p);
+    EXPECT_FALSE(p.valid()); // NOLINT(bugprone-use-after-move)
+    EXPECT_THROW(p.set_value(1), pilfer::usage_error);
+    EXPECT_THROW((void)p.get_future(), pilfer::usage_error);
+    q = pilfer::promise<int>(); // the one before is destroyed unset
+    EXPECT_THROW((void)f.get(), pilfer::broken_promise);
+    q.set_value(2);
+    EXPECT_EQ(q.get_future().get(), 2);
+    EXPECT_EQ(q.get_future().get(), 2) << "any number of handles";
+}
+
+TEST_F(row_C2_handles, a_value_that_throws_when_moved_is_an_exception) {
+    struct thrower {
+        thrower() = default;
+        thrower(const thrower&) { throw std::length_error("copied"); }
+        thrower& operator=(const thrower&) = delete;
+    };
+    pilfer::promise<thrower> p;
+    const auto f = p.get_future();
+    const thrower t;
+    EXPECT_THROW(p.set_value(t), std::length_error) << "the caller's copy: nothing has happened";
+    EXPECT_FALSE(f.ready());
+    p.set_value({});
+    EXPECT_THROW((void)f.get(), std::length_error);
+}
+
+TEST_F(row_C2_handles, a_recording_pool_follows_promises_and_what_comes_behind) {
+    pilfer::options o;
+    o.profile = true;
+    pilfer::pool pool(o);
+    pilfer::promise<int> p;
+    auto f = p.get_future();
+    auto g = f.then(pool, [](int i) { return i + 1; });
+    pool.run([&] {
+        auto set = pilfer::async([&] { p.set_value(fib_join(10) > 0 ? 1 : 0); });
+        EXPECT_EQ(f.get(), 1);
+        EXPECT_EQ(g.then([](int i) { return i + 1; }).get(), 3);
+        EXPECT_EQ(f.wait_for(1s), pilfer::future_status::ready);
+        set.get();
+        (void)pilfer::when_all(f, g).get();
+        pilfer::promise<void> never;
+        EXPECT_EQ(never.get_future().wait_for(100us), pilfer::future_status::timeout);
+    });
+    pool.shutdown();
+    const auto figures = pool.profile();
+    EXPECT_TRUE(figures.complete);
+    EXPECT_LE(figures.span_ns, figures.work_ns);
+}
+
+// ---- waits with a time limit ------------------------------------------------------------------
+
+class row_C1_timed : public over_workers {};
+
+TEST_P(row_C1_timed, waits_end_by_the_time_or_by_the_result) {
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> p;
+    const auto f = p.get_future();
+    const auto times_out = [&f] {
+        EXPECT_EQ(f.wait_for(-1s), pilfer::future_status::timeout);
+        EXPECT_EQ(f.wait_for(0s), pilfer::future_status::timeout);
+        EXPECT_EQ(f.wait_for(200us), pilfer::future_status::timeout);
+        EXPECT_EQ(f.wait_until(std::chrono::steady_clock::now() + 200us), pilfer::future_status::timeout);
+        EXPECT_EQ(f.wait_until(std::chrono::system_clock::now() - 1h), pilfer::future_status::timeout);
+    };
+    times_out();
+    pool.run(times_out);
+    const auto waits = [f] {
+        return f.wait_for(std::chrono::hours::max()) == pilfer::future_status::ready &&
+               f.wait_until(std::chrono::steady_clock::time_point::max()) == pilfer::future_status::ready &&
+               f.wait_for(-1s) == pilfer::future_status::ready && f.get() == 3;
+    };
+    auto task = pool.async(waits);
+    auto other = pool.async([f] { return f.wait_for(1h) == pilfer::future_status::ready; });
+    std::atomic<bool> right{false};
+    std::thread thread([&] { right = waits(); });
+    std::this_thread::sleep_for(500us);
+    p.set_value(3);
+    EXPECT_TRUE(task.get());
+    EXPECT_TRUE(other.get());
+    thread.join();
+    EXPECT_TRUE(right);
+}
+
+TEST_P(row_C1_timed, the_end_and_the_time_race_and_one_wins) {
+    pilfer::pool pool(with_workers());
+    const std::uint64_t rounds = hundredth_of(10'000);
+    std::uint64_t late = 0;
+    for (std::uint64_t i = 0; i < rounds; ++i) {
+        pilfer::promise<std::uint64_t> p;
+        const auto f = p.get_future();
+        const auto limit = std::chrono::microseconds(1 + i % 7 * 20);
+        const auto look = [f, limit, i] {
+            const bool ready = f.wait_for(limit) == pilfer::future_status::ready;
+            if (ready && !(f.ready() && f.get() == i)) {
+                throw std::logic_error("ready without its result");
+            }
+            return ready ? 0U : 1U;
+        };
+        std::vector<pilfer::future<unsigned>> tasks;
+        for (int k = 0; k < 6; ++k) {
+            tasks.push_back(pool.async(look));
+        }
+        auto untimed = pool.async([f] { return f.get(); });
+        unsigned outside = 0;
+        std::thread setter([&p, i] { p.set_value(i); });
+        outside = look();
+        setter.join();
+        late += outside;
+        for (auto& t : tasks) {
+            late += t.get();
+        }
+        ASSERT_EQ(untimed.get(), i);
+        ASSERT_EQ(f.wait_for(0s), pilfer::future_status::ready);
+    }
+    EXPECT_LE(late, 7 * rounds);
+}
+
+TEST_P(row_C1_timed, waits_that_come_and_go_leave_nothing) {
+    pilfer::pool pool(with_workers());
+    pilfer::promise<void> p;
+    const auto f = p.get_future();
+    EXPECT_EQ(f.wait_for(1ns), pilfer::future_status::timeout);
+    const std::uint64_t n = hundredth_of(100'000);
+    const auto many = [&] {
+        for (std::uint64_t i = n; i > 0; --i) {
+            ASSERT_EQ(f.wait_for(std::chrono::nanoseconds(i % 2000)), pilfer::future_status::timeout);
+        }
+    };
+    const auto before = allocations();
+    many();
+    const auto outside = allocations();
+    pool.run(many);
+    const auto inside = allocations();
+    if (counts_allocations) {
+        // Workers that start, and each one's lists, once.
+        EXPECT_LT(outside, before + n / 2);
+        EXPECT_LT(inside, outside + n / 2);
+    }
+    p.set_value();
+    EXPECT_EQ(f.wait_for(1ns), pilfer::future_status::ready);
+}
+
+PILFER_OVER_WORKERS(row_C1_timed);
+
+class row_C1_alone : public guarded {};
+
+TEST_F(row_C1_alone, a_wait_with_a_limit_claims_nothing_and_lets_its_only_worker_go) {
+    pilfer::pool pool(workers(1));
+    pool.run([] {
+        auto f = pilfer::async([] { return 4; });
+        EXPECT_EQ(f.wait_for(std::chrono::hours(10)), pilfer::future_status::ready);
+        EXPECT_EQ(f.get(), 4);
+    });
+    EXPECT_GE(pool.counters().suspends, 1U) << "the task ran on a stack of its own";
+}
+
+TEST_F(row_C1_alone, what_is_attached_runs_behind_the_task_that_sets) {
+    pilfer::pool pool(workers(1));
+    pilfer::promise<int> p;
+    std::atomic<bool> ran{false};
+    std::atomic<long> where{0};
+    auto g = p.get_future().then(pool, [&](int i) {
+        ran = true;
+        where = thread_id();
+        return i;
+    });
+    pool.run([&] {
+        p.set_value(1);
+        EXPECT_FALSE(ran) << "not on the stack of the setter";
+    });
+    EXPECT_EQ(g.get(), 1);
+    pilfer::promise<int> q;
+    auto h = q.get_future().then(pool, [](int) { return thread_id(); });
+    q.set_value(2);
+    EXPECT_EQ(h.get(), where);
+    EXPECT_NE(h.get(), thread_id());
+}
+
+TEST_F(row_C1_alone, a_deep_right_recursion) {
+    pilfer::options o = workers(2);
+    o.stack_size = std::size_t{64} << 20;
+    pilfer::pool pool(o);
+    struct level {
+        static std::uint64_t down(std::uint64_t n) { // NOLINT(misc-no-recursion)
+            if (n == 0) {
+                return 0;
+            }
+            auto leaf = pilfer::async([n] { return n; });
+            const std::uint64_t rest = down(n - 1);
+            return rest + leaf.get();
+        }
+    };
+    const std::uint64_t depth = hundredth_of(100'000);
+    EXPECT_EQ(pool.run([depth] { return level::down(depth); }), depth * (depth + 1) / 2);
+}
+
+TEST_F(row_C1_alone, a_task_that_gets_all_its_life_collects_nothing) {
+    pilfer::pool pool(workers(1));
+    auto watched = std::make_shared<int>(1);
+    pool.run([&] {
+        for (int round = 0; round < 20; ++round) {
+            std::vector<pilfer::future<int>> all;
+            for (int i = 0; i < 50; ++i) {
+                all.push_back(pilfer::async([watched] { return *watched; }));
+            }
+            for (int i = 0; i < 50; ++i) { // oldest first, newest first, and in between
+                const int k = round % 3 == 0 ? i : (round % 3 == 1 ? 49 - i : i * 7 % 50);
+                EXPECT_EQ(all[static_cast<std::size_t>(k)].get(), 1);
+            }
+            all.clear();
+        }
+    });
+    // What was left in the deque is taken by the scheduler now: not much of a thousand.
+    pool.shutdown();
+    EXPECT_LE(pool.counters().run_own, 100U);
+    EXPECT_EQ(watched.use_count(), 1);
+}
+
+// ---- then -------------------------------------------------------------------------------------
+
+class row_C1_then : public over_workers {};
+
+TEST_P(row_C1_then, hands_on_values_references_nothing_and_exceptions) {
+    pilfer::pool pool(with_workers());
+    int object = 1;
+    const auto text = pool.async([] { return 20; })
+                          .then([](const int& i) { return std::to_string(i); })
+                          .then([](const std::string& s) { return s + "1"; });
+    EXPECT_EQ(text.get(), "201");
+    const auto refers = pool.async([&]() -> int& { return object; }).then([](int& i) -> int& { return ++i; });
+    EXPECT_EQ(&refers.get(), &object);
+    EXPECT_EQ(object, 2);
+    pool.async([] {}).then([&] { object = 3; }).get();
+    EXPECT_EQ(object, 3);
+
+    std::atomic<int> called{0};
+    const auto failed =
+        pool.async([]() -> int { throw std::out_of_range("no"); }).then([&](int) { ++called; }).then([&] {
+            ++called;
+            return 1;
+        });
+    EXPECT_THROW((void)failed.get(), std::out_of_range);
+    EXPECT_EQ(called, 0) << "an exception skips them";
+    const auto handled = failed.continue_with([](const pilfer::future<int>& f) {
+        try {
+            return f.get();
+        } catch (const std::out_of_range&) {
+            return -1;
+        }
+    });
+    EXPECT_EQ(handled.get(), -1);
+    EXPECT_THROW(handled.then([](int) { throw std::length_error("own"); }).get(), std::length_error);
+    const auto moved = pool.async([] { return std::make_unique<int>(6); })
+                           .continue_with([](pilfer::future<std::unique_ptr<int>> f) { return *f.take(); });
+    EXPECT_EQ(moved.get(), 6);
+}
+
+TEST_P(row_C1_then, many_are_attached_while_it_ends) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = hundredth_of(3'000); round > 0; --round) {
+        pilfer::promise<int> p;
+        const auto f = p.get_future();
+        std::atomic<bool> start{false};
+        std::thread setter([&] {
+            while (!start) {
+            }
+            p.set_value(1);
+        });
+        std::vector<pilfer::future<int>> all;
+        for (int i = 0; i < 20; ++i) {
+            all.push_back(f.then(pool, [i](int one) { return one + i; }));
+            start = i >= 5;
+        }
+        for (int i = 0; i < 20; ++i) {
+            ASSERT_EQ(all[static_cast<std::size_t>(i)].get(), i + 1);
+        }
+        setter.join();
+    }
+}
+
+TEST_P(row_C1_then, a_long_chain_needs_no_stack) {
+    const int length = sanitized ? 10'000 : 100'000;
+    pilfer::promise<int> p;
+    pilfer::future<int> end = p.get_future();
+    {
+        pilfer::pool pool(with_workers());
+        for (int i = 0; i < length; ++i) {
+            end = end.then(pool, [](int n) { return n + 1; });
+        }
+        pool.run([&] { p.set_value(0); });
+        EXPECT_EQ(end.get(), length);
+    }
+    end = {};
+    // Nobody runs these any more: they are refused, one after the other.
+    pilfer::promise<int> q;
+    end = q.get_future();
+    {
+        pilfer::pool pool(with_workers());
+        for (int i = 0; i < length; ++i) {
+            end = end.then(pool, [](int n) { return n + 1; });
+        }
+    }
+    EXPECT_FALSE(end.ready());
+    q.set_value(0);
+    EXPECT_THROW((void)end.get(), pilfer::pool_closed);
+}
+
+TEST_P(row_C1_then, a_drain_runs_what_is_behind_its_tasks) {
+    std::atomic<int> ran{0};
+    pilfer::promise<void> never;
+    pilfer::future<void> refused;
+    {
+        pilfer::pool pool(with_workers());
+        for (int i = 0; i < 100; ++i) {
+            auto f = pool.async([&ran] { ++ran; });
+            for (int k = 0; k < 3; ++k) {
+                f = f.then([&ran] { ++ran; });
+            }
+        }
+        refused = never.get_future().then(pool, [&ran] { ++ran; });
+    }
+    EXPECT_EQ(ran, 400);
+    EXPECT_FALSE(refused.ready()) << "nobody waits for a promise";
+    never.set_value();
+    EXPECT_THROW(refused.get(), pilfer::pool_closed);
+}
+
+TEST_P(row_C1_then, behind_a_pool_that_is_gone) {
+    pilfer::future<int> f;
+    {
+        pilfer::pool pool(with_workers());
+        f = pool.async([] { return 1; });
+        pool.shutdown();
+        EXPECT_THROW((void)f.then([](int i) { return i; }).get(), pilfer::pool_closed);
+    }
+    EXPECT_THROW((void)f.then([](int i) { return i; }).get(), pilfer::pool_closed);
+    pilfer::pool other(workers(1));
+    EXPECT_EQ(f.then(other, [](int i) { return i + 1; }).get(), 2);
+}
+
+TEST_P(row_C1_then, behind_what_was_dropped) {
+    auto watched = std::make_shared<int>(1);
+    pilfer::future<int> g;
+    std::atomic<bool> go_on{false};
+    {
+        pilfer::pool pool(with_workers());
+        for (unsigned i = 0; i < pool.workers(); ++i) {
+            (void)pool.async([&] {
+                while (!go_on) {
+                    std::this_thread::yield();
+                }
+            });
+        }
+        g = pool.async([watched] { return *watched; }).then([watched](int i) { return i + *watched; });
+        std::thread ender([&] { pool.shutdown(pilfer::shutdown_mode::drop); });
+        EXPECT_TRUE(eventually(
+            [&] {
+                try {
+                    (void)pool.async([] {});
+                    return false;
+                } catch (const pilfer::pool_closed&) {
+                    return true;
+                }
+            },
+            60s));
+        go_on = true;
+        ender.join();
+    }
+    EXPECT_THROW((void)g.get(), pilfer::broken_promise);
+    EXPECT_EQ(watched.use_count(), 1);
+}
+
+TEST_P(row_C1_then, a_function_that_cannot_be_stored_is_the_callers_error) {
+    struct thrower {
+        thrower() = default;
+        thrower(const thrower&) { throw std::length_error("copied"); }
+        thrower& operator=(const thrower&) = delete;
+        int operator()(int i) const { return i; }
+    };
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> p;
+    const auto f = p.get_future();
+    const thrower t;
+    EXPECT_THROW((void)f.then(pool, t), std::length_error);
+    EXPECT_THROW((void)pilfer::future<int>().then([](int) {}), pilfer::usage_error);
+    p.set_value(1);
+    EXPECT_EQ(f.get(), 1);
+}
+
+PILFER_OVER_WORKERS(row_C1_then);
+
+// ---- when_all, when_any -----------------------------------------------------------------------
+
+class row_C1_when : public over_workers {};
+
+TEST_P(row_C1_when, all_of_them_whatever_they_hold) {
+    pilfer::pool pool(with_workers());
+    const auto all = pilfer::when_all(pool.async([] { return 1; }), pool.async([] {}),
+                                      pool.async([]() -> int { throw std::out_of_range("no"); }));
+    auto [one, nothing, failed] = all.get();
+    EXPECT_EQ(one.get(), 1);
+    nothing.get();
+    EXPECT_THROW((void)failed.get(), std::out_of_range);
+
+    std::vector<pilfer::future<int>> many;
+    for (int i = 0; i < 300; ++i) {
+        many.push_back(pool.async([i] { return i; }));
+    }
+    const auto sum = pilfer::when_all(many).then(pool, [](const std::vector<pilfer::future<int>>& v) {
+        int n = 0;
+        for (const auto& f : v) {
+            n += f.ready() ? f.get() : -1'000'000;
+        }
+        return n;
+    });
+    EXPECT_EQ(sum.get(), 299 * 300 / 2);
+    EXPECT_EQ(pilfer::when_all(many.begin(), many.begin() + 5).get().size(), 5U);
+    EXPECT_TRUE(pilfer::when_all(std::vector<pilfer::future<int>>()).ready());
+    EXPECT_TRUE(pilfer::when_all().ready());
+    EXPECT_THROW((void)pilfer::when_all(one, pilfer::future<int>()), pilfer::usage_error);
+}
+
+TEST_P(row_C1_when, all_needs_the_last_one) {
+    pilfer::pool pool(with_workers());
+    pilfer::promise<int> p;
+    auto f = pool.async([] { return 1; });
+    const auto all = pilfer::when_all(f, p.get_future());
+    auto seen = pool.async([all] { return std::get<1>(all.get()).get(); });
+    f.get();
+    EXPECT_FALSE(all.ready());
+    p.set_value(2);
+    EXPECT_EQ(seen.get(), 2);
+}
+
+TEST_P(row_C1_when, any_of_a_thousand) {
+    pilfer::pool pool(with_workers());
+    std::vector<pilfer::promise<int>> promises(1'000);
+    std::vector<pilfer::future<int>> futures;
+    for (auto& p : promises) {
+        futures.push_back(p.get_future());
+    }
+    const auto any = pilfer::when_any(futures);
+    auto seen = pool.async([any] { return any.get().index; });
+    EXPECT_FALSE(any.ready());
+    promises[617].set_value(5);
+    EXPECT_EQ(seen.get(), 617U);
+    EXPECT_EQ(any.get().futures[617].get(), 5);
+    EXPECT_EQ(any.get().futures.size(), 1'000U);
+    // All at once: one is named, and it is ready.
+    auto racing = pilfer::when_any(futures.begin(), futures.begin() + 600);
+    pool.run([&] {
+        pilfer::for_each(std::size_t{0}, std::size_t{600},
+                         [&](std::size_t i) { promises[i].set_value(static_cast<int>(i)); });
+    });
+    const auto first = racing.take();
+    EXPECT_EQ(first.futures.at(first.index).get(), static_cast<int>(first.index));
+
+    EXPECT_EQ(pilfer::when_any(std::vector<pilfer::future<int>>()).get().index, static_cast<std::size_t>(-1));
+    auto pair = pilfer::when_any(pilfer::promise<void>().get_future(), futures[999]);
+    EXPECT_EQ(pair.get().index, 0U);
+    EXPECT_THROW(std::get<0>(pair.get().futures).get(), pilfer::broken_promise);
+}
+
+TEST_P(row_C1_when, what_nobody_holds_any_more_is_freed) {
+    pilfer::pool pool(with_workers());
+    auto watched = std::make_shared<int>(1);
+    for (int i = 0; i < 50; ++i) {
+        pilfer::promise<std::shared_ptr<int>> p;
+        auto f = pool.async([watched] { return watched; });
+        (void)pilfer::when_any(p.get_future(), f);
+        (void)pilfer::when_all(p.get_future(), f).then(pool, [watched](const auto&) {});
+        if (i % 2 == 0) {
+            p.set_value(watched);
+        }
+    }
+    pool.shutdown();
+    EXPECT_EQ(watched.use_count(), 1);
+}
+
+PILFER_OVER_WORKERS(row_C1_when);
+
+} // namespace

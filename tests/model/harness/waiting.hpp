@@ -1,0 +1,39 @@
+// What the harnesses of lists of waiters share: wait_in() and go_on() of src/sync, for threads that block.
+#pragma once
+
+#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/wait_list.hpp>
+
+#include "frame.hpp"
+
+namespace model {
+
+/// To the engine relax() is a wait until somebody changes a value. Behind that a holder is always through,
+/// and what comes after a few rounds in vain would never run: so these rounds take no time here.
+struct hasty_atom : atom {
+    static void relax(unsigned) {}
+};
+
+using waiters = pilfer::detail::wait_list<hasty_atom, park>;
+
+/// `timed`: its time may be over at any moment.
+inline void wait_in(waiters& list, waiters::entry& e, bool timed) {
+    using latch = pilfer::detail::thread_latch<hasty_atom>;
+    box<latch> self;
+    self.make();
+    if (e.done.publish(reinterpret_cast<std::uintptr_t>(self.get()))) {
+        if (!timed || here().choose(2) == 0 || !list.withdraw(e)) {
+            self->wait<park>();
+        }
+    }
+    self.end();
+}
+
+inline void go_on(waiters::entry& e) {
+    const std::uintptr_t who = e.done.complete();
+    if (who != 0) {
+        reinterpret_cast<pilfer::detail::thread_latch<hasty_atom>*>(who)->release<park>();
+    }
+}
+
+} // namespace model
