@@ -77,7 +77,7 @@ public:
     explicit schedule_awaiter(pool_core& p) noexcept : m_pool(p) {}
     [[nodiscard]] bool await_ready() const noexcept { return false; }
     template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) noexcept {
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);
         if (move_to(m_pool)) {
             return true; // it may be gone

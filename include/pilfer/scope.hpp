@@ -372,6 +372,10 @@ struct scope_access {
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
+    /// No child of it is left that a sync() would have to wait for. By the owner.
+    [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
+    /// The owner of an empty one goes on in another task.
+    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
 };
 
 /// The end of a deferred or submitted child away from the parent's stack: whom to resume.

@@ -5,6 +5,7 @@
 #include <exception>
 
 #include <pilfer/error.hpp>
+#include <pilfer/scope.hpp>
 
 #include "worker/pool_core.hpp"
 
@@ -31,15 +32,21 @@ constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_fac
                                   f.elsewhere = static_cast<const root_wait&>(self).pool;
                               }};
 
-} // namespace
-
-suspension* drive_as_unit(coroutine_frame& first) noexcept {
+/// `within`: the innermost scope of the running task but for those of the coroutines.
+suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
     note_suppressed(0); // of an earlier task on this thread
-    if (coroutine_root* const ended = drive(first)) {
+    coroutine_driver d{within};
+    if (coroutine_root* const ended = drive(first, d)) {
         return ended->over(this_worker());
     }
     unit_ends(this_worker()); // where it suspended it has begun another one
     return nullptr;
+}
+
+} // namespace
+
+suspension* drive_as_unit(coroutine_frame& first) noexcept {
+    return drive_unit(first, this_activation()->innermost.load(rlx));
 }
 
 // ---- suspended coroutines ---------------------------------------------------------------------
@@ -49,6 +56,7 @@ void resumption::begin() {
     m_of_worker = w != nullptr;
     if (m_of_worker) {
         m_pool = w->pool;
+        take_scopes_along(*m_pool);
         unit_begins(w); // before the end of the running unit (C1)
         return;
     }
@@ -60,10 +68,46 @@ void resumption::begin() {
 
 void resumption::withdraw() noexcept {
     if (m_of_worker) {
+        bring_scopes();
         unit_ends(this_worker());
     } else {
         m_pool->forget_expected();
     }
+}
+
+/// The scopes of the coroutine, and of those that await it, are of the running task, which ends before they
+/// do. Each is empty, so that its owner, whom children read, may change; the task that goes on is the next.
+void resumption::take_scopes_along(const pool_core& to) {
+    const coroutine_driver* d = m_who->driver;
+    if (d == nullptr) {
+        return; // of another library: nobody knows where its own scopes begin
+    }
+    worker* w = this_worker();
+    activation* a = w->current.load(rlx);
+    scope_place* const innermost = a->innermost.load(rlx);
+    m_scopes = innermost != d->within ? innermost : nullptr;
+    for (auto* s = innermost; s != d->within; s = s->above()) {
+        if (!scope_access::empty(*scope_access::of(s))) {
+            throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
+                              "no sync() has awaited");
+        }
+    }
+    is_within(d->within);
+    if (innermost != nullptr && (w->pool != &to || to.size() > 1)) {
+        share_scopes(*w->pool, innermost); // M4: another worker may go on in them
+    }
+    a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
+}
+
+void resumption::bring_scopes() noexcept {
+    if (m_scopes == nullptr) {
+        return;
+    }
+    activation* a = this_activation();
+    for (auto* s = m_scopes; s != within(); s = s->above()) {
+        scope_access::hand_to(*scope_access::of(s), a);
+    }
+    a->innermost.store(m_scopes, rlx);
 }
 
 void resumption::go_on() noexcept {
@@ -75,8 +119,13 @@ void resumption::go_on() noexcept {
     m_pool->queue_begun(this, m_of_worker); // needs no memory
 }
 
+suspension* resumption::drive_on() noexcept {
+    bring_scopes();
+    return drive_unit(*m_who, within());
+}
+
 suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
-    return drive_as_unit(*static_cast<resumption*>(static_cast<submission*>(self))->m_who);
+    return static_cast<resumption*>(static_cast<submission*>(self))->drive_on();
 }
 
 void future_resumption::wait_for(future_core& f) {
@@ -105,7 +154,7 @@ void timed_resumption::time_has_come(alarm& self) noexcept {
     static_cast<timed_resumption&>(self).go_on();
 }
 
-bool moving_resumption::move_to(pool_core& p) noexcept {
+bool moving_resumption::move_to(pool_core& p) {
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
         // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be
@@ -115,7 +164,12 @@ bool moving_resumption::move_to(pool_core& p) noexcept {
         return true;
     }
     run = &moving_resumption::run_arrived;
-    return p.try_accept(this);
+    take_scopes_along(p);
+    if (p.try_accept(this)) {
+        return true;
+    }
+    bring_scopes();
+    return false;
 }
 
 suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
@@ -124,7 +178,7 @@ suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
         r->m_dropped = true; // it hears of it, and goes on to its end
         count_dropped(w);
     }
-    return drive_as_unit(r->who());
+    return r->drive_on();
 }
 
 // ---- ways in ----------------------------------------------------------------------------------
@@ -152,6 +206,7 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
             return; // within the caller's unit, without a suspension at its end
         }
     } else {
+        is_within(share_scopes(p));
         submit(p, this);
     }
     wait(p);

@@ -642,6 +642,171 @@ TEST_P(row_C7_coroutines, between_two_waits_it_forks_and_blocks_like_any_task) {
     }
 }
 
+// ---- scopes -----------------------------------------------------------------------------------
+
+/// Two children, by both ways.
+[[nodiscard]] int two_children_of(pilfer::scope& s) {
+    std::atomic<int> ran = 0;
+    s.defer([&] { ++ran; });
+    s.spawn([&] { ++ran; });
+    s.sync();
+    return ran;
+}
+
+/// A child with a chain of scopes; where it is stolen all are shared, `outer` included.
+task<int> waits_and_forks(const pilfer::scope& outer) {
+    pilfer::scope own;
+    int ran = two_children_of(own);
+    co_await pilfer::resume_after(100us);
+    ran += two_children_of(own);
+    pilfer::scope inner;
+    const auto* here = pilfer::detail::this_worker();
+    inner.defer([&] {
+        EXPECT_TRUE(here == pilfer::detail::this_worker() ||
+                    (inner.shared() && own.shared() && outer.shared()));
+        ++ran;
+    });
+    inner.sync();
+    co_return ran; // of 5
+}
+
+task<> keeps_a_scope_across_waits(pilfer::pool& p, pilfer::pool& other, pilfer::pool& closed) {
+    const bool several = p.core().size() > 1;
+    auto own = std::make_optional<pilfer::scope>();
+    pilfer::scope second;
+    EXPECT_EQ(two_children_of(*own), 2);
+    co_await nothing();
+    co_await stays(); // comes back as if nothing had been
+    bool thrown = false;
+    try {
+        co_await throws();
+    } catch (const std::runtime_error&) {
+        thrown = true;
+    }
+    EXPECT_TRUE(thrown);
+    EXPECT_EQ(two_children_of(*own), 2);
+    EXPECT_EQ(two_children_of(second), 2);
+    thrown = false;
+    try {
+        co_await closed.schedule();
+    } catch (const pilfer::pool_closed&) {
+        thrown = true;
+    }
+    EXPECT_TRUE(thrown);
+    EXPECT_EQ(two_children_of(second), 2);
+    co_await p.schedule();
+    EXPECT_TRUE(!several || (own->shared() && second.shared())) << "another worker may have gone on in them";
+    EXPECT_EQ(two_children_of(*own), 2);
+    EXPECT_EQ(two_children_of(second), 2);
+    EXPECT_EQ(co_await waits_and_forks(second), 5);
+    EXPECT_EQ(two_children_of(*own), 2);
+    pilfer::promise<int> promise;
+    auto f = promise.get_future();
+    pilfer::after(100us, [&] { promise.set_value(1); });
+    EXPECT_EQ(co_await f, 1);
+    EXPECT_EQ(co_await by_a_thread(), 5);
+    own.reset(); // out of turn
+    EXPECT_EQ(two_children_of(second), 2);
+    co_await other.schedule();
+    EXPECT_TRUE(runs_in(other));
+    EXPECT_EQ(two_children_of(second), 2);
+    pilfer::scope third;
+    co_await p.schedule();
+    EXPECT_EQ(two_children_of(third) + two_children_of(second), 4);
+}
+
+TEST_P(row_C7_coroutines, empty_scopes_live_across_waits) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(workers(2));
+    pilfer::pool closed(workers(1));
+    closed.shutdown();
+    pool.run(keeps_a_scope_across_waits(pool, other, closed)); // of a thread outside
+    std::vector<pilfer::future<void>> all;
+    for (int i = 0; i < 20; ++i) {
+        all.push_back(pool.async(keeps_a_scope_across_waits(pool, other, closed)));
+    }
+    pool.run([&] { // of a task that stands in a scope
+        pilfer::scope outer;
+        EXPECT_EQ(pool.run(waits_and_forks(outer)), 5);
+        EXPECT_EQ(outer.shared(), GetParam() > 1);
+        EXPECT_EQ(other.run(waits_and_forks(outer)), 5);
+        EXPECT_TRUE(outer.shared());
+        EXPECT_EQ(two_children_of(outer), 2);
+    });
+    for (auto& f : all) {
+        f.get();
+    }
+}
+
+task<> waits_alone() {
+    pilfer::scope outer;
+    const pilfer::scope inner;
+    co_await pilfer::resume_after(1us);
+    EXPECT_EQ(two_children_of(outer), 2);
+    EXPECT_FALSE(outer.shared() || inner.shared());
+}
+
+TEST_F(coroutines, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
+    pilfer::options o = workers(1);
+    for (const bool profiled : {false, true}) {
+        o.profile = profiled;
+        pilfer::pool pool(o);
+        pool.run([&] { pool.run(waits_alone()); });
+        pool.async(waits_alone()).get();
+        EXPECT_EQ(pool.counters().scopes_shared, 0U);
+    }
+}
+
+task<> waits() { co_await pilfer::resume_after(1us); }
+
+/// `by`: what is awaited, itself or by a task, while a child has not been awaited.
+template <class By>
+task<> keeps_children_across_a_wait(By by) {
+    pilfer::scope s;
+    std::atomic<int> ran = 0;
+    s.defer([&] { ++ran; });
+    co_await nothing(); // does not suspend
+    bool refused = false;
+    try {
+        co_await by();
+    } catch (const pilfer::usage_error&) {
+        refused = true;
+    }
+    EXPECT_TRUE(refused);
+    s.sync();
+    EXPECT_EQ(ran, 1) << "nothing is lost";
+    co_await by();
+    EXPECT_EQ(two_children_of(s), 2);
+}
+
+TEST_P(row_C7_coroutines, a_scope_with_children_does_not_live_across_a_wait) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(workers(1));
+    pool.run(keeps_children_across_a_wait([] { return pilfer::resume_after(100us); }));
+    pool.run(keeps_children_across_a_wait([] { return waits(); }));
+    pool.run(keeps_children_across_a_wait([] { return by_a_thread(); }));
+    pool.run(keeps_children_across_a_wait([&] { return pool.schedule(); }));
+    pool.run(keeps_children_across_a_wait([&] { return other.schedule(); }));
+    pilfer::promise<void> promise;
+    pilfer::after(1ms, [&] { promise.set_value(); });
+    auto late = promise.get_future();
+    pool.run([](pilfer::future<void>& f) -> task<> { // where it goes out, the scope awaits its children
+        bool refused = false;
+        std::atomic<int> ran = 0;
+        try {
+            pilfer::scope s;
+            s.defer([&] { ++ran; });
+            co_await f;
+            EXPECT_TRUE(f.ready()); // it may have been in time
+        } catch (const pilfer::usage_error&) {
+            refused = true;
+        }
+        EXPECT_TRUE(refused || f.ready());
+        EXPECT_EQ(ran, 1);
+        co_await f;
+    }(late));
+}
+
 TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
     std::vector<pilfer::options> kinds(5, with_workers());
     kinds[0].profile = true; // of one worker only

@@ -14,12 +14,10 @@ namespace support {
 /// A task as join announces it, but with a push that tells nobody, as if the wake-up had been lost.
 struct told_nobody : pilfer::detail::spark {
     std::atomic<bool> ran{false};
-    told_nobody() {
-        run = [](pilfer::detail::spark* self,
-                 pilfer::detail::worker*) noexcept -> pilfer::detail::suspension* {
-            static_cast<told_nobody*>(self)->ran = true;
-            return nullptr;
-        };
+    told_nobody() : spark(&told_nobody::run_it, nullptr) {}
+    static pilfer::detail::suspension* run_it(pilfer::detail::spark* self, pilfer::detail::worker*) noexcept {
+        static_cast<told_nobody*>(self)->ran = true;
+        return nullptr;
     }
     void push() {
         auto* const w = static_cast<pilfer::detail::scheduler*>(pilfer::detail::this_worker());

@@ -30,6 +30,8 @@ struct coroutine_frame {
 /// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler
 /// makes a tail call of a resumption: g++ does not below -O2, nor with a sanitizer.
 struct coroutine_driver {
+    /// The innermost scope of the task that drives: what encloses the scopes of all coroutines here.
+    scope_place* within;
     coroutine_frame* next = nullptr;
 };
 
@@ -45,17 +47,25 @@ protected:
 
 /// Resumes `first`, and whoever is to go on behind it, until one suspends: null; or until the last has ended:
 /// its root. No frame is touched behind its resumption, for it may be running elsewhere, or be gone.
-[[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
-    coroutine_driver d;
+[[nodiscard]] inline coroutine_root* drive(coroutine_frame& first, coroutine_driver& d) noexcept {
+    coroutine_root* ended = nullptr;
     for (coroutine_frame* f = &first; f != nullptr; f = d.next) {
         if (!f->handle) {
-            return static_cast<coroutine_root*>(f);
+            ended = static_cast<coroutine_root*>(f);
+            break;
         }
         d.next = nullptr;
         f->driver = &d;
         f->handle.resume();
     }
-    return nullptr;
+    detail::ensure([&d] { return detail::this_activation()->innermost.load(rlx) == d.within; },
+                   "a scope lived across a wait of a coroutine that is no task of this library");
+    return ended;
+}
+/// The same from within the scopes that the caller stands in.
+[[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
+    coroutine_driver d{detail::this_activation()->innermost.load(rlx)};
+    return detail::drive(first, d);
 }
 
 /// The same as a unit of its own, which it ends.
@@ -79,7 +89,7 @@ public:
     }
     /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the
     /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
-    /// only.
+    /// only; usage_error where a scope that has children would live across the wait.
     void begin();
     /// Behind begin(): it does not suspend after all.
     void withdraw() noexcept;
@@ -87,7 +97,11 @@ public:
     void go_on() noexcept;
 
 protected:
-    [[nodiscard]] coroutine_frame& who() const noexcept { return *m_who; }
+    /// On the worker that is about to suspend it: see begin(). And where it does not suspend after all.
+    void take_scopes_along(const pool_core& to);
+    void bring_scopes() noexcept;
+    /// In the task that goes on with it, which this ends. Returns whom to resume.
+    [[nodiscard]] suspension* drive_on() noexcept;
 
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
@@ -95,7 +109,8 @@ private:
     coroutine_frame m_stand_in;
     coroutine_frame* m_who = nullptr;
     pool_core* m_pool = nullptr;
-    bool m_of_worker = false; // begun as a unit of a worker, else as a submission
+    scope_place* m_scopes = nullptr; // the innermost of those that live across this wait
+    bool m_of_worker = false;        // begun as a unit of a worker, else as a submission
 };
 
 /// Waits for a future.
@@ -122,8 +137,8 @@ private:
 /// Goes on in a pool.
 class PILFER_API moving_resumption : public resumption {
 public:
-    /// False: that pool is closed; nothing has happened.
-    [[nodiscard]] bool move_to(pool_core& p) noexcept;
+    /// False: that pool is closed; nothing has happened. Throws what begin() throws.
+    [[nodiscard]] bool move_to(pool_core& p);
     [[nodiscard]] bool dropped() const noexcept { return m_dropped; }
 
 private:
