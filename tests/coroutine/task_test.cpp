@@ -757,9 +757,10 @@ TEST_F(coroutines, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
     }
 }
 
-task<> waits() { co_await pilfer::resume_after(1us); }
+task<> waits(std::chrono::microseconds d) { co_await pilfer::resume_after(d); }
 
-/// `by`: what is awaited, itself or by a task, while a child has not been awaited.
+/// `by`: what is awaited, itself or by a task, while a child has not been awaited, and once more behind that.
+/// Told how long a time has to be: one that is over would not suspend.
 template <class By>
 task<> keeps_children_across_a_wait(By by) {
     pilfer::scope s;
@@ -768,25 +769,25 @@ task<> keeps_children_across_a_wait(By by) {
     co_await nothing(); // does not suspend
     bool refused = false;
     try {
-        co_await by();
+        co_await by(1h);
     } catch (const pilfer::usage_error&) {
         refused = true;
     }
     EXPECT_TRUE(refused);
     s.sync();
     EXPECT_EQ(ran, 1) << "nothing is lost";
-    co_await by();
+    co_await by(100us);
     EXPECT_EQ(two_children_of(s), 2);
 }
 
 TEST_P(row_C7_coroutines, a_scope_with_children_does_not_live_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
-    pool.run(keeps_children_across_a_wait([] { return pilfer::resume_after(100us); }));
-    pool.run(keeps_children_across_a_wait([] { return waits(); }));
-    pool.run(keeps_children_across_a_wait([] { return by_a_thread(); }));
-    pool.run(keeps_children_across_a_wait([&] { return pool.schedule(); }));
-    pool.run(keeps_children_across_a_wait([&] { return other.schedule(); }));
+    pool.run(keeps_children_across_a_wait([](auto d) { return pilfer::resume_after(d); }));
+    pool.run(keeps_children_across_a_wait([](auto d) { return waits(d); }));
+    pool.run(keeps_children_across_a_wait([](auto) { return by_a_thread(); }));
+    pool.run(keeps_children_across_a_wait([&](auto) { return pool.schedule(); }));
+    pool.run(keeps_children_across_a_wait([&](auto) { return other.schedule(); }));
     pilfer::promise<void> promise;
     pilfer::after(1ms, [&] { promise.set_value(); });
     auto late = promise.get_future();
