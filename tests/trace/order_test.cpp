@@ -1,5 +1,7 @@
 // Row B10: the order in which a worker looks for work, read off a written trace. Each script fills all
 // stations while the workers are held, lets them go, and says which slices the track must show, in order.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
