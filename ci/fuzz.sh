@@ -9,21 +9,26 @@ cmake --build "$folder" -j "$(nproc)" --target text_fuzz calls_fuzz -- --quiet
 mkdir -p "$folder/findings"
 export UBSAN_OPTIONS=print_stacktrace=1
 total=0
+declare -A running
 for name in text calls; do
     echo "== $name: $seconds s"
     mkdir -p "$folder/corpus/$name"
-    result=0
     # What it finds interesting goes to the first folder, for the next time; the second one is only read.
     "$folder/tests/fuzz/${name}_fuzz" -max_total_time="$seconds" -timeout=300 -max_len=512 -print_final_stats=1 \
         -artifact_prefix="$folder/findings/$name-" "$folder/corpus/$name" "tests/fuzz/corpus/$name" \
-        >"$folder/$name.log" 2>&1 </dev/null || result=$?
+        >"$folder/$name.log" 2>&1 </dev/null &
+    running[$name]=$!
+done
+for name in "${!running[@]}"; do
+    result=0
+    wait "${running[$name]}" || result=$?
     if ((result)); then
         tail -n 60 "$folder/$name.log"
         echo "fuzz: FAILED: $name, exit $result"
         exit 1
     fi
     runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$folder/$name.log")
-    echo "$runs runs"
+    echo "$name: $runs runs"
     ((runs > 0)) # anything else is a fuzzer that did nothing
     total=$((total + runs))
 done

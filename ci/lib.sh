@@ -94,7 +94,8 @@ leg() {
     cmake --build "$folder" -j "$(nproc)" -- --quiet || return
     echo "== $preset: test"
     rm -f "$folder/Testing/Temporary/LastTestsFailed.log"
-    if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error -j "$(nproc)" "$@"; then
+    # More than CPUs: tests also wait.
+    if ! ctest --test-dir "$folder" --output-on-failure --no-tests=error -j $(($(nproc) * 3 / 2)) "$@"; then
         echo "== $preset: failed"
         failed_tests "$folder"
         return 1

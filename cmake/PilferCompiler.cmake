@@ -41,10 +41,11 @@ function(pilfer_own_target target)
     endif()
 endfunction()
 
-# Compiles a room's C++ sources together instead of one by one, where wanted: most of the time goes into what they
-# include. What is shipped is compiled file by file. Not all rooms at once: their files may use a name twice.
-function(pilfer_together target wanted)
-    if(NOT wanted)
+# Compiles a room's C++ sources together instead of one by one, where PILFER_UNITY is one of ARGN: most of the time
+# goes into what they include. What is shipped is compiled file by file. Not all rooms at once: their files may use a
+# name twice.
+function(pilfer_together target)
+    if(NOT PILFER_UNITY IN_LIST ARGN)
         return()
     endif()
     get_target_property(sources ${target} SOURCES)

@@ -34,6 +34,11 @@ option(PILFER_TEST_PCH "Compile the tests with precompiled headers: faster, and 
 option(PILFER_TEST_LONG "Build what only the tests faults and long_model run" ON)
 option(PILFER_TEST_WHOLE "One test for each program of tests instead of one for each case: far fewer processes" OFF)
 set(PILFER_TEST_FLAGS "" CACHE STRING "Flags more for the files of the tests, not for the library: -O1 or -O0 is faster")
-option(PILFER_UNITY "Compile the files of a room, the tools, the showcase together: faster, blind to a missing #include" OFF)
+set(PILFER_UNITY OFF CACHE STRING
+    "What is compiled together, not file by file: OFF, PROGRAMS (tools, study, showcase), ON (the library's rooms, too)")
+set_property(CACHE PILFER_UNITY PROPERTY STRINGS OFF PROGRAMS ON)
+if(NOT PILFER_UNITY MATCHES "^(OFF|PROGRAMS|ON)$")
+    message(FATAL_ERROR "PILFER_UNITY is '${PILFER_UNITY}', but must be OFF, PROGRAMS or ON")
+endif()
 
 set(PILFER_TEST_TIMEOUT 120 CACHE STRING "Seconds one test may take")

@@ -88,9 +88,11 @@ TEST_P(programs, wrong_names_are_said) {
 }
 
 INSTANTIATE_TEST_SUITE_P(serial, programs, ::testing::Values(runtime_and_workers{"serial", 1}), name_of);
-INSTANTIATE_TEST_SUITE_P(parallel, programs,
-                         ::testing::Combine(::testing::Values("pilfer", "tbb", "openmp"),
-                                            ::testing::Values(1U, 2U, 5U)),
+INSTANTIATE_TEST_SUITE_P(pilfer, programs,
+                         ::testing::Combine(::testing::Values("pilfer"), ::testing::Values(1U, 2U, 5U)),
+                         name_of);
+INSTANTIATE_TEST_SUITE_P(rivals, programs,
+                         ::testing::Combine(::testing::Values("tbb", "openmp"), ::testing::Values(2U)),
                          name_of);
 
 TEST(programs_by_name, an_unknown_runtime_is_said) {

