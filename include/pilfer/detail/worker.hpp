@@ -7,7 +7,7 @@
 
 #include <pilfer/detail/context.hpp>
 #include <pilfer/detail/deque.hpp>
-#include <pilfer/detail/scope_mark.hpp>
+#include <pilfer/detail/mark.hpp>
 #include <pilfer/detail/submissions.hpp>
 
 namespace pilfer {
