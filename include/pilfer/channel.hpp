@@ -29,9 +29,9 @@ public:
     ~channel_core();
 
     /// True: the cell is taken. `until` 0: without a wait.
-    [[nodiscard]] bool send(cell& c, instant until) noexcept;
+    [[nodiscard]] bool send(cell& c, instant until);
     /// Null: closed and empty, or the time is over.
-    [[nodiscard]] cell* receive(instant until) noexcept;
+    [[nodiscard]] cell* receive(instant until);
     void put_back(cell& c) noexcept;
     void close() noexcept;
     [[nodiscard]] protocol& state() noexcept { return m_protocol; }

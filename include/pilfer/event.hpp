@@ -26,7 +26,8 @@ public:
     /// What was written before set() is seen by who is told true.
     [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
 
-    void wait() noexcept { (void)wait_within(detail::never); }
+    /// Throws stopped, as the others do, if the waiting task is (scope::cancel).
+    void wait() { (void)wait_within(detail::never); }
     /// False: it was not set in time.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
@@ -38,7 +39,7 @@ public:
     }
 
 private:
-    [[nodiscard]] bool wait_within(detail::instant until) noexcept;
+    [[nodiscard]] bool wait_within(detail::instant until);
 
     detail::waiters m_waiting;
     std::atomic<bool> m_set; // written under the list's lock

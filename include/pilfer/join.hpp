@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/cancel.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/pool.hpp>
@@ -58,6 +59,17 @@ PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
     }
 }
 
+/// The last function of a join: its exception is the only one.
+template <class G, class Report>
+PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
+    try {
+        return detail::invoke_regular(g);
+    } catch (...) {
+        report.suppressed(0);
+        throw;
+    }
+}
+
 /// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
 /// complete().
 template <class G>
@@ -80,8 +92,18 @@ public:
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
         detail::wait_for(m_done, this);
         san::acquire(this);
+        if (!m_begun) [[unlikely]] {
+            if (detail::must_leave()) {
+                detail::count_dropped(this_worker());
+                throw stopped();
+            }
+            return detail::run_last(function(), report); // see join_stopped()
+        }
         if (m_outcome.failed()) {
             report.suppressed(0);
+        } else if (detail::must_leave()) [[unlikely]] {
+            m_outcome.discard();
+            throw stopped();
         }
         return m_outcome.take();
     }
@@ -96,6 +118,11 @@ public:
         }
         detail::wait_for(m_done, this);
         san::acquire(this);
+        if (!m_begun) {
+            detail::count_dropped(this_worker(), Functions);
+            report.suppressed(0);
+            return;
+        }
         report.suppressed(m_outcome.failed() ? 1 : 0);
         m_outcome.discard();
     }
@@ -112,7 +139,10 @@ public:
 private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_outcome.fill(s->function());
+        s->m_begun = !detail::stopped_here(this_worker());
+        if (s->m_begun) [[likely]] {
+            s->m_outcome.fill(s->function());
+        }
         worker* w = this_worker();
         san::release(s);
         const auto waiter = s->m_done.complete(); // the last access to the frame
@@ -132,6 +162,7 @@ private:
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
+    bool m_begun; // by run_stolen: false if the task was stopped before
 };
 
 /// The first function of a join; on its exception the other one is taken back or waited for.
@@ -141,17 +172,6 @@ PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
         return detail::invoke_regular(f);
     } catch (...) {
         reinterpret_cast<Spark*>(detail::address_again(other))->template abandon<Functions>(report);
-        throw;
-    }
-}
-
-/// The last function of a join: its exception is the only one.
-template <class G, class Report>
-PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
-    try {
-        return detail::invoke_regular(g);
-    } catch (...) {
-        report.suppressed(0);
         throw;
     }
 }
@@ -173,11 +193,29 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spar
         reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take(report)};
 }
 
+/// The rest of a join of a stopped task. Where it unwinds already, both functions run, and here: a destructor
+/// that called join needs both results, and a thief could not know that its part must not be stopped.
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_COLD both_results<F, G> join_stopped(passed<F> f, join_spark<G>& spark, Report report) {
+    if (detail::must_leave()) {
+        spark.template abandon<Functions>(report);
+        detail::count_dropped(this_worker());
+        throw stopped();
+    }
+    if (detail::reclaim(this_worker(), spark.entry()) != nullptr) {
+        return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
+    }
+    return detail::join_announced<Functions, F, G>(f, spark, report);
+}
+
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
 /// f would live across a call on the fast path too, and each frame would save one more register.
 template <std::uint64_t Functions, class F, class G, class Report>
 PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark, Report report) {
     if (detail::announce_tripped(w, spark.entry())) [[likely]] {
+        if (detail::stopped_here(this_worker())) [[unlikely]] {
+            return detail::join_stopped<Functions, F, G>(f, spark, report);
+        }
         return detail::join_announced<Functions, F, G>(f, spark, report);
     }
     // Braces evaluate in order; no memory for the announcement is no error.

@@ -38,6 +38,14 @@ public:
         }
         took();
     }
+    /// As lock(), but a task that is stopped (scope::cancel) while it waits leaves by `stopped`, without the
+    /// mutex; lock() is never cut short.
+    void lock_cancellable() {
+        if (!m_core.lock_fast()) [[unlikely]] {
+            lock_or_leave();
+        }
+        took();
+    }
     [[nodiscard]] bool try_lock() noexcept {
         if (!m_core.try_lock()) {
             return false;
@@ -66,7 +74,9 @@ public:
     void look(detail::wait_facts& f) const noexcept;
 
 private:
-    [[nodiscard]] bool lock_slow(detail::instant until) noexcept;
+    [[nodiscard]] bool lock_slow(detail::instant until,
+                                 detail::leaves when = detail::leaves::at_the_end) noexcept;
+    void lock_or_leave();
     [[nodiscard]] bool lock_within(detail::instant until) noexcept { return lock_slow(until) && took(); }
     void unlock_slow() noexcept;
 

@@ -51,6 +51,9 @@ private:
         if (detail::dropping(w)) {
             s->m_outcome.fail(detail::dropped_error());
             detail::count_dropped(w);
+        } else if (detail::stopped_here(w)) {
+            s->m_outcome.fail(detail::stopped_error());
+            detail::count_dropped(w);
         } else {
             detail::note_suppressed(0); // of an earlier task on this thread
             s->m_outcome.fill(s->m_function);

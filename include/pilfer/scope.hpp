@@ -13,6 +13,8 @@
 #include <utility>
 
 #include <pilfer/balance.hpp>
+#include <pilfer/cancel.hpp>
+#include <pilfer/detail/cancel.hpp>
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
@@ -63,7 +65,7 @@ public:
         // One branch for both questions: has any child to be waited for, and is this the task's innermost
         // one?
         const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(detail::rlx));
-        if ((disturbance() | (innermost ^ detail::address_again(m_link))) != 0) [[unlikely]] {
+        if ((disturbance() | (innermost ^ owners_place_again())) != 0) [[unlikely]] {
             again().destroy_cold();
             return;
         }
@@ -123,6 +125,23 @@ public:
         }
     }
 
+    /// Stops every task below of this scope: children that have not started never start; a running one gets
+    /// `stopped` at its next spawn, defer, join, loop or wait, and leaves by it; who waits for a time, a
+    /// future, a channel, an event or in lock_cancellable() is taken out at once. sync() waits for their
+    /// ends as ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its
+    /// further children are dropped until then. Dropped ones are counted.
+    ///
+    /// Allowed to the owner, to every task below, and to whoever else knows that the scope lives during the
+    /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
+    /// Cost: one write to each worker of the process, and a look at those that wait below of any scope; until
+    /// the scope is through, each spawn, join and defer of the process takes its slow path, some 20 ns more.
+    void cancel() noexcept;
+
+    /// Was cancel() called since the last sync() began to return? Cost: one relaxed load.
+    [[nodiscard]] bool cancelled() const noexcept {
+        return (disturbed().load(detail::rlx) & detail::disturb::requested) != 0;
+    }
+
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
     /// its frame or one below it waits where another worker may go on with it, or a task on another stack
     /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is
@@ -143,13 +162,14 @@ private:
 
     explicit scope(detail::activation* owner) noexcept
         : m_link(owner->innermost.load(detail::rlx)), m_owner(owner) {
-        owner->innermost.store(link_again(), detail::rlx);
+        owner->innermost.store(reinterpret_cast<detail::scope_place*>(owners_place_again()), detail::rlx);
     }
     [[nodiscard]] static bool checked_home(resume where);
     void leave() noexcept;
     void settle_at_end() noexcept;
     void destroy_cold() noexcept;
     void sync_cold();
+    [[nodiscard]] std::uint32_t end_of_round() noexcept;
     void wait_and_rethrow(detail::worker* home);
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
@@ -175,10 +195,15 @@ private:
                        "a scope was destroyed by a task that does not own it");
     }
     void announce_from_below() noexcept {
-        disturbed().fetch_or(from_below, detail::rlx);
+        disturbed().fetch_or(detail::disturb::from_below, detail::rlx);
         m_children.announce_from_below();
     }
-    [[nodiscard]] bool failed() const noexcept { return (disturbed().load(detail::rlx) & failures) != 0; }
+    /// Children that have not started never start: one has thrown, or they are stopped.
+    [[nodiscard]] bool drops() const noexcept {
+        return (disturbed().load(detail::rlx) & detail::disturb::drops) != 0;
+    }
+    /// Drops a child. Throws stopped if whoever offers it is stopped, too.
+    void drop_or_leave(detail::worker* w);
     [[noreturn]] void not_owner(const char* call) const;
     void fail(std::exception_ptr error) noexcept;
     /// In a handler: with the exception that it handles. No object of it in the frame that calls a child.
@@ -196,8 +221,9 @@ private:
     [[nodiscard]] PILFER_ALWAYS_INLINE scope& again() noexcept {
         return *reinterpret_cast<scope*>(detail::address_again(*this));
     }
-    [[nodiscard]] PILFER_ALWAYS_INLINE detail::scope_place* link_again() noexcept {
-        return reinterpret_cast<detail::scope_place*>(detail::address_again(m_link));
+    /// scope_place::as_owner(&m_link), computed by one instruction.
+    [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t owners_place_again() noexcept {
+        return detail::address_again(reinterpret_cast<char*>(&m_link)[1]);
     }
     /// The same after a call, computed anew rather than kept in a register.
     [[nodiscard]] PILFER_ALWAYS_INLINE detail::task_word entry_again() noexcept {
@@ -219,9 +245,6 @@ private:
     void run_unannounced(Child* c, bool own);
     template <class Child, class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
-
-    static constexpr std::uint32_t from_below = 1U << 31;
-    static constexpr std::uint32_t failures = from_below - 1;
 
     detail::scope_place m_link; // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
@@ -246,15 +269,19 @@ struct weighted {
     std::uint64_t rest;
     decltype(auto) operator()() { return std::invoke(function); }
 };
-/// Announces the rest of the parent of `child`. False: there is no memory for that.
+/// Announces the rest of the parent of `child`. False: there is no memory for that, or the child, which runs
+/// here, is stopped before it begins; is_left_out() says which.
 template <class F>
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
-    return detail::announce(w, rest);
+    if (push_task(w, rest)) [[unlikely]] {
+        return detail::rest_tripped(w, rest);
+    }
+    return true;
 }
 template <class F>
 [[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
     san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
-    return detail::announce_weighted(w, rest, child.rest, way::make);
+    return detail::announce_weighted(w, rest, child.rest, way::make) && detail::child_begins(this_worker());
 }
 
 /// A child of `spawn`, at the top of its own stack.
@@ -292,9 +319,23 @@ struct spawned {
         s->m_owner->ctx->change(context_state::running, context_state::offered);
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
             context* c = context_again(self);
+            if (detail::is_left_out(c)) {
+                return never_begun(self, s);
+            }
             c->job = c; // a mark: a flag of this frame would be tested on the fast path
         }
         call(self, s);
+        return go_back(self, s);
+    }
+    /// The rest of the parent lies announced; the child ends as any other.
+    static PILFER_COLD context* never_begun(spawned* self, scope* s) noexcept {
+        context_again(self)->job = nullptr;
+        std::destroy_at(self);
+        san::release(&s->m_children);
+        return go_back(self, s);
+    }
+    /// The child has ended.
+    static PILFER_ALWAYS_INLINE context* go_back(spawned* self, scope* s) noexcept {
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             context* c = context_again(self);
@@ -355,9 +396,9 @@ struct scope_access {
         return owner;
     }
     [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
-    /// The scope that has this link.
-    [[nodiscard]] static scope* of(scope_place* link) noexcept {
-        return reinterpret_cast<scope*>(link); // its first member
+    /// The scope that somebody at this place stands in.
+    [[nodiscard]] static scope* of(scope_place* place) noexcept {
+        return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member
     }
     /// The innermost scope that the task behind an entry is below of.
     [[nodiscard]] static scope_place* within(task_word entry) noexcept {

@@ -17,7 +17,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-PILFER_API void sleep_until(instant until) noexcept;
+PILFER_API void sleep_until(instant until);
 
 /// What a timer runs: the function, its alarm between two runs, and its place in the submission queue. Stages
 /// and edges: src/timer/README.md.

@@ -86,7 +86,7 @@ void resumption::take_scopes_along(const pool_core& to) {
     activation* a = w->current.load(rlx);
     scope_place* const innermost = a->innermost.load(rlx);
     m_scopes = innermost != d->within ? innermost : nullptr;
-    for (auto* s = innermost; s != d->within; s = s->above()) {
+    for (auto* s = innermost; s != d->within; s = scope_place::strip(s)->above()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
                               "no sync() has awaited");
@@ -104,7 +104,7 @@ void resumption::bring_scopes() noexcept {
         return;
     }
     activation* a = this_activation();
-    for (auto* s = m_scopes; s != within(); s = s->above()) {
+    for (auto* s = m_scopes; s != within(); s = scope_place::strip(s)->above()) {
         scope_access::hand_to(*scope_access::of(s), a);
     }
     a->innermost.store(m_scopes, rlx);

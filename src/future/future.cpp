@@ -297,7 +297,7 @@ void future_core::listen(future_listener& l) noexcept {
 }
 
 /// Where the task ended is part of the path of whoever goes on behind it.
-void future_core::wait() noexcept {
+void future_core::wait() {
     wait_for_end();
     record_wait();
 }
@@ -314,7 +314,7 @@ void future_core::record_wait() noexcept {
     }
 }
 
-void future_core::wait_for_end() noexcept {
+void future_core::wait_for_end() {
     if (is_done()) {
         return;
     }
@@ -339,6 +339,9 @@ void future_core::wait_for_end() noexcept {
             return;
         }
     }
+    if (wait_stoppably()) {
+        return;
+    }
     future_wait s;
     s.future = this;
     s.why = &kind_of(m_source);
@@ -352,6 +355,29 @@ void future_core::wait_for_end() noexcept {
     (void)is_done();
 }
 
+/// Those who wait for the end leave only with it, so a task that may be stopped before waits in the list of
+/// those with a time limit. False: it is to wait as any other.
+bool future_core::wait_stoppably() {
+    if (this_activation()->innermost.load(rlx) == nullptr) {
+        return false; // below of no scope: see wait_in()
+    }
+    timed_waiters* there = nullptr;
+    try {
+        there = &room();
+    } catch (const std::bad_alloc&) {
+        return false; // it is stopped behind its wait
+    }
+    waiters::entry e;
+    if (there->room.enter(e)) {
+        wait_in(there->room.waiters(), e, never, kind_of(m_source), this, awaited::anything,
+                leaves::when_stopped);
+    }
+    if (!is_done()) {
+        leave_if_stopped();
+    }
+    return is_done();
+}
+
 bool future_core::wait_until(instant until) {
     if (!is_done()) {
         if (until <= detail::now()) {
@@ -360,9 +386,11 @@ bool future_core::wait_until(instant until) {
         auto& room = this->room().room;
         waiters::entry e;
         if (room.enter(e)) {
-            wait_in(room.waiters(), e, until, kind_of(m_source), this);
+            wait_in(room.waiters(), e, until, kind_of(m_source), this, awaited::anything,
+                    leaves::when_stopped);
         }
         if (!is_done()) { // the end may have come right behind the time
+            leave_if_stopped();
             return false;
         }
     }

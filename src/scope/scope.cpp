@@ -8,6 +8,7 @@
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -67,11 +68,24 @@ void scope::come_home(worker* home) noexcept {
     }
 }
 
-void scope::fail() noexcept { fail(std::current_exception()); }
+void scope::fail() noexcept {
+    try {
+        throw;
+    } catch (const stopped&) {
+        return; // it has left, as it should: swallowed here
+    } catch (...) {
+        fail(std::current_exception());
+    }
+}
+
+void scope::drop_or_leave(worker* w) {
+    count_dropped(w);
+    leave_if_stopped();
+}
 
 void scope::fail(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
-    if ((disturbed().fetch_add(1, rlx) & failures) == 0) {
+    if ((disturbed().fetch_add(1, rlx) & disturb::failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
 }
@@ -130,9 +144,11 @@ bool scope::run_newest_child(worker* w) noexcept {
 
 void scope::wait_for_children(worker* home) noexcept {
     for (;;) {
+        (void)stopped_here(this_worker()); // tells this scope: its children do not start
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             if (worker* w = this_worker(); w->deque.trip().has(tripwire<std_atom>::asked)) {
                 attend(w);
+                (void)stopped_here(this_worker());
             }
         }
         if (m_children.all_done()) {
@@ -177,6 +193,7 @@ void scope::sync_children(worker* w) {
     worker* const home = w;
     activation_on_top child(m_owner, &m_link);
     w->current.store(&child, rlx);
+    (void)stopped_here(w); // tells this scope: its children do not start
     while (m_children.owed() > 0)
         [[likely]] {
             auto own = w->deque.owner();
@@ -195,6 +212,7 @@ void scope::sync_children(worker* w) {
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
                 attend(w);
                 w = this_worker();
+                (void)stopped_here(w);
             }
         }
     w->current.store(child.beneath, rlx);
@@ -210,13 +228,14 @@ void scope::sync_children(worker* w) {
 /// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
 /// and the like.
 void scope::leave() noexcept {
-    if (m_owner->innermost.load(rlx) == &m_link) {
+    if (m_owner->innermost.load(rlx) == scope_place::as_owner(&m_link)) {
         m_owner->innermost.store(m_link.above(), rlx);
         return;
     }
     const auto unlink = [this] {
-        for (auto* below = m_owner->innermost.load(rlx); below != nullptr; below = below->above()) {
-            if (below->above() == &m_link) {
+        for (auto* below = scope_place::strip(m_owner->innermost.load(rlx)); below != nullptr;
+             below = scope_place::strip(below->above())) {
+            if (scope_place::strip(below->above()) == &m_link) {
                 below->relink(m_link);
                 return true;
             }
@@ -229,7 +248,20 @@ void scope::leave() noexcept {
         os::write_error("pilfer: a scope was destroyed by a task that does not own it\n");
         std::terminate();
     }
+    stops::wait_for_lookers();
 }
+
+/// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
+/// round.
+std::uint32_t scope::end_of_round() noexcept {
+    const std::uint32_t was = disturbed().exchange(0, rlx);
+    if ((was & disturb::requested) != 0) {
+        stops::over();
+    }
+    return was & disturb::failures;
+}
+
+void scope::cancel() noexcept { stops::request(disturbed()); }
 
 void scope::sync_cold() { wait_and_rethrow(this_worker()); }
 
@@ -246,8 +278,9 @@ void scope::wait_and_rethrow(worker* home) {
         }
         wait_for_children(home);
     }
-    const std::uint32_t thrown = disturbed().exchange(0, rlx) & failures;
+    const std::uint32_t thrown = end_of_round();
     if (thrown == 0) {
+        leave_if_stopped();
         return;
     }
     const std::exception_ptr first = std::move(m_error);
@@ -274,7 +307,7 @@ void scope::settle_at_end() noexcept {
     } else {
         wait_for_children(this_worker());
     }
-    const std::uint32_t thrown = disturbed().load(rlx) & failures;
+    const std::uint32_t thrown = end_of_round();
     if (thrown == 0) {
         return;
     }

@@ -16,7 +16,7 @@ channel_core::~channel_core() {
     ensure([this] { return m_protocol.list().empty(); }, "a channel ends that somebody waits for");
 }
 
-bool channel_core::send(cell& c, instant until) noexcept {
+bool channel_core::send(cell& c, instant until) {
     using step = protocol::step;
     protocol::entry self;
     const auto o = m_protocol.offer(c, until != 0 ? &self : nullptr);
@@ -26,11 +26,14 @@ bool channel_core::send(cell& c, instant until) noexcept {
     if (o.what != step::wait) {
         return o.what == step::done;
     }
-    wait_in(m_protocol.list(), self, until, room_kind, this);
+    wait_in(m_protocol.list(), self, until, room_kind, this, awaited::anything, leaves::when_stopped);
+    if (self.end == waiters::fate::withdrawn) {
+        leave_if_stopped();
+    }
     return protocol::offered(self) == step::done;
 }
 
-channel_core::cell* channel_core::receive(instant until) noexcept {
+channel_core::cell* channel_core::receive(instant until) {
     using step = protocol::step;
     protocol::entry self;
     const auto o = m_protocol.take(until != 0 ? &self : nullptr);
@@ -40,7 +43,10 @@ channel_core::cell* channel_core::receive(instant until) noexcept {
     if (o.what != step::wait) {
         return o.got;
     }
-    wait_in(m_protocol.list(), self, until, value_kind, this);
+    wait_in(m_protocol.list(), self, until, value_kind, this, awaited::anything, leaves::when_stopped);
+    if (self.end == waiters::fate::withdrawn) {
+        leave_if_stopped();
+    }
     return protocol::taken(self);
 }
 

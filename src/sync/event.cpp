@@ -28,7 +28,7 @@ void event::reset() noexcept {
     m_waiting.unlock();
 }
 
-bool event::wait_within(detail::instant until) noexcept {
+bool event::wait_within(detail::instant until) {
     // Under the lock although a load would tell: who goes on may destroy the event, and whoever has set it is
     // through with it only then.
     m_waiting.lock();
@@ -39,8 +39,13 @@ bool event::wait_within(detail::instant until) noexcept {
     detail::waiters::entry self;
     m_waiting.add(self);
     m_waiting.unlock();
-    detail::wait_in(m_waiting, self, until, event_kind, this);
-    return self.end == detail::waiters::fate::notified;
+    detail::wait_in(m_waiting, self, until, event_kind, this, detail::awaited::anything,
+                    detail::leaves::when_stopped);
+    const bool set = self.end == detail::waiters::fate::notified;
+    if (!set) {
+        detail::leave_if_stopped();
+    }
+    return set;
 }
 
 } // namespace v0

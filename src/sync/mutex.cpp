@@ -122,7 +122,7 @@ void mutex::look(detail::wait_facts& f) const noexcept { f.state = m_core.is_hel
 
 #endif
 
-bool mutex::lock_slow(detail::instant until) noexcept {
+bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
     using protocol = detail::mutex_protocol<detail::std_atom, detail::futex_park>;
     if (until != detail::never && until <= detail::now()) {
         return m_core.try_lock();
@@ -134,15 +134,24 @@ bool mutex::lock_slow(detail::instant until) noexcept {
     }
 #if defined(PILFER_CHECKED)
     std::optional<owner_wait> known;
-    if (until == detail::never) {
+    if (until == detail::never && when == detail::leaves::at_the_end) {
         known.emplace(*this);
     }
 #endif
     while (s == protocol::step::wait) {
-        detail::wait_in(m_core.waiting(), self, until, mutex_kind, this, detail::awaited::a_holder);
-        s = m_core.look(self, [until] { return until != detail::never && detail::now() >= until; });
+        detail::wait_in(m_core.waiting(), self, until, mutex_kind, this, detail::awaited::a_holder, when);
+        s = m_core.look(self, [until, when] {
+            return (until != detail::never && detail::now() >= until) ||
+                   (when == detail::leaves::when_stopped && detail::must_leave());
+        });
     }
     return s == protocol::step::owned;
+}
+
+void mutex::lock_or_leave() {
+    while (!lock_slow(detail::never, detail::leaves::when_stopped)) {
+        detail::leave_if_stopped();
+    }
 }
 
 void mutex::unlock_slow() noexcept {

@@ -31,6 +31,27 @@ void time_is_over(alarm& self) noexcept {
     }
 }
 
+struct wait_stop : decltype(scheduler::stoppable)::listener {
+    waiters* list;
+    waiters::entry* entry;
+};
+
+/// The waiting frame is stopped. It may go on at once, but waits for the lock of its listener before it ends
+/// the entry or its use of the list.
+void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
+    auto& l = static_cast<wait_stop&>(self);
+    waiters::entry& e = *l.entry;
+    if (l.list->withdraw(e)) {
+        go_on(e);
+    }
+}
+
+/// A task that is below of no scope is never stopped, and one that unwinds does not leave a second time.
+[[nodiscard]] bool may_be_stopped(worker* w) noexcept {
+    return scope_place::strip(w->current.load(rlx)->innermost.load(rlx)) != nullptr &&
+           std::atomic_ref(w->exceptions->uncaught).load(rlx) == 0;
+}
+
 void block_in(waiters& list, waiters::entry& e, instant until) noexcept {
     foreign_waiter self;
     if (!e.done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
@@ -66,10 +87,24 @@ void suspend_in(waiters::entry& e, const wait_kind& why, const void* object) noe
 instant now() noexcept { return os::now_ns(); }
 
 void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
-             awaited what) noexcept {
+             awaited what, leaves when) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         block_in(list, e, until);
+        return;
+    }
+    if (when == leaves::when_stopped && may_be_stopped(w)) {
+        wait_stop l;
+        l.list = &list;
+        l.entry = &e;
+        l.place = w->current.load(rlx)->innermost.load(rlx);
+        l.stop = &stop_wait;
+        auto& where = static_cast<scheduler*>(w)->stoppable;
+        where.add(l);
+        if (!stopped_here(w) || !list.withdraw(e)) { // C2
+            wait_in(list, e, until, why, object, what);
+        }
+        where.remove(l);
         return;
     }
     if (until != never && until <= now()) {

@@ -53,7 +53,7 @@ constexpr std::uint64_t most_missed = 16;
 
 } // namespace
 
-void sleep_until(instant until) noexcept {
+void sleep_until(instant until) {
     if (until <= now()) {
         return;
     }
@@ -62,7 +62,8 @@ void sleep_until(instant until) noexcept {
     alone.lock();
     alone.add(self);
     alone.unlock();
-    wait_in(alone, self, until, sleep_kind, nullptr);
+    wait_in(alone, self, until, sleep_kind, nullptr, awaited::anything, leaves::when_stopped);
+    leave_if_stopped();
 }
 
 timed_task::timed_task() noexcept {

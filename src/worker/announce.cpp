@@ -377,6 +377,7 @@ task_word scheduler::help_other(unsigned victim) noexcept {
 void scheduler::run_on_top(task_word task) noexcept {
     count.no_context.add();
     nested_activation child(this, scope_access::within(task));
+    (void)stopped_here(this); // see start()
     auto* const beneath = record_leave();
     record_begin(task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);

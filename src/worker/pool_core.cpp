@@ -1,4 +1,5 @@
 #include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -68,11 +69,13 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     registry::prepare(*this, m_size);
     start_threads();
     registry::add(*this);
+    stops::add(*this);
 }
 
 pool_core::~pool_core() {
     shutdown(shutdown_mode::drain);
     m_dump_thread.reset();
+    stops::remove(*this);
     registry::remove(*this);
     san::acquire(this);
 }

@@ -187,6 +187,7 @@ public:
     /// From now on options.dump_signal makes this pool write its dump. Throws std::system_error.
     void answer_dump_signal();
     /// This pool's entry in the list of all pools.
+    pool_core* next_to_stop = nullptr; // see src/scope/stops.hpp
     pool_entry listed;
 
 private:

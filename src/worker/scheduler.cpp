@@ -10,6 +10,7 @@
 #include "context/overflow.hpp"
 #include "context/switch.hpp"
 #include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
 
@@ -395,7 +396,11 @@ void scheduler::start(task_word job) noexcept {
     san::release(c); // this look comes before the end of the task, which gives the record away
     c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
-    c->self.innermost.store(scope_access::within(job), rlx);
+    scope_place* const within = scope_access::within(job);
+    c->self.innermost.store(within, rlx);
+    if (deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
+        (void)stops::stopped_at(this, within); // tells its scope, which its first look is at
+    }
     san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
     record_begin(job);
     after_switch(enter_context(c, job));

@@ -22,6 +22,7 @@
 #include "worker/overdue.hpp"
 #include "worker/tally.hpp"
 #include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/cancel.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -119,6 +120,9 @@ public:
     std::atomic<std::uint64_t> wish{1};
     std::atomic<bool> on_its_cpu{false}; // the thread is pinned; for reports
     std::atomic<posture> standing{posture::other};
+    /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
+    stop_list<std_atom, futex_park, scope_place> stoppable;
+    std::atomic<bool> looks_up{false}; // the thread goes up a chain of scopes, C3 in src/scope/README.md
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }

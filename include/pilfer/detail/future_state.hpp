@@ -99,7 +99,7 @@ public:
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
     /// Claims and runs a queued task on a worker of its pool, else waits.
-    void wait() noexcept;
+    void wait();
     /// Waits, without claiming, at most until about `until`. True: the result is there. Throws
     /// std::bad_alloc: the first one for this future makes a room for all of them.
     [[nodiscard]] bool wait_until(instant until);
@@ -145,7 +145,8 @@ private:
     void record_wait() noexcept;
     void destroy() noexcept { delete this; }
 
-    void wait_for_end() noexcept;
+    void wait_for_end();
+    [[nodiscard]] bool wait_stoppably();
     /// announce(worker, entry) on a worker of `p`.
     template <class Announce>
     void start_by(pool_core& p, Announce announce);

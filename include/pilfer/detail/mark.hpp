@@ -26,9 +26,25 @@ public:
     }
     scope_link(const scope_link&) = delete;
     scope_link& operator=(const scope_link&) = delete;
+
+    // Who stands in a scope is below of it, or its owner: a cancellation stops the former only. A pointer to
+    // a link says which by its lowest bit, and may be null with or without it. above(), the `innermost` of an
+    // activation and the `within` of a task are such pointers: never dereferenced before strip().
+
+    /// Where whoever made it stands. An address that the compiler computes as it would the link's own.
+    [[nodiscard]] static scope_link* as_owner(scope_link* link) noexcept {
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(link) | 1);
+    }
+    [[nodiscard]] static bool is_owner(const scope_link* place) noexcept {
+        return (reinterpret_cast<std::uintptr_t>(place) & 1) != 0;
+    }
+    [[nodiscard]] static scope_link* strip(scope_link* place) noexcept {
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{1});
+    }
+
     [[nodiscard]] Head& head() noexcept { return m_head; }
     [[nodiscard]] const Head& head() const noexcept { return m_head; }
-    /// Owner: the scope that encloses this one, null if there is none.
+    /// Owner: where it stood when this one began, in the scope that encloses it; null if there is none.
     [[nodiscard]] scope_link* above() const noexcept { return m_above.load(rlx); }
     /// Once true, for good. The owner may see it late: what may be shared by then must not be counted plainly
     /// on the strength of this.
@@ -42,8 +58,8 @@ public:
     /// and publish. Source: none; the two passes are those of any traversal that may meet another one.
     static std::uint64_t share(scope_link* innermost) noexcept {
         std::uint64_t fresh = 0;
-        scope_link* end = innermost;
-        for (; end != nullptr; end = end->above()) {
+        scope_link* end = strip(innermost);
+        for (; end != nullptr; end = strip(end->above())) {
             san::acquire(&end->m_above); // it may have begun on any context
             // M2: what another walk has marked above comes before what this caller publishes.
             const mark seen = end->m_mark.load(acq);
@@ -54,11 +70,13 @@ public:
                 ++fresh;
             }
         }
-        for (scope_link* s = innermost; s != end; s = s->above()) {
+        for (scope_link* s = strip(innermost); s != end; s = strip(s->above())) {
             s->m_mark.fetch_or(settled, rel); // M2
         }
         return fresh;
     }
+    /// For whoever reads this link on another context than the one where it began.
+    void seen_here() const noexcept { san::acquire(&m_above); }
     /// Owner, where scopes end in another order than the reverse of their beginning, while nobody walks:
     /// `gone`, which ends, is no longer above this one.
     void relink(const scope_link& gone) noexcept { m_above.store(gone.above(), rlx); }

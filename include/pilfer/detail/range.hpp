@@ -26,8 +26,11 @@ namespace detail {
 
 /// Somebody asks. What was announced before goes first, a part of an outer loop as a rule, which is larger;
 /// and a worker that has been woken for it and has not come yet is no reason to cut this range once more.
-[[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) noexcept {
+[[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) {
     using trip = tripwire<std_atom>;
+    if (w->deque.trip().has(trip::stop)) {
+        detail::leave_if_stopped();
+    }
     if (w->deque.trip().has(trip::summon) || w->deque.thief().has_any()) {
         attend(w);
         w = this_worker();
@@ -113,7 +116,7 @@ private:
 
 /// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
 /// worker, which is no part of the next piece.
-[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) noexcept {
+[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) {
     if (!w->deque.trip().has(tripwire<std_atom>::asked)) [[likely]] {
         return false;
     }

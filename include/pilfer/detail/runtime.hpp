@@ -71,6 +71,24 @@ PILFER_API void count_suppressed(std::uint64_t others) noexcept;
 PILFER_API void note_suppressed(std::uint64_t others) noexcept;
 PILFER_API void count_plain_call(worker* w) noexcept;
 
+/// Is the running task below of a cancelled scope? One load of an own word while nothing is cancelled.
+[[nodiscard]] PILFER_API bool stopped_cold(worker* w) noexcept;
+[[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
+    return w->deque.trip().has(tripwire<std_atom>::stop) && detail::stopped_cold(w);
+}
+/// Does it have to leave now? Not where an exception is in flight: it is unwinding already, and a destructor
+/// must not throw a second one.
+[[nodiscard]] PILFER_API bool must_leave() noexcept;
+/// Throws stopped if it has to. On any thread.
+PILFER_API void leave_if_stopped();
+/// What a task that never began leaves behind; without memory std::bad_alloc.
+[[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
+/// See announce_rest().
+[[nodiscard]] PILFER_API bool rest_tripped(worker* w, task_word rest) noexcept;
+/// A child of spawn, on its own stack: false if it is stopped, and marks it.
+[[nodiscard]] PILFER_API bool child_begins(worker* w) noexcept;
+[[nodiscard]] inline bool is_left_out(const context* c) noexcept { return c->job == &c->next; }
+
 /// Marks a task that runs on top of another task's frame as somebody else, below of `within`.
 class nested_activation {
 public:

@@ -46,7 +46,7 @@ struct deferred : spark {
         auto* d = static_cast<deferred*>(self);
         scope* s = scope_access::of(d->within());
         san::acquire(s);
-        if (s->failed()) {
+        if (s->drops()) {
             detail::count_dropped(this_worker());
         } else {
             try {
@@ -81,7 +81,7 @@ struct submitted_child : submission {
         if (detail::dropping(w)) {
             s->fail(detail::dropped_error());
             detail::count_dropped(w);
-        } else if (s->failed()) {
+        } else if (s->drops()) {
             detail::count_dropped(w);
         } else {
             try {
@@ -105,7 +105,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed() && w->exceptions->empty())
+        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !drops() && w->exceptions->empty())
             [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
             if (c == nullptr) [[unlikely]] {
@@ -152,8 +152,8 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     if (w == nullptr || w->current.load(detail::rlx) != m_owner) {
         not_owner("spawn");
     }
-    if (failed()) {
-        detail::count_dropped(w);
+    if (drops()) {
+        drop_or_leave(w);
         return;
     }
     // No stack, a catch block, or a function too large for one: the child is a plain call on top of the
@@ -180,7 +180,7 @@ template <class F>
 PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w != nullptr && w->current.load(detail::rlx) == m_owner && !failed()) [[likely]] {
+    if (w != nullptr && w->current.load(detail::rlx) == m_owner && !drops()) [[likely]] {
         auto* c = make_deferred<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended
@@ -220,6 +220,7 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
     }
+    detail::leave_if_stopped(); // the child, too, which therefore never starts
 }
 
 /// There is no memory for the announcement of `c`.
@@ -250,6 +251,7 @@ void scope::defer(weight heavy, F&& f) {
         if (!detail::announce_weighted(w, c->entry(), heavy.value(), detail::way::keep)) [[unlikely]] {
             this->run_unannounced(c, own);
         }
+        detail::leave_if_stopped();
     });
 }
 
@@ -262,8 +264,8 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
         submit_child(std::forward<F>(f));
         return;
     }
-    if (failed()) [[unlikely]] {
-        detail::count_dropped(w);
+    if (drops()) [[unlikely]] {
+        drop_or_leave(w);
         return;
     }
     auto* c = make_deferred<child>(w, std::forward<F>(f));
@@ -285,8 +287,8 @@ PILFER_COLD void scope::submit_child(F&& f) {
     if (!owner_calls && detail::this_worker() == nullptr) {
         not_owner("defer");
     }
-    if (failed()) {
-        detail::count_dropped(detail::this_worker());
+    if (drops()) {
+        drop_or_leave(detail::this_worker());
         return;
     }
     using child = detail::submitted_child<std::decay_t<F>>;

@@ -25,12 +25,19 @@ enum class awaited {
     a_holder, ///< what somebody will do who has a stack already
 };
 
+enum class leaves {
+    at_the_end,   ///< only others or the time end the wait
+    when_stopped, ///< a cancellation of a scope that the task is below of does, too: see leave_if_stopped()
+};
+
 /// `e` is in `list`, and the lock is free. Returns when somebody has taken it out or called it, which is at
 /// the latest soon behind `until`; `e.end` says why. On a worker the frame suspends and may go on on another
 /// one; where no stack can be had, other tasks run on top of it (W4 in src/worker), but not where it awaits
-/// `a_holder`. Any other thread blocks. `why`, which outlives the wait, and `object` are for reports.
+/// `a_holder`. Any other thread blocks. `why`, which outlives the wait, and `object` are for reports. With
+/// leaves::when_stopped the object may end only when such waits have returned, as for those with a time.
 PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
-                        const void* object, awaited what = awaited::anything) noexcept;
+                        const void* object, awaited what = awaited::anything,
+                        leaves when = leaves::at_the_end) noexcept;
 /// `e` was taken out and the lock is free again: it goes on. Nothing of `e`, its frame or, unless the caller
 /// has other rights to it, the object is touched afterwards.
 PILFER_API void go_on(waiters::entry& e) noexcept;

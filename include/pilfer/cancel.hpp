@@ -1,0 +1,21 @@
+// Cancellation: scope::cancel() stops every task below of a scope; what those see of it.
+#pragma once
+
+#include <pilfer/detail/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// What a stopped task leaves by: thrown by the library in spawn, defer, join, loops and waits, swallowed
+/// where the task ends. Not a std::exception, so that handlers of errors let it pass. Whoever catches it
+/// rethrows it soon, or the next of these calls throws it again. Never thrown while another exception is in
+/// flight in the task; a destructor that waits must not be one of those that run on the ordinary way out.
+class PILFER_API stopped {};
+
+/// Is the running task stopped: was a scope cancelled that it is below of? Always false on threads that are
+/// no workers. For long tasks that neither announce nor wait. Cost: a call and one load of a word of the own
+/// worker while nothing in the process is cancelled; otherwise a look up to the first scope that says so.
+[[nodiscard]] PILFER_API bool cancelled() noexcept;
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,174 @@
+// Cancelled scopes: the bits that say so, how it is made known, and the look upwards of a task.
+//
+// A canceller writes into its scope only, and trips every worker. Each task looks up for itself where it next
+// looks at its worker's tripwire. States, edges C1..C4 and why no task is missed: src/scope/README.md.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/raw_lock.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The bits of scope_head::disturbed. The rest of it counts exceptions.
+namespace disturb {
+inline constexpr std::uint32_t from_below = 1U << 31; ///< a task below announced a child here
+inline constexpr std::uint32_t requested = 1U << 30;  ///< this scope was cancelled: cancellations counts it
+inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it is stopped
+inline constexpr std::uint32_t failures = told - 1;
+inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
+inline constexpr std::uint32_t drops = ~from_below;      ///< children that have not started never start
+} // namespace disturb
+
+/// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
+/// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
+/// scope_link, whose head has `disturbed`.
+template <class Link>
+[[nodiscard]] bool is_stopped(Link* place) noexcept {
+    Link* end = place;
+    for (;; end = Link::strip(end)->above()) {
+        Link* const s = Link::strip(end);
+        if (s == nullptr) {
+            return false;
+        }
+        s->seen_here();
+        // Its owner is not below of it: only what stops the owner itself counts.
+        const std::uint32_t stops = Link::is_owner(end) ? disturb::told : disturb::stops;
+        if ((s->head().disturbed.load(rlx) & stops) != 0) {
+            break;
+        }
+    }
+    for (Link* at = place; at != end; at = Link::strip(at)->above()) {
+        auto& word = Link::strip(at)->head().disturbed;
+        if ((word.load(rlx) & disturb::told) == 0) {
+            word.fetch_or(disturb::told, rlx); // C4
+        }
+    }
+    return true;
+}
+
+/// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the tripwire of
+/// every worker there is.
+template <class Atom, class Park>
+class cancellations {
+public:
+    /// Cancels the scope of that word. True: it was not cancelled. `behind()` runs under the lock, after
+    /// every worker was told.
+    template <class Disturbed, class Each, class Behind>
+    bool request(Disturbed& word, Each each, Behind behind) noexcept {
+        m_lock.lock();
+        const bool first = (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
+        if (first) {
+            m_live = m_live + 1;
+            m_ever.store(true, rlx);
+            // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
+            each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
+            behind();
+        }
+        m_lock.unlock();
+        return first;
+    }
+    /// A scope that was cancelled has no children left.
+    template <class Each>
+    void over(Each each) noexcept {
+        m_lock.lock();
+        m_live = m_live - 1;
+        if (m_live == 0) {
+            each([](auto& trip) noexcept { trip.clear_stop(); });
+        }
+        m_lock.unlock();
+    }
+    /// Workers that `each` has not reached before: add() makes them known.
+    template <class Add, class Trips>
+    void join(Add add, Trips trips) noexcept {
+        m_lock.lock();
+        add();
+        if (m_live != 0) {
+            trips([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); });
+        }
+        m_lock.unlock();
+    }
+    /// Has any scope been cancelled yet? Never false again.
+    [[nodiscard]] bool ever() const noexcept { return m_ever.load(rlx); }
+    /// While nobody cancels.
+    template <class F>
+    void apart(F f) noexcept {
+        m_lock.lock();
+        f();
+        m_lock.unlock();
+    }
+
+private:
+    raw_lock<Atom, Park> m_lock;
+    typename Atom::template plain<std::uint64_t> m_live = 0;
+    typename Atom::template atomic<bool> m_ever{false};
+};
+
+/// Those on a worker that a cancellation takes out of their waits. Link as for is_stopped().
+template <class Atom, class Park, class Link>
+class stop_list {
+    template <class T>
+    using plain = typename Atom::template plain<T>;
+
+public:
+    /// In the frame of one that waits, from before it waits until behind that.
+    struct listener {
+        plain<listener*> next = nullptr;
+        plain<listener*> previous = nullptr;
+        plain<bool> told = false;
+        plain<Link*> place = nullptr;
+        /// Under the list's lock: what it listens for is there. It may go on at once, up to remove().
+        void (*stop)(listener& self) noexcept = nullptr;
+    };
+
+    /// Behind it the caller looks itself whether it is stopped: a canceller that has not found it here has
+    /// cancelled before (C2).
+    void add(listener& l) noexcept {
+        m_lock.lock();
+        listener* const first = m_first;
+        l.next = first;
+        if (first != nullptr) {
+            first->previous = &l;
+        }
+        m_first = &l;
+        m_lock.unlock();
+    }
+    /// Behind it nobody calls its stop().
+    void remove(listener& l) noexcept {
+        m_lock.lock();
+        listener* const next = l.next;
+        listener* const previous = l.previous;
+        if (previous == nullptr) {
+            m_first = next;
+        } else {
+            previous->next = next;
+        }
+        if (next != nullptr) {
+            next->previous = previous;
+        }
+        m_lock.unlock();
+    }
+    /// Canceller, behind its mark: those that it stops.
+    void tell() noexcept {
+        m_lock.lock();
+        for (listener* l = m_first; l != nullptr; l = l->next) {
+            if (!l->told && is_stopped<Link>(l->place)) {
+                l->told = true;
+                l->stop(*l);
+            }
+        }
+        m_lock.unlock();
+    }
+
+private:
+    raw_lock<Atom, Park> m_lock;
+    plain<listener*> m_first = nullptr;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,142 @@
+// Cancellation: who is stopped, and how those learn of it. States and edges: ../scope/README.md.
+#include <pilfer/cancel.hpp>
+
+#include <exception>
+
+#include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+cancellations<std_atom, futex_park> all;
+/// Linked by pool_core::next_to_stop. Under the lock of `all`: not the registry's, which a report holds for
+/// long.
+pool_core* pools = nullptr;
+
+template <class F>
+void each_worker(F f) noexcept {
+    for (pool_core* p = pools; p != nullptr; p = p->next_to_stop) {
+        for (unsigned i = 0; i < p->size(); ++i) {
+            f(p->at(i));
+        }
+    }
+}
+const auto each_trip = [](auto tell) noexcept {
+    each_worker([tell](scheduler& w) noexcept { tell(w.deque.trip()); });
+};
+
+/// Of a child that was not begun; not the job of any context.
+[[nodiscard]] void* left_out(context* c) noexcept { return &c->next; }
+
+} // namespace
+
+void stops::add(pool_core& p) noexcept {
+    all.join(
+        [&p] {
+            p.next_to_stop = pools;
+            pools = &p;
+        },
+        [&p](auto tell) noexcept {
+            for (unsigned i = 0; i < p.size(); ++i) {
+                tell(p.at(i).deque.trip());
+            }
+        });
+}
+
+void stops::remove(pool_core& p) noexcept {
+    all.apart([&p] {
+        for (pool_core** at = &pools; *at != nullptr; at = &(*at)->next_to_stop) {
+            if (*at == &p) {
+                *at = p.next_to_stop;
+                return;
+            }
+        }
+    });
+}
+
+void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
+    all.request(disturbed, each_trip, [] { each_worker([](scheduler& w) noexcept { w.stoppable.tell(); }); });
+}
+
+void stops::over() noexcept { all.over(each_trip); }
+
+/// A scope that leaves the chain out of turn has unlinked itself. Who looks up may stand on it: workers,
+/// whose word says so, and cancellers.
+void stops::wait_for_lookers() noexcept {
+    if (!all.ever()) {
+        return; // nor does anybody look up, but behind a cancellation, which comes too late to find the scope
+    }
+    all.apart([] {
+        std_atom::heavy_fence(); // C3
+        each_worker([](scheduler& w) noexcept {
+            for (unsigned round = 0; w.looks_up.load(acq); ++round) {
+                std_atom::relax(round);
+            }
+        });
+    });
+}
+
+bool stops::stopped_at(worker* w, scope_place* place) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
+        return false;
+    }
+    self.looks_up.store(true, rlx);
+    if (self.deque.owner().pinned()) {
+        std_atom::fence_sc(); // without membarrier the other side's fence orders only itself
+    }
+    std_atom::light_fence(); // C3
+    const bool is = is_stopped(place);
+    self.looks_up.store(false, rel); // C3
+    return is;
+}
+
+bool stopped_cold(worker* w) noexcept {
+    return stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx));
+}
+
+bool must_leave() noexcept {
+    worker* w = this_worker();
+    return w != nullptr && stopped_here(w) && std::atomic_ref(w->exceptions->uncaught).load(rlx) == 0;
+}
+
+void leave_if_stopped() {
+    if (must_leave()) {
+        throw stopped();
+    }
+}
+
+std::exception_ptr stopped_error() noexcept {
+    try {
+        return std::make_exception_ptr(stopped());
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+bool child_begins(worker* w) noexcept {
+    if (!stopped_here(w)) {
+        return true;
+    }
+    count_dropped(w);
+    context* c = w->current.load(rlx)->ctx;
+    c->job = left_out(c);
+    return false;
+}
+
+bool rest_tripped(worker* w, task_word rest) noexcept {
+    return announce_tripped(w, rest) && child_begins(this_worker());
+}
+
+} // namespace detail
+
+bool cancelled() noexcept {
+    detail::worker* w = detail::this_worker();
+    return w != nullptr && detail::stopped_here(w);
+}
+
+} // namespace v0
+} // namespace pilfer

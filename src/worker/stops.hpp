@@ -1,0 +1,33 @@
+// What the rest of the library asks of cancellation.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include <pilfer/detail/runtime.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+namespace stops {
+
+/// A pool begins and ends: cancellations reach its workers.
+void add(pool_core& p) noexcept;
+void remove(pool_core& p) noexcept;
+
+/// Cancels the scope of that word.
+void request(std::atomic<std::uint32_t>& disturbed) noexcept;
+/// A scope that was cancelled is through.
+void over() noexcept;
+/// Behind the unlinking of a scope that ends out of turn: nobody looks up through it any more.
+void wait_for_lookers() noexcept;
+/// Is whoever stands at `place` stopped? On `w`, for a task that runs or is about to start there.
+[[nodiscard]] bool stopped_at(worker* w, scope_place* place) noexcept;
+
+} // namespace stops
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

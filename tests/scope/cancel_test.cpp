@@ -1,0 +1,458 @@
+// Cancellation of scopes: rows D3 and D7.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Spins until it holds, up to a minute; other tasks run meanwhile.
+template <class F>
+[[nodiscard]] bool soon(F holds) {
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        pilfer::yield();
+    }
+    return true;
+}
+
+class cancel : public testing::TestWithParam<unsigned> {
+protected:
+    pilfer::pool pool{{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, cancel, testing::Values(1U, 2U, 3U, 8U));
+
+static_assert(!std::is_base_of_v<std::exception, pilfer::stopped>);
+
+TEST_P(cancel, row_D3_what_has_not_started_never_starts) {
+    pool.run([] {
+        std::atomic<int> ran{0};
+        pilfer::scope s;
+        s.cancel();
+        EXPECT_TRUE(s.cancelled());
+        EXPECT_FALSE(pilfer::cancelled()); // the owner is not below of it
+        for (int i = 0; i < 100; ++i) {
+            s.defer([&] { ++ran; });
+            s.spawn([&] { ++ran; });
+        }
+        s.sync();
+        EXPECT_EQ(ran, 0);
+        EXPECT_FALSE(s.cancelled());
+        s.spawn([&] { ++ran; });
+        s.defer([&] { ++ran; });
+        s.sync();
+        EXPECT_EQ(ran, 2);
+    });
+    EXPECT_EQ(pool.counters().dropped, 200U);
+}
+
+/// A child that goes on until it is stopped, and must not get to its end.
+struct endless {
+    std::atomic<int> begun{0};
+    std::atomic<int> unwound{0};
+    std::atomic<int> reached_the_end{0};
+    struct guard {
+        std::atomic<int>& n;
+        ~guard() { ++n; }
+    };
+    template <class F>
+    void operator()(F step) {
+        const guard g{unwound};
+        ++begun;
+        (void)soon([&] {
+            step();
+            return false;
+        });
+        ++reached_the_end;
+    }
+};
+
+TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_defer_join_loops_and_waits) {
+    pool.run([&] {
+        endless tasks;
+        std::atomic<int> seen{0};
+        pilfer::scope s;
+        const auto leaves = [&](auto step) { s.defer([&tasks, step] { tasks(step); }); };
+        leaves([] {
+            pilfer::scope own;
+            own.spawn([] {});
+            own.spawn([] {});
+            own.sync();
+        });
+        leaves([] {
+            pilfer::scope own;
+            own.defer([] {});
+            own.sync();
+        });
+        leaves([] { (void)pilfer::join([] {}, [] {}); });
+        leaves([] { pilfer::for_each(0, 1000, [](int) {}); });
+        leaves([] { pilfer::sleep_for(1ms); });
+        leaves([&] {
+            if (pilfer::cancelled()) {
+                ++seen;
+                throw pilfer::stopped();
+            }
+        });
+        s.defer([&] {
+            EXPECT_TRUE(soon([&] { return tasks.begun == 6; }));
+            s.cancel();
+            EXPECT_TRUE(pilfer::cancelled());
+        });
+        s.sync();
+        EXPECT_EQ(tasks.unwound, tasks.begun);
+        EXPECT_EQ(tasks.reached_the_end, 0);
+        EXPECT_EQ(seen, 1);
+        EXPECT_FALSE(pilfer::cancelled());
+    });
+}
+
+/// The chain of scopes down to a depth, each in a task of the one above; calls `at_the_end` in the innermost.
+template <class F>
+void nest(int depth, std::atomic<int>& left, F& at_the_end) {
+    struct guard {
+        std::atomic<int>& n;
+        ~guard() { ++n; }
+    };
+    const guard g{left};
+    if (depth == 0) {
+        at_the_end();
+        return;
+    }
+    pilfer::scope s;
+    const auto below = [&, depth] { nest(depth - 1, left, at_the_end); };
+    if (depth % 100 == 0) {
+        s.spawn(below);
+    } else {
+        s.defer(below);
+    }
+    s.sync();
+    ADD_FAILURE() << "a sync of a stopped task returned";
+}
+
+TEST_P(cancel, row_D3_a_deep_tree_of_scopes) {
+    constexpr int depth = 10'000;
+    pilfer::pool deep{{.workers = GetParam(), .stack_size = std::size_t{64} << 20}};
+    std::atomic<int> left{0};
+    std::atomic<int> after{0};
+    deep.run([&] {
+        pilfer::scope s;
+        auto end = [&] {
+            s.cancel();
+            pilfer::scope own;
+            for (int i = 0; i < 1000; ++i) {
+                own.defer([&] { ++after; });
+            }
+        };
+        s.defer([&] { nest(depth, left, end); });
+        s.sync();
+    });
+    EXPECT_EQ(left, depth + 1);
+    EXPECT_EQ(after, 0);
+}
+
+// A contains B, which nobody but its worker knows. A child of A is exposed; whoever has it cancels A.
+TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "needs a second worker";
+    }
+    for (int round = 0; round < 100; ++round) {
+        std::atomic<bool> inside{false};
+        std::atomic<bool> is_cancelled{false};
+        std::atomic<int> ran_late{0};
+        std::atomic<bool> over{false};
+        pool.run([&] {
+            pilfer::scope a;
+            a.defer([&] { // the oldest: a thief takes it
+                EXPECT_TRUE(soon([&] { return inside.load(); }));
+                a.cancel();
+                is_cancelled = true;
+            });
+            a.spawn([&] {
+                pilfer::scope b;
+                inside = true;
+                b.spawn([] {}); // announces, so that whoever asks is answered
+                while (!is_cancelled) {
+                    (void)pilfer::join([] {}, [] {});
+                }
+                const bool known = b.shared();
+                b.spawn([&] { ++ran_late; });
+                (void)known;
+                b.defer([&] { ++ran_late; });
+                ++ran_late;
+            });
+            a.sync();
+            over = true;
+            EXPECT_EQ(ran_late, 0);
+        });
+        EXPECT_TRUE(over);
+        EXPECT_EQ(ran_late, 0);
+    }
+}
+
+TEST_P(cancel, the_rest_of_the_pool_goes_on) {
+    // What stands beside the scope, above it, or in an async is not stopped.
+    pool.run([&] {
+        std::atomic<int> beside{0};
+        std::atomic<int> unrelated{0};
+        pilfer::scope above;
+        above.defer([&] {
+            pilfer::scope stopped;
+            stopped.cancel();
+            auto later = pilfer::async([&] { return pilfer::join([] { return 1; }, [] { return 2; }); });
+            auto [a, b] = pilfer::join([] { return 3; }, [] { return 4; });
+            EXPECT_EQ(a + b, 7);
+            pilfer::scope mine; // of the owner of `stopped`, in which it stands
+            mine.spawn([&] { ++beside; });
+            mine.defer([&] { ++beside; });
+            mine.sync();
+            EXPECT_EQ(beside, 2);
+            EXPECT_EQ(std::get<1>(later.get()), 2);
+            pilfer::sleep_for(1ms);
+        });
+        above.spawn([&] { ++unrelated; });
+        above.sync();
+        EXPECT_EQ(unrelated, 1);
+    });
+}
+
+TEST_P(cancel, an_exception_is_not_lost) {
+    pool.run([] {
+        for (int round = 0; round < 50; ++round) {
+            std::atomic<int> stopped{0};
+            pilfer::scope s;
+            for (int i = 0; i < 4; ++i) {
+                s.defer([&] {
+                    try {
+                        for (;;) {
+                            pilfer::sleep_for(1us);
+                        }
+                    } catch (const pilfer::stopped&) {
+                        ++stopped;
+                        throw;
+                    }
+                });
+            }
+            s.defer([&] {
+                const struct at_end { // it waits in a destructor, while an exception is in flight
+                    ~at_end() {
+                        pilfer::scope own;
+                        own.spawn([] {});
+                        own.sync();
+                        pilfer::sleep_for(1us);
+                        (void)pilfer::join([] {}, [] {});
+                    }
+                } at;
+                s.cancel();
+                throw std::runtime_error("mine");
+            });
+            EXPECT_THROW(s.sync(), std::runtime_error);
+            EXPECT_FALSE(s.cancelled());
+        }
+    });
+}
+
+TEST_P(cancel, row_D3_nested_pools_and_threads) {
+    pilfer::pool other{{.workers = 2}};
+    endless tasks;
+    pool.run([&] {
+        pilfer::scope s;
+        s.defer([&] {
+            other.run([&] { tasks([] { (void)pilfer::join([] {}, [] {}); }); });
+            ADD_FAILURE() << "run() returned to a stopped task";
+        });
+        std::thread from_outside([&] {
+            while (tasks.begun == 0) {
+                std::this_thread::yield();
+            }
+            s.cancel();
+            EXPECT_FALSE(pilfer::cancelled());
+        });
+        s.sync();
+        from_outside.join();
+    });
+    EXPECT_EQ(tasks.reached_the_end, 0);
+    EXPECT_EQ(tasks.unwound, 1);
+}
+
+TEST(cancel_outside, a_scope_of_a_thread) {
+    endless tasks;
+    std::atomic<int> late{0};
+    pilfer::scope s;
+    s.spawn([&] { tasks([] { pilfer::sleep_for(1ms); }); });
+    s.spawn([&] {
+        EXPECT_TRUE(soon([&] { return tasks.begun == 1; }));
+        s.cancel();
+        s.defer([&] { ++late; });
+        ++late;
+    });
+    s.sync();
+    EXPECT_EQ(tasks.unwound, 1);
+    EXPECT_EQ(tasks.reached_the_end, 0);
+    EXPECT_EQ(late, 0);
+}
+
+TEST_P(cancel, scopes_that_end_out_of_turn) {
+    pool.run([] {
+        for (int round = 0; round < 200; ++round) {
+            pilfer::scope top;
+            for (int i = 0; i < 4; ++i) {
+                top.defer([&top, round, i] {
+                    auto first = std::make_unique<pilfer::scope>();
+                    auto second = std::make_unique<pilfer::scope>();
+                    second->defer([] { (void)pilfer::join([] { pilfer::yield(); }, [] {}); });
+                    first->sync();
+                    first.reset(); // `second`, whose child may look up, stood in it
+                    if (i == round % 4) {
+                        top.cancel();
+                    }
+                    second->sync();
+                });
+            }
+            top.sync();
+        }
+    });
+}
+
+// ---- row D7 ------------------------------------------------------------------------------------
+
+TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
+    constexpr int sleepers = 1000;
+    std::atomic<int> begun{0};
+    std::atomic<int> left{0};
+    pool.run([&] {
+        pilfer::event never;
+        pilfer::channel<int> empty(0);
+        pilfer::channel<int> full(1);
+        EXPECT_TRUE(full.try_send(0));
+        pilfer::mutex held;
+        pilfer::promise<int> unset;
+        auto result = unset.get_future(); // wait() is const: any number of tasks may
+        held.lock();
+        pilfer::scope s;
+        for (int i = 0; i < sleepers; ++i) {
+            s.defer([&, i] {
+                struct at_end {
+                    std::atomic<int>& n;
+                    ~at_end() { ++n; }
+                } const at{left};
+                ++begun;
+                switch (i % 7) {
+                case 0:
+                    pilfer::sleep_for(1h);
+                    break;
+                case 1:
+                    never.wait();
+                    break;
+                case 2:
+                    (void)empty.receive();
+                    break;
+                case 3:
+                    (void)full.send(i);
+                    break;
+                case 4:
+                    held.lock_cancellable();
+                    break;
+                case 5:
+                    result.wait();
+                    break;
+                default:
+                    (void)never.wait_for(1h);
+                    break;
+                }
+                ADD_FAILURE() << "the wait of a stopped task returned: " << i % 7;
+            });
+        }
+        s.defer([&] { // the newest: where it is alone it makes way for all others
+            EXPECT_TRUE(soon([&] { return begun == sleepers; }));
+            s.cancel();
+        });
+        s.sync();
+        held.unlock();
+        unset.set_value(1);
+        EXPECT_TRUE(held.try_lock());
+        held.unlock();
+        EXPECT_EQ(full.size(), 1U);
+        EXPECT_EQ(result.get(), 1);
+    });
+    EXPECT_EQ(left, sleepers);
+}
+
+TEST_P(cancel, row_D7_lock_is_never_cut_short) {
+    pool.run([&] {
+        pilfer::mutex m;
+        std::atomic<int> waits{0};
+        std::atomic<int> had_it{0};
+        m.lock();
+        pilfer::scope s;
+        for (int i = 0; i < 10; ++i) {
+            s.defer([&] {
+                ++waits;
+                m.lock();
+                ++had_it;
+                m.unlock();
+            });
+        }
+        auto let_go = pilfer::async([&] {
+            EXPECT_TRUE(soon([&] { return waits == 10; }));
+            s.cancel();
+            EXPECT_EQ(had_it, 0);
+        });
+        s.defer([&] {
+            while (!s.cancelled()) {
+                pilfer::yield();
+            }
+        });
+        let_go.get();
+        m.unlock();
+        s.sync();
+        EXPECT_EQ(had_it, 10);
+    });
+}
+
+// A value that was handed over is received, whoever cancels meanwhile: it is never lost in between.
+TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
+    for (int round = 0; round < 100; ++round) {
+        pool.run([&] {
+            pilfer::channel<int> c(0);
+            std::atomic<int> sent{0};
+            std::atomic<int> received{0};
+            pilfer::scope s;
+            for (int i = 0; i < 3; ++i) {
+                s.defer([&] {
+                    for (;;) {
+                        if (c.receive()) {
+                            ++received;
+                        }
+                    }
+                });
+                s.defer([&] {
+                    for (;;) {
+                        if (c.send(1)) {
+                            ++sent;
+                        }
+                    }
+                });
+            }
+            s.defer([&] {
+                EXPECT_TRUE(soon([&] { return received >= 20; }));
+                s.cancel();
+            });
+            s.sync();
+            EXPECT_EQ(sent, received);
+        });
+    }
+}
+
+} // namespace
