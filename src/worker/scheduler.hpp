@@ -122,7 +122,7 @@ public:
     std::atomic<posture> standing{posture::other};
     /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
     stop_list<std_atom, futex_park, scope_place> stoppable;
-    std::atomic<bool> looks_up{false}; // the thread goes up a chain of scopes, C3 in src/scope/README.md
+    look_guard<std_atom> looks_up;
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }

@@ -71,11 +71,7 @@ void stops::wait_for_lookers() noexcept {
     }
     all.apart([] {
         std_atom::heavy_fence(); // C3
-        each_worker([](scheduler& w) noexcept {
-            for (unsigned round = 0; w.looks_up.load(acq); ++round) {
-                std_atom::relax(round);
-            }
-        });
+        each_worker([](scheduler& w) noexcept { w.looks_up.wait_for_end(); });
     });
 }
 
@@ -84,14 +80,7 @@ bool stops::stopped_at(worker* w, scope_place* place) noexcept {
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
         return false;
     }
-    self.looks_up.store(true, rlx);
-    if (self.deque.owner().pinned()) {
-        std_atom::fence_sc(); // without membarrier the other side's fence orders only itself
-    }
-    std_atom::light_fence(); // C3
-    const bool is = is_stopped(place);
-    self.looks_up.store(false, rel); // C3
-    return is;
+    return self.looks_up.during(self.deque.owner().pinned(), [place] { return is_stopped(place); });
 }
 
 bool stopped_cold(worker* w) noexcept {

@@ -51,6 +51,33 @@ template <class Link>
     return true;
 }
 
+/// Of a worker: it goes up a chain of scopes, and none on the way may end.
+template <class Atom>
+class look_guard {
+public:
+    /// The worker. `pinned`: no membarrier, so that the other side's fence orders only itself.
+    template <class Look>
+    [[nodiscard]] bool during(bool pinned, Look look) noexcept {
+        m_looks.store(true, rlx);
+        if (pinned) {
+            Atom::fence_sc();
+        }
+        Atom::light_fence(); // C3
+        const bool found = look();
+        m_looks.store(false, rel); // C3
+        return found;
+    }
+    /// A scope that has unlinked itself, behind a heavy fence: nobody stands on it any more.
+    void wait_for_end() noexcept {
+        for (unsigned round = 0; m_looks.load(acq); ++round) { // C3
+            Atom::relax(round);
+        }
+    }
+
+private:
+    typename Atom::template atomic<bool> m_looks{false};
+};
+
 /// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the tripwire of
 /// every worker there is.
 template <class Atom, class Park>

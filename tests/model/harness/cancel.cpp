@@ -1,0 +1,260 @@
+// Cancellation: a scope is cancelled while tasks below of it start, run, wait and end.
+#include <pilfer/detail/cancel.hpp>
+#include <pilfer/detail/mark.hpp>
+#include <pilfer/detail/tripwire.hpp>
+
+#include "waiting.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::detail::acq;
+using pilfer::detail::rel;
+using pilfer::detail::rlx;
+namespace disturb = pilfer::detail::disturb;
+
+struct head {
+    model::atomic<std::uint32_t> disturbed{0};
+};
+using link = pilfer::detail::scope_link<atom, head>;
+using tripwire = pilfer::detail::tripwire<atom>;
+using stop_list = pilfer::detail::stop_list<hasty_atom, park, link>;
+
+/// A scope in its owner's frame.
+struct scope {
+    explicit scope(link* above) : place(above) {}
+    link place;
+    model::atomic<unsigned> ended{0}; // children, each its last access
+};
+
+struct worker {
+    tripwire trip{100};
+    stop_list stoppable;
+    pilfer::detail::look_guard<atom> looks_up;
+};
+
+template <unsigned Workers>
+struct process {
+    worker workers[Workers];
+    pilfer::detail::cancellations<hasty_atom, park> all;
+
+    [[nodiscard]] auto each_trip() {
+        return [this](auto tell) {
+            for (worker& w : workers) {
+                tell(w.trip);
+            }
+        };
+    }
+    /// scope::cancel()
+    void cancel(scope& s) {
+        all.request(s.place.head().disturbed, each_trip(), [this] {
+            for (worker& w : workers) {
+                w.stoppable.tell();
+            }
+        });
+    }
+    /// stops::stopped_at()
+    [[nodiscard]] static bool stopped_at(worker& w, link* place) {
+        if (!w.trip.has(tripwire::stop) || !w.trip.has_and_sees(tripwire::stop)) {
+            return false;
+        }
+        return w.looks_up.during(false, [place] { return pilfer::detail::is_stopped(place); });
+    }
+    /// The end of a sync: the children have ended.
+    void end_of_round(scope& s, unsigned children) {
+        while (s.ended.load(acq) != children) {
+            here().relax();
+        }
+        if ((s.place.head().disturbed.exchange(0, rlx) & disturb::requested) != 0) {
+            all.over(each_trip());
+        }
+    }
+    void check_quiet() {
+        for (worker& w : workers) {
+            check(!w.trip.has(tripwire::stop), "the bit stays behind the last cancellation");
+        }
+    }
+};
+
+/// The owner of the outer scope cancels it. A child, on another worker, owns an inner scope, whose child
+/// starts on a third one: that one looks as it starts and at each announcement, until it is stopped.
+struct starting : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> outer;
+    box<scope> inner;
+    model::atomic<unsigned> begun{0};
+    model::atomic<bool> is_cancelled{false};
+
+    starting() { outer.make(nullptr); }
+
+    /// Until it is stopped.
+    void run(unsigned w, link* place) {
+        for (;;) {
+            const bool must = is_cancelled.load(acq);
+            const bool sees = workers[w].trip.has_and_sees(tripwire::stop);
+            const bool is = stopped_at(workers[w], place);
+            check(is || !must, "a task goes on behind a cancellation");
+            check(is || !sees, "the bit is there before the scope's word");
+            if (is) {
+                return;
+            }
+            here().relax();
+        }
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            cancel(*outer.get());
+            is_cancelled.store(true, rel);
+            check(!stopped_at(workers[0], link::as_owner(&outer->place)), "the owner itself is stopped");
+            end_of_round(*outer.get(), 1);
+            outer.end();
+            return;
+        }
+        if (i == 1) {
+            inner.make(&outer->place);
+            begun.store(1, rel);
+            run(1, link::as_owner(&inner->place));
+            end_of_round(*inner.get(), 1);
+            inner.end();
+            outer->ended.fetch_add(1, rel);
+            return;
+        }
+        while (begun.load(acq) == 0) {
+            here().relax();
+        }
+        run(2, &inner->place);
+        check((inner->place.head().disturbed.load(rlx) & disturb::stops) != 0,
+              "the scope below was not told");
+        inner->ended.fetch_add(1, rel);
+    }
+    void finish() { check_quiet(); }
+};
+
+/// Two scopes beside each other are cancelled, and end at different times.
+struct beside : process<2> {
+    static constexpr unsigned threads = 2;
+    box<scope> scopes[2];
+    beside() {
+        scopes[0].make(nullptr);
+        scopes[1].make(nullptr);
+    }
+    void thread(unsigned i) {
+        scope& s = *scopes[i].get();
+        cancel(s);
+        check(stopped_at(workers[i], &s.place), "the end of another cancellation hides this one");
+        s.ended.store(1, rlx);
+        end_of_round(s, 1);
+    }
+    void finish() { check_quiet(); }
+};
+
+/// One waits in an object's list, below of a scope; one cancels, one hands it what it waits for.
+template <bool Notified>
+struct waiter : process<1> {
+    static constexpr unsigned threads = Notified ? 3 : 2;
+    struct frame {
+        stop_list::listener l;
+        waiters* list;
+        waiters::entry e;
+    };
+    box<scope> outer;
+    box<waiters> object;
+    box<frame> waiting;
+    bool handed_over = false; // of the checker itself, as the next
+    bool received = false;
+
+    waiter() {
+        outer.make(nullptr);
+        object.make();
+    }
+    void thread(unsigned i) {
+        if (i == 1) {
+            cancel(*outer.get());
+            end_of_round(*outer.get(), 1);
+            return;
+        }
+        if (i == 2) {
+            object->lock();
+            waiters::entry* const e = object->first();
+            if (e != nullptr) {
+                object->take(*e);
+            }
+            object->unlock();
+            if (e != nullptr) {
+                handed_over = true;
+                go_on(*e);
+            }
+            return;
+        }
+        frame& f = *waiting.make();
+        f.list = object.get();
+        f.l.place = &outer->place;
+        // As stop_wait() in src/sync: the listener is the frame's first member.
+        f.l.stop = [](stop_list::listener& self) noexcept {
+            auto& w = reinterpret_cast<frame&>(self);
+            waiters::entry& e = w.e;
+            if (w.list->withdraw(e)) {
+                go_on(e);
+            }
+        };
+        object->lock();
+        object->add(f.e);
+        object->unlock();
+        workers[0].stoppable.add(f.l);
+        if (!stopped_at(workers[0], &outer->place) || !object->withdraw(f.e)) {
+            wait_in(*object.get(), f.e, false);
+        }
+        workers[0].stoppable.remove(f.l);
+        received = f.e.end == waiters::fate::notified;
+        waiting.end();
+        outer->ended.store(1, rel);
+    }
+    void finish() {
+        check(received == handed_over, "handed over and stopped, or neither");
+        check(object->empty(), "somebody is left in the list");
+        object.end();
+        outer.end();
+    }
+};
+
+/// Three scopes in each other; the one in the middle ends first, while a task below of the innermost looks
+/// up.
+struct out_of_turn : process<2> {
+    static constexpr unsigned threads = 2;
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> inner;
+
+    out_of_turn() {
+        outer.make(nullptr);
+        middle.make(link::as_owner(&outer->place));
+        inner.make(link::as_owner(&middle->place));
+        workers[1].trip.set(tripwire::stop); // for another scope
+    }
+    void thread(unsigned i) {
+        if (i == 1) {
+            check(!stopped_at(workers[1], &inner->place), "stopped by nobody");
+            inner->ended.store(1, rel);
+            return;
+        }
+        // scope::leave() and stops::wait_for_lookers()
+        inner->place.relink(middle->place);
+        all.apart([this] {
+            atom::heavy_fence();
+            workers[1].looks_up.wait_for_end();
+        });
+        middle.end();
+        end_of_round(*inner.get(), 1);
+        inner.end();
+        outer.end();
+    }
+    void finish() {}
+};
+
+const registered<starting> r1("cancel_start", "a scope is cancelled while tasks below start and run");
+const registered<beside> r2("cancel_beside", "two cancellations, one of which ends earlier");
+const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task out of its wait");
+const registered<waiter<true>> r4("cancel_handed", "the same, while it is handed what it waits for");
+const registered<out_of_turn> r5("cancel_unlink", "a scope ends out of turn while a task looks up");
+
+} // namespace
