@@ -3,6 +3,7 @@
 
 #include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>
+#include <pilfer/cancel.hpp>
 #include <pilfer/channel.hpp>
 #include <pilfer/checked_lock.hpp>
 #include <pilfer/condition_variable.hpp>
@@ -23,6 +24,7 @@
 #include <pilfer/scope.hpp>
 #include <pilfer/semaphore.hpp>
 #include <pilfer/shared_mutex.hpp>
+#include <pilfer/stop.hpp>
 #include <pilfer/task.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>

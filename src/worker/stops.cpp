@@ -2,6 +2,8 @@
 #include <pilfer/cancel.hpp>
 
 #include <exception>
+#include <memory>
+#include <utility>
 
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
@@ -15,6 +17,8 @@ cancellations<std_atom, futex_park> all;
 /// Linked by pool_core::next_to_stop. Under the lock of `all`: not the registry's, which a report holds for
 /// long.
 pool_core* pools = nullptr;
+/// What a cancellation that is under way has found. Under the same lock; code of the user runs behind it.
+told_source* found = nullptr;
 
 template <class F>
 void each_worker(F f) noexcept {
@@ -59,6 +63,18 @@ void stops::remove(pool_core& p) noexcept {
 
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
     all.request(disturbed, each_trip, [] { each_worker([](scheduler& w) noexcept { w.stoppable.tell(); }); });
+    told_source* mine = nullptr;
+    all.apart([&mine] { mine = std::exchange(found, nullptr); });
+    while (mine != nullptr) {
+        const std::unique_ptr<told_source> t(mine);
+        mine = t->next;
+        t->source.request_stop();
+    }
+}
+
+void stops::tell(told_source* t) noexcept {
+    t->next = found;
+    found = t;
 }
 
 void stops::over() noexcept { all.over(each_trip); }

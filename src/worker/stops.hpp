@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stop_token>
 
 #include <pilfer/detail/runtime.hpp>
 
@@ -12,6 +13,12 @@ namespace detail {
 
 class pool_core;
 
+/// Somebody outside the library who wants to know that a task is stopped.
+struct told_source {
+    std::stop_source source;
+    told_source* next = nullptr;
+};
+
 namespace stops {
 
 /// A pool begins and ends: cancellations reach its workers.
@@ -20,6 +27,8 @@ void remove(pool_core& p) noexcept;
 
 /// Cancels the scope of that word.
 void request(std::atomic<std::uint32_t>& disturbed) noexcept;
+/// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.
+void tell(told_source* t) noexcept;
 /// A scope that was cancelled is through.
 void over() noexcept;
 /// Behind the unlinking of a scope that ends out of turn: nobody looks up through it any more.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -167,7 +168,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
     if (GetParam() == 1) {
         GTEST_SKIP() << "needs a second worker";
     }
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < 30; ++round) {
         std::atomic<bool> inside{false};
         std::atomic<bool> is_cancelled{false};
         std::atomic<int> ran_late{0};
@@ -305,7 +306,7 @@ TEST(cancel_outside, a_scope_of_a_thread) {
 
 TEST_P(cancel, scopes_that_end_out_of_turn) {
     pool.run([] {
-        for (int round = 0; round < 200; ++round) {
+        for (int round = 0; round < 50; ++round) {
             pilfer::scope top;
             for (int i = 0; i < 4; ++i) {
                 top.defer([&top, round, i] {
@@ -423,7 +424,7 @@ TEST_P(cancel, row_D7_lock_is_never_cut_short) {
 
 // A value that was handed over is received, whoever cancels meanwhile: it is never lost in between.
 TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
-    for (int round = 0; round < 100; ++round) {
+    for (int round = 0; round < 30; ++round) {
         pool.run([&] {
             pilfer::channel<int> c(0);
             std::atomic<int> sent{0};
@@ -453,6 +454,82 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
             EXPECT_EQ(sent, received);
         });
     }
+}
+
+// ---- deadlines and stop tokens -----------------------------------------------------------------
+
+TEST_P(cancel, row_D3_deadline) {
+    pool.run([] {
+        endless tasks;
+        pilfer::scope s;
+        for (int i = 0; i < 10; ++i) {
+            s.defer([&] { tasks([] { pilfer::sleep_for(1h); }); });
+        }
+        {
+            const pilfer::deadline limit(s, 1ms);
+            s.sync();
+        }
+        EXPECT_EQ(tasks.unwound, tasks.begun);
+        EXPECT_EQ(tasks.reached_the_end, 0);
+        {
+            const pilfer::deadline limit(s, 1h);
+            s.spawn([&] { ++tasks.reached_the_end; });
+            s.sync();
+        }
+        EXPECT_EQ(tasks.reached_the_end, 1);
+    });
+}
+
+TEST(cancel_outside, row_D3_a_deadline_of_a_thread) {
+    pilfer::scope s;
+    const pilfer::deadline limit(s, 1ms);
+    s.spawn([] { pilfer::sleep_for(1h); });
+    s.sync();
+}
+
+TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {
+    pool.run([] {
+        std::stop_source from;
+        std::atomic<int> waiting{0};
+        std::atomic<int> told{0};
+        pilfer::scope s;
+        const pilfer::cancel_on link(s, from.get_token());
+        for (int i = 0; i < 8; ++i) {
+            s.defer([&] {
+                const pilfer::stop_on_cancel to;
+                const std::stop_callback hears(to.token(), [&] { ++told; });
+                EXPECT_FALSE(to.token().stop_requested());
+                ++waiting;
+                try {
+                    pilfer::sleep_for(1h);
+                } catch (const pilfer::stopped&) {
+                    // The canceller calls back behind the end of the wait.
+                    EXPECT_TRUE(soon([&] { return to.token().stop_requested(); }));
+                    const pilfer::stop_on_cancel late;
+                    EXPECT_TRUE(late.token().stop_requested());
+                    throw;
+                }
+            });
+        }
+        const pilfer::stop_on_cancel owner;
+        s.defer([&] {
+            EXPECT_TRUE(soon([&] { return waiting == 8; }));
+            from.request_stop();
+        });
+        s.sync();
+        EXPECT_EQ(told, 8);
+        EXPECT_FALSE(owner.token().stop_requested());
+    });
+}
+
+TEST(cancel_outside, a_token_of_a_thread_is_never_requested) {
+    std::stop_source requested;
+    requested.request_stop();
+    pilfer::scope s;
+    const pilfer::cancel_on link(s, requested.get_token());
+    EXPECT_TRUE(s.cancelled());
+    const pilfer::stop_on_cancel to;
+    EXPECT_FALSE(to.token().stop_requested());
 }
 
 } // namespace

@@ -224,6 +224,7 @@ struct out_of_turn : process<2> {
     box<scope> outer;
     box<scope> middle;
     box<scope> inner;
+    plain<unsigned> alive = 1; // the memory of `middle`
 
     out_of_turn() {
         outer.make(nullptr);
@@ -233,7 +234,13 @@ struct out_of_turn : process<2> {
     }
     void thread(unsigned i) {
         if (i == 1) {
-            check(!stopped_at(workers[1], &inner->place), "stopped by nobody");
+            const bool is = workers[1].looks_up.during(false, [this] {
+                if (link::strip(inner->place.above()) == &middle->place) {
+                    check(alive == 1, "stands on a scope that has ended");
+                }
+                return pilfer::detail::is_stopped(&inner->place);
+            });
+            check(!is, "stopped by nobody");
             inner->ended.store(1, rel);
             return;
         }
@@ -243,6 +250,7 @@ struct out_of_turn : process<2> {
             atom::heavy_fence();
             workers[1].looks_up.wait_for_end();
         });
+        alive = 0;
         middle.end();
         end_of_round(*inner.get(), 1);
         inner.end();

@@ -1,0 +1,90 @@
+// Cancellation and the rest of the world: deadlines, and std::stop_token in both directions.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+#include <pilfer/mutex.hpp>
+#include <pilfer/scope.hpp>
+#include <pilfer/timer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// While it lives, a request on the token cancels the scope. It ends before the scope does, as one that is
+/// declared behind it. Its end waits for a cancellation that another thread is at. Cost: a
+/// std::stop_callback.
+class cancel_on {
+public:
+    cancel_on(scope& s, std::stop_token token) : m_callback(std::move(token), canceller{&s}) {}
+    cancel_on(const cancel_on&) = delete;
+    cancel_on& operator=(const cancel_on&) = delete;
+
+private:
+    struct canceller {
+        scope* cancelled;
+        void operator()() const noexcept { cancelled->cancel(); }
+    };
+    std::stop_callback<canceller> m_callback;
+};
+
+namespace detail {
+struct stop_relay;
+} // namespace detail
+
+/// A std::stop_token for what a task calls: requested as soon as a scope is cancelled that the calling task
+/// is below of. Callbacks run in the call of scope::cancel(), behind everything else that it does. Made and
+/// destroyed by the same task; on threads that are no workers it is never requested. Throws std::bad_alloc.
+/// Cost: two allocations and two short locks.
+class PILFER_API stop_on_cancel {
+public:
+    stop_on_cancel();
+    stop_on_cancel(const stop_on_cancel&) = delete;
+    stop_on_cancel& operator=(const stop_on_cancel&) = delete;
+    ~stop_on_cancel();
+
+    [[nodiscard]] std::stop_token token() const noexcept { return m_source.get_token(); }
+
+private:
+    std::stop_source m_source;
+    std::unique_ptr<detail::stop_relay> m_relay;
+};
+
+/// Cancels a scope when its time has come, unless it ends before. It ends before the scope does, as one that
+/// is declared behind it; a cancellation that is under way is waited for. As late as any timer where every
+/// worker is inside a task that neither announces nor waits. Throws what after() throws. Cost: a timer and
+/// one allocation.
+class deadline {
+public:
+    template <class Rep, class Period>
+    deadline(scope& s, std::chrono::duration<Rep, Period> d) : m_link(std::make_shared<link>(s)) {
+        m_timer = after(d, [to = m_link] {
+            const std::lock_guard hold(to->lock);
+            if (to->cancelled != nullptr) {
+                to->cancelled->cancel();
+            }
+        });
+    }
+    deadline(const deadline&) = delete;
+    deadline& operator=(const deadline&) = delete;
+    ~deadline() {
+        (void)m_timer.cancel();
+        const std::lock_guard hold(m_link->lock);
+        m_link->cancelled = nullptr;
+    }
+
+private:
+    struct link {
+        explicit link(scope& s) noexcept : cancelled(&s) {}
+        mutex lock;
+        scope* cancelled;
+    };
+    std::shared_ptr<link> m_link;
+    timer m_timer;
+};
+
+} // namespace v0
+} // namespace pilfer

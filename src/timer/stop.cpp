@@ -1,0 +1,46 @@
+// A stop token for what a stopped task has called.
+#include <pilfer/stop.hpp>
+
+#include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+using namespace detail;
+
+namespace detail {
+
+struct stop_relay : decltype(scheduler::stoppable)::listener {
+    decltype(scheduler::stoppable)* list = nullptr;
+    std::unique_ptr<told_source> source; // the canceller takes it
+};
+
+} // namespace detail
+
+stop_on_cancel::stop_on_cancel() {
+    worker* w = this_worker();
+    if (w == nullptr) {
+        return;
+    }
+    m_relay = std::make_unique<stop_relay>();
+    m_relay->source.reset(new told_source{m_source});
+    m_relay->place = w->current.load(rlx)->innermost.load(rlx);
+    m_relay->stop = [](decltype(scheduler::stoppable)::listener& self) noexcept {
+        stops::tell(static_cast<stop_relay&>(self).source.release());
+    };
+    m_relay->list = &static_cast<scheduler*>(w)->stoppable;
+    m_relay->list->add(*m_relay);
+    if (stopped_here(w)) { // C2 in src/scope/README.md
+        m_source.request_stop();
+    }
+}
+
+stop_on_cancel::~stop_on_cancel() {
+    if (m_relay != nullptr) {
+        m_relay->list->remove(*m_relay);
+    }
+}
+
+} // namespace v0
+} // namespace pilfer
