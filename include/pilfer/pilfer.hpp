@@ -10,6 +10,7 @@
 #include <pilfer/counters.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/event.hpp>
+#include <pilfer/exit_scope.hpp>
 #include <pilfer/future.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>

@@ -415,6 +415,12 @@ struct scope_access {
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
     /// No child of it is left that a sync() would have to wait for. By the owner.
     [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
+    /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
+    static void raise(scope& shield, scope& against) noexcept {
+        shield.m_link.head().rest.ip = &against.m_link;
+        shield.disturbed().store(disturb::shields, rlx);
+    }
+    static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
     static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
 };

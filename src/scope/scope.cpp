@@ -261,7 +261,10 @@ std::uint32_t scope::end_of_round() noexcept {
     return was & disturb::failures;
 }
 
-void scope::cancel() noexcept { stops::request(disturbed()); }
+void scope::cancel() noexcept {
+    stops::request(disturbed());
+    (void)pilfer::cancelled(); // tells the scopes between, if the caller is below: each sync of theirs throws
+}
 
 void scope::sync_cold() { wait_and_rethrow(this_worker()); }
 

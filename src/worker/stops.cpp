@@ -140,7 +140,7 @@ bool rest_tripped(worker* w, task_word rest) noexcept {
 
 bool cancelled() noexcept {
     detail::worker* w = detail::this_worker();
-    return w != nullptr && detail::stopped_here(w);
+    return w != nullptr && w->current.load(detail::rlx) != nullptr && detail::stopped_here(w);
 }
 
 } // namespace v0

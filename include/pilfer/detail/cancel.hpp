@@ -19,16 +19,35 @@ namespace disturb {
 inline constexpr std::uint32_t from_below = 1U << 31; ///< a task below announced a child here
 inline constexpr std::uint32_t requested = 1U << 30;  ///< this scope was cancelled: cancellations counts it
 inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it is stopped
-inline constexpr std::uint32_t failures = told - 1;
+inline constexpr std::uint32_t shields = 1U << 28;    ///< what is below is excepted from the exit of a scope
+inline constexpr std::uint32_t failures = shields - 1;
 inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
-inline constexpr std::uint32_t drops = ~from_below;      ///< children that have not started never start
+inline constexpr std::uint32_t drops =
+    ~(from_below | shields); ///< children that have not started never start
 } // namespace disturb
+
+/// Is there a shield against that scope on the way from `place` up to `end`, which is excluded?
+template <class Link>
+[[nodiscard]] bool is_shielded(Link* place, Link* end, const Link* against) noexcept {
+    for (Link* at = place; at != end; at = Link::strip(at)->above()) {
+        auto& head = Link::strip(at)->head();
+        if ((head.disturbed.load(rlx) & disturb::shields) != 0 && head.shielded() == against) {
+            return true;
+        }
+    }
+    return false;
+}
 
 /// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
 /// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
-/// scope_link, whose head has `disturbed`.
+/// scope_link, whose head has `disturbed`, and shielded(): the scope whose exit what is below is excepted
+/// from.
+///
+/// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
+/// very exit.
 template <class Link>
 [[nodiscard]] bool is_stopped(Link* place) noexcept {
+    unsigned shields = 0; // passed, and against scopes further up
     Link* end = place;
     for (;; end = Link::strip(end)->above()) {
         Link* const s = Link::strip(end);
@@ -36,11 +55,17 @@ template <class Link>
             return false;
         }
         s->seen_here();
-        // Its owner is not below of it: only what stops the owner itself counts.
-        const std::uint32_t stops = Link::is_owner(end) ? disturb::told : disturb::stops;
-        if ((s->head().disturbed.load(rlx) & stops) != 0) {
+        const std::uint32_t word = s->head().disturbed.load(rlx);
+        if (shields == 0 && (word & disturb::told) != 0) {
             break;
         }
+        const bool shielded = shields != 0 && is_shielded<Link>(place, end, s);
+        shields -= shielded ? 1 : 0;
+        // Its owner is not below of it: only what stops the owner itself counts.
+        if (!Link::is_owner(end) && (word & disturb::requested) != 0 && !shielded) {
+            break;
+        }
+        shields += (word & disturb::shields) != 0 ? 1 : 0;
     }
     for (Link* at = place; at != end; at = Link::strip(at)->above()) {
         auto& word = Link::strip(at)->head().disturbed;

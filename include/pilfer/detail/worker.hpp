@@ -74,6 +74,11 @@ struct scope_head {
     std::atomic<std::uint32_t> disturbed{0};
     bool comes_home = false; // each wait returns on the thread that began it
     bool threw = false;      // scope::m_suppressed has a value
+
+    /// Of one that is no scope of a user (disturb::shields), and has no continuation.
+    [[nodiscard]] const scope_place* shielded() const noexcept {
+        return static_cast<const scope_place*>(rest.ip);
+    }
 };
 
 struct spark;

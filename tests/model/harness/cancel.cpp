@@ -15,6 +15,8 @@ namespace disturb = pilfer::detail::disturb;
 
 struct head {
     model::atomic<std::uint32_t> disturbed{0};
+    const void* against = nullptr;
+    [[nodiscard]] const void* shielded() const noexcept { return against; }
 };
 using link = pilfer::detail::scope_link<atom, head>;
 using tripwire = pilfer::detail::tripwire<atom>;
@@ -259,10 +261,80 @@ struct out_of_turn : process<2> {
     void finish() {}
 };
 
+/// A task in a scope below of one that it exits, behind its shield, while another task beside it is stopped
+/// and tells the scope that both are in, and somebody may cancel a scope further out.
+template <bool Outer>
+struct shielded : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> outer;
+    box<scope> left;
+    box<scope> inner;
+    box<scope> shield;
+    model::atomic<bool> exited{false};
+    model::atomic<bool> over{false};
+
+    shielded() {
+        outer.make(nullptr);
+        left.make(&outer->place);
+        inner.make(&left->place);
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            shield.make(&inner->place); // exit_shield: the task stands in it as its owner
+            shield->place.head().against = &left->place;
+            shield->place.head().disturbed.store(disturb::shields, rlx);
+            cancel(*left.get());
+            exited.store(true, rel);
+            link* const here_it_stands = link::as_owner(&shield->place);
+            for (;;) {
+                const bool must = over.load(acq);
+                const bool is = stopped_at(workers[0], here_it_stands);
+                check(Outer || !is, "the exit stops what is excepted from it");
+                check(!Outer || is || !must, "the shield is one against an outer scope, too");
+                if (Outer ? is : inner->ended.load(acq) == 1) {
+                    break;
+                }
+                here().relax();
+            }
+            shield.end();
+            inner->ended.fetch_add(1, rel);
+            return;
+        }
+        if (i == 1) {
+            for (;;) {
+                const bool must = exited.load(acq);
+                const bool is = stopped_at(workers[1], &inner->place);
+                check(is || !must, "a task goes on behind an exit");
+                if (is) {
+                    break;
+                }
+                here().relax();
+            }
+            inner->ended.fetch_add(1, rel);
+            return;
+        }
+        if (Outer) {
+            cancel(*outer.get());
+            over.store(true, rel);
+        }
+        end_of_round(*inner.get(), 2);
+        inner.end();
+        left->ended.store(1, rlx);
+        end_of_round(*left.get(), 1);
+        left.end();
+        outer->ended.store(1, rlx);
+        end_of_round(*outer.get(), 1);
+        outer.end();
+    }
+    void finish() { check_quiet(); }
+};
+
 const registered<starting> r1("cancel_start", "a scope is cancelled while tasks below start and run");
 const registered<beside> r2("cancel_beside", "two cancellations, one of which ends earlier");
 const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task out of its wait");
 const registered<waiter<true>> r4("cancel_handed", "the same, while it is handed what it waits for");
+const registered<shielded<false>> r6("cancel_exit", "an exit stops all but the task that exits");
+const registered<shielded<true>> r7("cancel_exit_outer", "the same, and an outer scope is cancelled");
 const registered<out_of_turn> r5("cancel_unlink", "a scope ends out of turn while a task looks up");
 
 } // namespace

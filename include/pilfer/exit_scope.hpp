@@ -1,0 +1,104 @@
+// exit_scope: the first task that has a result ends all others.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/scope.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// While it lives, what the running task does is excepted from the exit of `against`. In a frame of it.
+class exit_shield {
+public:
+    explicit exit_shield(scope& against) noexcept { scope_access::raise(m_shield, against); }
+    exit_shield(const exit_shield&) = delete;
+    exit_shield& operator=(const exit_shield&) = delete;
+    ~exit_shield() { scope_access::lower(m_shield); }
+
+private:
+    scope m_shield;
+};
+
+} // namespace detail
+
+/// A scope that any task below of it may leave with a value: that stops all others, as scope::cancel() does.
+/// What is said of scope holds: it lives in a frame, its owner spawns and syncs.
+template <class T>
+class exit_scope {
+    static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>, "the value of an exit is moved");
+
+public:
+    exit_scope() noexcept = default;
+    exit_scope(const exit_scope&) = delete;
+    exit_scope& operator=(const exit_scope&) = delete;
+
+    /// See scope.
+    template <class F>
+    PILFER_ALWAYS_INLINE void spawn(F&& f) {
+        m_scope.spawn(std::forward<F>(f));
+    }
+    template <class F>
+    PILFER_ALWAYS_INLINE void defer(F&& f) {
+        m_scope.defer(std::forward<F>(f));
+    }
+
+    /// Claims the exit. True: this call was the first since the last sync(); all tasks below were stopped,
+    /// and make() has given the value. It may spawn, wait and open scopes: all that it does is excepted,
+    /// unless a scope further out is cancelled or exits; then `stopped` leaves make() and this call, and
+    /// there is no value. The calling task is stopped, too, as soon as this has returned. False: another one
+    /// was first, or it was cancelled, and make was not called.
+    ///
+    /// Allowed to the owner and to every task below. What make() throws leaves this call: the exit stays
+    /// claimed without a value. Cost of the first: that of scope::cancel(); of the others one load.
+    template <class F>
+    [[nodiscard]] bool exit(F&& make) {
+        if (m_claimed.load(detail::rlx) || m_claimed.exchange(true, detail::rlx)) {
+            return false;
+        }
+        {
+            const detail::exit_shield shield(m_scope);
+            m_scope.cancel();
+            m_value.emplace(std::invoke(std::forward<F>(make)));
+        }
+        (void)cancelled(); // tells the scopes between: each sync of theirs throws
+        return true;
+    }
+    /// The same with a value that is there.
+    [[nodiscard]] bool exit_value(T value) {
+        return exit([&value]() -> T { return std::move(value); });
+    }
+    /// Stops all tasks below without a value, unless one has claimed the exit: see scope::cancel().
+    void cancel() noexcept {
+        if (!m_claimed.exchange(true, detail::rlx)) {
+            m_scope.cancel();
+        }
+    }
+
+    /// Waits for all children. The value of the exit, nothing if there was none. Rethrows the first exception
+    /// of a child, throws stopped if the owner is, and a value is lost then. The scope may be used again.
+    [[nodiscard]] std::optional<T> sync() {
+        const struct next_round {
+            exit_scope& self;
+            ~next_round() {
+                self.m_value.reset();
+                self.m_claimed.store(false, detail::rlx);
+            }
+        } at_end{*this};
+        m_scope.sync();
+        return std::move(m_value); // written by a child: it has ended (J3)
+    }
+
+private:
+    std::atomic<bool> m_claimed{false};
+    std::optional<T> m_value; // of the claimer, then of the owner
+    scope m_scope;            // ends first: its children use the others
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,217 @@
+// exit_scope: rows D4 and D5.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+class exits : public testing::TestWithParam<unsigned> {
+protected:
+    pilfer::pool pool{{.workers = GetParam()}};
+    const unsigned rounds = 100;
+};
+INSTANTIATE_TEST_SUITE_P(workers, exits, testing::Values(1U, 2U, 3U, 8U));
+
+/// Goes on until the task is stopped.
+[[noreturn]] void work_for_ever() {
+    for (;;) {
+        (void)pilfer::join([] {}, [] {});
+        pilfer::yield();
+    }
+}
+
+TEST_P(exits, row_D4_one_winner) {
+    pool.run([&] {
+        pilfer::exit_scope<int> s;
+        for (unsigned round = 0; round < 10 * rounds; ++round) {
+            std::atomic<int> winner{-1};
+            std::atomic<int> winners{0};
+            for (int i = 0; i < 4; ++i) {
+                const auto race = [&, i] {
+                    if (s.exit([i] { return i; })) {
+                        ++winners;
+                        winner = i;
+                    }
+                };
+                i % 2 == 0 ? s.defer(race) : s.spawn(race);
+            }
+            const std::optional<int> value = s.sync();
+            ASSERT_TRUE(value.has_value());
+            ASSERT_EQ(winners, 1);
+            ASSERT_EQ(*value, winner);
+        }
+        EXPECT_FALSE(s.sync().has_value());
+    });
+}
+
+TEST_P(exits, row_D4_the_others_leave) {
+    pool.run([&] {
+        for (unsigned round = 0; round < rounds; ++round) {
+            std::atomic<int> begun{0};
+            std::atomic<int> left{0};
+            struct at_end {
+                std::atomic<int>& n;
+                ~at_end() { ++n; }
+            };
+            pilfer::exit_scope<std::unique_ptr<int>> s;
+            for (int i = 0; i < 3; ++i) {
+                s.defer([&] {
+                    const at_end at{left};
+                    ++begun;
+                    work_for_ever();
+                });
+            }
+            s.defer([&] { // by a task two scopes below
+                pilfer::scope below;
+                below.spawn([&] { EXPECT_TRUE(s.exit_value(std::make_unique<int>(7))); });
+                below.sync();
+                ADD_FAILURE() << "the task that exits is not stopped behind it";
+            });
+            const auto value = s.sync();
+            ASSERT_TRUE(value.has_value() && *value != nullptr);
+            EXPECT_EQ(**value, 7);
+            EXPECT_EQ(begun, left);
+        }
+    });
+}
+
+TEST_P(exits, row_D4_nothing_and_exceptions) {
+    pool.run([&] {
+        pilfer::exit_scope<int> s;
+        s.spawn([] {});
+        EXPECT_FALSE(s.sync().has_value());
+        s.spawn([&] { (void)s.exit([]() -> int { throw std::runtime_error("no value"); }); });
+        EXPECT_THROW((void)s.sync(), std::runtime_error);
+        s.cancel();
+        EXPECT_FALSE(s.exit_value(1));
+        EXPECT_FALSE(s.sync().has_value());
+        EXPECT_TRUE(s.exit_value(2)); // by the owner
+        EXPECT_FALSE(s.exit_value(3));
+        EXPECT_EQ(s.sync(), 2);
+    });
+}
+
+// (a) the value spawns children; (b) it opens a nested scope, whose child is stolen if there is a thief.
+TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
+    pool.run([&] {
+        for (unsigned round = 0; round < rounds; ++round) {
+            pilfer::exit_scope<int> s;
+            s.defer([] { work_for_ever(); });
+            s.defer([&] {
+                pilfer::scope between; // told by the task beside
+                between.defer([] { work_for_ever(); });
+                between.spawn([&] {
+                    (void)s.exit([&] {
+                        std::atomic<int> ran{0};
+                        pilfer::scope own;
+                        for (int i = 0; i < 10; ++i) {
+                            own.spawn([&] { ++ran; });
+                            own.defer([&] {
+                                pilfer::scope nested;
+                                nested.defer([&] {
+                                    pilfer::yield();
+                                    EXPECT_FALSE(pilfer::cancelled());
+                                    (void)pilfer::join([&] { ++ran; }, [&] { ++ran; });
+                                });
+                                nested.sync();
+                            });
+                        }
+                        own.sync();
+                        return ran.load();
+                    });
+                });
+                between.sync();
+            });
+            ASSERT_EQ(s.sync(), 30);
+        }
+    });
+}
+
+// (c) meanwhile an outer scope exits elsewhere.
+TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
+    pool.run([&] {
+        for (unsigned round = 0; round < rounds; ++round) {
+            std::atomic<bool> making{false};
+            pilfer::exit_scope<int> outer;
+            outer.defer([&] {
+                pilfer::exit_scope<int> inner;
+                inner.defer([&] {
+                    (void)inner.exit([&]() -> int {
+                        making = true;
+                        work_for_ever();
+                    });
+                    ADD_FAILURE() << "the value of a stopped exit was made";
+                });
+                (void)inner.sync();
+                ADD_FAILURE() << "the sync of a stopped owner returned";
+            });
+            outer.defer([&] {
+                while (!making) {
+                    pilfer::yield();
+                }
+                EXPECT_TRUE(outer.exit_value(5));
+            });
+            ASSERT_EQ(outer.sync(), 5);
+        }
+    });
+}
+
+// (d) another exit_scope exits inside the protected code, by a child.
+TEST_P(exits, row_D5_d_an_inner_exit_works) {
+    pool.run([&] {
+        for (unsigned round = 0; round < rounds; ++round) {
+            pilfer::exit_scope<int> s;
+            s.defer([] { work_for_ever(); });
+            s.defer([&] {
+                (void)s.exit([] {
+                    pilfer::exit_scope<int> inner;
+                    inner.defer([] { work_for_ever(); });
+                    inner.defer([&] { EXPECT_TRUE(inner.exit([] { return 1; })); });
+                    const auto value = inner.sync();
+                    EXPECT_FALSE(pilfer::cancelled());
+                    std::atomic<int> after{0};
+                    pilfer::scope still;
+                    still.spawn([&] { ++after; });
+                    still.sync();
+                    return *value + after;
+                });
+            });
+            ASSERT_EQ(s.sync(), 2);
+        }
+    });
+}
+
+// (e) a second exit of the same scope: false, and its task leaves. Also by the exiting task itself.
+TEST_P(exits, row_D5_e_a_second_exit_is_refused) {
+    pool.run([&] {
+        for (unsigned round = 0; round < rounds; ++round) {
+            std::atomic<bool> claimed{false};
+            pilfer::exit_scope<int> s;
+            s.defer([&] {
+                while (!claimed) {
+                    pilfer::yield();
+                }
+                EXPECT_FALSE(s.exit_value(2));
+                work_for_ever();
+            });
+            s.defer([&] {
+                (void)s.exit([&] {
+                    claimed = true;
+                    EXPECT_FALSE(s.exit_value(3));
+                    pilfer::scope own;
+                    own.spawn([] {});
+                    own.sync();
+                    return 1;
+                });
+            });
+            ASSERT_EQ(s.sync(), 1);
+        }
+    });
+}
+
+} // namespace
