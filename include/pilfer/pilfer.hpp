@@ -10,6 +10,7 @@
 #include <pilfer/error.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
+#include <pilfer/io.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>
 #include <pilfer/mutex.hpp>

@@ -26,6 +26,7 @@
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/record_pool.hpp"
+#include "worker/readiness.hpp"
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
@@ -41,7 +42,7 @@ class timed_task;
 
 class pool_core {
 public:
-    using pool_sleepers = sleepers<std_atom, futex_park>;
+    using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
 
     /// Where what is written goes when the pool ends; null: nothing is.
     struct paths {
@@ -170,8 +171,14 @@ public:
     [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
     /// When the first alarm of any worker is due. Cost: a line of each.
     [[nodiscard]] instant first_alarm() const noexcept;
+    /// The same for whoever may sleep; any_time: there are none, but somebody waits for a descriptor.
+    [[nodiscard]] instant first_expected() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
+    /// Null: nobody in this pool has waited for a descriptor yet.
+    [[nodiscard]] readiness* io_if_made() const noexcept { return m_io.load(acq); }
+    /// Makes it; null: it could not be had, and `error` is an errno.
+    [[nodiscard]] readiness* io(int& error) noexcept;
     /// The worker whose heap takes an alarm of a foreign thread.
     [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
 
@@ -198,6 +205,7 @@ private:
     void wait_for_cancellers() noexcept;
     void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
+    void wake_watch() noexcept;
 
     options m_options;
     unsigned m_size;
@@ -223,6 +231,9 @@ private:
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     timer_watch<std_atom> m_watch;
+    std::atomic<readiness*> m_io{nullptr};
+    std::mutex m_io_mutex; // while it is made
+    std::unique_ptr<readiness> m_io_owner;
     blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};
