@@ -83,8 +83,8 @@ PILFER_NOINLINE int poller::arm(int fd, std::uint32_t what, std::uint64_t tag, b
         return EBADF; // a guessed number
     }
     epoll_event e{};
-    e.events = EPOLLONESHOT | ((what & readable) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
-               ((what & writable) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
+    e.events = EPOLLONESHOT | ((what & can_read) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
+               ((what & can_write) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
     e.data.u64 = tag;
     // The set forgets what is closed, and a number comes back with another file: which of both calls is the
     // right one is known only to the kernel. It changes while others open and close that number.
@@ -116,8 +116,8 @@ poller::found poller::wait(event (&to)[64], std::uint64_t ns) noexcept {
         // An error or a hang-up ends both kinds of waiting: the next call says which it was.
         const bool both = (e.events & (EPOLLERR | EPOLLHUP)) != 0;
         to[f.events].tag = e.data.u64;
-        to[f.events].what = (both || (e.events & (EPOLLIN | EPOLLRDHUP)) != 0 ? readable : 0) |
-                         (both || (e.events & EPOLLOUT) != 0 ? writable : 0);
+        to[f.events].what = (both || (e.events & (EPOLLIN | EPOLLRDHUP)) != 0 ? can_read : 0) |
+                         (both || (e.events & EPOLLOUT) != 0 ? can_write : 0);
         ++f.events;
     }
     return f;
@@ -136,8 +136,8 @@ void poller::silence() noexcept {
 PILFER_NOINLINE int poll(int fd, std::uint32_t what, std::uint64_t ns) noexcept {
     pollfd one{};
     one.fd = fd;
-    one.events = static_cast<short>(((what & readable) != 0 ? POLLIN | POLLRDHUP : 0) |
-                                    ((what & writable) != 0 ? POLLOUT : 0));
+    one.events = static_cast<short>(((what & can_read) != 0 ? POLLIN | POLLRDHUP : 0) |
+                                    ((what & can_write) != 0 ? POLLOUT : 0));
     const std::uint64_t until = ns == no_limit ? no_limit : now_ns() + ns;
     for (;;) {
         const timespec limit = as_timespec(ns);
@@ -182,6 +182,8 @@ PILFER_NOINLINE int socket_error(int fd) noexcept {
     socklen_t size = sizeof error;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
 }
+
+PILFER_NOINLINE bool is_open(int fd) noexcept { return fcntl(fd, F_GETFD) >= 0; }
 
 PILFER_NOINLINE int make_nonblocking(int fd) noexcept {
     const int flags = fcntl(fd, F_GETFL);

@@ -11,8 +11,8 @@ inline namespace v0 {
 namespace os {
 
 /// What may be awaited of a descriptor; both together as bits.
-inline constexpr std::uint32_t readable = 1;
-inline constexpr std::uint32_t writable = 2;
+inline constexpr std::uint32_t can_read = 1;
+inline constexpr std::uint32_t can_write = 2;
 /// poll() and poller::wait() without a limit.
 inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
@@ -60,6 +60,7 @@ private:
 [[nodiscard]] int connect_to(int fd, const sockaddr* to, unsigned bytes) noexcept;
 /// What became of a connect that was under way: 0, or an errno.
 [[nodiscard]] int socket_error(int fd) noexcept;
+[[nodiscard]] bool is_open(int fd) noexcept;
 /// 0, or an errno.
 [[nodiscard]] int make_nonblocking(int fd) noexcept;
 [[nodiscard]] int close_descriptor(int fd) noexcept;

@@ -54,9 +54,16 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     if (io == nullptr) {
         return error;
     }
-    auto* const s = io->waits.slot_for(fd);
+    auto* s = io->waits.slot_if_made(fd);
     if (s == nullptr) {
-        return ENOMEM;
+        // The number says how much memory: one that somebody has made up must not.
+        if (!os::is_open(fd)) {
+            return EBADF;
+        }
+        s = io->waits.slot_for(fd);
+        if (s == nullptr) {
+            return ENOMEM;
+        }
     }
     detail::waiters::entry self;
     io->one_more();
@@ -67,7 +74,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     }
     auto& here = *static_cast<detail::scheduler*>(w);
     here.armed(detail::any_time, here.has_context() ? detail::told::soon : detail::told::at_once);
-    detail::wait_in(s->list, self, until, what == os::readable ? readable_kind : writable_kind,
+    detail::wait_in(s->list, self, until, what == os::can_read ? readable_kind : writable_kind,
                     reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd)));
     io->one_less();
     if (self.end == detail::waiters::fate::withdrawn) {
@@ -134,16 +141,16 @@ private:
 } // namespace
 
 std::error_code wait_readable(int fd, deadline until) noexcept {
-    return error_of(wait(fd, os::readable, until.when()));
+    return error_of(wait(fd, os::can_read, until.when()));
 }
 
 std::error_code wait_writable(int fd, deadline until) noexcept {
-    return error_of(wait(fd, os::writable, until.when()));
+    return error_of(wait(fd, os::can_write, until.when()));
 }
 
 transferred read(int fd, void* to, std::size_t bytes, deadline until) noexcept {
     const std::int64_t n =
-        insist(fd, os::readable, until.when(), [&]() noexcept { return os::read_some(fd, to, bytes); });
+        insist(fd, os::can_read, until.when(), [&]() noexcept { return os::read_some(fd, to, bytes); });
     return n >= 0 ? transferred{static_cast<std::size_t>(n), {}} : transferred{0, error_of(static_cast<int>(-n))};
 }
 
@@ -151,7 +158,7 @@ transferred write(int fd, const void* from, std::size_t bytes, deadline until) n
     transferred t;
     const auto* at = static_cast<const std::byte*>(from);
     do {
-        const std::int64_t n = insist(fd, os::writable, until.when(),
+        const std::int64_t n = insist(fd, os::can_write, until.when(),
                                       [&]() noexcept { return os::write_some(fd, at, bytes - t.bytes); });
         if (n < 0) {
             t.error = error_of(static_cast<int>(-n));
@@ -166,7 +173,7 @@ transferred write(int fd, const void* from, std::size_t bytes, deadline until) n
 accepted accept(int listener, deadline until) noexcept {
     for (;;) {
         const std::int64_t fd =
-            insist(listener, os::readable, until.when(),
+            insist(listener, os::can_read, until.when(),
                    [&]() noexcept { return static_cast<std::int64_t>(os::accept_one(listener)); });
         if (fd >= 0) {
             return {static_cast<int>(fd), {}};
@@ -180,7 +187,7 @@ accepted accept(int listener, deadline until) noexcept {
 std::error_code connect(int fd, const sockaddr* to, unsigned bytes, deadline until) noexcept {
     int error = -os::connect_to(fd, to, bytes);
     if (error == EINPROGRESS || error == EINTR) {
-        error = wait(fd, os::writable, until.when());
+        error = wait(fd, os::can_write, until.when());
         if (error == 0) {
             error = os::socket_error(fd);
         }
