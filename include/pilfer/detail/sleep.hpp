@@ -152,7 +152,9 @@ public:
         const std::uint32_t slept = m_seats[i].state.exchange(token, acq_rel);
         PILFER_CHAOS_POINT(wake); // it may wake by itself, and be gone
         if (slept == afield) [[unlikely]] {
-            m_bell.load(rlx)->ring(); // N1
+            if (Bell* const bell = m_bell.load(rlx)) { // N1: there is one
+                bell->ring();
+            }
         } else {
             Park::wake(m_seats[i].state); // by address only: the worker may be running already
         }
