@@ -17,8 +17,8 @@ inline namespace v0 {
 namespace detail {
 
 /// `Kernel`: `int arm(int fd, uint32_t what, uint64_t tag, bool known) noexcept` asks for one event, see
-/// os::poller. `Park` as for `sleepers`.
-template <class Atom, class Park, class Kernel>
+/// os::poller. `Park` as for `sleepers`. `First`: numbers in the first segment, a power of two.
+template <class Atom, class Park, class Kernel, unsigned First = 64>
 class descriptor_waits {
     template <class T>
     using plain = typename Atom::template plain<T>;
@@ -117,12 +117,12 @@ public:
 
 private:
     // Segments of 64, 64, 128, 256 ... slots: those that are there never move.
-    static constexpr std::uint32_t first_slots = 64;
-    static constexpr unsigned segments = 26;
+    static constexpr std::uint32_t first_slots = First;
+    static constexpr unsigned segments = 32 - static_cast<unsigned>(std::bit_width(First - 1));
     [[nodiscard]] static unsigned segment_of(int fd) noexcept {
         return static_cast<unsigned>(std::bit_width(static_cast<std::uint32_t>(fd) / first_slots));
     }
-    /// Segment k > 0 begins at 64 * 2^(k-1), and there are as many before it.
+    /// Segment k > 0 begins at First * 2^(k-1), and is as long as all before it.
     [[nodiscard]] static std::uint32_t place_in(int fd, unsigned k) noexcept {
         return static_cast<std::uint32_t>(fd) - (k == 0 ? 0 : first_slots << (k - 1));
     }

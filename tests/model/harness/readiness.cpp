@@ -79,17 +79,17 @@ private:
 };
 
 struct descriptor_client {
-    using waits_type = pilfer::detail::descriptor_waits<hasty_atom, park, kernel>;
+    using waits_type = pilfer::detail::descriptor_waits<hasty_atom, park, kernel, 4>;
     using fate = waits_type::list_type::fate;
     static constexpr int fd = 3;
     kernel system;
     waits_type waits{system};
-    waits_type::slot* slot = waits.slot_for(fd);
     model::atomic<unsigned> over{0};
 
     fate wait(std::uint32_t what, bool timed) {
         box<waits_type::entry> e;
         e.make();
+        waits_type::slot* const slot = waits.slot_for(fd);
         check(waits.enter(*slot, fd, *e.get(), what) == 0, "the kernel takes every question");
         wait_in(slot->list, *e.get(), timed);
         const fate how = e->end;
@@ -173,6 +173,7 @@ struct forgotten : descriptor_client {
         if (i == 0) {
             box<waits_type::entry> e;
             e.make();
+            waits_type::slot* const slot = waits.slot_for(fd);
             check(waits.enter(*slot, fd, *e.get(), can_read) == 0, "the kernel takes every question");
             wait_in(slot->list, *e.get(), false);
             const bool told = e->wants == waits_type::forgotten;
@@ -180,7 +181,7 @@ struct forgotten : descriptor_client {
             e.end();
             leave();
         } else if (i == 1) {
-            for (unsigned left = 2; left > 0; --left) { // the second time as a hang-up
+            if (waits_type::slot* const slot = waits.slot_if_made(fd)) {
                 slot->list.lock();
                 auto* const all = waits_type::forget_locked(*slot);
                 slot->list.unlock();
