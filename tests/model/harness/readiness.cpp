@@ -119,7 +119,8 @@ struct descriptor_client {
     void finish() {}
 };
 
-/// A reader and a writer of one descriptor, which becomes both, one behind the other.
+/// A reader and a writer of one descriptor, which becomes both, one behind the other; or the second one when
+/// the reader has gone on.
 template <bool Timed>
 struct both_kinds : descriptor_client {
     static constexpr unsigned threads = 4;
@@ -127,6 +128,9 @@ struct both_kinds : descriptor_client {
         switch (i) {
         case 0:
             (void)wait(can_read, Timed);
+            if (!Timed) {
+                system.becomes(0, can_write);
+            }
             leave();
             break;
         case 1:
@@ -135,7 +139,9 @@ struct both_kinds : descriptor_client {
             break;
         case 2:
             system.becomes(0, can_read);
-            system.becomes(0, can_write);
+            if (Timed) {
+                system.becomes(0, can_write);
+            }
             break;
         default:
             dispatch(2);
