@@ -30,6 +30,14 @@ private:
     detail::instant m_when = detail::never;
 };
 
+/// For on(): what of which descriptor.
+struct when {
+    int fd;
+    bool writable; ///< otherwise readable
+};
+[[nodiscard]] constexpr when readable(int fd) noexcept { return {fd, false}; }
+[[nodiscard]] constexpr when writable(int fd) noexcept { return {fd, true}; }
+
 // A task that waits suspends, and its worker does other things; any other thread blocks in poll(). No thread is
 // made for that. None of these calls throws; they return
 //   timed_out               nothing in time

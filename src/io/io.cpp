@@ -6,6 +6,7 @@
 
 #include "base/os.hpp"
 #include "base/poll.hpp"
+#include "io/descriptor.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -14,7 +15,7 @@ namespace io {
 namespace {
 
 using detail::instant;
-using descriptors = detail::descriptor_waits<detail::std_atom, detail::futex_park, os::poller>;
+using detail::descriptors;
 
 [[nodiscard]] int descriptor_of(const detail::suspension& s) noexcept {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(s.object));
@@ -54,16 +55,10 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     if (io == nullptr) {
         return error;
     }
-    auto* s = io->waits.slot_if_made(fd);
-    if (s == nullptr) {
-        // The number says how much memory: one that somebody has made up must not.
-        if (!os::is_open(fd)) {
-            return EBADF;
-        }
-        s = io->waits.slot_for(fd);
-        if (s == nullptr) {
-            return ENOMEM;
-        }
+    descriptors::slot* s = nullptr;
+    error = slot_of(*io, fd, s);
+    if (error != 0) {
+        return error;
     }
     detail::waiters::entry self;
     io->one_more();

@@ -39,6 +39,7 @@ namespace detail {
 [[nodiscard]] pool_core* common_core_if_made() noexcept;
 
 class timed_task;
+class reaction;
 
 class pool_core {
 public:
@@ -126,6 +127,10 @@ public:
     /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
     /// pool.
     submission_queue<std_atom> ended_with_pool;
+    /// A function that waits without a stack begins or ceases to: the end of the pool looks after those that are
+    /// left.
+    void add_reaction(reaction& r) noexcept;
+    void remove_reaction(reaction& r) noexcept;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
     /// pool.
@@ -203,6 +208,9 @@ private:
     void drop_alarms(bool counted) noexcept;
     void end_dropped() noexcept;
     void wait_for_cancellers() noexcept;
+    void unlink_reaction(reaction& r) noexcept;
+    void sweep_reactions() noexcept;
+    void end_swept() noexcept;
     void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
     void wake_watch() noexcept;
@@ -223,6 +231,9 @@ private:
     closing<std_atom, futex_park> m_closing;
     std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
+    raw_lock<std_atom, futex_park> m_reactions_lock;
+    reaction* m_reactions = nullptr;       // under that lock
+    submission_queue<std_atom> m_swept;    // of them, what the end of the pool ends
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<std::uint64_t> m_queued_late{
