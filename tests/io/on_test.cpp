@@ -94,7 +94,7 @@ TEST_P(row_C5_on, a_channel_hands_it_each_value_in_order) {
     pilfer::options o = with_workers();
     o.on_error = [&](const std::exception_ptr&) { ++thrown; };
     pilfer::pool pool(o);
-    for (const std::size_t capacity : {0, 1, 100}) {
+    for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{100}}) {
         pilfer::channel<std::unique_ptr<unsigned>> c(capacity);
         const auto n = static_cast<unsigned>(hundredth_of(50'000, 50));
         std::vector<unsigned> got;

@@ -1,6 +1,6 @@
 // One that waits again and again in the list of what it waits for, without a stack: `on`.
 //
-// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States, edges O1..O4
+// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States, edges O1..O5
 // and the argument: src/io/README.md.
 #pragma once
 
@@ -43,13 +43,13 @@ public:
         entry.done.reset();
         entry.end = list_type::fate::outside;
         std::uint32_t expected = busy;
-        return m_stage.compare_exchange_strong(expected, waiting, acq_rel, acq); // O1
+        return m_stage.compare_exchange_strong(expected, waiting, rel, rlx); // O1
     }
     /// Behind entering; `word` is what who notifies finds. True: it waits, and the caller touches it no more.
     /// False: the caller calls take_turn().
     [[nodiscard]] bool settle(list_type& list, std::uintptr_t word) noexcept {
-        // O2. Who has stopped it may have looked into the list before.
-        if (m_stage.load(acq) != waiting && list.withdraw(entry)) {
+        // O2, by the list's lock: who has stopped it may have looked into the list before.
+        if (m_stage.load(rlx) != waiting && list.withdraw(entry)) {
             return false;
         }
         return entry.done.publish(word);
@@ -57,7 +57,7 @@ public:
     /// Once a round, by whoever finds its word, or whose settle() failed.
     [[nodiscard]] turn take_turn() noexcept {
         std::uint32_t was = waiting;
-        if (m_stage.compare_exchange_strong(was, busy, acq_rel, acq)) { // O1
+        if (m_stage.compare_exchange_strong(was, busy, rlx, rlx)) { // O1
             return turn::run;
         }
         if (was == ending) {
@@ -68,20 +68,20 @@ public:
     }
     /// Behind take_turn(): the pool does not take it any more. Touch it no more.
     void refuse() noexcept { m_stage.store(refused, rel); } // O3
-    [[nodiscard]] bool is_stopping() const noexcept { return m_stage.load(acq) == stopping; }
+    [[nodiscard]] bool is_stopping() const noexcept { return m_stage.load(rlx) == stopping; }
     /// It has ended. Nobody else brings it further.
-    void finish() noexcept { m_stage.store(over, rel); } // O4
-    [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; }
+    void finish() noexcept { m_stage.store(over, rel); } // O5
+    [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
 
     /// `list()`: where it waits; asked only while it does.
     template <class List>
     [[nodiscard]] canceller cancel(List list) noexcept {
-        std::uint32_t was = m_stage.load(acq);
+        std::uint32_t was = m_stage.load(rlx);
         do {
             if (was != waiting && was != busy) {
                 return canceller::no;
             }
-        } while (!m_stage.compare_exchange_weak(was, stopping, acq_rel, acq)); // O1
+        } while (!m_stage.compare_exchange_weak(was, stopping, acq, rlx)); // O1
         return was == waiting && take_out(list()) ? canceller::self : canceller::others;
     }
     /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels does, and
@@ -93,7 +93,7 @@ public:
             if (was == busy) { // about to be refused
                 Atom::relax(round);
                 was = m_stage.load(acq);
-            } else if (m_stage.compare_exchange_weak(was, ending, acq_rel, acq)) { // O1
+            } else if (m_stage.compare_exchange_weak(was, ending, acq, acq)) { // O1
                 if (!take_out(list())) {
                     for (unsigned k = 0; m_stage.load(acq) != left; ++k) { // O3
                         Atom::relax(k);
