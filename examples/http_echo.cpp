@@ -1,5 +1,5 @@
-// A small HTTP server: a task per connection, which suspends while its client says nothing. It answers with the body of
-// the request, or with the path if there is none, and keeps connections alive.
+// A small HTTP server: a task per connection, which suspends while its client says nothing. It answers with
+// the body of the request, or with the path if there is none, and keeps connections alive.
 //
 //   http_echo                 asks itself, over a few connections
 //   http_echo PORT            serves on the loopback until SIGINT or SIGTERM, then prints what that took:
@@ -143,7 +143,8 @@ private:
             return 0;
         }
         const std::string_view head = text.substr(0, end + 2);
-        const std::size_t length = std::strtoul(std::string(field(head, "Content-Length:")).c_str(), nullptr, 10);
+        const std::size_t length =
+            std::strtoul(std::string(field(head, "Content-Length:")).c_str(), nullptr, 10);
         if (length > text.size() - end - 4) {
             return 0;
         }
@@ -178,8 +179,9 @@ int ask(const sockaddr_in& at, int number, int rounds) {
     }
     for (int i = 0; i < rounds; ++i) {
         const std::string body = "this is " + std::to_string(number) + ", round " + std::to_string(i);
-        const std::string request = "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
-                                    std::to_string(body.size()) + "\r\n\r\n" + body;
+        const std::string request =
+            "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: " + std::to_string(body.size()) +
+            "\r\n\r\n" + body;
         (void)io::write(fd, request.data(), request.size());
         std::string answer;
         char buffer[512];
@@ -210,7 +212,8 @@ int ask_itself() {
     });
     here.stop();
     served.get();
-    std::printf("8 connections, 10 requests each: %d right answers, %ld errors\n", right.load(), here.failed.load());
+    std::printf("8 connections, 10 requests each: %d right answers, %ld errors\n", right.load(),
+                here.failed.load());
     return right == 80 && here.failed == 0 ? 0 : 1;
 }
 
@@ -234,11 +237,13 @@ int serve(int port) {
         if (now >= most && now != 0) {
             most = now;
             memory = resident() - before;
-            threads = static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"),
-                                                             std::filesystem::directory_iterator()));
+            threads =
+                static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"),
+                                                       std::filesystem::directory_iterator()));
         }
     });
-    std::printf("http://127.0.0.1:%d/, %u workers\n", ntohs(here.address().sin_port), pool.settings().workers);
+    std::printf("http://127.0.0.1:%d/, %u workers\n", ntohs(here.address().sin_port),
+                pool.settings().workers);
     std::fflush(stdout);
     int signal = 0;
     sigwait(&ends, &signal);
@@ -247,8 +252,8 @@ int serve(int port) {
     served.get();
     pool.shutdown(); // look has ended
     std::printf("%ld requests answered, %ld errors\n", here.answered.load(), here.failed.load());
-    std::printf("at most %ld connections at once, with %zu threads (one of them in main), %ld bytes each\n", most,
-                threads, most != 0 ? memory / most : 0);
+    std::printf("at most %ld connections at once, with %zu threads (one of them in main), %ld bytes each\n",
+                most, threads, most != 0 ? memory / most : 0);
     return 0;
 }
 

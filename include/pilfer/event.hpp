@@ -48,7 +48,7 @@ private:
     [[nodiscard]] bool wait_within(detail::instant until) noexcept;
 
     detail::waiters m_waiting;
-    std::atomic<bool> m_set; // written under the list's lock
+    std::atomic<bool> m_set;   // written under the list's lock
     std::uint64_t m_times = 0; // that set() was called; under the list's lock
 };
 

@@ -49,7 +49,8 @@ constexpr std::uint64_t tag_of_bell = UINT64_MAX;
     }
 #endif
     const std::uint64_t ms = ns / 1'000'000 + (ns % 1'000'000 != 0 ? 1 : 0);
-    return epoll_wait(set, events, n, ns == no_limit ? -1 : static_cast<int>(std::min<std::uint64_t>(ms, INT_MAX)));
+    return epoll_wait(set, events, n,
+                      ns == no_limit ? -1 : static_cast<int>(std::min<std::uint64_t>(ms, INT_MAX)));
 }
 
 } // namespace
@@ -59,7 +60,8 @@ poller::poller() : m_set(epoll_create1(EPOLL_CLOEXEC)) {
         throw std::system_error(errno, std::generic_category(), "pilfer: no epoll");
     }
     m_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would sleep on.
+    // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would sleep
+    // on.
     epoll_event bell{};
     bell.events = EPOLLIN;
     bell.data.u64 = tag_of_bell;
@@ -117,7 +119,7 @@ poller::found poller::wait(event (&to)[64], std::uint64_t ns) noexcept {
         const bool both = (e.events & (EPOLLERR | EPOLLHUP)) != 0;
         to[f.events].tag = e.data.u64;
         to[f.events].what = (both || (e.events & (EPOLLIN | EPOLLRDHUP)) != 0 ? can_read : 0) |
-                         (both || (e.events & EPOLLOUT) != 0 ? can_write : 0);
+                            (both || (e.events & EPOLLOUT) != 0 ? can_write : 0);
         ++f.events;
     }
     return f;

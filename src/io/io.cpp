@@ -14,8 +14,8 @@ inline namespace v0 {
 namespace io {
 namespace {
 
-using detail::instant;
 using detail::descriptors;
+using detail::instant;
 
 [[nodiscard]] int descriptor_of(const detail::suspension& s) noexcept {
     return static_cast<int>(reinterpret_cast<std::uintptr_t>(s.object));
@@ -146,7 +146,8 @@ std::error_code wait_writable(int fd, deadline until) noexcept {
 transferred read(int fd, void* to, std::size_t bytes, deadline until) noexcept {
     const std::int64_t n =
         insist(fd, os::can_read, until.when(), [&]() noexcept { return os::read_some(fd, to, bytes); });
-    return n >= 0 ? transferred{static_cast<std::size_t>(n), {}} : transferred{0, error_of(static_cast<int>(-n))};
+    return n >= 0 ? transferred{static_cast<std::size_t>(n), {}}
+                  : transferred{0, error_of(static_cast<int>(-n))};
 }
 
 transferred write(int fd, const void* from, std::size_t bytes, deadline until) noexcept {
@@ -167,9 +168,9 @@ transferred write(int fd, const void* from, std::size_t bytes, deadline until) n
 
 accepted accept(int listener, deadline until) noexcept {
     for (;;) {
-        const std::int64_t fd =
-            insist(listener, os::can_read, until.when(),
-                   [&]() noexcept { return static_cast<std::int64_t>(os::accept_one(listener)); });
+        const std::int64_t fd = insist(listener, os::can_read, until.when(), [&]() noexcept {
+            return static_cast<std::int64_t>(os::accept_one(listener));
+        });
         if (fd >= 0) {
             return {static_cast<int>(fd), {}};
         }

@@ -19,7 +19,8 @@ reaction::reaction() noexcept {
 /// By the one that has it, and that nobody else brings further. Code of the user runs here.
 void reaction::end() noexcept {
     give_back();
-    m_pool->remove_reaction(*this); // first: the end of the pool need not wait for the rest, which may call it
+    m_pool->remove_reaction(
+        *this); // first: the end of the pool need not wait for the rest, which may call it
     end_function();
     m_wait.finish();
     release();
@@ -57,7 +58,8 @@ void reaction::start(pool_core& p) {
 /// Behind enter(); the last that the caller does with it.
 void reaction::arm(found how) noexcept {
     if (how == found::waits &&
-        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<waiter_call*>(&m_caller)) | waiter_calls)) {
+        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<waiter_call*>(&m_caller)) |
+                                  waiter_calls)) {
         return;
     }
     m_taken = how != found::waits;
@@ -126,8 +128,7 @@ suspension* reaction::run_task(spark* self, worker* w) noexcept {
 
 /// False: it ends.
 bool reaction::run_once(worker* w) noexcept {
-    const bool there =
-        m_taken || (m_wait.entry.end == waiters::fate::notified && take(m_wait.entry));
+    const bool there = m_taken || (m_wait.entry.end == waiters::fate::notified && take(m_wait.entry));
     m_taken = false;
     if (!there || m_wait.is_stopping() || dropping(w)) {
         return false;
@@ -236,7 +237,8 @@ void pool_core::sweep_reactions() noexcept {
     for (unsigned round = 0;;) {
         m_reactions_lock.lock();
         reaction* const r = m_reactions;
-        const bool mine = r != nullptr && r->sweep(); // under the lock: one who cancels it takes it out, and ends it
+        const bool mine =
+            r != nullptr && r->sweep(); // under the lock: one who cancels it takes it out, and ends it
         if (mine) {
             unlink_reaction(*r);
         }

@@ -79,7 +79,8 @@ instant scheduler::watch_alarms() noexcept {
 void scheduler::leave_alarms() noexcept {
     if (m_watches) [[unlikely]] {
         m_watches = false;
-        if (m_pool.watch().held_by(index) && m_pool.watch().get_up([this] { return m_pool.first_expected(); })) {
+        if (m_pool.watch().held_by(index) &&
+            m_pool.watch().get_up([this] { return m_pool.first_expected(); })) {
             if (const unsigned other = m_pool.idle().wake_one(index, index);
                 other != pool_core::pool_sleepers::nobody) {
                 woke(other);

@@ -25,8 +25,8 @@
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
-#include "worker/record_pool.hpp"
 #include "worker/readiness.hpp"
+#include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
@@ -127,8 +127,8 @@ public:
     /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
     /// pool.
     submission_queue<std_atom> ended_with_pool;
-    /// A function that waits without a stack begins or ceases to: the end of the pool looks after those that are
-    /// left.
+    /// A function that waits without a stack begins or ceases to: the end of the pool looks after those that
+    /// are left.
     void add_reaction(reaction& r) noexcept;
     void remove_reaction(reaction& r) noexcept;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
@@ -232,8 +232,8 @@ private:
     std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     raw_lock<std_atom, futex_park> m_reactions_lock;
-    reaction* m_reactions = nullptr;       // under that lock
-    submission_queue<std_atom> m_swept;    // of them, what the end of the pool ends
+    reaction* m_reactions = nullptr;    // under that lock
+    submission_queue<std_atom> m_swept; // of them, what the end of the pool ends
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<std::uint64_t> m_queued_late{

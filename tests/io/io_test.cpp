@@ -1,5 +1,5 @@
-// Tasks that wait for descriptors: who is woken and by what, times, closing, many of them, and what a pool that has
-// them still owes to everybody else.
+// Tasks that wait for descriptors: who is woken and by what, times, closing, many of them, and what a pool
+// that has them still owes to everybody else.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -40,8 +40,9 @@ class ends {
 public:
     enum kind { pipes, sockets };
     explicit ends(kind k = pipes) {
-        const int error = k == pipes ? ::pipe2(m_fd, O_NONBLOCK | O_CLOEXEC)
-                                     : ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, m_fd);
+        const int error = k == pipes
+                              ? ::pipe2(m_fd, O_NONBLOCK | O_CLOEXEC)
+                              : ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, m_fd);
         if (error != 0) {
             std::abort();
         }
@@ -463,7 +464,8 @@ TEST_P(row_C9_io, accept_and_connect) {
     EXPECT_EQ(right, clients);
     ::close(listener);
     const int late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    EXPECT_TRUE(is(pool.run([&] { return io::connect(late, any, sizeof at); }), std::errc::connection_refused));
+    EXPECT_TRUE(
+        is(pool.run([&] { return io::connect(late, any, sizeof at); }), std::errc::connection_refused));
     ::close(late);
 }
 
@@ -572,7 +574,9 @@ TEST_F(io_alone, a_report_names_the_descriptor_and_no_stall_is_reported) {
             auto writer = pool.async([&] { return io::wait_writable(e.out()); });
             const std::string fd = std::to_string(e.out());
             std::ostringstream text;
-            const auto says = [&](const std::string& part) { return text.str().find(part) != std::string::npos; };
+            const auto says = [&](const std::string& part) {
+                return text.str().find(part) != std::string::npos;
+            };
             while (!says("waits for descriptor " + fd + " to be readable") ||
                    !says("waits for descriptor " + fd + " to be writable")) {
                 text.str("");

@@ -270,7 +270,8 @@ TEST_P(row_C5_on, ends_with_its_pool) {
             EXPECT_FALSE(s.cancel());
         }
         EXPECT_EQ(guard.use_count(), 1);
-        EXPECT_EQ(got + static_cast<int>(c.size()), 500) << "each value was handed over, or is in the channel";
+        EXPECT_EQ(got + static_cast<int>(c.size()), 500)
+            << "each value was handed over, or is in the channel";
         ::close(fd[0]);
         ::close(fd[1]);
     }

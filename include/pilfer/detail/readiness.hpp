@@ -85,8 +85,8 @@ public:
         slot& s = *slot_if_made(fd);
         entry* chain = nullptr;
         s.list.lock();
-        // The answer to an older question is none: what is awaited now was asked for behind it, and the kernel
-        // looked then whether it is so. It may even be about a file that had this number before.
+        // The answer to an older question is none: what is awaited now was asked for behind it, and the
+        // kernel looked then whether it is so. It may even be about a file that had this number before.
         if (s.question == static_cast<std::uint32_t>(tag >> 32)) {
             chain = take(s, what);
             if (const std::uint32_t left = awaited_by_others(s); left != 0 && ask(s, fd, left) != 0) {

@@ -1,7 +1,7 @@
 // One that waits again and again in the list of what it waits for, without a stack: `on`.
 //
-// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States, edges O1..O5
-// and the argument: src/io/README.md.
+// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States,
+// edges O1..O5 and the argument: src/io/README.md.
 #pragma once
 
 #include <cstdint>
@@ -70,7 +70,7 @@ public:
     void refuse() noexcept { m_stage.store(refused, rel); } // O3
     [[nodiscard]] bool is_stopping() const noexcept { return m_stage.load(rlx) == stopping; }
     /// It has ended. Nobody else brings it further.
-    void finish() noexcept { m_stage.store(over, rel); } // O5
+    void finish() noexcept { m_stage.store(over, rel); }                              // O5
     [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
 
     /// `list()`: where it waits; asked only while it does.
@@ -84,8 +84,8 @@ public:
         } while (!m_stage.compare_exchange_weak(was, stopping, acq, rlx)); // O1
         return was == waiting && take_out(list()) ? canceller::self : canceller::others;
     }
-    /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels does, and
-    /// until then needs the pool.
+    /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels
+    /// does, and until then needs the pool.
     template <class List>
     [[nodiscard]] bool sweep(List list) noexcept {
         std::uint32_t was = m_stage.load(acq);

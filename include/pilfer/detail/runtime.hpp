@@ -27,8 +27,8 @@ inline constexpr std::uintptr_t waiter_is_foreign = 2;
 // Or, in a list of waiters (go_on), with this bit one that is called.
 inline constexpr std::uintptr_t waiter_calls = 4;
 
-/// Called by whoever takes the entry of one out that waits without a stack, on any thread and any stack: it runs
-/// nothing of the user's, and may be gone when it returns.
+/// Called by whoever takes the entry of one out that waits without a stack, on any thread and any stack: it
+/// runs nothing of the user's, and may be gone when it returns.
 struct alignas(8) waiter_call {
     void (*call)(waiter_call& self) noexcept = nullptr;
 };

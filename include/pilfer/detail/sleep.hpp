@@ -28,7 +28,7 @@ public:
     enum state : std::uint32_t {
         running = 0,
         asleep = 1,
-        token = 2, // woken, and obliged to look again before it runs what it finds
+        token = 2,  // woken, and obliged to look again before it runs what it finds
         afield = 3, // asleep, and not on this word: a bell has to be rung
     };
     /// One per worker, on a line of its own.
@@ -80,14 +80,15 @@ public:
         }
         return outcome::woken;
     }
-    /// Worker `i`, inside `rest`: from now on it is woken by `bell`, the same for all of these sleepers. False:
-    /// it is woken already. Not while another one is afield.
+    /// Worker `i`, inside `rest`: from now on it is woken by `bell`, the same for all of these sleepers.
+    /// False: it is woken already. Not while another one is afield.
     [[nodiscard]] bool go_afield(unsigned i, Bell& bell) noexcept {
         m_bell.store(&bell, rlx);
         std::uint32_t expected = asleep;
         return m_seats[i].state.compare_exchange_strong(expected, afield, rel, rlx); // N1
     }
-    /// Behind that, when it sleeps no more, and behind silencing the bell: on its word again, unless it is woken.
+    /// Behind that, when it sleeps no more, and behind silencing the bell: on its word again, unless it is
+    /// woken.
     void come_home(unsigned i) noexcept {
         std::uint32_t expected = afield;
         (void)m_seats[i].state.compare_exchange_strong(expected, asleep, rlx, rlx); // N2

@@ -130,8 +130,8 @@ struct cancelled : reaction_client {
     void finish() { check(ended == 1 && turns <= 1 && wait->is_over(), "it does not end once"); }
 };
 
-/// It runs, and will wait once more: somebody cancels it, somebody notifies, and whoever sees that it is over ends
-/// what it used.
+/// It runs, and will wait once more: somebody cancels it, somebody notifies, and whoever sees that it is over
+/// ends what it used.
 struct between_rounds : reaction_client {
     static constexpr unsigned threads = 4;
     void over() {
@@ -187,7 +187,8 @@ struct between_rounds : reaction_client {
     void finish() { check(ended == 1, "it does not end once"); }
 };
 
-const registered<between_rounds> r4("reaction_between_rounds", "cancelled and notified from one round to the next");
+const registered<between_rounds> r4("reaction_between_rounds",
+                                    "cancelled and notified from one round to the next");
 const registered<swept> r1("reaction_swept", "entered, notified, and taken by the end of its pool");
 const registered<cancelled<true>> r2("reaction_cancelled", "it waits: notified, cancelled and swept");
 const registered<cancelled<false>> r3("reaction_cancelled_entering", "the same while it enters");

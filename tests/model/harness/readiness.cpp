@@ -250,7 +250,8 @@ struct afield : resting {
     unsigned left = 0;           // of the checker itself: tasks and events that nobody has taken
 
     [[nodiscard]] std::uint64_t expected() const {
-        const bool io = made.load(std::memory_order_acquire) != 0 && awaited.load(std::memory_order_relaxed) != 0;
+        const bool io =
+            made.load(std::memory_order_acquire) != 0 && awaited.load(std::memory_order_relaxed) != 0;
         return alarm != never ? alarm : (io ? any_time : never);
     }
     void wake_watch() {
@@ -283,7 +284,8 @@ struct afield : resting {
     [[nodiscard]] bool take_task() {
         unsigned n = tasks.load(std::memory_order_acquire);
         while (n != 0) {
-            if (tasks.compare_exchange_strong(n, n - 1, std::memory_order_acq_rel, std::memory_order_acquire)) {
+            if (tasks.compare_exchange_strong(n, n - 1, std::memory_order_acq_rel,
+                                              std::memory_order_acquire)) {
                 return true;
             }
         }
@@ -382,8 +384,10 @@ const registered<both_kinds<true>> r2("readiness_time_limit", "the same, and the
 const registered<number_comes_back> r3("readiness_number_comes_back", "a number stands for another file");
 const registered<forgotten> r4("readiness_forgotten", "told that it is over while an event comes");
 const registered<first_wait<false>> r5("readiness_first_wait", "the first wait while workers lie down");
-const registered<first_wait<true>> r6("readiness_first_wait_alarm", "the same while one watches over an alarm");
+const registered<first_wait<true>> r6("readiness_first_wait_alarm",
+                                      "the same while one watches over an alarm");
 const registered<called_away<1>> r7("readiness_called_away", "whoever sleeps there is called away by a task");
-const registered<called_away<2>> r8("readiness_called_twice", "the same with two tasks: nobody is left to sleep");
+const registered<called_away<2>> r8("readiness_called_twice",
+                                    "the same with two tasks: nobody is left to sleep");
 
 } // namespace
