@@ -13,7 +13,6 @@
 #include <atomic>
 #include <cerrno>
 #include <climits>
-#include <system_error>
 #include <type_traits>
 
 #include <pilfer/detail/platform.hpp>
@@ -55,9 +54,10 @@ constexpr std::uint64_t tag_of_bell = UINT64_MAX;
 
 } // namespace
 
-poller::poller() : m_set(epoll_create1(EPOLL_CLOEXEC)) {
+poller::poller() noexcept : m_set(epoll_create1(EPOLL_CLOEXEC)) {
     if (m_set < 0) {
-        throw std::system_error(errno, std::generic_category(), "pilfer: no epoll");
+        m_error = errno;
+        return;
     }
     m_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would sleep
@@ -66,18 +66,16 @@ poller::poller() : m_set(epoll_create1(EPOLL_CLOEXEC)) {
     bell.events = EPOLLIN;
     bell.data.u64 = tag_of_bell;
     if (m_bell < 0 || epoll_ctl(m_set, EPOLL_CTL_ADD, m_bell, &bell) != 0) {
-        const int error = errno;
-        if (m_bell >= 0) {
-            close(m_bell);
-        }
-        close(m_set);
-        throw std::system_error(error, std::generic_category(), "pilfer: no eventfd");
+        m_error = errno;
     }
 }
 
 poller::~poller() {
-    close(m_bell);
-    close(m_set);
+    for (const int fd : {m_bell, m_set}) {
+        if (fd >= 0) {
+            ::close(fd);
+        }
+    }
 }
 
 PILFER_NOINLINE int poller::arm(int fd, std::uint32_t what, std::uint64_t tag, bool known) noexcept {

@@ -23,11 +23,13 @@ public:
         std::uint64_t tag;
         std::uint32_t what;
     };
-    /// Throws std::system_error: no descriptors, or no memory of the kernel.
-    poller();
+    poller() noexcept;
     poller(const poller&) = delete;
     poller& operator=(const poller&) = delete;
     ~poller();
+
+    /// 0, or an errno: there were no descriptors, or no memory of the kernel. Then it is of no use.
+    [[nodiscard]] int error() const noexcept { return m_error; }
 
     /// One event with this tag, as soon as `fd` is one of `what`, which it may be already; in place of what
     /// was asked for this descriptor before. 0, or an errno: EPERM: a file that is always ready, EBADF. Cost:
@@ -46,6 +48,7 @@ public:
 private:
     int m_set = -1;
     int m_bell = -1;
+    int m_error = 0;
 };
 
 /// Blocks the calling thread, at most `ns`. 0: ready; ETIMEDOUT, EBADF.

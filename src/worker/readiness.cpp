@@ -2,8 +2,10 @@
 // Argument: src/io/README.md.
 #include "worker/readiness.hpp"
 
+#include <cerrno>
+#include <memory>
 #include <new>
-#include <system_error>
+#include <utility>
 
 #include <pilfer/detail/range.hpp>
 
@@ -68,15 +70,12 @@ readiness* pool_core::io(int& error) noexcept {
     }
     const std::lock_guard lock(m_io_mutex);
     if (m_io_owner == nullptr) {
-        try {
-            m_io_owner = std::make_unique<readiness>();
-        } catch (const std::system_error& e) {
-            error = e.code().value();
-            return nullptr;
-        } catch (const std::bad_alloc&) {
-            error = ENOMEM;
+        std::unique_ptr<readiness> made(new (std::nothrow) readiness);
+        error = made == nullptr ? ENOMEM : made->kernel.error();
+        if (error != 0) {
             return nullptr;
         }
+        m_io_owner = std::move(made);
         m_io.store(m_io_owner.get(), rel);
         // N5. Whoever watches may sleep on its word, where no descriptor wakes it.
         std_atom::fence_sc();
