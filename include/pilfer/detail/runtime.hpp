@@ -24,7 +24,7 @@ PILFER_API void block_on(foreign_waiter& waiter) noexcept;
 
 // Words that say who waits: a suspension, or with this bit a foreign_waiter.
 inline constexpr std::uintptr_t waiter_is_foreign = 2;
-// Or, in a list of waiters (go_on), with this bit one that is called.
+// Or, in a list of waiters (go_on), with this bit and without the one above one that is called.
 inline constexpr std::uintptr_t waiter_calls = 4;
 
 /// Called by whoever takes the entry of one out that waits without a stack, on any thread and any stack: it
