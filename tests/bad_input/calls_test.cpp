@@ -70,7 +70,8 @@ const row pools[] = {
     {"on_after_shutdown",
      [](pilfer::pool&) {
          pilfer::event e;
-         (void)pilfer::on(ended_pool().pool, e, [] {});
+         ended_pool gone;
+         (void)pilfer::on(gone.pool, e, [] {});
      },
      closed, shut},
     {"on_no_descriptor", [](pilfer::pool& p) { (void)pilfer::on(p, pilfer::io::readable(-1), [] {}); },
