@@ -45,7 +45,8 @@ struct when {
 //   operation_canceled      forget() or close() of this descriptor
 //   bad_file_descriptor, too_many_files_open, not_enough_memory and whatever else the system says.
 // The first wait of a pool makes an epoll and an eventfd, which it keeps. A wait costs a suspension, one
-// epoll_ctl() and a share of an epoll_wait(): about 1 us. Memory: 40 bytes for each number of a descriptor.
+// epoll_ctl() and a share of an epoll_wait(): see src/io/README.md. Memory: 40 bytes for each number of a
+// descriptor.
 //
 // A descriptor must stay open while somebody waits for it; otherwise the wait may go on for good, as in
 // poll(). close() of this header sees to that. Any number of tasks may wait for one descriptor, some for

@@ -310,7 +310,9 @@ TEST_P(row_C9_io, a_number_that_comes_back_with_another_file) {
 TEST_P(row_C9_io, what_is_always_ready_and_what_is_none) {
     pilfer::pool pool(with_workers());
     const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-    const auto look = [file] {
+    sockaddr_in nobody{};
+    nobody.sin_family = AF_INET;
+    const auto look = [file, nobody] {
         EXPECT_FALSE(io::wait_readable(file)) << "files are always ready";
         EXPECT_FALSE(io::wait_writable(file));
         char magic[4];
@@ -321,7 +323,9 @@ TEST_P(row_C9_io, what_is_always_ready_and_what_is_none) {
             EXPECT_TRUE(is(io::read(bad, magic, 4).error, std::errc::bad_file_descriptor)) << bad;
             EXPECT_TRUE(is(io::write(bad, magic, 4).error, std::errc::bad_file_descriptor)) << bad;
             EXPECT_TRUE(is(io::accept(bad).error, std::errc::bad_file_descriptor)) << bad;
-            EXPECT_TRUE(is(io::connect(bad, nullptr, 0), std::errc::bad_file_descriptor)) << bad;
+            EXPECT_TRUE(is(io::connect(bad, reinterpret_cast<const sockaddr*>(&nobody), sizeof nobody),
+                           std::errc::bad_file_descriptor))
+                << bad;
             EXPECT_TRUE(is(io::make_nonblocking(bad), std::errc::bad_file_descriptor)) << bad;
             EXPECT_TRUE(is(io::close(bad), std::errc::bad_file_descriptor)) << bad;
         }
@@ -519,6 +523,9 @@ TEST_F(io_alone, row_C9_ten_thousand_wait_in_suspended_contexts) {
 }
 
 TEST_F(io_alone, a_pool_that_waits_for_no_descriptor_has_none) {
+#if defined(PILFER_TEST_EMULATED)
+    GTEST_SKIP() << "the emulator has some of its own, now and then";
+#endif
     const auto files = [] {
         namespace fs = std::filesystem;
         return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
