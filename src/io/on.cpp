@@ -19,8 +19,8 @@ reaction::reaction() noexcept {
 /// By the one that has it, and that nobody else brings further. Code of the user runs here.
 void reaction::end() noexcept {
     give_back();
-    m_pool->remove_reaction(
-        *this); // first: the end of the pool need not wait for the rest, which may call it
+    // Before the function ends: the end of the pool need not wait for that, which may even call it.
+    m_pool->remove_reaction(*this);
     end_function();
     m_wait.finish();
     release();
