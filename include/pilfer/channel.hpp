@@ -41,6 +41,9 @@ private:
     protocol m_protocol;
 };
 
+template <class T, class F>
+class channel_reaction;
+
 } // namespace detail
 
 /// A queue of at most `capacity` values between tasks of any pool and any threads, for any number of senders
@@ -129,6 +132,8 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return m_core.capacity(); }
 
 private:
+    template <class, class>
+    friend class detail::channel_reaction;
     struct item : detail::channel_core::cell {
         template <class U>
         explicit item(U&& from) : value(std::forward<U>(from)) {}

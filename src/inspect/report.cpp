@@ -54,6 +54,9 @@ std::string writer::wait(const waiting_context& k) const {
     if (k.why == nullptr) {
         return "its turn";
     }
+    if (k.facts.descriptor >= 0) {
+        return "descriptor " + std::to_string(k.facts.descriptor) + " to be " + k.facts.state;
+    }
     std::string t = std::string(k.why->what) + " (" + hexadecimal(k.object) + ")";
     if (k.facts.left >= 0) {
         t += ", " + std::to_string(k.facts.left) + " of which " + (k.facts.left == 1 ? "has" : "have") +

@@ -65,7 +65,7 @@ unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
 
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
 instant scheduler::watch_alarms() noexcept {
-    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
+    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_expected(); });
     m_watches = until != never; // it has left that place where there is nothing to watch over
     const instant mine = m_armed;
     m_armed = never;
@@ -79,7 +79,8 @@ instant scheduler::watch_alarms() noexcept {
 void scheduler::leave_alarms() noexcept {
     if (m_watches) [[unlikely]] {
         m_watches = false;
-        if (m_pool.watch().held_by(index) && m_pool.watch().get_up([this] { return m_pool.first_alarm(); })) {
+        if (m_pool.watch().held_by(index) &&
+            m_pool.watch().get_up([this] { return m_pool.first_expected(); })) {
             if (const unsigned other = m_pool.idle().wake_one(index, index);
                 other != pool_core::pool_sleepers::nobody) {
                 woke(other);
@@ -107,10 +108,20 @@ instant pool_core::first_alarm() const noexcept {
     return first;
 }
 
+instant pool_core::first_expected() const noexcept {
+    const instant first = first_alarm();
+    const readiness* const io = io_if_made();
+    return first == never && io != nullptr && io->is_awaited() ? any_time : first;
+}
+
 void pool_core::tell_watch(instant due) noexcept {
-    if (!m_watch.is_late_for(due)) {
-        return;
+    if (m_watch.is_late_for(due)) {
+        wake_watch();
     }
+}
+
+/// Whoever watches, or if nobody does anybody who sleeps, looks again.
+void pool_core::wake_watch() noexcept {
     const std::uint32_t who = m_watch.holder();
     if (who == timer_watch<std_atom>::nobody) {
         (void)wake_somebody();

@@ -257,6 +257,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     end_once();
     // Without the mutex: code of the user, which may shut this pool down once more.
     end_dropped();
+    end_swept();
     wait_for_cancellers();
 }
 
@@ -270,6 +271,7 @@ void pool_core::end_once() {
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
+    sweep_reactions();
     m_over.store(true, rel);
     m_joined = true;
     write_files();

@@ -25,6 +25,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
+#include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
@@ -38,10 +39,11 @@ namespace detail {
 [[nodiscard]] pool_core* common_core_if_made() noexcept;
 
 class timed_task;
+class reaction;
 
 class pool_core {
 public:
-    using pool_sleepers = sleepers<std_atom, futex_park>;
+    using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
 
     /// Where what is written goes when the pool ends; null: nothing is.
     struct paths {
@@ -125,6 +127,10 @@ public:
     /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
     /// pool.
     submission_queue<std_atom> ended_with_pool;
+    /// A function that waits without a stack begins or ceases to: the end of the pool looks after those that
+    /// are left.
+    void add_reaction(reaction& r) noexcept;
+    void remove_reaction(reaction& r) noexcept;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
     /// pool.
@@ -172,8 +178,14 @@ public:
     [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
     /// When the first alarm of any worker is due. Cost: a line of each.
     [[nodiscard]] instant first_alarm() const noexcept;
+    /// The same for whoever may sleep; any_time: there are none, but somebody waits for a descriptor.
+    [[nodiscard]] instant first_expected() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
+    /// Null: nobody in this pool has waited for a descriptor yet.
+    [[nodiscard]] readiness* io_if_made() const noexcept { return m_io.load(acq); }
+    /// Makes it; null: it could not be had, and `error` is an errno.
+    [[nodiscard]] readiness* io(int& error) noexcept;
     /// The worker whose heap takes an alarm of a foreign thread.
     [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
 
@@ -198,8 +210,12 @@ private:
     void drop_alarms(bool counted) noexcept;
     void end_dropped() noexcept;
     void wait_for_cancellers() noexcept;
+    void unlink_reaction(reaction& r) noexcept;
+    void sweep_reactions() noexcept;
+    void end_swept() noexcept;
     void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
+    void wake_watch() noexcept;
 
     options m_options;
     unsigned m_size;
@@ -218,6 +234,9 @@ private:
     std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};
+    raw_lock<std_atom, futex_park> m_reactions_lock;
+    reaction* m_reactions = nullptr;    // under that lock
+    submission_queue<std_atom> m_swept; // of them, what the end of the pool ends
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<std::uint64_t> m_queued_late{
@@ -226,6 +245,9 @@ private:
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     timer_watch<std_atom> m_watch;
+    std::atomic<readiness*> m_io{nullptr};
+    std::mutex m_io_mutex; // while it is made
+    std::unique_ptr<readiness> m_io_owner;
     blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};

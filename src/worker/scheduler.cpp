@@ -127,6 +127,10 @@ bool scheduler::step() noexcept {
         m_all_alarms = false;
         fire_due(of_all);
     }
+    readiness* const io = m_pool.io_if_made();
+    if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
+        (void)look_at_descriptors(*io);
+    }
     if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
     }
@@ -139,7 +143,8 @@ bool scheduler::step() noexcept {
     if (yielded && turn == fairness_mask / 4 && rob_anybody()) {
         return true;
     }
-    return resume_one() || run_own() || run_submission() || search();
+    return resume_one() || run_own() || run_submission() || search() ||
+           (io != nullptr && look_at_descriptors(*io)); // cheaper than to lie down first
 }
 
 bool scheduler::resume_one() noexcept {
@@ -264,7 +269,8 @@ void scheduler::sleep() noexcept {
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
         std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
-        if (const instant due = watch_alarms(); due != never) {
+        const instant due = watch_alarms();
+        if (due < any_time) {
             const instant t = now();
             if (due <= t) {
                 // As a token, which is owed like any other: behind the alarm there is work.
@@ -278,7 +284,9 @@ void scheduler::sleep() noexcept {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
-        if (ns == 0) {
+        if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
+            sleep_at_descriptors(*io, ns);
+        } else if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
         } else {
             os::futex_wait_for(state, sleepers_type::asleep, ns);

@@ -20,6 +20,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
+#include "worker/readiness.hpp"
 #include "worker/tally.hpp"
 #include <pilfer/detail/alarm.hpp>
 
@@ -145,6 +146,9 @@ private:
     [[nodiscard]] unsigned fire_due_of(scheduler& w, instant t) noexcept;
     [[nodiscard]] instant watch_alarms() noexcept;
     void leave_alarms() noexcept;
+    [[nodiscard]] bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
+    [[nodiscard]] bool look_at_descriptors(readiness& io) noexcept;
+    void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     void found_work(unsigned likely) noexcept;
     void share_between_tasks() noexcept;
 

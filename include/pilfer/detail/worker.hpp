@@ -87,6 +87,7 @@ struct wait_facts {
     const void* children_of = nullptr;    ///< the scope whose children are awaited
     const context* runner = nullptr;      ///< where what is awaited runs
     const pool_core* elsewhere = nullptr; ///< the other pool that what is awaited belongs to
+    int descriptor = -1;                  ///< what is awaited is no object, but this
 };
 
 /// One for each reason to wait. look() may read whatever the waiting frame may read: the frame stays
