@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
@@ -122,6 +124,22 @@ public:
         }
     }
 
+    /// As sync(), but waits for at most `d`, negative and endless durations included. True: all children have
+    /// ended. False: some have not; nothing is rethrown, the scope can be used and awaited again, and its
+    /// destructor waits for them. Unlike sync() it runs no children itself, which might take longer: those
+    /// that nobody has started run on the workers, the caller's among them while it waits. So with a `d` that
+    /// is not above 0, for which nobody waits, none of them gets further by this call. Cost: a suspension and
+    /// an alarm, unless all have ended.
+    template <class Rep, class Period>
+    [[nodiscard]] bool sync_for(std::chrono::duration<Rep, Period> d) {
+        return sync_within(detail::after(d));
+    }
+    /// The same until `t`, by what its clock says now.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool sync_until(const std::chrono::time_point<Clock, Duration>& t) {
+        return sync_within(detail::at(t));
+    }
+
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
     [[nodiscard]] std::uint64_t suppressed() const noexcept { return m_suppressed; }
 
@@ -139,6 +157,9 @@ private:
     void destroy_cold() noexcept;
     void sync_cold();
     void wait_and_rethrow(detail::worker* home);
+    void rethrow_first();
+    [[nodiscard]] bool sync_within(std::uint64_t until);
+    [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;
@@ -336,6 +357,8 @@ struct scope_access {
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
+    /// While its parent waits.
+    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
 };
 
 /// The end of a deferred or submitted child away from the parent's stack: whom to resume.

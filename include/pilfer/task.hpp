@@ -322,9 +322,11 @@ public:
     }
     void start(pool_core& p) {
         this->belongs_in(p);
-        if (!detail::start_in(p, this)) {
+        try {
+            detail::hand_to(p, this);
+        } catch (...) {
             this->release(); // the announcement's reference
-            throw pool_closed();
+            throw;
         }
     }
 
@@ -510,9 +512,7 @@ future<T> pool::async(task<T> t) {
 template <class T>
 void pool::submit(task<T> t) {
     auto root = std::make_unique<detail::detached_coroutine<T>>(std::move(t));
-    if (!detail::start_in(*m_core, root.get())) {
-        throw pool_closed();
-    }
+    detail::hand_to(*m_core, root.get());
     (void)root.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
 }
 

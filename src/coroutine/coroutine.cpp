@@ -141,6 +141,15 @@ bool start_in(pool_core& p, submission* s) noexcept {
     return true;
 }
 
+void hand_to(pool_core& p, submission* s) {
+    const worker* w = this_worker();
+    if (w == nullptr || w->pool != &p) {
+        submit(p, s);
+    } else if (!start_in(p, s)) {
+        throw pool_closed();
+    }
+}
+
 void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     m_first = &first;
     first.then = this;

@@ -45,8 +45,14 @@ private:
 };
 
 std::string writer::name(const waiting_context& k) const {
-    const std::string context = "context " + std::to_string(k.number);
-    return k.owner == &m_pool ? context : context + " of pool " + std::to_string(k.pool);
+    std::string context = "context " + std::to_string(k.number);
+    if (k.owner != &m_pool) {
+        context += " of pool " + std::to_string(k.pool);
+    }
+    if (!k.name.empty()) {
+        context += " \"" + k.name + "\"";
+    }
+    return context;
 }
 
 /// What a context waits for: "a future (0x...), which is queued".
@@ -125,6 +131,14 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
 }
 
+/// "none", "queued"; where the queue is bounded "3 of at most 64".
+[[nodiscard]] std::string submissions_of(const pool_core& p) {
+    if (p.places().bounded()) {
+        return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
+    }
+    return p.submissions.empty() ? "none" : "queued";
+}
+
 void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
@@ -152,7 +166,7 @@ std::string dump_text(pool_core& p) {
     w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
              (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
              std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
-             "; submissions: " + (p.submissions.empty() ? "none" : "queued") +
+             "; submissions: " + submissions_of(p) +
              "; contexts that may go on: " + (p.runnable.empty() ? "none" : "queued") + "\n";
     add_workers(w.text, p);
     w.cycles_of_waits();

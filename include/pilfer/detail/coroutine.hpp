@@ -135,6 +135,9 @@ private:
 /// `p` may end as soon as `s` has run, even before this returns.
 [[nodiscard]] PILFER_API bool start_in(pool_core& p, submission* s) noexcept;
 
+/// The same, but where the queue of `p` is full it waits, or throws queue_full. Throws pool_closed.
+PILFER_API void hand_to(pool_core& p, submission* s);
+
 /// A coroutine that a thread or a task waits for, on its stack.
 class PILFER_API waited_root final : public coroutine_root, public submission {
 public:

@@ -24,6 +24,7 @@ PILFER_API void block_on(foreign_waiter& waiter) noexcept;
 
 // Words that say who waits: a suspension, or with this bit a foreign_waiter.
 inline constexpr std::uintptr_t waiter_is_foreign = 2;
+inline constexpr std::uintptr_t waiter_is_timed = 1; // of a scope: a timed_parent
 
 /// The waiter behind `word` can go on. From the end of a task on its own context: returns the one to be
 /// resumed directly on this worker, null if there is none (or it belongs elsewhere and was sent there).
