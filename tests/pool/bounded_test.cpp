@@ -24,7 +24,7 @@ using testing::Not;
 /// All workers of a pool are inside tasks until it is opened.
 class closed_gate {
 public:
-    explicit closed_gate(pilfer::pool& pool) : m_pool(pool) {
+    explicit closed_gate(pilfer::pool& pool) {
         for (unsigned i = 0; i < pool.workers(); ++i) {
             pool.submit([this] {
                 m_inside.fetch_add(1);
@@ -43,7 +43,6 @@ public:
     void open() { m_open = true; }
 
 private:
-    pilfer::pool& m_pool;
     std::atomic<unsigned> m_inside{0};
     std::atomic<bool> m_open{false};
 };
