@@ -327,7 +327,7 @@ int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), v
         if (f == nullptr) {
             throw std::invalid_argument("pilfer: no function");
         }
-        auto called = pilfer::named(name, value_call{f, arg});
+        auto called = pilfer::named(name, value_call{f, arg}); // which refuses NULL
         return new task<decltype(called)>(std::move(called));
     });
 }
