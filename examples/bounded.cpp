@@ -1,5 +1,5 @@
-// A producer that is faster than its consumers: a bounded queue holds it up, or sends it away. Tasks have names,
-// and a scope is awaited for as long as one likes.
+// A producer that is faster than its consumers: a bounded queue holds it up, or sends it away. Tasks have
+// names, and a scope is awaited for as long as one likes.
 #include <atomic>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,6 @@
-/* Dining philosophers: a task that waits for a fork suspends, and its worker runs another philosopher. Without
- * std::scoped_lock an order does what it does: everybody takes the fork with the smaller number first. */
+/* Dining philosophers: a task that waits for a fork suspends, and its worker runs another philosopher.
+ * Without std::scoped_lock an order does what it does: everybody takes the fork with the smaller number
+ * first. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The end of a pool: drain runs everything that was accepted, drop leaves out what has not started. The thread
- * that shuts the pool down is a task of another one. */
+/* The end of a pool: drain runs everything that was accepted, drop leaves out what has not started. The
+ * thread that shuts the pool down is a task of another one. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 

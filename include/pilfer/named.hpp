@@ -19,8 +19,8 @@ namespace detail {
 [[nodiscard]] PILFER_API std::string checked_name(std::string_view name);
 
 /// In the frame of a function with a name: what runs on this stack is called so meanwhile. Outside of pools
-/// nothing. A frame never leaves its stack, so the record at the top of that is the place, whatever thread the
-/// frame goes on on.
+/// nothing. A frame never leaves its stack, so the record at the top of that is the place, whatever thread
+/// the frame goes on on.
 class PILFER_API name_frame {
 public:
     explicit name_frame(const char* name) noexcept;
@@ -41,8 +41,7 @@ public:
     named_function(std::string name, G&& g) : m_name(std::move(name)), m_function(std::forward<G>(g)) {}
 
     template <class... A>
-    decltype(auto) operator()(A&&... arguments) requires std::invocable<F&, A...>
-    {
+    decltype(auto) operator()(A&&... arguments) requires std::invocable<F&, A...> {
         const name_frame here(m_name.c_str());
         return std::invoke(m_function, std::forward<A>(arguments)...);
     }

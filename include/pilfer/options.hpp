@@ -88,12 +88,13 @@ struct options {
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
     /// What may lie in the queue of submissions, not begun: what threads outside, and tasks of other pools,
-    /// give to submit(), async(), run() and, in pool::common(), to scopes. Not looked at with when_full::grow.
-    /// What alarms, futures and coroutines queue when they go on counts, but neither waits nor fails. Nor does
-    /// the pool itself: what its own tasks hand to it goes to their worker's deque, what a blocking() of it
-    /// does to the queue, beyond the bound if need be; so none of its tasks waits for its own queue. A
-    /// shutdown gives pool_closed to those who wait. They wait first come, first served. Range 1 .. 2^31.
-    /// Cost, where there is a bound: one shared count that each submission and each start of one changes.
+    /// give to submit(), async(), run() and, in pool::common(), to scopes. Not looked at with
+    /// when_full::grow. What alarms, futures and coroutines queue when they go on counts, but neither waits
+    /// nor fails. Nor does the pool itself: what its own tasks hand to it goes to their worker's deque, what
+    /// a blocking() of it does to the queue, beyond the bound if need be; so none of its tasks waits for its
+    /// own queue. A shutdown gives pool_closed to those who wait. They wait first come, first served. Range 1
+    /// .. 2^31. Cost, where there is a bound: one shared count that each submission and each start of one
+    /// changes.
     std::size_t queue_capacity = 65'536;
     pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are

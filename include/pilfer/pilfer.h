@@ -79,8 +79,8 @@ PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed to
- * a pool, from outside of it. */
+/* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
+ * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
 /* The same as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters, which
  * are copied. */
@@ -143,8 +143,8 @@ PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weigh
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
-/* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before. It
- * runs no children itself. */
+/* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before.
+ * It runs no children itself. */
 PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
  * or PILFER_EUSAGE. */

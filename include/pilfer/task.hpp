@@ -545,9 +545,7 @@ public:
         is_of(h);
         return wait_to_receive(channel_access::core(m_channel));
     }
-    [[nodiscard]] std::optional<T> await_resume() {
-        return channel_access::received(m_channel, received());
-    }
+    [[nodiscard]] std::optional<T> await_resume() { return channel_access::received(m_channel, received()); }
 
 private:
     channel<T>& m_channel;
@@ -590,9 +588,9 @@ private:
     channel<T>& m_channel;
 };
 
-/// co_await send(c, value): as c.send(value), but waits without a stack. True: accepted. False: the channel is
-/// closed; the value ends with the expression. Served in turn with tasks and threads that wait for `c`, which
-/// has to live until then. Throws std::bad_alloc and what making a T throws, outside of all pools what
+/// co_await send(c, value): as c.send(value), but waits without a stack. True: accepted. False: the channel
+/// is closed; the value ends with the expression. Served in turn with tasks and threads that wait for `c`,
+/// which has to live until then. Throws std::bad_alloc and what making a T throws, outside of all pools what
 /// pool::common() throws; then nothing was sent. Cost: one cell, one short lock, two if it waits.
 template <class T, class U = T>
 requires std::constructible_from<T, U&&>

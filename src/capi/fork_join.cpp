@@ -166,9 +166,8 @@ int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns) {
         return PILFER_EINVAL;
     }
     bool all = false;
-    const int code = guarded([&] {
-        all = of(scope).sync_for(std::chrono::duration<std::uint64_t, std::nano>(ns));
-    });
+    const int code =
+        guarded([&] { all = of(scope).sync_for(std::chrono::duration<std::uint64_t, std::nano>(ns)); });
     return code == 0 && !all ? PILFER_ETIMEDOUT : code;
 }
 

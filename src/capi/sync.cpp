@@ -51,7 +51,9 @@ template <class Object, class Storage>
     return *std::launder(reinterpret_cast<Object*>(s));
 }
 [[nodiscard]] pilfer::mutex& of(pilfer_mutex* m) noexcept { return in<pilfer::mutex>(m); }
-[[nodiscard]] pilfer::shared_mutex& of(pilfer_shared_mutex* m) noexcept { return in<pilfer::shared_mutex>(m); }
+[[nodiscard]] pilfer::shared_mutex& of(pilfer_shared_mutex* m) noexcept {
+    return in<pilfer::shared_mutex>(m);
+}
 [[nodiscard]] barrier& of(pilfer_barrier* b) noexcept { return in<barrier>(b); }
 [[nodiscard]] pilfer::condition_variable& of(pilfer_condition* c) noexcept {
     return in<pilfer::condition_variable>(c);

@@ -17,9 +17,8 @@ bool channel_resumption::settle(const protocol::outcome& o) noexcept {
 
 bool channel_resumption::publish(const protocol::outcome& o) noexcept {
     m_waited = o.what == protocol::step::wait; // before anybody can make it go on
-    if (!settle(o) &&
-        m_entry.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(this)) |
-                             waiter_is_told)) { // C2
+    if (!settle(o) && m_entry.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(this)) |
+                                           waiter_is_told)) { // C2
         return true;
     }
     withdraw();

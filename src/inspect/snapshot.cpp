@@ -46,7 +46,8 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     if (w == nullptr) {
         return;
     }
-    waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {}, {}, {}, {}, {}};
+    waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {},
+                      {},       {},     {}, {}};
     if (const char* const name = c.name.load(rlx)) { // I2; the frame that holds the text stays
         k.name = name;
     }

@@ -24,7 +24,7 @@ struct waiting_context {
     const wait_kind* why; ///< null: it makes way and is queued
     const void* object;
     wait_facts facts;
-    std::string name;              ///< of the innermost named function on it; empty: none
+    std::string name;                  ///< of the innermost named function on it; empty: none
     const void* job = nullptr;         ///< the task that it runs, if the scheduler started it
     const void* child_of = nullptr;    ///< that task's scope, if it is a deferred child
     std::vector<void*> frames;         ///< return addresses, innermost first

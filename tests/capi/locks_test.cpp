@@ -261,22 +261,33 @@ TEST(row_E2_locks_alone, bad_input) {
     pilfer_barrier barrier;
     const auto task = [](void*) {};
     const auto value = [](void*) -> void* { return nullptr; };
-    for (const int code :
-         {pilfer_shared_mutex_init(nullptr), pilfer_shared_mutex_lock(nullptr),
-          pilfer_shared_mutex_try_lock(nullptr), pilfer_shared_mutex_lock_for(nullptr, 1),
-          pilfer_shared_mutex_unlock(nullptr), pilfer_shared_mutex_lock_shared(nullptr),
-          pilfer_shared_mutex_try_lock_shared(nullptr), pilfer_shared_mutex_lock_shared_for(nullptr, 1),
-          pilfer_shared_mutex_unlock_shared(nullptr), pilfer_barrier_init(nullptr, 1, nullptr, nullptr),
-          pilfer_barrier_init(&barrier, -1, nullptr, nullptr),
-          pilfer_barrier_init(&barrier, PTRDIFF_MIN, task, nullptr), pilfer_barrier_arrive(nullptr, 1, nullptr),
-          pilfer_barrier_arrive(&barrier, 0, nullptr), pilfer_barrier_arrive(&barrier, -1, nullptr),
-          pilfer_barrier_wait(nullptr, 0), pilfer_barrier_wait_for(nullptr, 0, 1),
-          pilfer_barrier_arrive_and_wait(nullptr), pilfer_barrier_arrive_and_drop(nullptr),
-          pilfer_scope_sync_for(nullptr, 1), pilfer_submit_named(nullptr, "x", task, nullptr),
-          pilfer_submit_named(pool, nullptr, task, nullptr), pilfer_submit_named(pool, "", task, nullptr),
-          pilfer_submit_named(pool, "a\nb", task, nullptr), pilfer_submit_named(pool, "x", nullptr, nullptr),
-          pilfer_submit_named(pool, std::string(256, 'x').c_str(), task, nullptr),
-          pilfer_async_named(pool, "x", value, nullptr, nullptr)}) {
+    for (const int code : {pilfer_shared_mutex_init(nullptr),
+                           pilfer_shared_mutex_lock(nullptr),
+                           pilfer_shared_mutex_try_lock(nullptr),
+                           pilfer_shared_mutex_lock_for(nullptr, 1),
+                           pilfer_shared_mutex_unlock(nullptr),
+                           pilfer_shared_mutex_lock_shared(nullptr),
+                           pilfer_shared_mutex_try_lock_shared(nullptr),
+                           pilfer_shared_mutex_lock_shared_for(nullptr, 1),
+                           pilfer_shared_mutex_unlock_shared(nullptr),
+                           pilfer_barrier_init(nullptr, 1, nullptr, nullptr),
+                           pilfer_barrier_init(&barrier, -1, nullptr, nullptr),
+                           pilfer_barrier_init(&barrier, PTRDIFF_MIN, task, nullptr),
+                           pilfer_barrier_arrive(nullptr, 1, nullptr),
+                           pilfer_barrier_arrive(&barrier, 0, nullptr),
+                           pilfer_barrier_arrive(&barrier, -1, nullptr),
+                           pilfer_barrier_wait(nullptr, 0),
+                           pilfer_barrier_wait_for(nullptr, 0, 1),
+                           pilfer_barrier_arrive_and_wait(nullptr),
+                           pilfer_barrier_arrive_and_drop(nullptr),
+                           pilfer_scope_sync_for(nullptr, 1),
+                           pilfer_submit_named(nullptr, "x", task, nullptr),
+                           pilfer_submit_named(pool, nullptr, task, nullptr),
+                           pilfer_submit_named(pool, "", task, nullptr),
+                           pilfer_submit_named(pool, "a\nb", task, nullptr),
+                           pilfer_submit_named(pool, "x", nullptr, nullptr),
+                           pilfer_submit_named(pool, std::string(256, 'x').c_str(), task, nullptr),
+                           pilfer_async_named(pool, "x", value, nullptr, nullptr)}) {
         EXPECT_EQ(code, PILFER_EINVAL);
     }
     for (const char* const name : {static_cast<const char*>(nullptr), "", "\t"}) {
@@ -288,8 +299,9 @@ TEST(row_E2_locks_alone, bad_input) {
     pilfer_barrier_destroy(nullptr);
     pilfer_options* options = nullptr;
     ASSERT_EQ(pilfer_options_new(&options), 0);
-    for (const auto& [name, text] : {std::pair{"when_full", "grows"}, std::pair{"when_full", ""},
-                                     std::pair{"queue_capacity", "many"}, std::pair{"queue_capacity", "-1"}}) {
+    for (const auto& [name, text] :
+         {std::pair{"when_full", "grows"}, std::pair{"when_full", ""}, std::pair{"queue_capacity", "many"},
+          std::pair{"queue_capacity", "-1"}}) {
         EXPECT_EQ(pilfer_options_set(options, name, text), PILFER_EINVAL);
         EXPECT_NE(std::string(pilfer_options_error(options)).find(name), std::string::npos);
     }

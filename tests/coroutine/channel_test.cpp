@@ -102,7 +102,9 @@ TEST_P(row_C7_channels, thousands_wait_without_a_stack) {
     constexpr int waiting = 1000;
     std::vector<pilfer::future<bool>> senders;
     std::vector<pilfer::future<std::optional<int>>> receivers;
-    const auto take = [](channel<int>& c) -> task<std::optional<int>> { co_return co_await pilfer::receive(c); };
+    const auto take = [](channel<int>& c) -> task<std::optional<int>> {
+        co_return co_await pilfer::receive(c);
+    };
     for (int i = 0; i < waiting; ++i) {
         senders.push_back(pool.async(produce(full, i, 1)));
         receivers.push_back(pool.async(take(empty)));

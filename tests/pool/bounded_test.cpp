@@ -257,9 +257,9 @@ TEST_P(row_C10_names, a_task_knows_its_name_wherever_it_runs) {
         const char* const name = pilfer::current_task_name();
         told += name != nullptr && std::string(name) == "falls" ? 1 : 0;
     };
-    const auto mine = [] { return std::string(pilfer::current_task_name() != nullptr
-                                                  ? pilfer::current_task_name()
-                                                  : "nobody"); };
+    const auto mine = [] {
+        return std::string(pilfer::current_task_name() != nullptr ? pilfer::current_task_name() : "nobody");
+    };
     {
         pilfer::pool pool(o);
         EXPECT_EQ(mine(), "nobody");

@@ -117,8 +117,8 @@ public:
         const count add = owed() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
-    /// Parent, published and not resumed by a child: undoes publish(). False: all have ended, and the last one
-    /// is about to tell the parent so.
+    /// Parent, published and not resumed by a child: undoes publish(). False: all have ended, and the last
+    /// one is about to tell the parent so.
     [[nodiscard]] bool withdraw() noexcept {
         count seen = m_count.load(rlx);
         while (seen != waiting) {

@@ -82,6 +82,7 @@ struct timed_scope {
 
 const registered<timed_scope<1, false>> r1("timed_sync", "one child, and a time that may be over");
 const registered<timed_scope<2, false>> r2("timed_sync_two", "two children");
-const registered<timed_scope<1, true>> r3("timed_sync_below", "a child that announces another one from below");
+const registered<timed_scope<1, true>> r3("timed_sync_below",
+                                          "a child that announces another one from below");
 
 } // namespace
