@@ -81,6 +81,7 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         m_place.is_of(h);
         m_place.begin();
+        m_place.park(parked_elsewhere, nullptr);
         std::coroutine_handle<> other;
         std::coroutine_handle<> next;
         bool suspended = false;

@@ -5,6 +5,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+namespace {
+
+constexpr parked_kind parked_for_room{"room in a channel", nullptr, true};
+constexpr parked_kind parked_for_value{"a channel's next value", nullptr, true};
+
+} // namespace
+
 /// What a step of the channel left to do. True: it was no wait.
 bool channel_resumption::settle(const protocol::outcome& o) noexcept {
     if (o.next != nullptr) {
@@ -33,11 +40,13 @@ bool channel_resumption::try_receive(channel_core& c) noexcept { return settle(c
 
 bool channel_resumption::wait_to_send(channel_core& c, protocol::cell& what) {
     begin();
+    park(parked_for_room, &c);
     return publish(c.state().offer(what, &m_entry));
 }
 
 bool channel_resumption::wait_to_receive(channel_core& c) {
     begin();
+    park(parked_for_value, &c);
     return publish(c.state().take(&m_entry));
 }
 

@@ -27,11 +27,19 @@ struct root_wait : suspension {
     const pool_core* pool;
 };
 
+constexpr parked_kind parked_for_future{
+    "a future",
+    [](const void* object, wait_facts& f) noexcept { static_cast<const future_core*>(object)->look(f); },
+    true};
+constexpr parked_kind parked_for_time{"a time", nullptr, false};
+
 constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_facts& f) noexcept {
                                   f.elsewhere = static_cast<const root_wait&>(self).pool;
                               }};
 
 } // namespace
+
+const parked_kind parked_elsewhere{"something that is none of this library's", nullptr, false};
 
 suspension* drive_as_unit(coroutine_frame& first) noexcept {
     note_suppressed(0); // of an earlier task on this thread
@@ -58,7 +66,24 @@ void resumption::begin() {
     }
 }
 
+void resumption::park(const parked_kind& why, const void* object) noexcept {
+    const worker* w = this_worker();
+    m_parked.who = m_who;
+    m_parked.why = &why;
+    m_parked.object = object;
+    m_list = &m_pool->at(m_of_worker ? w->index : 0).waiting_coroutines;
+    m_list->add(m_parked);
+}
+
+void resumption::unpark() noexcept {
+    if (m_list != nullptr) {
+        m_list->remove(m_parked);
+        m_list = nullptr;
+    }
+}
+
 void resumption::withdraw() noexcept {
+    unpark();
     if (m_of_worker) {
         unit_ends(this_worker());
     } else {
@@ -67,6 +92,7 @@ void resumption::withdraw() noexcept {
 }
 
 void resumption::go_on() noexcept {
+    unpark(); // first: a report that looks at it holds up whoever makes it go on
     worker* w = this_worker();
     if (w != nullptr && w->pool == m_pool && m_of_worker && may_announce(w) &&
         announce(w, word_of(this), way::keep)) {
@@ -81,6 +107,7 @@ suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
 
 void future_resumption::wait_for(future_core& f) {
     begin();
+    park(parked_for_future, &f);
     f.listen(*this); // C2
 }
 
@@ -91,6 +118,7 @@ future_core* future_resumption::result_is_there(future_listener& self) noexcept 
 
 void timed_resumption::wait_until(instant when) {
     begin();
+    park(parked_for_time, nullptr);
     when = std::min(when, never - 1);
     // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
     if (worker* w = this_worker()) {

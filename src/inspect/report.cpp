@@ -32,6 +32,7 @@ public:
 
     void cycles_of_waits();
     void waiters(const std::vector<std::size_t>& pools);
+    void coroutines();
     std::string text;
 
 private:
@@ -126,6 +127,27 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     }
 }
 
+/// Those of m_pool.
+void writer::coroutines() {
+    for (const waiting_coroutine& c : m_snapshot.coroutines) {
+        text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
+                ", suspended on worker " + std::to_string(c.worker) + ", waits for " + c.what;
+        if (c.object != nullptr) {
+            text += " (" + hexadecimal(c.object) + ")";
+        }
+        if (c.facts.state != nullptr) {
+            text += std::string(", which is ") + c.facts.state;
+        }
+        text += "\n";
+        for (std::size_t i = 1; i < c.code.size(); ++i) {
+            text += "      awaited by " + m_symbols.name(c.code[i], false) + "\n";
+        }
+    }
+    if (m_snapshot.more_coroutines > 0) {
+        text += "  and " + counted(m_snapshot.more_coroutines, "more coroutine") + "\n";
+    }
+}
+
 [[nodiscard]] std::string pool_name(const snapshot& s, const pool_core& p) {
     const pool_moment* m = s.find(&p);
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
@@ -174,6 +196,7 @@ std::string dump_text(pool_core& p) {
     if (own != nullptr) {
         w.waiters({static_cast<std::size_t>(own - s.pools.data())});
     }
+    w.coroutines();
     return std::move(w.text);
 }
 
@@ -211,6 +234,7 @@ void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
         }
         w.cycles_of_waits();
         w.waiters(pools_behind(s, &p));
+        w.coroutines();
         os::write_all(2, w.text.data(), w.text.size());
     } catch (const std::bad_alloc&) {
         os::write_error("pilfer: stall: there is no memory for the report\n");

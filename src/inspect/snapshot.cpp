@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <pilfer/detail/coroutine.hpp>
+
 #include "context/backtrace.hpp"
 #include "worker/pool_core.hpp"
 
@@ -73,6 +75,32 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     s.waiting.push_back(std::move(k));
 }
 
+/// Where a suspended coroutine goes on: the first word of its frame, for g++ and clang++ alike (Itanium C++
+/// ABI). Names a function even for a coroutine at its first suspension.
+[[nodiscard]] const void* code_of(const coroutine_frame& f) noexcept {
+    return *static_cast<const void* const*>(f.handle.address());
+}
+
+void add_coroutines(snapshot& s, pool_core& p) {
+    for (unsigned i = 0; i < p.size(); ++i) {
+        p.at(i).waiting_coroutines.for_each([&](const parked& w) {
+            if (s.coroutines.size() == most_coroutines) {
+                ++s.more_coroutines;
+                return;
+            }
+            auto& c = s.coroutines.emplace_back(
+                waiting_coroutine{&p, i, w.who->handle.address(), {}, w.why->what, w.object, {}});
+            for (const coroutine_frame* f = w.who; f != nullptr && f->handle && c.code.size() < most_awaiting;
+                 f = f->then) {
+                c.code.push_back(code_of(*f));
+            }
+            if (w.why->look != nullptr) {
+                w.why->look(w.object, c.facts);
+            }
+        });
+    }
+}
+
 /// Who is awaited, as far as it is known: the branch of a join, a task of run(), and a future's task if they
 /// run on contexts of their own, deferred children of a scope that do so. Not known are the children of
 /// spawn.
@@ -122,6 +150,9 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             // time.
             const std::uint64_t progress = e->pool->progress();
             s.pools.push_back({e->number, e->pool, nothing_begins(*e->pool), progress});
+            if (e->pool == stacks_of) {
+                add_coroutines(s, *e->pool);
+            }
             std::size_t stacks = e->pool == stacks_of ? most_stacks : 0;
             e->pool->stacks.for_each_locked([&](const context& c, unsigned number) {
                 const std::size_t before = s.waiting.size();

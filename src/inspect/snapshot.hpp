@@ -31,6 +31,17 @@ struct waiting_context {
     std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
 };
 
+/// One coroutine that waits; these are names, too.
+struct waiting_coroutine {
+    const pool_core* owner;
+    unsigned worker; ///< on which it suspended
+    const void* frame;
+    std::vector<const void*> code; ///< where it goes on, then where those do that await it
+    const char* what;
+    const void* object;
+    wait_facts facts;
+};
+
 struct pool_moment {
     std::uint64_t number;
     const pool_core* pool;
@@ -40,6 +51,8 @@ struct pool_moment {
 
 struct snapshot {
     std::vector<waiting_context> waiting;
+    std::vector<waiting_coroutine> coroutines; ///< of `stacks_of`, at most most_coroutines
+    std::size_t more_coroutines = 0;
     std::vector<pool_moment> pools; ///< the newest first
     [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;
 };
@@ -47,6 +60,9 @@ struct snapshot {
 /// Most stacks that a snapshot unwinds, and most frames of each: nobody who is resumed goes on meanwhile.
 inline constexpr std::size_t most_stacks = 64;
 inline constexpr unsigned most_frames = 64;
+
+inline constexpr std::size_t most_coroutines = 1'000;
+inline constexpr std::size_t most_awaiting = 8;
 
 /// Takes one. `stacks_of`: the pool whose stacks are unwound, null: none. Holds up those who are resumed,
 /// make, end or ask for contexts meanwhile. Throws std::bad_alloc.

@@ -412,6 +412,14 @@ std::uint64_t pool_core::suspended() const noexcept {
     return suspends - resumes;
 }
 
+std::uint64_t pool_core::waiting_coroutines() const noexcept {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        sum += m_workers[i]->waiting_coroutines.may_stall();
+    }
+    return sum;
+}
+
 std::uint64_t pool_core::progress() const noexcept {
     std::uint64_t sum = 0;
     for (unsigned i = 0; i < m_size; ++i) {

@@ -188,6 +188,8 @@ public:
 
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
+    /// Coroutines that wait for something of this library; exact while all workers sleep.
+    [[nodiscard]] std::uint64_t waiting_coroutines() const noexcept;
     /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
     [[nodiscard]] std::uint64_t progress() const noexcept;
     /// No worker is inside a task.

@@ -5,12 +5,15 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "sync/support.hpp"
+#include "waits/waits.hpp"
 
 namespace {
 
@@ -70,29 +73,39 @@ TEST_P(row_C7_channels, values_come_once_and_in_order) {
     }
 }
 
+task<long> take_some(channel<int>& c, int count) {
+    long sum = 0;
+    for (int i = 0; i < count; ++i) {
+        sum += *co_await pilfer::receive(c);
+    }
+    co_return sum;
+}
+
 TEST_P(row_C7_channels, tasks_threads_and_coroutines_share_one) {
     pilfer::pool pool(with_workers());
     channel<int> c(1);
     std::atomic<long> sum{0};
-    const auto receiver = pool.async(consume(c, false));
-    const auto more = pool.async([&] {
+    const auto take = [&] {
         for (int i = 0; i < 100; ++i) {
             sum += *c.receive();
         }
-    });
+    };
+    const auto receiver = pool.async(take_some(c, 100));
+    const auto more = pool.async(take);
+    std::thread receives(take);
     const auto sender = pool.async(produce(c, 1, 100));
-    std::thread thread([&] {
+    std::thread sends([&] {
         for (int i = 0; i < 100; ++i) {
             EXPECT_TRUE(c.send(1000 + i));
-            sum += *c.receive();
         }
     });
     EXPECT_TRUE(pilfer::sync_wait(produce(c, 2000, 100)));
     EXPECT_TRUE(sender.get());
-    thread.join();
+    sends.join();
+    receives.join();
     more.get();
-    c.close();
     EXPECT_EQ(sum + receiver.get(), sum_of(1, 100) + sum_of(1000, 100) + sum_of(2000, 100));
+    EXPECT_EQ(c.size(), 0U);
 }
 
 TEST_P(row_C7_channels, thousands_wait_without_a_stack) {
@@ -220,5 +233,105 @@ TEST_P(row_C7_channels, the_end_of_a_pool_waits_for_those_who_wait) {
 }
 
 PILFER_OVER_WORKERS(row_C7_channels);
+
+// ---- reports ----------------------------------------------------------------------------------
+
+class row_C7_reports : public over_workers {};
+
+task<int> innermost_waits(channel<int>& c) { co_return (co_await pilfer::receive(c)).value_or(-1); }
+task<int> outer_awaits(channel<int>& c) { co_return co_await innermost_waits(c) + 1; }
+task<> waits_for_both(pilfer::future<int> f, channel<int>& full) {
+    (void)co_await f;
+    (void)co_await pilfer::send(full, 1);
+}
+task<> sleeps(pilfer::future<int> f) {
+    co_await pilfer::resume_after(1us);
+    (void)co_await f;
+}
+
+TEST_P(row_C7_reports, a_dump_lists_who_waits_without_a_stack) {
+    pilfer::pool pool(with_workers());
+    channel<int> empty(0);
+    channel<int> full(0);
+    pilfer::promise<int> promise;
+    const auto first = pool.async(outer_awaits(empty));
+    const auto second = pool.async(waits_for_both(promise.get_future(), full));
+    const auto third = pool.async(sleeps(promise.get_future()));
+    std::string text;
+    const auto says = [&](const char* part, std::size_t times) {
+        std::size_t n = 0;
+        for (std::size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) {
+            ++n;
+        }
+        return n == times;
+    };
+    const auto dumped = [&](auto... parts) {
+        return eventually([&] {
+            std::ostringstream out;
+            pool.dump(out);
+            text = out.str();
+            return (... && parts());
+        });
+    };
+    EXPECT_TRUE(dumped([&] { return says("waits for a channel's next value (0x", 1); },
+                       [&] { return says("waits for a future (0x", 2); },
+                       [&] { return says("), which is not set", 2); }))
+        << text;
+    EXPECT_TRUE(says("awaited by ", 1)) << text;
+    for (const char* const function : {"innermost_waits", "outer_awaits", "waits_for_both", "sleeps"}) {
+        EXPECT_FALSE(says(function, 0)) << function << ": " << text;
+    }
+    promise.set_value(3);
+    EXPECT_TRUE(dumped([&] { return says("waits for room in a channel (0x", 1); })) << text;
+    EXPECT_TRUE(full.receive().has_value());
+    EXPECT_TRUE(empty.send(1));
+    EXPECT_EQ(first.get(), 2);
+    second.get();
+    third.get();
+    EXPECT_TRUE(dumped([&] { return says("coroutine 0x", 0); })) << text;
+}
+
+TEST_P(row_C7_reports, reports_and_resumptions_at_once) {
+    pilfer::pool pool(with_workers());
+    std::atomic<bool> over{false};
+    std::thread reporter([&] {
+        while (!over) {
+            std::ostringstream out;
+            pool.dump(out);
+        }
+    });
+    for (int i = 0; i < 5; ++i) {
+        channel<int> c(0);
+        const auto receiver = pool.async(consume(c, true));
+        EXPECT_TRUE(pool.async(produce(c, 1, 50)).get());
+        pool.run([](channel<int>& ch) -> task<> {
+            co_await pilfer::resume_after(10us);
+            EXPECT_TRUE(co_await pilfer::send(ch, 51));
+        }(c));
+        c.close();
+        EXPECT_EQ(receiver.get(), sum_of(1, 51));
+    }
+    over = true;
+    reporter.join();
+}
+
+PILFER_OVER_WORKERS(row_C7_reports);
+
+TEST(row_C7_stall, of_a_coroutine_is_reported) {
+    const watchdog end(patience);
+    const auto says = in_child([] {
+        waits::own_stderr err;
+        pilfer::pool& pool = waits::lasting(waits::reporting_after(100, 2));
+        static pilfer::promise<int> never;
+        pool.submit([](pilfer::future<int> f) -> task<> { (void)co_await f; }(never.get_future()));
+        err.await("pilfer: stall: nothing has run in pool");
+        err.await("  coroutine 0x");
+        err.await("waits for a future (0x");
+        err.await("), which is not set");
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(says.exited_with(0)) << says;
+}
 
 } // namespace

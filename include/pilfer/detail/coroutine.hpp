@@ -9,6 +9,7 @@
 #include <pilfer/detail/alarm.hpp>
 #include <pilfer/detail/future_state.hpp>
 #include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/parked.hpp>
 #include <pilfer/detail/runtime.hpp>
 
 namespace pilfer {
@@ -81,6 +82,8 @@ public:
     /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
     /// only.
     void begin();
+    /// Behind begin(), before anybody can call go_on(): what it waits for, for reports.
+    void park(const parked_kind& why, const void* object) noexcept;
     /// Behind begin(): it does not suspend after all.
     void withdraw() noexcept;
     /// Once, by anyone, on any stack: runs nothing of the user's. The frame may be gone when it returns.
@@ -92,11 +95,18 @@ protected:
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
 
+    void unpark() noexcept;
+
     coroutine_frame m_stand_in;
     coroutine_frame* m_who = nullptr;
+    parked m_parked;
+    parked_list* m_list = nullptr; // null: it is in none
     pool_core* m_pool = nullptr;
     bool m_of_worker = false; // begun as a unit of a worker, else as a submission
 };
+
+/// It waits for an awaitable of others.
+PILFER_API extern const parked_kind parked_elsewhere;
 
 /// Waits for a future.
 class PILFER_API future_resumption : public resumption, public future_listener {
