@@ -81,10 +81,11 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     return *static_cast<const void* const*>(f.handle.address());
 }
 
-void add_coroutines(snapshot& s, pool_core& p) {
+/// `most`: listed; the others are only counted.
+void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     for (unsigned i = 0; i < p.size(); ++i) {
         p.at(i).waiting_coroutines.for_each([&](const parked& w) {
-            if (s.coroutines.size() == most_coroutines) {
+            if (s.coroutines.size() >= most) {
                 ++s.more_coroutines;
                 return;
             }
@@ -96,6 +97,9 @@ void add_coroutines(snapshot& s, pool_core& p) {
             }
             if (w.why->look != nullptr) {
                 w.why->look(w.object, c.facts);
+            }
+            if (c.facts.elsewhere == &p) {
+                c.facts.elsewhere = nullptr;
             }
         });
     }
@@ -150,8 +154,11 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             // time.
             const std::uint64_t progress = e->pool->progress();
             s.pools.push_back({e->number, e->pool, nothing_begins(*e->pool), progress});
-            if (e->pool == stacks_of) {
-                add_coroutines(s, *e->pool);
+            // A judgement has to know of every pool that somebody waits for; a text has room for some of one.
+            if (stacks_of == nullptr) {
+                add_coroutines(s, *e->pool, SIZE_MAX);
+            } else if (e->pool == stacks_of) {
+                add_coroutines(s, *e->pool, most_coroutines);
             }
             std::size_t stacks = e->pool == stacks_of ? most_stacks : 0;
             e->pool->stacks.for_each_locked([&](const context& c, unsigned number) {
@@ -182,6 +189,11 @@ std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p) {
         for (const waiting_context& k : s.waiting) {
             if (k.owner == s.pools[found[next]].pool && k.facts.elsewhere != nullptr) {
                 add(k.facts.elsewhere);
+            }
+        }
+        for (const waiting_coroutine& c : s.coroutines) {
+            if (c.owner == s.pools[found[next]].pool && c.facts.elsewhere != nullptr) {
+                add(c.facts.elsewhere);
             }
         }
     }

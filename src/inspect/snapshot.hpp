@@ -51,7 +51,7 @@ struct pool_moment {
 
 struct snapshot {
     std::vector<waiting_context> waiting;
-    std::vector<waiting_coroutine> coroutines; ///< of `stacks_of`, at most most_coroutines
+    std::vector<waiting_coroutine> coroutines; ///< of `stacks_of`, at most most_coroutines; null: all of all
     std::size_t more_coroutines = 0;
     std::vector<pool_moment> pools; ///< the newest first
     [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;

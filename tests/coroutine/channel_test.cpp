@@ -317,6 +317,24 @@ TEST_P(row_C7_reports, reports_and_resumptions_at_once) {
 
 PILFER_OVER_WORKERS(row_C7_reports);
 
+TEST(row_C7_stall, a_wait_for_a_pool_that_works_is_none) {
+    const watchdog end(patience);
+    testing::internal::CaptureStderr();
+    {
+        pilfer::options o = workers(1);
+        o.stall_report = 10;
+        pilfer::pool waits(o);
+        pilfer::pool works(workers(1));
+        const auto slow = works.async([] { std::this_thread::sleep_for(200ms); });
+        waits.run([](pilfer::future<void> f) -> task<> { co_await f; }(slow));
+        waits.submit([](pilfer::future<void> f) -> task<> {
+            co_await f;
+        }(works.async([] { std::this_thread::sleep_for(200ms); })));
+        waits.shutdown();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST(row_C7_stall, of_a_coroutine_is_reported) {
     const watchdog end(patience);
     const auto says = in_child([] {
