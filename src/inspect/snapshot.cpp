@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <pilfer/detail/coroutine.hpp>
+#include <pilfer/detail/parked.hpp>
 
 #include "context/backtrace.hpp"
 #include "worker/pool_core.hpp"

@@ -16,16 +16,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct coroutine_driver;
 struct coroutine_root;
-
-/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
-/// one.
-struct coroutine_frame {
-    std::coroutine_handle<> handle;     // null: a root
-    coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
-    coroutine_frame* then = nullptr;    // goes on behind its end
-};
 
 /// In the frame of whoever resumes coroutines. A coroutine that starts another one, or ends, says here who is
 /// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler

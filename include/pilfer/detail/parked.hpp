@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <coroutine>
 #include <cstdint>
 
 #include <pilfer/detail/park.hpp>
@@ -12,7 +13,15 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct coroutine_frame;
+struct coroutine_driver;
+
+/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
+/// one.
+struct coroutine_frame {
+    std::coroutine_handle<> handle;     // null: a root
+    coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
+    coroutine_frame* then = nullptr;    // goes on behind its end
+};
 
 /// One for each reason to wait.
 struct parked_kind {
