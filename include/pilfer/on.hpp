@@ -66,11 +66,12 @@ protected:
 
 private:
     friend class pool_core;
-    /// In the word of an entry, with the bit waiter_calls.
-    struct caller : waiter_call {
+    /// In the word of an entry, with the bit waiter_is_told.
+    struct caller : told_waiter {
+        caller() noexcept : told_waiter{nullptr} {}
         reaction* owner = nullptr;
     };
-    static void is_called(waiter_call& self) noexcept;
+    static void is_called(told_waiter& self) noexcept;
     static suspension* run_task(spark* self, worker* w) noexcept;
     [[nodiscard]] bool run_once(worker* w) noexcept;
     void arm(found how) noexcept;

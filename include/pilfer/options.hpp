@@ -40,6 +40,13 @@ enum class shutdown_mode {
     drop,  ///< accepted tasks that have not started are dropped and counted
 };
 
+/// What becomes of a task that is handed to a pool whose queue is full: see options.queue_capacity.
+enum class when_full {
+    grow, ///< the queue has no bound
+    wait, ///< its submitter waits for room: a task suspends, a thread blocks
+    fail, ///< its submitter gets queue_full
+};
+
 struct options {
     /// Threads. 0: PILFER_WORKERS if set, else the smaller of the affinity mask and the cgroup quota,
     /// rounded up. Range 1 .. 4,096, also above the number of CPUs.
@@ -80,6 +87,16 @@ struct options {
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
+    /// What may lie in the queue of submissions, not begun: what threads outside, and tasks of other pools,
+    /// give to submit(), async(), run() and, in pool::common(), to scopes. Not looked at with
+    /// when_full::grow. What alarms, futures and coroutines queue when they go on counts, but neither waits
+    /// nor fails. Nor does the pool itself: what its own tasks hand to it goes to their worker's deque, what
+    /// a blocking() of it does to the queue, beyond the bound if need be; so none of its tasks waits for its
+    /// own queue. A shutdown gives pool_closed to those who wait. They wait first come, first served. Range 1
+    /// .. 2^31. Cost, where there is a bound: one shared count that each submission and each start of one
+    /// changes.
+    std::size_t queue_capacity = 65'536;
+    pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
     /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and
     /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes; while

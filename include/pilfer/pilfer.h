@@ -35,7 +35,8 @@ enum {
     PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, by one of the pool's own tasks, a promise
                             that is set */
     PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
-    PILFER_ETIMEDOUT = -7 /* it did not happen in time; for the calls with `try`: it would have to wait */
+    PILFER_ETIMEDOUT = -7, /* it did not happen in time; for the calls with `try`: it would have to wait */
+    PILFER_EFULL = -8      /* queue_full: the pool's queue is full, and the option when_full says fail */
 };
 /* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
@@ -49,7 +50,8 @@ PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
- * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events;
+ * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events,
+ * queue_capacity; when_full = grow, wait or fail;
  * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
  * own-thread or elsewhere; take_back = one or all; balance = what PILFER_BALANCE may say, for steal, victim,
  * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
@@ -77,8 +79,14 @@ PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* f(arg) as a task that nobody waits for, but shutdown. */
+/* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
+ * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* The same as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters, which
+ * are copied. */
+PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg);
+/* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
+PILFER_C_API const char* pilfer_task_name(void);
 /* 0 for NULL. */
 PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
 /* Copies the options in force, with automatic ones filled in. */
@@ -136,6 +144,9 @@ PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weigh
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
+/* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before.
+ * It runs no children itself. */
+PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
 PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
@@ -174,6 +185,9 @@ typedef struct pilfer_future pilfer_future;
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                                        pilfer_future** out);
+/* With a name: see pilfer_submit_named. */
+PILFER_C_API int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
+                                    pilfer_future** out);
 /* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
  * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
  * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */
@@ -247,6 +261,26 @@ PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
 PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
 PILFER_C_API int pilfer_mutex_unlock(pilfer_mutex* mutex);
 
+typedef struct pilfer_shared_mutex {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_shared_mutex;
+
+PILFER_C_API int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex);
+PILFER_C_API void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex);
+/* For the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
+PILFER_C_API int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex);
+/* With others who share it. A task must not do so twice: a writer may have come in between. */
+PILFER_C_API int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_lock_shared_for(pilfer_shared_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_shared_mutex_unlock_shared(pilfer_shared_mutex* mutex);
+
 typedef struct pilfer_condition {
     union {
         uint64_t words[8];
@@ -295,6 +329,29 @@ PILFER_C_API int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update);
 PILFER_C_API int pilfer_latch_wait(pilfer_latch* latch);
 PILFER_C_API int pilfer_latch_try_wait(pilfer_latch* latch);
 PILFER_C_API int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns);
+
+typedef struct pilfer_barrier {
+    union {
+        uint64_t words[16];
+        void* pointers[16];
+    } opaque;
+} pilfer_barrier;
+
+/* Whoever arrives last in a phase calls completion(arg) before the others go on; NULL: nothing.
+ * PILFER_EINVAL for less than 0. */
+PILFER_C_API int pilfer_barrier_init(pilfer_barrier* barrier, ptrdiff_t expected, void (*completion)(void*),
+                                     void* arg);
+PILFER_C_API void pilfer_barrier_destroy(pilfer_barrier* barrier);
+/* By `update`, at least 1 and not more than are still expected in this phase, whose number goes to *phase,
+ * unless that is NULL. */
+PILFER_C_API int pilfer_barrier_arrive(pilfer_barrier* barrier, ptrdiff_t update, uint64_t* phase);
+/* For the end of the phase in which the caller has arrived: that one, or none behind it has ended. */
+PILFER_C_API int pilfer_barrier_wait(pilfer_barrier* barrier, uint64_t phase);
+/* PILFER_ETIMEDOUT: it did not end in time, and may be waited for again. */
+PILFER_C_API int pilfer_barrier_wait_for(pilfer_barrier* barrier, uint64_t phase, uint64_t ns);
+PILFER_C_API int pilfer_barrier_arrive_and_wait(pilfer_barrier* barrier);
+/* Arrives, and is not expected in the phases that follow. */
+PILFER_C_API int pilfer_barrier_arrive_and_drop(pilfer_barrier* barrier);
 
 typedef struct pilfer_event {
     union {

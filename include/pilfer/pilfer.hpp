@@ -14,6 +14,7 @@
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>
 #include <pilfer/mutex.hpp>
+#include <pilfer/named.hpp>
 #include <pilfer/on.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/parallel/for_each.hpp>

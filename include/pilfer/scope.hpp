@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
@@ -123,6 +125,22 @@ public:
         }
     }
 
+    /// As sync(), but waits for at most `d`, negative and endless durations included. True: all children have
+    /// ended. False: some have not; nothing is rethrown, the scope can be used and awaited again, and its
+    /// destructor waits for them. Unlike sync() it runs no children itself, which might take longer: those
+    /// that nobody has started run on the workers, the caller's among them while it waits. So with a `d` that
+    /// is not above 0, for which nobody waits, none of them gets further by this call. Cost: a suspension and
+    /// an alarm, unless all have ended.
+    template <class Rep, class Period>
+    [[nodiscard]] bool sync_for(std::chrono::duration<Rep, Period> d) {
+        return sync_within(detail::after(d));
+    }
+    /// The same until `t`, by what its clock says now.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool sync_until(const std::chrono::time_point<Clock, Duration>& t) {
+        return sync_within(detail::at(t));
+    }
+
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
     /// its frame or one below it waits where another worker may go on with it, or a task on another stack
     /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is
@@ -151,6 +169,9 @@ private:
     void destroy_cold() noexcept;
     void sync_cold();
     void wait_and_rethrow(detail::worker* home);
+    void rethrow_first();
+    [[nodiscard]] bool sync_within(std::uint64_t until);
+    [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;
@@ -376,6 +397,8 @@ struct scope_access {
     [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
     /// The owner of an empty one goes on in another task.
     static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
+    /// While its parent waits.
+    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
 };
 
 /// The end of a deferred or submitted child away from the parent's stack: whom to resume.

@@ -30,6 +30,9 @@ int code_of_caught(std::string* why) noexcept {
     } catch (const pool_closed& e) {
         tell(why, e.what());
         return PILFER_ECLOSED;
+    } catch (const queue_full& e) {
+        tell(why, e.what());
+        return PILFER_EFULL;
     } catch (const broken_promise& e) {
         tell(why, e.what());
         return PILFER_EBROKEN;
@@ -73,6 +76,8 @@ extern "C" const char* pilfer_strerror(int code) {
         return "the operating system refused a thread or a file";
     case PILFER_ETIMEDOUT:
         return "it did not happen in time";
+    case PILFER_EFULL:
+        return "the pool's queue is full";
     default:
         return "no code of pilfer";
     }

@@ -59,6 +59,7 @@ constexpr option flag(std::string_view name) {
 // In the order of the enumerations.
 constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact", "spread"};
 constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
+constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
 constexpr std::array<std::string_view, 2> takings = {"one", "all"};
 
 template <auto Member, const auto& Words>
@@ -96,6 +97,8 @@ constexpr option table[] = {
     choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
     choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
     choice<&options::take_back, takings>("take_back", "one or all"),
+    number<&options::queue_capacity>("queue_capacity"),
+    choice<&options::when_full, fulls>("when_full", "grow, wait or fail"),
     flag<&options::overflow_message>("overflow_message"),
     number<&options::stall_report>("stall_report"),
     number<&options::dump_signal>("dump_signal"),

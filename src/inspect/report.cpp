@@ -32,6 +32,7 @@ public:
 
     void cycles_of_waits();
     void waiters(const std::vector<std::size_t>& pools);
+    void coroutines();
     std::string text;
 
 private:
@@ -45,8 +46,14 @@ private:
 };
 
 std::string writer::name(const waiting_context& k) const {
-    const std::string context = "context " + std::to_string(k.number);
-    return k.owner == &m_pool ? context : context + " of pool " + std::to_string(k.pool);
+    std::string context = "context " + std::to_string(k.number);
+    if (k.owner != &m_pool) {
+        context += " of pool " + std::to_string(k.pool);
+    }
+    if (!k.name.empty()) {
+        context += " \"" + k.name + "\"";
+    }
+    return context;
 }
 
 /// What a context waits for: "a future (0x...), which is queued".
@@ -123,9 +130,38 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     }
 }
 
+/// Those of m_pool.
+void writer::coroutines() {
+    for (const waiting_coroutine& c : m_snapshot.coroutines) {
+        text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
+                ", suspended on worker " + std::to_string(c.worker) + ", waits for " + c.what;
+        if (c.object != nullptr) {
+            text += " (" + hexadecimal(c.object) + ")";
+        }
+        if (c.facts.state != nullptr) {
+            text += std::string(", which is ") + c.facts.state;
+        }
+        text += "\n";
+        for (std::size_t i = 1; i < c.code.size(); ++i) {
+            text += "      awaited by " + m_symbols.name(c.code[i], false) + "\n";
+        }
+    }
+    if (m_snapshot.more_coroutines > 0) {
+        text += "  and " + counted(m_snapshot.more_coroutines, "more coroutine") + "\n";
+    }
+}
+
 [[nodiscard]] std::string pool_name(const snapshot& s, const pool_core& p) {
     const pool_moment* m = s.find(&p);
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
+}
+
+/// "none", "queued"; where the queue is bounded "3 of at most 64".
+[[nodiscard]] std::string submissions_of(const pool_core& p) {
+    if (p.places().bounded()) {
+        return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
+    }
+    return p.submissions.empty() ? "none" : "queued";
 }
 
 void add_workers(std::string& text, pool_core& p) {
@@ -155,7 +191,7 @@ std::string dump_text(pool_core& p) {
     w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
              (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
              std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
-             "; submissions: " + (p.submissions.empty() ? "none" : "queued") +
+             "; submissions: " + submissions_of(p) +
              "; contexts that may go on: " + (p.runnable.empty() ? "none" : "queued") + "\n";
     add_workers(w.text, p);
     w.cycles_of_waits();
@@ -163,6 +199,7 @@ std::string dump_text(pool_core& p) {
     if (own != nullptr) {
         w.waiters({static_cast<std::size_t>(own - s.pools.data())});
     }
+    w.coroutines();
     return std::move(w.text);
 }
 
@@ -200,6 +237,7 @@ void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
         }
         w.cycles_of_waits();
         w.waiters(pools_behind(s, &p));
+        w.coroutines();
         os::write_all(2, w.text.data(), w.text.size());
     } catch (const std::bad_alloc&) {
         os::write_error("pilfer: stall: there is no memory for the report\n");

@@ -12,7 +12,7 @@ namespace detail {
 
 reaction::reaction() noexcept {
     run = &reaction::run_task;
-    m_caller.call = &reaction::is_called;
+    m_caller.tell = &reaction::is_called;
     m_caller.owner = this;
 }
 
@@ -58,15 +58,15 @@ void reaction::start(pool_core& p) {
 /// Behind enter(); the last that the caller does with it.
 void reaction::arm(found how) noexcept {
     if (how == found::waits &&
-        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<waiter_call*>(&m_caller)) |
-                                  waiter_calls)) {
+        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
+                                  waiter_is_told)) {
         return;
     }
     m_taken = how != found::waits;
     next();
 }
 
-void reaction::is_called(waiter_call& self) noexcept { static_cast<caller&>(self).owner->next(); }
+void reaction::is_called(told_waiter& self) noexcept { static_cast<caller&>(self).owner->next(); }
 
 /// Its turn has come, or it was stopped. On any thread.
 void reaction::next() noexcept {

@@ -101,12 +101,11 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
 
 void go_on(waiters::entry& e) noexcept {
     const std::uintptr_t who = e.done.complete();
-    // In this order: a latch lies on any multiple of 4, which is the other bit.
     if ((who & waiter_is_foreign) != 0) {
         (void)release_waiter(who, nullptr);
-    } else if ((who & waiter_calls) != 0) {
-        auto& w = *reinterpret_cast<waiter_call*>(who & ~waiter_calls);
-        w.call(w);
+    } else if (auto* told = reinterpret_cast<told_waiter*>(who & ~waiter_is_told);
+               (who & waiter_is_told) != 0) {
+        told->tell(*told);
     } else if (who != 0) {
         make_runnable(reinterpret_cast<suspension*>(who));
     }

@@ -149,6 +149,9 @@ void pool_core::queue_expected(submission* s) noexcept {
     if (m_recorder != nullptr) {
         m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
     }
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
     submissions.push(s);
     notify_any();
 }

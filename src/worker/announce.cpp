@@ -337,6 +337,7 @@ bool scheduler::help_on_top() noexcept {
     // Children that another pool's task gave this frame's scope are submissions.
     for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
         if (auto* n = m_pool.submissions.pop()) {
+            m_pool.left_queue();
             count.run_submitted.add();
             note_slice(trace::what::top_submitted, trace::task::submission);
             spark* job = static_cast<submission*>(n);

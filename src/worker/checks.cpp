@@ -110,6 +110,8 @@ void pool_core::check_end() noexcept {
     a.equal("units begun, ended", begun, ended);
 
     a.holds("the submission queue is empty", submissions.empty());
+    a.holds("nobody has a place in the submission queue", m_places.taken() == 0);
+    a.holds("no coroutine waits", waiting_coroutines() == 0);
     a.holds("no context is left runnable", runnable.empty());
     a.holds("nobody sleeps", !m_idle->anyone_asleep());
     std::size_t records_kept[2] = {records.kept(0), records.kept(1)};

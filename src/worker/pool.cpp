@@ -96,6 +96,8 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
         o.trace_events = traced_by_environment;
     }
     o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
+    check("queue_capacity", o.queue_capacity, 1, std::size_t{1} << 31);
+    check("when_full", static_cast<std::size_t>(o.when_full), 0, 2);
     check("stall_report", o.stall_report, 0, 86'400'000);
     if (o.dump_signal != 0 && !os::usable_signal(o.dump_signal)) {
         throw std::invalid_argument(

@@ -5,6 +5,7 @@
 #include <new>
 #include <system_error>
 
+#include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/timer.hpp>
 
@@ -35,6 +36,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
+      m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
@@ -198,7 +200,9 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    if (!try_accept(s)) {
+    if (m_places.bounded()) {
+        accept_bounded(s);
+    } else if (!try_accept(s)) {
         throw pool_closed();
     }
 }
@@ -208,14 +212,103 @@ bool pool_core::try_accept(submission* s) noexcept {
     if (!m_closing.accept()) {
         return false;
     }
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
+    queue(s);
+    return true;
+}
+
+/// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
+void pool_core::queue(submission* s) noexcept {
     san::release(static_cast<spark*>(s));
     record_submission(s);
     PILFER_CHAOS_POINT(accept);
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
     notify_any();
+}
+
+void pool_core::accept_bounded(submission* s) {
+    const worker* w = this_worker();
+    if ((w != nullptr && w->pool == this) || blocking_threads::is_helper_of(*this)) {
+        // One of its own tasks waits for this thread: it must not wait for its own end.
+        m_places.take_anyway();
+    } else if (!m_places.try_take()) {
+        if (m_options.when_full == when_full::fail) {
+            if (is_closed()) {
+                throw pool_closed();
+            }
+            throw queue_full();
+        }
+        wait_for_place();
+        const visit here(*this); // what was counted for us keeps the pool until then
+        queue(s);
+        return;
+    }
+    if (!accept_with_place(s)) {
+        throw pool_closed();
+    }
+}
+
+bool pool_core::accept_with_place(submission* s) noexcept {
+    const visit here(*this);
+    if (!m_closing.accept()) {
+        left_queue();
+        return false;
+    }
+    queue(s);
     return true;
 }
+
+namespace {
+
+constexpr wait_kind place_kind{"room in a pool's queue", [](const suspension& self, wait_facts& f) noexcept {
+                                   f.elsewhere = static_cast<const pool_core*>(self.object);
+                               }};
+
+} // namespace
+
+/// Returns with a place, and counted as a submission: by the giver, for the pool might end before this frame
+/// goes on. Throws pool_closed; then the pool may be gone.
+void pool_core::wait_for_place() {
+    using places = queue_places<std_atom, futex_park>;
+    places::entry self;
+    switch (m_places.enter(self)) {
+    case places::step::taken: {
+        const visit here(*this);
+        if (m_closing.accept()) {
+            return;
+        }
+        left_queue();
+        throw pool_closed();
+    }
+    case places::step::closed:
+        throw pool_closed();
+    case places::step::wait:
+        break;
+    }
+    // Nothing runs on top of this frame: it would find the queue full, too, with a place that this frame has
+    // been given and cannot use.
+    wait_in(m_places.waiting(), self, never, place_kind, this, awaited::a_holder);
+    if (self.wants == places::refused) {
+        throw pool_closed();
+    }
+}
+
+void pool_core::give_place_back() noexcept {
+    while (auto* e = m_places.give_back()) {
+        const bool accepted = m_closing.accept();
+        e->wants = accepted ? m_places.given : m_places.refused;
+        go_on(*e);
+        if (accepted) {
+            return;
+        }
+    }
+}
+
+/// The pool is closed.
+void pool_core::refuse_waiting() noexcept { go_on_all(m_places.close()); }
 
 void pool_core::queue_begun(submission* s, bool late) noexcept {
     const visit here(*this);
@@ -251,6 +344,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
         m_closing.close();
+        refuse_waiting();
         drop_alarms(true); // another shutdown may wait for them
         end_dropped();
     }
@@ -266,6 +360,8 @@ void pool_core::end_once() {
     if (m_joined) {
         return;
     }
+    m_closing.close();
+    refuse_waiting();
     m_closing.wait_until_quiet(
         m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
@@ -316,6 +412,14 @@ std::uint64_t pool_core::suspended() const noexcept {
     }
     // A context is counted as resumed by another worker: only the sums mean anything.
     return suspends - resumes;
+}
+
+std::uint64_t pool_core::waiting_coroutines() const noexcept {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < m_size; ++i) {
+        sum += m_workers[i]->waiting_coroutines.may_stall();
+    }
+    return sum;
 }
 
 std::uint64_t pool_core::progress() const noexcept {

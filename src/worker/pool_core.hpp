@@ -25,6 +25,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
+#include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
@@ -82,9 +83,10 @@ public:
     /// Null: this pool does not record.
     [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder.get(); }
 
-    /// A task from outside: counted, queued, announced. Throws pool_closed.
+    /// A task from outside: counted, queued, announced. Where the queue is full it waits, and may go on on
+    /// another worker, or throws queue_full. Throws pool_closed.
     void accept(submission* s);
-    /// The same; false: the pool is closed, and `s` was left alone.
+    /// The same beyond any bound; false: the pool is closed, and `s` was left alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
     /// with it the pool, while that thread still looks for somebody to wake.
@@ -135,6 +137,14 @@ public:
     /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
     /// pool.
     void leave_cancelled(timed_task* t) noexcept;
+    /// Something was taken out of `submissions`: whoever waits for room goes on.
+    void left_queue() noexcept {
+        if (m_places.bounded()) [[unlikely]] {
+            give_place_back();
+        }
+    }
+    /// For reports.
+    [[nodiscard]] const queue_places<std_atom, futex_park>& places() const noexcept { return m_places; }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -159,6 +169,7 @@ public:
     void worker_is_idle() noexcept { m_closing.worker_is_idle(); }
     void wait_for_start() noexcept;
 
+    /// By who takes something: see left_queue().
     submission_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
@@ -191,6 +202,8 @@ public:
 
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
+    /// Coroutines that wait for something of this library; exact while all workers sleep.
+    [[nodiscard]] std::uint64_t waiting_coroutines() const noexcept;
     /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
     [[nodiscard]] std::uint64_t progress() const noexcept;
     /// No worker is inside a task.
@@ -205,6 +218,12 @@ private:
     void start_threads();
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
+    void accept_bounded(submission* s);
+    [[nodiscard]] bool accept_with_place(submission* s) noexcept;
+    void wait_for_place();
+    void give_place_back() noexcept;
+    void refuse_waiting() noexcept;
+    void queue(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
@@ -231,6 +250,7 @@ private:
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;
+    queue_places<std_atom, futex_park> m_places;
     std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};

@@ -202,6 +202,7 @@ bool scheduler::run_submission() noexcept {
     if (n == nullptr) {
         return false;
     }
+    m_pool.left_queue();
     found_work(index);
     count.run_submitted.add();
     note_slice(trace::what::run_submitted, trace::task::submission);

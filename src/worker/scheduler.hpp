@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include <pilfer/detail/parked.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/scope.hpp>
 
@@ -111,6 +112,7 @@ public:
 
     tally count;
     unit_counts<std_atom> units;
+    parked_list waiting_coroutines; // which suspended here; for reports
     block_list blocks[block_classes];
     /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
     own_word<unsigned> left_behind{0};

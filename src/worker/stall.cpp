@@ -26,7 +26,7 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
         m_watcher.store(worker, rlx);
     }
     // Idle pools in which nobody waits do not wake up.
-    if (p.suspended() == 0) {
+    if (p.suspended() == 0 && p.waiting_coroutines() == 0) {
         return 0;
     }
     // With an alarm ahead, a descriptor that somebody waits for, or a call inside the system, it is not known

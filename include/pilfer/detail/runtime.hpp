@@ -24,14 +24,7 @@ PILFER_API void block_on(foreign_waiter& waiter) noexcept;
 
 // Words that say who waits: a suspension, or with this bit a foreign_waiter.
 inline constexpr std::uintptr_t waiter_is_foreign = 2;
-// Or, in a list of waiters (go_on), with this bit and without the one above one that is called.
-inline constexpr std::uintptr_t waiter_calls = 4;
-
-/// Called by whoever takes the entry of one out that waits without a stack, on any thread and any stack: it
-/// runs nothing of the user's, and may be gone when it returns.
-struct alignas(8) waiter_call {
-    void (*call)(waiter_call& self) noexcept = nullptr;
-};
+inline constexpr std::uintptr_t waiter_is_timed = 1; // of a scope: a timed_parent
 
 /// The waiter behind `word` can go on. From the end of a task on its own context: returns the one to be
 /// resumed directly on this worker, null if there is none (or it belongs elsewhere and was sent there).
