@@ -173,9 +173,14 @@ bool future_core::belongs_to(const pool_core& p) const noexcept { return p.liste
 bool future_core::run_here(worker* w) noexcept {
     // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
     // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
-    worker* const home = m_life.now() == future_protocol<std_atom>::queued
-                             ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
-                             : nullptr;
+    worker* home = nullptr;
+    if (m_life.now() == future_protocol<std_atom>::queued) {
+        if (w->pool->by_one_lock() != nullptr) [[unlikely]] {
+            home = static_cast<scheduler*>(w)->take_back(*this) ? w : nullptr; // wherever it lies
+        } else {
+            home = reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark);
+        }
+    }
     w = home != nullptr ? home : this_worker();
     const bool mine = m_life.claim();
     if (mine) {
