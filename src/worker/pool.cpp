@@ -63,8 +63,8 @@ void choose_backend(options& o) {
         const char* name = std::getenv("PILFER_BACKEND");
         const std::string_view word = name != nullptr ? name : "work_stealing";
         if (word != "work_stealing" && word != "one_lock") {
-            throw std::invalid_argument("pilfer: PILFER_BACKEND=" + std::string(word) +
-                                        ": it must be work_stealing or one_lock");
+            throw std::invalid_argument("pilfer: PILFER_BACKEND must be work_stealing or one_lock, not \"" +
+                                        std::string(word) + '"');
         }
         o.backend = word == "one_lock" ? backend::one_lock : backend::work_stealing;
     }
