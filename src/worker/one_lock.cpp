@@ -2,6 +2,8 @@
 // The lists and the argument: src/onelock.
 #include "onelock/one_lock.hpp"
 
+#include <algorithm>
+
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
@@ -29,7 +31,7 @@ void scheduler::run_by_one_lock() noexcept {
         case found::nothing:
             m_pool.worker_is_idle();
             count.sleeps.add();
-            rest_by_one_lock();
+            rest_by_one_lock(never);
             continue;
         case found::over:
             m_pool.worker_is_idle();
@@ -73,13 +75,13 @@ void scheduler::fire_by_one_lock() noexcept {
     }
 }
 
-/// Behind a look without success, until somebody calls or the next alarm of the pool is due. All who rest see
+/// Behind a look without success, until somebody calls, the next alarm of the pool is due, or `until`. All who rest see
 /// to alarms, whatever they wait for.
-void scheduler::rest_by_one_lock() noexcept {
+void scheduler::rest_by_one_lock(instant until) noexcept {
     activation* const task = current.load(rlx);
     current.store(nullptr, rlx); // what fires does so as on the stack of a scheduler
     fire_by_one_lock();
-    const instant due = m_pool.first_alarm();
+    const instant due = std::min(until, m_pool.first_alarm());
     m_pool.by_one_lock()->rest(index, [due](std::atomic<std::uint32_t>& word) {
         if (due == never) {
             os::futex_wait(word, 0);
@@ -101,8 +103,13 @@ void scheduler::block_by_one_lock(suspension& s) noexcept {
     note(trace::what::suspended);
     if (s.publish(s)) { // from here on it may be released, but it goes on here and nowhere else
         m_pool.start_temporary(one.block(index));
+        instant look = m_pool.next_stuck_look();
         while (!one.may_go_on(index)) {
-            rest_by_one_lock();
+            rest_by_one_lock(look);
+            if (look != never && look <= now()) {
+                m_pool.tell_if_stuck();
+                look = m_pool.next_stuck_look();
+            }
         }
     }
     count.resumes.add();
@@ -161,6 +168,35 @@ void pool_core::start_temporary(one_lock::seat* seat) noexcept {
     if (os::thread_start(w.thread, entry, &w) != 0) {
         w.thread = 0;
         m_one_lock->not_started(*seat);
+    }
+}
+
+instant pool_core::next_stuck_look() const noexcept {
+    // Twice in the interval, so that a report comes within one and a half of it.
+    return m_options.stall_report == 0 ? never : now() + std::uint64_t{m_options.stall_report} * 500'000;
+}
+
+/// All threads block, tasks are ready, and nothing has moved for options.stall_report: there may be no more
+/// temporary threads, or none could be made.
+void pool_core::tell_if_stuck() noexcept {
+    const std::unique_lock lock(m_stuck_mutex, std::try_to_lock);
+    if (!lock.owns_lock()) {
+        return; // another one looks
+    }
+    const auto f = m_one_lock->now();
+    std::uint64_t moves = progress();
+    for (const auto& w : m_workers) {
+        moves += w->count.resumes.get();
+    }
+    const instant t = now();
+    if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || first_alarm() != never) {
+        m_stuck = {moves, t, false};
+        return;
+    }
+    const std::uint64_t interval = std::uint64_t{m_options.stall_report} * 1'000'000;
+    if (!m_stuck.told && t - m_stuck.since >= interval) {
+        m_stuck.told = true;
+        write_stuck_report(*this, f.threads, f.ready, t - m_stuck.since);
     }
 }
 

@@ -166,6 +166,9 @@ public:
     [[nodiscard]] one_lock* by_one_lock() const noexcept { return m_one_lock.get(); }
     /// A one-lock pool wants a thread for `seat`; null: none. By who has queued a task, or blocks.
     void start_temporary(one_lock::seat* seat) noexcept;
+    /// By a thread of it that blocks: when to look whether that is for good; never: the option is off.
+    [[nodiscard]] instant next_stuck_look() const noexcept;
+    void tell_if_stuck() noexcept;
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
 #if defined(PILFER_CHAOS)
     /// Counts the pools of the process from 1.
@@ -224,6 +227,12 @@ private:
     std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
     std::unique_ptr<one_lock> m_one_lock;
     std::mutex m_starting; // of temporary threads
+    std::mutex m_stuck_mutex;
+    struct {
+        std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck
+        instant since = 0;
+        bool told = false;
+    } m_stuck; // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;

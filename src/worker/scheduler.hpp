@@ -134,7 +134,7 @@ private:
     void run_by_one_lock() noexcept;
     void run_queued(submission* s, context& here) noexcept;
     void fire_by_one_lock() noexcept;
-    void rest_by_one_lock() noexcept;
+    void rest_by_one_lock(instant until) noexcept;
     void block_by_one_lock(suspension& s) noexcept;
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;

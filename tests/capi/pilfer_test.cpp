@@ -848,7 +848,8 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
         {"resume", "own-thread"},   {"take_back", "all"},
         {"overflow_message", "0"},  {"stall_report", "0"},
         {"dump_signal", "12"},      {"count_all", "1"},
-        {"trace_events", "64"},     {"profile", "1"}};
+        {"trace_events", "64"},     {"profile", "1"},
+        {"backend", "one_lock"}};
     c_options o;
     for (const auto& [name, text] : others) {
         EXPECT_NE(o.get(name), text) << name;
@@ -929,6 +930,7 @@ TEST_F(row_E2_alone, bad_input_option_texts) {
         {"pin", "", "options.pin must be"},
         {"resume", "own_thread", "options.resume must be anywhere, own-thread or elsewhere"},
         {"take_back", "two", "options.take_back must be one or all"},
+        {"backend", "one-lock", "options.backend must be automatic, work_stealing or one_lock"},
         {"balance", "halve", "options.balance=\"halve\": \"halve\" is no policy"},
         {"balance", "one,half", "is a second amount"},
         {"balance", "0/1", "P/Q needs"},

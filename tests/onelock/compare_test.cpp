@@ -11,8 +11,10 @@
 #include <thread>
 #include <vector>
 
+#include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
+#include "waits/waits.hpp"
 #include "worker/pool_core.hpp"
 
 namespace {
@@ -397,6 +399,31 @@ TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
         close(ends[1]);
     }
     EXPECT_TRUE(threads_become(before + 2));
+}
+
+TEST_F(row_D12, row_C8_none_beyond_the_cap_is_told) {
+    const auto result = in_child([] {
+        waits::own_stderr err;
+        pilfer::options o = one_lock(2);
+        o.max_extra_workers = 0;
+        o.stall_report = 50;
+        auto& pool = *new pilfer::pool(o);
+        static pilfer::promise<int> p;
+        static const auto f = p.get_future();
+        static const auto first = pool.async([] { return f.get(); });
+        static const auto second = pool.async([] { return f.get(); });
+        pool.submit([] { p.set_value(3); });
+        err.await("pilfer: stall: ");
+        pool.dump();
+        err.await("blocks in a task", 2);
+        err.give_back();
+        return f.ready() ? 1 : 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_TRUE(result.said("pilfer: stall: ")) << result;
+    EXPECT_TRUE(result.said("tasks that are ready: 1 (options.max_extra_workers: 0)")) << result;
+    EXPECT_TRUE(result.said("one lock, 2 threads; 2 blocked threads; 1 ready task")) << result;
+    EXPECT_TRUE(result.said("blocks in a task")) << result;
 }
 
 TEST_F(row_D12, none_beyond_the_cap) {
