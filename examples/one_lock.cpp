@@ -1,5 +1,6 @@
-// The same program on the runtime and on the one-lock back-end, which is too simple to be wrong: where results
-// differ, the runtime has a bug. PILFER_BACKEND=one_lock chooses it from outside, for every pool of a program.
+// The same program on the runtime and on the one-lock back-end, which is too simple to be wrong: where
+// results differ, the runtime has a bug. PILFER_BACKEND=one_lock chooses it from outside, for every pool of a
+// program.
 #include <cstdio>
 #include <vector>
 

@@ -119,9 +119,9 @@ struct options {
     /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks, and
     /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
-    /// For tests. With one_lock `resume` becomes own_thread (elsewhere is an error, and so is `profile`, however it
-    /// was asked for), tasks run on the stacks of the threads, and what concerns contexts, deques and
-    /// thefts is without effect.
+    /// For tests. With one_lock `resume` becomes own_thread (elsewhere is an error, and so is `profile`,
+    /// however it was asked for), tasks run on the stacks of the threads, and what concerns contexts, deques
+    /// and thefts is without effect.
     pilfer::v0::backend backend = pilfer::v0::backend::automatic;
 };
 

@@ -132,7 +132,8 @@ void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
     for (unsigned i = 0; i < p.schedulers(); ++i) {
         const state now = one.state_of(i);
         if (now != state::spare) {
-            text += "  thread " + std::to_string(i) + " (" + std::to_string(p.at(i).thread_id.load(rlx)) + "): " +
+            text += "  thread " + std::to_string(i) + " (" + std::to_string(p.at(i).thread_id.load(rlx)) +
+                    "): " +
                     (p.joined()              ? "ended"
                      : now == state::blocked ? "blocks in a task"
                      : now == state::idle    ? "asleep"
@@ -164,8 +165,8 @@ std::string dump_text(pool_core& p) {
     if (auto* one = p.by_one_lock()) {
         const auto f = one->now();
         std::string text = "pilfer: " + pool_name(s, p) + ": one lock, " + counted(f.threads, "thread") +
-                           (p.joined() ? ", shut down" : "") + "; " + counted(f.blocked, "blocked thread") + "; " +
-                           counted(f.ready, "ready task") + "\n";
+                           (p.joined() ? ", shut down" : "") + "; " + counted(f.blocked, "blocked thread") +
+                           "; " + counted(f.ready, "ready task") + "\n";
         add_threads(text, p, *one);
         return text;
     }
@@ -213,12 +214,12 @@ stall_verdict judge_stall(pool_core& p) noexcept {
 
 void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept {
     char text[256];
-    std::snprintf(text, sizeof text,
-                  "pilfer: stall: for %llu ms all threads of one-lock pool %llu (%u) block, and so does what may "
-                  "wake them: tasks that are ready: %u (options.max_extra_workers: %u)\n",
-                  static_cast<unsigned long long>(idle_ns / 1'000'000),
-                  static_cast<unsigned long long>(p.listed.number), threads, ready,
-                  p.settings().max_extra_workers);
+    std::snprintf(
+        text, sizeof text,
+        "pilfer: stall: for %llu ms all threads of one-lock pool %llu (%u) block, and so does what may "
+        "wake them: tasks that are ready: %u (options.max_extra_workers: %u)\n",
+        static_cast<unsigned long long>(idle_ns / 1'000'000),
+        static_cast<unsigned long long>(p.listed.number), threads, ready, p.settings().max_extra_workers);
     os::write_error(text);
 }
 

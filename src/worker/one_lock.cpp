@@ -75,8 +75,8 @@ void scheduler::fire_by_one_lock() noexcept {
     }
 }
 
-/// Behind a look without success, until somebody calls, the next alarm of the pool is due, or `until`. All who rest see
-/// to alarms, whatever they wait for.
+/// Behind a look without success, until somebody calls, the next alarm of the pool is due, or `until`. All
+/// who rest see to alarms, whatever they wait for.
 void scheduler::rest_by_one_lock(instant until) noexcept {
     activation* const task = current.load(rlx);
     current.store(nullptr, rlx); // what fires does so as on the stack of a scheduler
@@ -124,8 +124,8 @@ void scheduler::block_in_place(blocking_job& job) noexcept {
 }
 
 bool scheduler::queue_by_one_lock(task_word task, way may) noexcept {
-    // Branches of joins, children and rests of scopes are calls. What is announced with way::keep and is a spark is a
-    // submission by its type: see `way`.
+    // Branches of joins, children and rests of scopes are calls. What is announced with way::keep and is a
+    // spark is a submission by its type: see `way`.
     if (may != way::keep || (task & kind_mask) != kind_spark) {
         return false;
     }

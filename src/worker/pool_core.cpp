@@ -18,8 +18,8 @@ namespace {
 
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
-    // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence could
-    // answer for a missing one in pop.
+    // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
+    // could answer for a missing one in pop.
     return o.count_all || o.profile || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
            o.backend == backend::one_lock || !heavy_fence_reaches_all();
 }

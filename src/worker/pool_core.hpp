@@ -232,7 +232,7 @@ private:
         std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck
         instant since = 0;
         bool told = false;
-    } m_stuck; // under its mutex
+    } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;

@@ -41,10 +41,10 @@ using namespace std::chrono_literals;
 
 /// What a program counts while it runs, and what must not depend on who runs it.
 struct books {
-    std::atomic<std::uint64_t> tasks{0};     ///< functions of async
-    std::atomic<std::uint64_t> detached{0};  ///< functions of submit, and what they add
-    std::atomic<std::uint64_t> behind{0};    ///< functions of then and continue_with
-    std::atomic<std::uint64_t> thrown{0};    ///< by tasks
+    std::atomic<std::uint64_t> tasks{0};      ///< functions of async
+    std::atomic<std::uint64_t> detached{0};   ///< functions of submit, and what they add
+    std::atomic<std::uint64_t> behind{0};     ///< functions of then and continue_with
+    std::atomic<std::uint64_t> thrown{0};     ///< by tasks
     std::atomic<std::uint64_t> with_value{0}; ///< futures that held one at the end of whoever made them
     std::atomic<std::uint64_t> with_error{0};
     std::atomic<std::uint64_t> broken{0};
@@ -341,7 +341,8 @@ TEST_F(row_E3_alone, a_get_takes_its_task_out_of_whatever_list_it_lies_in) {
 
 TEST_F(row_E3_alone, the_environment_chooses_for_pools_that_do_not) {
     const char* const before = std::getenv("PILFER_BACKEND");
-    const std::optional<std::string> kept = before != nullptr ? std::optional<std::string>(before) : std::nullopt;
+    const std::optional<std::string> kept =
+        before != nullptr ? std::optional<std::string>(before) : std::nullopt;
     setenv("PILFER_BACKEND", "one_lock", 1);
     EXPECT_EQ(pilfer::pool(workers(1)).settings().backend, pilfer::backend::one_lock);
     EXPECT_EQ(pilfer::pool(on(pilfer::backend::work_stealing, 1)).settings().backend,

@@ -193,8 +193,10 @@ struct waits : one_lock_client<Threads, Spare, 2> {
 using stuck = waits<1, 1>;
 using released = waits<2, 0>;
 
-const registered<calls> onelock_calls{"onelock_calls", "two threads and a submitter: nobody sleeps beside a task"};
-const registered<taking_back> onelock_taking_back{"onelock_taking_back", "a task that is taken back and looked for"};
+const registered<calls> onelock_calls{"onelock_calls",
+                                      "two threads and a submitter: nobody sleeps beside a task"};
+const registered<taking_back> onelock_taking_back{"onelock_taking_back",
+                                                  "a task that is taken back and looked for"};
 const registered<stuck> onelock_stuck{"onelock_stuck", "all threads block and a task is ready"};
 const registered<released> onelock_released{"onelock_released", "a wait that ends while it begins"};
 
