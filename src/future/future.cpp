@@ -175,10 +175,10 @@ bool future_core::run_here(worker* w) noexcept {
     // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
     worker* home = nullptr;
     if (m_life.now() == future_protocol<std_atom>::queued) {
-        if (w->pool->by_one_lock() != nullptr) [[unlikely]] {
-            home = static_cast<scheduler*>(w)->take_back(*this) ? w : nullptr; // wherever it lies
-        } else {
-            home = reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark);
+        home = reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark);
+        // The deques of a one-lock pool are empty; what it takes back is taken wherever it lies.
+        if (home == nullptr && this_worker()->pool->by_one_lock() != nullptr) {
+            home = static_cast<scheduler*>(w)->take_back(*this) ? w : nullptr;
         }
     }
     w = home != nullptr ? home : this_worker();

@@ -173,7 +173,14 @@ public:
 
     // ---- threads
 
-    /// No thread could be made for `s`: what it was wanted for waits for one of the others.
+    /// Whether all block beside a ready task once more: a thread may not have been had.
+    [[nodiscard]] seat* help() noexcept {
+        m_lock.lock();
+        seat* const wanted = help_if_stuck();
+        m_lock.unlock();
+        return wanted;
+    }
+    /// No thread could be made for `s`: what it was wanted for waits for one of the others, or for help().
     void not_started(seat& s) noexcept {
         m_lock.lock();
         retire(s);

@@ -176,13 +176,14 @@ instant pool_core::next_stuck_look() const noexcept {
     return m_options.stall_report == 0 ? never : now() + std::uint64_t{m_options.stall_report} * 500'000;
 }
 
-/// All threads block, tasks are ready, and nothing has moved for options.stall_report: there may be no more
-/// temporary threads, or none could be made.
+/// Where all threads block and tasks are ready: tries once more to make a temporary one. If nothing has moved
+/// for options.stall_report, then there may be no more of them, or none can be made.
 void pool_core::tell_if_stuck() noexcept {
     const std::unique_lock lock(m_stuck_mutex, std::try_to_lock);
     if (!lock.owns_lock()) {
         return; // another one looks
     }
+    start_temporary(m_one_lock->help());
     const auto f = m_one_lock->now();
     std::uint64_t moves = progress();
     for (const auto& w : m_workers) {
