@@ -100,7 +100,6 @@ void scheduler::block_by_one_lock(suspension& s) noexcept {
     check_locks(s);
     s.home = this;
     count.suspends.add();
-    note(trace::what::suspended);
     if (s.publish(s)) { // from here on it may be released, but it goes on here and nowhere else
         m_pool.start_temporary(one.block(index));
         instant look = m_pool.next_stuck_look();

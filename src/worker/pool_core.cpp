@@ -358,6 +358,12 @@ std::uint64_t pool_core::progress() const noexcept {
 }
 
 bool pool_core::idle_now() noexcept {
+    if (m_one_lock != nullptr) {
+        // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
+        if (const auto f = m_one_lock->now(); f.blocked != 0 || f.ready != 0) {
+            return false;
+        }
+    }
     for (unsigned i = 0; i < schedulers(); ++i) {
         if (at(i).current.load(rlx) != nullptr) {
             return false;
