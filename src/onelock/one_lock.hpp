@@ -62,7 +62,12 @@ public:
     one_lock_queue& operator=(const one_lock_queue&) = delete;
 
     /// Before any thread uses this: only so many could be made.
-    void shrink(unsigned threads) noexcept { m_threads = threads; }
+    void shrink(unsigned threads) noexcept {
+        m_threads = threads;
+        for (unsigned i = threads; i < m_permanent; ++i) {
+            m_seats[i].now = state::spare; // for reports: it is none of those that can be had
+        }
+    }
     [[nodiscard]] unsigned number_of(const seat& s) const noexcept {
         return static_cast<unsigned>(&s - m_seats);
     }

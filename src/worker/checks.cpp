@@ -125,12 +125,12 @@ void pool_core::check_end() noexcept {
     a.holds("no context is left runnable", runnable.empty());
     a.holds("nobody sleeps", !m_idle->anyone_asleep());
     std::size_t records_kept[2] = {records.kept(0), records.kept(1)};
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         scheduler& w = at(i);
         a.holds("the deque is empty", !w.deque.thief().has_any());
         a.holds("the inbox is empty", w.inbox().empty());
         a.holds("no alarm is set", w.alarms.earliest() == never);
-        a.holds("no worker owes a look", m_idle->is_running(i));
+        a.holds("no worker owes a look", i >= m_size || m_idle->is_running(i));
         a.holds("no task is current", w.current.load(rlx) == nullptr);
         for (unsigned k = 0; k < 2; ++k) {
             records_kept[k] += length(w.free_records[k].load(rlx));
