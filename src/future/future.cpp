@@ -177,9 +177,10 @@ bool future_core::run_here(worker* w) noexcept {
                        ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
                        : nullptr;
     w = home != nullptr ? home : this_worker();
-    // The deques of a one-lock pool are empty; its tasks are taken back from wherever they lie.
+    // The deques of a one-lock pool are empty; its tasks are taken back from wherever they lie. Only tasks: a
+    // coroutine lies there, too, and is nothing that a waiter may run.
     if (home == nullptr && w->pool->by_one_lock() != nullptr &&
-        static_cast<scheduler*>(w)->take_back(*this)) {
+        m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->take_back(*this)) {
         home = w;
     }
     const bool mine = m_life.claim();

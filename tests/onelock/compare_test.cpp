@@ -279,6 +279,12 @@ TEST_P(row_E3, forks_are_calls_and_waits_block) {
     EXPECT_EQ(shared, 4);
     EXPECT_EQ(pool.run([] { return pilfer::blocking([] { return 5; }); }), 5);
     pool.run([] { pilfer::yield(); });
+    const auto coroutine = [](pilfer::pool& p) -> pilfer::task<int> {
+        co_await p.schedule();
+        co_return 1 + co_await p.async([] { return 6; });
+    };
+    EXPECT_EQ(pool.run([&] { return pool.async(coroutine(pool)).get() + pool.run(coroutine(pool)); }), 14)
+        << "who waits for a coroutine does not take it out of its list";
     std::atomic<int> ticks{0};
     auto late = pilfer::after(pool, 200us, [&] { ++ticks; });
     EXPECT_TRUE(eventually([&] { return ticks == 1; }, 60s));
