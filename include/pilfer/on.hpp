@@ -274,7 +274,7 @@ subscription on(channel<T>& c, F&& f) {
 
 /// f(): as long as the descriptor is ready, so f should read or write what there is. Ends with io::forget()
 /// or io::close() of it. Throws std::system_error besides: a bad descriptor, one that is always ready (a
-/// file).
+/// file), a pool on one lock.
 template <class F>
 subscription on(pool& p, io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;

@@ -35,6 +35,15 @@ enum class pinning {
     spread,    ///< packages in turn, in them caches in turn: most memory bandwidth and cache for few workers
 };
 
+/// What a pool's tasks wait in, and how its threads wait.
+enum class backend {
+    automatic,     ///< PILFER_BACKEND=work_stealing or one_lock if set, else work_stealing
+    work_stealing, ///< this library's runtime
+    /// The same interface over one mutex, one list per thread and threads that block: so simple that its
+    /// results can be trusted, to compare the other one with. What runs how on it: src/onelock/README.md.
+    one_lock,
+};
+
 enum class shutdown_mode {
     drain, ///< everything that was accepted runs
     drop,  ///< accepted tasks that have not started are dropped and counted
@@ -63,7 +72,8 @@ struct options {
     /// Range 0 .. 2^31.
     std::size_t max_contexts = 0;
     /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
-    /// its worker. Range 0 .. 4,096.
+    /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,
+    /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
@@ -126,6 +136,10 @@ struct options {
     /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks, and
     /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
+    /// For tests. With one_lock `resume` becomes own_thread (elsewhere is an error, and so is `profile`,
+    /// however it was asked for, and a `when_full` other than grow), tasks run on the stacks of the threads, and what concerns contexts, deques
+    /// and thefts is without effect.
+    pilfer::v0::backend backend = pilfer::v0::backend::automatic;
 };
 
 } // namespace v0

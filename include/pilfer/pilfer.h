@@ -53,9 +53,10 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
  * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events,
  * queue_capacity; when_full = grow, wait or fail;
  * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
- * own-thread or elsewhere; take_back = one or all; balance = what PILFER_BALANCE may say, for steal, victim,
- * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
- * pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
+ * own-thread or elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance =
+ * what PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name
+ * becomes automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing
+ * changed. */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
  * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */

@@ -61,6 +61,7 @@ constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact",
 constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
 constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
 constexpr std::array<std::string_view, 2> takings = {"one", "all"};
+constexpr std::array<std::string_view, 3> backends = {"automatic", "work_stealing", "one_lock"};
 
 template <auto Member, const auto& Words>
 constexpr option choice(std::string_view name, const char* takes) {
@@ -105,6 +106,7 @@ constexpr option table[] = {
     flag<&options::count_all>("count_all"),
     number<&options::trace_events>("trace_events"),
     flag<&options::profile>("profile"),
+    choice<&options::backend, backends>("backend", "automatic, work_stealing or one_lock"),
 };
 
 [[nodiscard]] const option& row_of(const char* name) {

@@ -1,6 +1,7 @@
 #include "inspect/report.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <new>
 
 #include "base/symbols.hpp"
@@ -164,6 +165,23 @@ void writer::coroutines() {
     return p.submissions.empty() ? "none" : "queued";
 }
 
+/// Those that have a thread.
+void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
+    using state = pool_core::one_lock::state;
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        const state now = one.state_of(i);
+        if (now != state::spare) {
+            text += "  thread " + std::to_string(i) + " (" + std::to_string(p.at(i).thread_id.load(rlx)) +
+                    "): " +
+                    (p.joined()              ? "ended"
+                     : now == state::blocked ? "blocks in a task"
+                     : now == state::idle    ? "asleep"
+                                             : "runs") +
+                    "\n";
+        }
+    }
+}
+
 void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
@@ -183,6 +201,14 @@ void add_workers(std::string& text, pool_core& p) {
 
 std::string dump_text(pool_core& p) {
     const snapshot s = take_snapshot(&p);
+    if (auto* one = p.by_one_lock()) {
+        const auto f = one->now();
+        std::string text = "pilfer: " + pool_name(s, p) + ": one lock, " + counted(f.threads, "thread") +
+                           (p.joined() ? ", shut down" : "") + "; " + counted(f.blocked, "blocked thread") +
+                           "; " + counted(f.ready, "ready task") + "\n";
+        add_threads(text, p, *one);
+        return text;
+    }
     writer w(s, p);
     std::size_t suspended = 0;
     for (const waiting_context& k : s.waiting) {
@@ -224,6 +250,17 @@ stall_verdict judge_stall(pool_core& p) noexcept {
     } catch (const std::bad_alloc&) {
         return {false, 0}; // later, perhaps
     }
+}
+
+void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept {
+    char text[256];
+    std::snprintf(
+        text, sizeof text,
+        "pilfer: stall: for %llu ms all threads of one-lock pool %llu (%u) block, and so does what may "
+        "wake them: tasks that are ready: %u (options.max_extra_workers: %u)\n",
+        static_cast<unsigned long long>(idle_ns / 1'000'000),
+        static_cast<unsigned long long>(p.listed.number), threads, ready, p.settings().max_extra_workers);
+    os::write_error(text);
 }
 
 void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {

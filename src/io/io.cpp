@@ -1,4 +1,5 @@
 // Waits for descriptors, and calls that wait where they would block. States and edges: README.md.
+#include <pilfer/blocking.hpp>
 #include <pilfer/io.hpp>
 
 #include <algorithm>
@@ -49,6 +50,9 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     detail::worker* const w = detail::this_worker();
     if (w == nullptr || fd < 0 || (until != detail::never && until <= detail::now())) {
         return wait_on_thread(fd, what, until);
+    }
+    if (w->pool->by_one_lock() != nullptr) {
+        return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });
     }
     int error = 0;
     detail::readiness* const io = w->pool->io(error);

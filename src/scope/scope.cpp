@@ -290,8 +290,7 @@ bool scope::wait_until(instant until) noexcept {
 
 bool scope::sync_within(instant until) {
     worker* const home = this_worker();
-    if (m_owner == nullptr ? m_foreign != thread_identity()
-                           : home == nullptr || home->current.load(rlx) != m_owner) {
+    if (outside() ? m_owner != activation_outside() : home == nullptr || home->current.load(rlx) != m_owner) {
         not_owner("sync_for");
     }
     const bool all = wait_until(until);

@@ -28,7 +28,7 @@ void arm(pool_core& p, alarm& a, instant due) noexcept {
 }
 
 void scheduler::armed(instant due, told when) noexcept {
-    if (when == told::soon) {
+    if (when == told::soon && m_pool.by_one_lock() == nullptr) {
         m_armed = std::min<instant>(m_armed, due);
     } else {
         m_pool.tell_watch(due);
@@ -102,7 +102,7 @@ void scheduler::leave_alarms() noexcept {
 
 instant pool_core::first_alarm() const noexcept {
     instant first = never;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         first = std::min(first, m_workers[i]->alarms.earliest());
     }
     return first;
@@ -115,7 +115,9 @@ instant pool_core::first_expected() const noexcept {
 }
 
 void pool_core::tell_watch(instant due) noexcept {
-    if (m_watch.is_late_for(due)) {
+    if (m_one_lock != nullptr) {
+        m_one_lock->tell_all();
+    } else if (m_watch.is_late_for(due)) {
         wake_watch();
     }
 }
@@ -152,8 +154,7 @@ void pool_core::queue_expected(submission* s) noexcept {
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    submissions.push(s);
-    notify_any();
+    queue_submission(s);
 }
 
 void pool_core::forget_expected() noexcept {
@@ -196,7 +197,7 @@ void pool_core::wait_for_cancellers() noexcept {
 
 /// `counted`: those too that a drain waits for.
 void pool_core::drop_alarms(bool counted) noexcept {
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         const auto ends = [counted](const auto& t) {
             const auto& a = static_cast<const alarm&>(t);
             return a.drop != nullptr && (counted || !a.counts);

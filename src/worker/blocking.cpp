@@ -20,6 +20,10 @@ constexpr wait_kind blocking_kind{"the system, in blocking()",
 
 bool run_elsewhere(blocking_job& job) noexcept {
     worker* w = this_worker();
+    if (w != nullptr && w->pool->by_one_lock() != nullptr) {
+        static_cast<scheduler*>(w)->block_in_place(job);
+        return true;
+    }
     // A worker that records follows one order; and a frame that gets no stack for others helps nobody.
     if (w == nullptr || static_cast<scheduler*>(w)->records() || !static_cast<scheduler*>(w)->has_context() ||
         !w->pool->blocking().give(job)) {

@@ -19,9 +19,10 @@ namespace {
 
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
-    // that moves every join, to record, and where no heavy fence could answer for a missing one in pop.
+    // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
+    // could answer for a missing one in pop.
     return o.count_all || o.profile || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
-           !heavy_fence_reaches_all();
+           o.backend == backend::one_lock || !heavy_fence_reaches_all();
 }
 
 [[nodiscard]] const context* context_of_this_thread() noexcept {
@@ -54,14 +55,19 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
                                                 profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
     }
     const bool pinned = must_pin(checked);
-    for (unsigned i = 0; i < m_size; ++i) {
+    const unsigned temporary = checked.backend == backend::one_lock ? checked.max_extra_workers : 0;
+    if (checked.backend == backend::one_lock) {
+        m_one_lock_seats = std::make_unique<one_lock::seat[]>(m_size + temporary);
+        m_one_lock = std::make_unique<one_lock>(m_one_lock_seats.get(), m_size, temporary);
+    }
+    for (unsigned i = 0; i < m_size + temporary; ++i) {
         m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
     }
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
-    if (!stacks.stock_one()) {
+    if (m_one_lock == nullptr && !stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
     if (m_options.overflow_message) {
@@ -105,6 +111,9 @@ void pool_core::start_threads() {
     m_options.workers = made;
     m_idle->shrink(made);
     m_seating.near.shrink(made);
+    if (m_one_lock != nullptr) {
+        m_one_lock->shrink(made);
+    }
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
 }
@@ -138,6 +147,9 @@ bool pool_core::wake_somebody() noexcept {
 }
 
 void pool_core::notify_any() noexcept {
+    if (m_one_lock != nullptr) {
+        return; // who queued it has called somebody
+    }
     const worker* w = this_worker();
     if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
         return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
@@ -169,6 +181,10 @@ void pool_core::enqueue(suspension* s) noexcept {
 }
 
 void pool_core::enqueue_here(suspension* s) noexcept {
+    if (m_one_lock != nullptr) {
+        m_one_lock->release(s->home->index);
+        return;
+    }
     if (m_options.resume == resume::anywhere) {
         runnable.push(s);
         notify_any();
@@ -223,6 +239,14 @@ bool pool_core::try_accept(submission* s) noexcept {
 void pool_core::queue(submission* s) noexcept {
     san::release(static_cast<spark*>(s));
     record_submission(s);
+    queue_submission(s);
+}
+
+void pool_core::queue_submission(submission* s) noexcept {
+    if (m_one_lock != nullptr) {
+        start_temporary(m_one_lock->submit(*s));
+        return;
+    }
     PILFER_CHAOS_POINT(accept);
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
@@ -363,7 +387,7 @@ void pool_core::end_once() {
     m_closing.close();
     refuse_waiting();
     m_closing.wait_until_quiet(
-        m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
+        schedulers(), [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
@@ -379,6 +403,10 @@ void pool_core::end_once() {
 void pool_core::stop_threads() noexcept {
     m_stop.store(true, std::memory_order_release);
     std_atom::fence_sc();
+    if (m_one_lock != nullptr) {
+        end_threads_by_one_lock();
+        return;
+    }
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);
     }
@@ -386,6 +414,10 @@ void pool_core::stop_threads() noexcept {
         os::thread_join(m_workers[i]->thread);
     }
     m_blocking.join();
+    wait_for_visitors();
+}
+
+void pool_core::wait_for_visitors() const noexcept {
     for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
@@ -403,11 +435,11 @@ void pool_core::answer_dump_signal() {
 
 std::uint64_t pool_core::suspended() const noexcept {
     std::uint64_t resumes = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         resumes += m_workers[i]->count.resumes.get();
     }
     std::uint64_t suspends = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         suspends += m_workers[i]->count.suspends.get();
     }
     // A context is counted as resumed by another worker: only the sums mean anything.
@@ -416,7 +448,7 @@ std::uint64_t pool_core::suspended() const noexcept {
 
 std::uint64_t pool_core::waiting_coroutines() const noexcept {
     std::uint64_t sum = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         sum += m_workers[i]->waiting_coroutines.may_stall();
     }
     return sum;
@@ -424,7 +456,7 @@ std::uint64_t pool_core::waiting_coroutines() const noexcept {
 
 std::uint64_t pool_core::progress() const noexcept {
     std::uint64_t sum = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         const tally& t = m_workers[i]->count;
         sum += t.run_own.get() + t.run_submitted.get() + t.run_stolen.get() + t.run_resumed.get();
     }
@@ -432,7 +464,13 @@ std::uint64_t pool_core::progress() const noexcept {
 }
 
 bool pool_core::idle_now() noexcept {
-    for (unsigned i = 0; i < m_size; ++i) {
+    if (m_one_lock != nullptr) {
+        // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
+        if (const auto f = m_one_lock->now(); f.blocked != 0 || f.ready != 0) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < schedulers(); ++i) {
         if (at(i).current.load(rlx) != nullptr) {
             return false;
         }
@@ -450,7 +488,7 @@ counters pool_core::of(unsigned i) const noexcept {
 
 counters pool_core::sum() const noexcept {
     counters c;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         m_workers[i]->count.add_to(c);
     }
     c.scopes_shared += m_shared_outside.load(rlx);

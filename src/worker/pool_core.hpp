@@ -19,6 +19,7 @@
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
 #include "machine/plan.hpp"
+#include "onelock/one_lock.hpp"
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
@@ -45,6 +46,7 @@ class reaction;
 class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
+    using one_lock = one_lock_queue<std_atom, futex_park>;
 
     /// Where what is written goes when the pool ends; null: nothing is.
     struct paths {
@@ -62,6 +64,8 @@ public:
 
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
+    /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
+    [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
     /// Workers that share something with this one, the smallest group first, everybody last. Valid as long as
     /// the pool lives, and right once the workers have been let go: see wait_for_start().
@@ -70,7 +74,7 @@ public:
     }
     /// Pins the calling thread, which is worker `i`, where the options want that. False: it is not pinned.
     [[nodiscard]] bool pin(unsigned i) const noexcept {
-        return !m_seating.cpu.empty() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
+        return i < m_seating.cpu.size() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
     }
     /// Where worker `i` belongs, if it is pinned.
     [[nodiscard]] unsigned cpu_of(unsigned i) const noexcept { return m_seating.cpu[i]; }
@@ -177,6 +181,13 @@ public:
     block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
+    /// Null: this pool steals. Else its tasks and threads are in there, and not in what is above.
+    [[nodiscard]] one_lock* by_one_lock() const noexcept { return m_one_lock.get(); }
+    /// A one-lock pool wants a thread for `seat`; null: none. By who has queued a task, or blocks.
+    void start_temporary(one_lock::seat* seat) noexcept;
+    /// By a thread of it that blocks: when to look whether that is for good; never: the option is off.
+    [[nodiscard]] instant next_stuck_look() const noexcept;
+    void tell_if_stuck() noexcept;
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
 #if defined(PILFER_CHAOS)
     /// Counts the pools of the process from 1.
@@ -216,6 +227,8 @@ public:
 
 private:
     void start_threads();
+    void end_threads_by_one_lock() noexcept;
+    void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
     void accept_bounded(submission* s);
@@ -224,6 +237,7 @@ private:
     void give_place_back() noexcept;
     void refuse_waiting() noexcept;
     void queue(submission* s) noexcept;
+    void queue_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
@@ -247,6 +261,15 @@ private:
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers> m_idle;
+    std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
+    std::unique_ptr<one_lock> m_one_lock;
+    std::mutex m_starting; // of temporary threads
+    std::mutex m_stuck_mutex;
+    struct {
+        std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck
+        instant since = 0;
+        bool told = false;
+    } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;

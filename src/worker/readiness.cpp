@@ -68,6 +68,10 @@ readiness* pool_core::io(int& error) noexcept {
     if (readiness* const made = io_if_made()) {
         return made;
     }
+    if (m_one_lock != nullptr) {
+        error = ENOTSUP; // nobody looks at descriptors there
+        return nullptr;
+    }
     const std::lock_guard lock(m_io_mutex);
     if (m_io_owner == nullptr) {
         std::unique_ptr<readiness> made(new (std::nothrow) readiness);

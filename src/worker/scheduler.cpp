@@ -94,6 +94,11 @@ void scheduler::run() noexcept {
 #endif
     san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
     m_pool.wait_for_start();
+    if (m_pool.by_one_lock() != nullptr) {
+        run_by_one_lock();
+        pilfer_v0_this_worker = nullptr;
+        return;
+    }
     // Only now it is known how many there are.
     m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size(), m_pool.near(index));
     for (;;) {
@@ -510,6 +515,10 @@ PILFER_NOINLINE activation* activation_outside() noexcept {
 }
 
 void scheduler::suspend_here(suspension& s) noexcept {
+    if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
+        block_by_one_lock(s);
+        return;
+    }
     s.act = current.load(rlx);
     check_locks(s);
     s.home = this;

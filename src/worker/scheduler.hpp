@@ -30,6 +30,7 @@ inline namespace v0 {
 namespace detail {
 
 class pool_core;
+struct blocking_job;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
@@ -73,6 +74,14 @@ public:
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
+
+    // What a scheduler of a one-lock pool does instead: ./one_lock.cpp.
+    /// In place of the deque: async and the like come into the thread's list. False: run it as a plain call.
+    [[nodiscard]] bool queue_by_one_lock(task_word task, way may) noexcept;
+    /// Of an async or a submission of this pool. True: it is the caller's.
+    [[nodiscard]] bool take_back(submission& s) noexcept;
+    /// Runs the job here, where this thread blocks.
+    void block_in_place(blocking_job& job) noexcept;
 
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
@@ -125,6 +134,11 @@ public:
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
+    void run_by_one_lock() noexcept;
+    void run_queued(submission* s, context& here) noexcept;
+    void fire_by_one_lock() noexcept;
+    void rest_by_one_lock(instant until) noexcept;
+    void block_by_one_lock(suspension& s) noexcept;
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;

@@ -274,13 +274,11 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
 TEST_F(row_E2_alone, options_by_name_and_text) {
     // A value other than the default, for each.
     const std::pair<const char*, const char*> others[] = {
-        {"workers", "3"},           {"stack_size", "131072"},
-        {"max_contexts", "500"},    {"max_extra_workers", "3"},
-        {"balance", "3/4,nearest"}, {"pin", "compact"},
-        {"resume", "own-thread"},   {"take_back", "all"},
-        {"overflow_message", "0"},  {"stall_report", "0"},
-        {"dump_signal", "12"},      {"count_all", "1"},
-        {"trace_events", "64"},     {"profile", "1"}};
+        {"workers", "3"},           {"stack_size", "131072"},   {"max_contexts", "500"},
+        {"max_extra_workers", "3"}, {"balance", "3/4,nearest"}, {"pin", "compact"},
+        {"resume", "own-thread"},   {"take_back", "all"},       {"overflow_message", "0"},
+        {"stall_report", "0"},      {"dump_signal", "12"},      {"count_all", "1"},
+        {"trace_events", "64"},     {"profile", "1"},           {"backend", "one_lock"}};
     c_options o;
     for (const auto& [name, text] : others) {
         EXPECT_NE(o.get(name), text) << name;

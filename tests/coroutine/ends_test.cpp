@@ -26,6 +26,7 @@ using namespace std::chrono_literals;
 using pilfer::shutdown_mode;
 
 class row_C7_coroutines : public over_workers {};
+class coroutines : public guarded {};
 
 // ---- chains and loops -------------------------------------------------------------------------
 

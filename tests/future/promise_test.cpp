@@ -147,6 +147,7 @@ TEST_P(row_C2_promise, is_written_once) {
 }
 
 TEST_P(row_C2_promise, any_number_of_tasks_and_threads_wait) {
+    PILFER_NOT_ON_ONE_LOCK("a thousand tasks would block a thread each");
     pilfer::pool pool(with_workers());
     const auto n = static_cast<std::size_t>(hundredth_of(100'000));
     // Two workers are asked for how much a waiter takes; in the others a part of it is theirs.
@@ -229,6 +230,7 @@ TEST_F(row_C2_handles, a_value_that_throws_when_moved_is_an_exception) {
 }
 
 TEST_F(row_C2_handles, a_recording_pool_follows_promises_and_what_comes_behind) {
+    PILFER_NOT_ON_ONE_LOCK("it does not record");
     pilfer::options o;
     o.profile = true;
     pilfer::pool pool(o);

@@ -195,6 +195,7 @@ template <class T>
 
 /// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are
 /// points where a frame may move anyway. `defer` and `async` are not: their caller may hold a lock.
+/// A spark that comes with `keep` is a `submission`, which a one-lock pool relies on.
 enum class way { make, keep };
 
 /// The tripwire was hit by the push of `task`: makes room, exposes, wakes, makes way. False: there is no
