@@ -137,8 +137,8 @@ struct options {
     /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
     /// For tests. With one_lock `resume` becomes own_thread (elsewhere is an error, and so is `profile`,
-    /// however it was asked for, and a `when_full` other than grow), tasks run on the stacks of the threads, and what concerns contexts, deques
-    /// and thefts is without effect.
+    /// however it was asked for, and a `when_full` other than grow), tasks run on the stacks of the threads,
+    /// and what concerns contexts, deques and thefts is without effect.
     pilfer::v0::backend backend = pilfer::v0::backend::automatic;
 };
 
