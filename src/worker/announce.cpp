@@ -207,8 +207,10 @@ void scheduler::yield_to_queued() noexcept {
 /// Alone a worker has nobody to share with, whatever its policy exposes.
 void scheduler::mark_task(task_word task) noexcept {
     if (m_pool.size() > 1) {
+        const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
+        san::acquire(at); // R2 again: the owner's stores are those of several fibers
         mark_scopes(scope_access::within(task));
-        san::release(reinterpret_cast<const void*>(task & ~kind_mask)); // behind this look at its frame
+        san::release(at); // behind this look at its frame
     }
 }
 

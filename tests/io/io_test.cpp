@@ -536,8 +536,8 @@ TEST_F(io_alone, a_pool_that_waits_for_no_descriptor_has_none) {
         pool.run([] { pilfer::sleep_for(1ms); });
         EXPECT_EQ(files(), before);
         const ends e;
-        pool.run([&] { (void)io::wait_readable(e.in(), 1us); });
-        pool.run([&] { (void)io::wait_readable(e.in(), 1us); });
+        pool.run([&] { (void)io::wait_readable(e.in(), 20ms); });
+        pool.run([&] { (void)io::wait_readable(e.in(), 20ms); });
         EXPECT_EQ(files(), before + 4) << "two of the test, an epoll, and an eventfd";
     }
     EXPECT_EQ(files(), before);
