@@ -46,14 +46,14 @@ public:
         return std::invoke(m_function, std::forward<A>(arguments)...);
     }
     /// The same where `failed()` is called in the catch block, while the name is still there.
-    template <class R, class Failed>
-    R call_or(R otherwise, Failed failed) noexcept {
+    template <class R, class Failed, class... A>
+    R call_or(R otherwise, Failed failed, A&&... arguments) noexcept {
         const name_frame here(m_name.c_str());
         try {
-            if constexpr (std::same_as<std::invoke_result_t<F&>, R>) {
-                return std::invoke(m_function);
+            if constexpr (std::same_as<std::invoke_result_t<F&, A...>, R>) {
+                return std::invoke(m_function, std::forward<A>(arguments)...);
             } else {
-                std::invoke(m_function);
+                std::invoke(m_function, std::forward<A>(arguments)...);
             }
         } catch (...) {
             failed();

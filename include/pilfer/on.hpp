@@ -11,9 +11,11 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
+#include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/repeated_wait.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/io.hpp>
+#include <pilfer/named.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/timer.hpp>
 
@@ -71,6 +73,8 @@ private:
         caller() noexcept : told_waiter{nullptr} {}
         reaction* owner = nullptr;
     };
+    [[nodiscard]] bool begin(pool_core& p);
+    void end_unbegun() noexcept;
     static void is_called(told_waiter& self) noexcept;
     static suspension* run_task(spark* self, worker* w) noexcept;
     [[nodiscard]] bool run_once(worker* w) noexcept;
@@ -98,7 +102,11 @@ public:
     ~reaction_function() {} // NOLINT(modernize-use-equals-default): the function has ended before
     template <class... Args>
     [[nodiscard]] bool operator()(Args&&... args) {
-        if constexpr (std::same_as<std::invoke_result_t<F&, Args...>, bool>) {
+        if constexpr (is_named<F>) {
+            return m_function.call_or(
+                true, [] { nobody_waits_for(this_worker(), std::current_exception()); },
+                std::forward<Args>(args)...);
+        } else if constexpr (std::same_as<std::invoke_result_t<F&, Args...>, bool>) {
             return std::invoke(m_function, std::forward<Args>(args)...);
         } else {
             std::invoke(m_function, std::forward<Args>(args)...);

@@ -98,11 +98,13 @@ struct options {
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
     /// What may lie in the queue of submissions, not begun: what threads outside, and tasks of other pools,
-    /// give to submit(), async(), run() and, in pool::common(), to scopes. Not looked at with
-    /// when_full::grow. What alarms, futures and coroutines queue when they go on counts, but neither waits
-    /// nor fails. Nor does the pool itself: what its own tasks hand to it goes to their worker's deque, what
-    /// a blocking() of it does to the queue, beyond the bound if need be; so none of its tasks waits for its
-    /// own queue. A shutdown gives pool_closed to those who wait. They wait first come, first served. Range 1
+    /// give to submit(), async(), run() and to scopes of this pool's tasks. Not looked at with
+    /// when_full::grow. pool::common() has no bound. What alarms, futures and coroutines queue when they go
+    /// on counts, but neither waits nor fails. Nor does the pool itself: what its own tasks hand to it goes
+    /// to their worker's deque, what a blocking() of it does to the queue, beyond the bound if need be; so
+    /// none of its tasks waits for its own queue. Two bounded pools whose tasks submit to each other need
+    /// contexts for it: with max_contexts both may stand still. A shutdown gives pool_closed to those who
+    /// wait. They wait first come, first served. Range 1
     /// .. 2^31. Cost, where there is a bound: one shared count that each submission and each start of one
     /// changes.
     std::size_t queue_capacity = 65'536;
@@ -118,8 +120,8 @@ struct options {
     /// there before; a thread that sleeps until the signal comes does the writing, so that it works when
     /// every worker is busy or blocked. At least one thread that is no worker has to let the signal through.
     int dump_signal = 0;
-    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(). It is
-    /// called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
+    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(), on(). It
+    /// is called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
     /// program says what was thrown, and terminates.
     std::function<void(std::exception_ptr)> on_error{};
     /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked

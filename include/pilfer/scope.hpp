@@ -99,8 +99,9 @@ public:
     /// From another stack than the owner's it makes the scope shared(). After a child has failed f is dropped
     /// and counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
     /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
-    /// submission, as with spawn: pool_closed, or broken_promise at sync(). Throws usage_error from a thread
-    /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
+    /// submission, as with spawn: pool_closed, queue_full where that pool has a bound, or broken_promise at
+    /// sync(). Throws usage_error from a thread that is neither a worker nor the owner, std::bad_alloc, and
+    /// what moving f throws.
     template <class F>
     PILFER_ALWAYS_INLINE void defer(F&& f);
 

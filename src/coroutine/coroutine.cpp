@@ -122,7 +122,7 @@ void resumption::take_scopes_along(const pool_core& to) {
         }
     }
     is_within(d->within);
-    if (innermost != nullptr && (w->pool != &to || to.size() > 1)) {
+    if (innermost != nullptr && (w->pool != &to || to.schedulers() > 1)) {
         share_scopes(*w->pool, innermost); // M4: another worker may go on in them
     }
     a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them

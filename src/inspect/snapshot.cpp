@@ -38,9 +38,10 @@ private:
     registry::all_pools m_pools;
 };
 
-/// No worker is inside a task, and none is about to begin one.
+/// No worker is inside a task, none is about to begin one, and nothing is expected that would make one begin.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
-    return p.idle_now() && (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
+    return p.idle_now() && p.first_expected() == never && p.blocking().busy() == 0 &&
+           (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 
 void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned number, bool with_stack) {
@@ -81,7 +82,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
 
 /// `most`: listed; the others are only counted.
 void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
-    for (unsigned i = 0; i < p.size(); ++i) {
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
         p.at(i).waiting_coroutines.for_each([&](const parked& w) {
             if (s.coroutines.size() >= most) {
                 ++s.more_coroutines;

@@ -18,6 +18,7 @@ reaction::reaction() noexcept {
 
 /// By the one that has it, and that nobody else brings further. Code of the user runs here.
 void reaction::end() noexcept {
+    m_wait.await_canceller();
     give_back();
     // Before the function ends: the end of the pool need not wait for that, which may even call it.
     m_pool->remove_reaction(*this);
@@ -28,31 +29,40 @@ void reaction::end() noexcept {
 
 void reaction::start(pool_core& p) {
     m_pool = &p;
+    bool waits = false;
+    try {
+        waits = begin(p);
+    } catch (...) {
+        end_unbegun();
+        throw;
+    }
+    if (!waits) {
+        end_unbegun();
+    }
+}
+
+/// Behind the visit: the function's destructor is code of the user, which may end the pool.
+void reaction::end_unbegun() noexcept {
+    end_function();
+    m_wait.finish();
+    release(); // of what would have made it run
+}
+
+/// False: what it would wait for is closed.
+bool reaction::begin(pool_core& p) {
     const pool_core::visit visit(p); // it may run and end at once, and the pool with it
     std_atom::fence_sc();            // O4
-    const auto refuse = [this]() noexcept {
-        end_function();
-        m_wait.finish();
-        release(); // of what would have made it run
-    };
     if (p.is_closed()) {
-        refuse();
         throw pool_closed();
     }
     (void)m_wait.begin_round();
-    found how = found::closed;
-    try {
-        how = enter(m_wait.entry, true);
-    } catch (...) {
-        refuse();
-        throw;
-    }
+    const found how = enter(m_wait.entry, true);
     if (how == found::closed) {
-        refuse();
-        return;
+        return false;
     }
     p.add_reaction(*this);
     arm(how);
+    return true;
 }
 
 /// Behind enter(); the last that the caller does with it.
@@ -189,8 +199,8 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     if (error != 0) {
         throw std::system_error(error, std::generic_category(), "pilfer: on() of a descriptor");
     }
-    m_list = &s->list;
     if (first) {
+        m_list = &s->list; // once: a canceller may read it while it enters again
         pool().tell_watch(any_time);
     }
     return found::waits;

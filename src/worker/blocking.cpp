@@ -36,6 +36,9 @@ bool run_elsewhere(blocking_job& job) noexcept {
 
 bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of == &p; }
 
+blocking_threads::helping::helping(const pool_core& p) noexcept { helper_of = &p; }
+blocking_threads::helping::~helping() { helper_of = nullptr; }
+
 bool blocking_threads::give(blocking_job& job) noexcept {
     if (m_most == 0) {
         return false;

@@ -55,6 +55,7 @@ void scheduler::run_by_one_lock() noexcept {
 void scheduler::run_queued(submission* s, context& here) noexcept {
     spark* const job = s;
     san::acquire(job);
+    here.self.innermost.store(job->within(), rlx); // a coroutine that goes on stands in scopes
     current.store(&here.self, rlx);
     if (suspension* const next = job->run(job, this)) {
         make_runnable(next);
@@ -117,7 +118,17 @@ void scheduler::block_by_one_lock(suspension& s) noexcept {
 void scheduler::block_in_place(blocking_job& job) noexcept {
     auto& one = *m_pool.by_one_lock();
     m_pool.start_temporary(one.block(index));
-    job.run(job);
+    m_pool.in_place().fetch_add(1, rlx);
+    // As on a thread beside the workers, which blocking() promises: a wait in there is that of a thread
+    // outside, or this one would be counted as blocked twice.
+    worker* const self = pilfer_v0_this_worker;
+    pilfer_v0_this_worker = nullptr;
+    {
+        const blocking_threads::helping here(m_pool);
+        job.run(job);
+    }
+    pilfer_v0_this_worker = self;
+    m_pool.in_place().fetch_sub(1, rlx);
     one.release(index);
     (void)one.may_go_on(index);
 }
@@ -189,7 +200,8 @@ void pool_core::tell_if_stuck() noexcept {
         moves += w->count.resumes.get();
     }
     const instant t = now();
-    if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || first_alarm() != never) {
+    if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || first_alarm() != never ||
+        m_in_place.load(rlx) != 0) {
         m_stuck = {moves, t, false};
         return;
     }

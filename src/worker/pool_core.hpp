@@ -188,6 +188,8 @@ public:
     /// By a thread of it that blocks: when to look whether that is for good; never: the option is off.
     [[nodiscard]] instant next_stuck_look() const noexcept;
     void tell_if_stuck() noexcept;
+    /// Jobs of blocking() on threads of it.
+    [[nodiscard]] std::atomic<unsigned>& in_place() noexcept { return m_in_place; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
 #if defined(PILFER_CHAOS)
     /// Counts the pools of the process from 1.
@@ -264,6 +266,7 @@ private:
     std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
     std::unique_ptr<one_lock> m_one_lock;
     std::mutex m_starting; // of temporary threads
+    std::atomic<unsigned> m_in_place{0};
     std::mutex m_stuck_mutex;
     struct {
         std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck

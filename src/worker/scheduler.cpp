@@ -504,7 +504,7 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
 }
 
 void share_from_below(worker* w, scope_place* innermost) noexcept {
-    if (w->pool->size() > 1) {
+    if (w->pool->schedulers() > 1) {
         share_scopes(*w->pool, innermost);
     }
 }

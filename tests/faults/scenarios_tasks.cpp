@@ -297,6 +297,14 @@ void descriptors() {
         const harness_code own;
         expect(pipe(ends) == 0, "no pipe");
     }
+    struct closing { // also where the run is refused
+        int (&both)[2];
+        ~closing() {
+            const harness_code own;
+            close(both[0]);
+            close(both[1]);
+        }
+    } const closed{ends};
     std::uint64_t heard = 0;
     p->run([&] {
         for (int i = 0; i < 20; ++i) {
@@ -322,8 +330,6 @@ void descriptors() {
         }
     });
     const harness_code own;
-    close(ends[0]);
-    close(ends[1]);
     expect_equal(heard, 20, "what came through the pipe");
 }
 

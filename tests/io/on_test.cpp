@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include <pilfer/named.hpp>
 #include <pilfer/on.hpp>
 #include <pilfer/yield.hpp>
 
@@ -87,6 +88,28 @@ TEST_P(row_C5_on, settings_during_a_run_give_one_more) {
     EXPECT_TRUE(s.cancel());
     await([&] { return s.over(); });
     EXPECT_EQ(begun, 2U);
+}
+
+TEST_P(row_C5_on, what_throws_is_known_by_its_name) {
+    std::atomic<unsigned> named{0};
+    pilfer::options o = with_workers();
+    o.on_error = [&](const std::exception_ptr&) {
+        const char* const name = pilfer::current_task_name();
+        named += name != nullptr && std::string(name) == "thrower" ? 1 : 0;
+    };
+    pilfer::pool pool(o);
+    pilfer::event e;
+    auto s = pilfer::on(pool, e, pilfer::named("thrower", [] { throw 1; }));
+    e.set();
+    await([&] { return named == 1; });
+    s.cancel();
+    await([&] { return s.over(); });
+    pilfer::channel<int> c(1);
+    const auto t = pilfer::on(pool, c, pilfer::named("thrower", [](int i) { throw i; }));
+    EXPECT_TRUE(c.send(7));
+    c.close();
+    await([&] { return t.over(); });
+    EXPECT_EQ(named, 2U);
 }
 
 TEST_P(row_C5_on, a_channel_hands_it_each_value_in_order) {

@@ -454,6 +454,50 @@ TEST_F(row_D12, none_beyond_the_cap) {
     EXPECT_TRUE(eventually([&] { return third.load(); }, 60s));
 }
 
+pilfer::task<int> suspends_twice() {
+    pilfer::scope own;
+    co_await pilfer::resume_after(100us);
+    std::atomic<int> ran{0};
+    own.defer([&] { ++ran; });
+    own.sync();
+    co_await pilfer::resume_after(100us);
+    co_return ran;
+}
+
+TEST(one_lock_coroutines, stand_in_the_scopes_of_whoever_waits_for_them) {
+    const watchdog dog{40};
+    for (const unsigned n : {1U, 2U, 3U}) {
+        pilfer::pool pool(one_lock(n));
+        for (int i = 0; i < 20; ++i) {
+            EXPECT_EQ(pool.run([&] {
+                const pilfer::scope s;
+                return pool.run(suspends_twice());
+            }),
+                      1);
+            EXPECT_EQ(pool.async(suspends_twice()).get(), 1);
+            pool.run([] { const pilfer::scope behind; });
+        }
+    }
+}
+
+TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
+    const watchdog dog{40};
+    pilfer::options o = one_lock(1);
+    o.max_extra_workers = 1;
+    pilfer::pool pool(o);
+    pilfer::event e;
+    auto waits = pool.async([&] { pilfer::blocking([&] { e.wait(); }); });
+    auto sets = pool.async([&] { e.set(); }); // by a temporary thread
+    waits.get();
+    sets.get();
+    // And nobody is counted as blocked for good: this takes a temporary thread once more.
+    pilfer::event go;
+    auto second = pool.async([&] { go.wait(); });
+    auto third = pool.async([&] { go.set(); });
+    third.wait();
+    second.get();
+}
+
 TEST(one_lock_io, a_wait_for_a_descriptor_blocks_its_thread_and_another_one_helps) {
     const watchdog dog{40};
     std::array<int, 2> pipe{};

@@ -1,7 +1,7 @@
 // One that waits again and again in the list of what it waits for, without a stack: `on`.
 //
 // Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States,
-// edges O1..O5 and the argument: src/io/README.md.
+// edges O1..O6 and the argument: src/io/README.md.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +21,7 @@ public:
     enum stage : std::uint32_t {
         waiting,  ///< its entry is in the list, or on its way into it or out of it
         busy,     ///< queued, or running
+        leaving,  ///< cancelled while it waited, and the canceller is still at its list
         stopping, ///< cancelled: whoever has it next ends it
         refused,  ///< its pool was closed when its turn came: the end of the pool ends it
         ending,   ///< the end of the pool takes it; somebody is still at its entry
@@ -67,8 +68,21 @@ public:
         return turn::end;
     }
     /// Behind take_turn(): the pool does not take it any more. Touch it no more.
-    void refuse() noexcept { m_stage.store(refused, rel); } // O3
-    [[nodiscard]] bool is_stopping() const noexcept { return m_stage.load(rlx) == stopping; }
+    void refuse() noexcept {
+        await_canceller();
+        m_stage.store(refused, rel); // O3
+    }
+    [[nodiscard]] bool is_stopping() const noexcept {
+        const std::uint32_t now = m_stage.load(rlx);
+        return now == leaving || now == stopping;
+    }
+    /// By whoever ends it, before anything that a canceller may still use is given up: the list, and the
+    /// pool.
+    void await_canceller() const noexcept {
+        for (unsigned round = 0; m_stage.load(acq) == leaving; ++round) { // O6
+            Atom::relax(round);
+        }
+    }
     /// It has ended. Nobody else brings it further.
     void finish() noexcept { m_stage.store(over, rel); }                              // O5
     [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
@@ -81,8 +95,13 @@ public:
             if (was != waiting && was != busy) {
                 return canceller::no;
             }
-        } while (!m_stage.compare_exchange_weak(was, stopping, acq, rlx)); // O1
-        return was == waiting && take_out(list()) ? canceller::self : canceller::others;
+        } while (!m_stage.compare_exchange_weak(was, was == waiting ? leaving : stopping, acq, rlx)); // O1
+        if (was == busy) {
+            return canceller::others;
+        }
+        const bool mine = take_out(list());
+        m_stage.store(stopping, rel); // O6: where it is not mine, the last touch
+        return mine ? canceller::self : canceller::others;
     }
     /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels
     /// does, and until then needs the pool.

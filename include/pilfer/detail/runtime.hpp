@@ -40,7 +40,7 @@ struct submission : spark, submission_queue<std_atom>::node {
     submission() noexcept : spark(nullptr, nullptr) {}
 };
 
-/// Throws pool_closed.
+/// Throws pool_closed, queue_full.
 PILFER_API void submit(pool_core& p, submission* s);
 PILFER_API pool_core& common_core();
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().

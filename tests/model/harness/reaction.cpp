@@ -11,13 +11,17 @@ using list_type = wait_type::list_type;
 constexpr std::uintptr_t its_word = 4;
 
 struct reaction_client {
-    list_type list;
+    box<list_type> list;
     box<wait_type> wait;
-    plain<unsigned> frame = 0; // what whoever has the turn writes, and who ends it behind
-    unsigned turns = 0;        // of the checker itself, as the rest
+    plain<unsigned> frame = 0;      // what whoever has the turn writes, and who ends it behind
+    plain<unsigned> list_ended = 0; // whoever ends the list writes it, whoever uses it reads it
+    unsigned turns = 0;             // of the checker itself, as the rest
     unsigned ended = 0;
 
-    reaction_client() { wait.make(); }
+    reaction_client() {
+        list.make();
+        wait.make();
+    }
     /// reaction::start()
     void begin() { check(wait->begin_round(), "it was cancelled before it began"); }
 
@@ -32,26 +36,29 @@ struct reaction_client {
         wait->refuse();
     }
     void enter() {
-        list.lock();
-        list.add(wait->entry);
-        list.unlock();
-        if (!wait->settle(list, its_word)) {
+        list->lock();
+        list->add(wait->entry);
+        list->unlock();
+        if (!wait->settle(*list.get(), its_word)) {
             turn();
         }
     }
     void notify() {
-        list.lock();
-        auto* const e = list.first();
+        list->lock();
+        auto* const e = list->first();
         if (e != nullptr) {
-            list.take(*e);
+            list->take(*e);
         }
-        list.unlock();
+        list->unlock();
         if (e != nullptr && e->done.complete() == its_word) {
             turn();
         }
     }
     auto where() {
-        return [this]() -> list_type& { return list; };
+        return [this]() -> list_type& {
+            check(list.alive() && list_ended == 0, "a canceller looks into a list that is gone");
+            return *list.get();
+        };
     }
 };
 
@@ -134,7 +141,9 @@ struct cancelled : reaction_client {
 /// ends what it used.
 struct between_rounds : reaction_client {
     static constexpr unsigned threads = 4;
+    atom::atomic<std::uint32_t> notified{0}; // what is notified must not be ended meanwhile
     void over() {
+        wait->await_canceller(); // reaction::end()
         frame = frame + 1;
         ++ended;
         wait->finish();
@@ -147,20 +156,21 @@ struct between_rounds : reaction_client {
                 over();
                 break;
             }
-            list.lock();
-            list.add(wait->entry);
-            list.unlock();
-            if (!wait->settle(list, its_word)) {
+            list->lock();
+            list->add(wait->entry);
+            list->unlock();
+            if (!wait->settle(*list.get(), its_word)) {
                 run();
             }
             break;
         case 1: {
-            list.lock();
-            auto* const e = list.first();
+            list->lock();
+            auto* const e = list->first();
             if (e != nullptr) {
-                list.take(*e);
+                list->take(*e);
             }
-            list.unlock();
+            list->unlock();
+            notified.store(1, pilfer::detail::rel);
             if (e != nullptr && e->done.complete() == its_word) {
                 run();
             }
@@ -172,10 +182,12 @@ struct between_rounds : reaction_client {
             }
             break;
         default:
-            for (unsigned round = 0; !wait->is_over(); ++round) {
+            for (unsigned round = 0; !wait->is_over() || notified.load(pilfer::detail::acq) == 0; ++round) {
                 atom::relax(round);
             }
             frame = frame + 1;
+            list_ended = 1;
+            list.end();
         }
     }
     /// As a task: the last round, unless it is cancelled before.
