@@ -97,6 +97,7 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
     if (d == nullptr) {
         __builtin_unreachable(); // nor does a caller ask
     }
+    san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
     return d->within() == &m_link ? d : nullptr;
 }
 
