@@ -121,13 +121,12 @@ void scheduler::block_in_place(blocking_job& job) noexcept {
     m_pool.in_place().fetch_add(1, rlx);
     // As on a thread beside the workers, which blocking() promises: a wait in there is that of a thread
     // outside, or this one would be counted as blocked twice.
-    worker* const self = pilfer_v0_this_worker;
-    pilfer_v0_this_worker = nullptr;
+    disappear();
     {
         const blocking_threads::helping here(m_pool);
         job.run(job);
     }
-    pilfer_v0_this_worker = self;
+    appear();
     m_pool.in_place().fetch_sub(1, rlx);
     one.release(index);
     (void)one.may_go_on(index);

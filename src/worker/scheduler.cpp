@@ -122,6 +122,10 @@ void scheduler::run() noexcept {
 
 // ---- looking for work -------------------------------------------------------------------------
 
+// Here, because only the file that defines a thread-local needs no function to initialise it.
+void scheduler::disappear() noexcept { pilfer_v0_this_worker = nullptr; }
+void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
+
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
     const bool made_way = m_submissions_first;

@@ -135,6 +135,9 @@ public:
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
     void run_by_one_lock() noexcept;
+    /// On its own thread: from here on, until appear(), that is a thread outside.
+    void disappear() noexcept;
+    void appear() noexcept;
     void run_queued(submission* s, context& here) noexcept;
     void fire_by_one_lock() noexcept;
     void rest_by_one_lock(instant until) noexcept;
