@@ -104,9 +104,8 @@ struct options {
     /// to their worker's deque, what a blocking() of it does to the queue, beyond the bound if need be; so
     /// none of its tasks waits for its own queue. Two bounded pools whose tasks submit to each other need
     /// contexts for it: with max_contexts both may stand still. A shutdown gives pool_closed to those who
-    /// wait. They wait first come, first served. Range 1
-    /// .. 2^31. Cost, where there is a bound: one shared count that each submission and each start of one
-    /// changes.
+    /// wait. They wait first come, first served. Range 1 .. 2^31. Cost, where there is a bound: one shared
+    /// count that each submission and each start of one changes.
     std::size_t queue_capacity = 65'536;
     pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are

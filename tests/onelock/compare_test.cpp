@@ -487,7 +487,10 @@ TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
     pilfer::pool pool(o);
     pilfer::event e;
     auto waits = pool.async([&] { pilfer::blocking([&] { e.wait(); }); });
-    auto sets = pool.async([&] { e.set(); }); // by a temporary thread
+    auto sets = pool.async([&] {           // by a temporary thread
+        std::this_thread::sleep_for(20ms); // so that it does wait
+        e.set();
+    });
     waits.get();
     sets.get();
     // And nobody is counted as blocked for good: this takes a temporary thread once more.
