@@ -385,7 +385,7 @@ struct scope_access {
     [[nodiscard]] static scope_place* within(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
         return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
-                                                        : reinterpret_cast<spark*>(at)->within();
+                                                        : reinterpret_cast<spark*>(at)->within_to_start();
     }
     [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the
