@@ -341,6 +341,18 @@ TEST_P(row_E2_on, no_pointer_is_lost_when_it_is_cancelled) {
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value), next++);
     }
     EXPECT_EQ(next, sent);
+
+    // One that has enough leaves the rest.
+    for (std::uintptr_t i = 0; i < 3; ++i) {
+        ASSERT_EQ(pilfer_channel_send(channel, reinterpret_cast<void*>(i)), 0);
+    }
+    subscribed two;
+    const auto until_one = [](void* one, void*) { return one == nullptr ? 1 : 0; };
+    ASSERT_EQ(pilfer_on_channel(pool, channel, until_one, nullptr, two.out()), 0);
+    await([&] { return two.over(); });
+    EXPECT_EQ(pilfer_channel_try_receive(channel, &value), 0);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(value), 2U);
+    EXPECT_EQ(pilfer_channel_size(channel), 0U);
     pilfer_channel_free(channel);
 }
 
