@@ -36,10 +36,15 @@ enum {
                             that is set */
     PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
     PILFER_ETIMEDOUT = -7, /* it did not happen in time; for the calls with `try`: it would have to wait */
-    PILFER_EFULL = -8      /* queue_full: the pool's queue is full, and the option when_full says fail */
+    PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail */
+    PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor */
+    PILFER_EERRNO = -100   /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
+                              calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };
 /* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
+/* The errno in a code of PILFER_EERRNO, 0 for any other. */
+PILFER_C_API int pilfer_errno(int code);
 
 /* ---- options ---- */
 
@@ -423,6 +428,73 @@ PILFER_C_API int pilfer_timer_cancel(pilfer_timer* timer);
 PILFER_C_API int pilfer_timer_over(const pilfer_timer* timer);
 /* Gives the handle back; the function runs all the same. NULL: nothing. */
 PILFER_C_API void pilfer_timer_free(pilfer_timer* timer);
+
+/* ---- descriptors ---- */
+
+/* A task that waits for a descriptor suspends, any other thread blocks in poll(). `ns`: for how many
+ * nanoseconds at most; 0: look once; PILFER_FOREVER: for good. Besides what stands at each call they return
+ * PILFER_ETIMEDOUT, PILFER_ECANCELED, PILFER_ENOMEM and the codes of PILFER_EERRNO.
+ * A descriptor must stay open while somebody waits for it; pilfer_io_close sees to that. */
+#define PILFER_FOREVER UINT64_MAX
+
+/* 0: a read would not block (data, end of file, an error, a connection to accept); somebody else may be
+ * faster. Any number of tasks may wait for one descriptor. */
+PILFER_C_API int pilfer_io_wait_readable(int fd, uint64_t ns);
+/* The same for a write, and for a connect that is under way. */
+PILFER_C_API int pilfer_io_wait_writable(int fd, uint64_t ns);
+/* These first try, and wait only where the call would block. So the descriptor must not block: see
+ * pilfer_io_make_nonblocking; one that does blocks its worker. */
+/* What is there, at most `bytes`: *got of them; 0 without an error: end of file. */
+PILFER_C_API int pilfer_io_read(int fd, void* to, size_t bytes, uint64_t ns, size_t* got);
+/* All of it, unless there is an error. *written, unless that is NULL, says how far it came in both cases. On
+ * a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
+PILFER_C_API int pilfer_io_write(int fd, const void* from, size_t bytes, uint64_t ns, size_t* written);
+/* The next connection of a listening socket. *fd does not block, and exec closes it; -1 on an error. */
+PILFER_C_API int pilfer_io_accept(int listener, uint64_t ns, int* fd);
+/* `to`: a struct sockaddr_in and the like, of `bytes` bytes. A local socket whose listener is busy gives
+ * PILFER_EERRNO - EAGAIN: nothing tells when it is not. */
+PILFER_C_API int pilfer_io_connect(int fd, const void* to, unsigned bytes, uint64_t ns);
+/* Sets O_NONBLOCK. */
+PILFER_C_API int pilfer_io_make_nonblocking(int fd);
+/* All tasks that wait for this descriptor go on with PILFER_ECANCELED; who comes later waits. A thread that
+ * is no worker stays in its poll(). Returns how many there were. */
+PILFER_C_API size_t pilfer_io_forget(int fd);
+/* The same, and closes it, in one step. What close(2) says; the descriptor is closed all the same. */
+PILFER_C_API int pilfer_io_close(int fd);
+
+/* ---- functions that run each time ---- */
+
+typedef struct pilfer_subscription pilfer_subscription;
+
+/* Each time f runs as a task of `pool` (NULL: of the caller's pool, or the common one), never twice at once
+ * and without a stack in between, until it returns 0, is cancelled, what it waits for ends, or the pool is
+ * shut down. What it waits for, and what `arg` refers to, must outlive it: until pilfer_subscription_over()
+ * or the end of the pool. `out` may be NULL, else *out has to be freed; on an error it is NULL. A first run
+ * may begin before *out is set. */
+
+/* Once for each pilfer_event_set, but all that come before a run begins are one; and at once, if it is set.
+ */
+PILFER_C_API int pilfer_on_event(pilfer_pool* pool, pilfer_event* event, int (*f)(void* arg), void* arg,
+                                 pilfer_subscription** out);
+/* For each pointer, in order; ends behind the last one of a closed channel. One that was received, but f was
+ * not called with, because the subscription ended, is the channel's first again. */
+PILFER_C_API int pilfer_on_channel(pilfer_pool* pool, pilfer_channel* channel,
+                                   int (*f)(void* value, void* arg), void* arg, pilfer_subscription** out);
+/* As long as a read would not block: f should read what there is. Ends with pilfer_io_forget and
+ * pilfer_io_close. Codes of PILFER_EERRNO: EBADF, EPERM for what is always ready (a file), ENOTSUP for a pool
+ * on one lock. */
+PILFER_C_API int pilfer_on_readable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
+                                    pilfer_subscription** out);
+/* As long as a write would not block. */
+PILFER_C_API int pilfer_on_writable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
+                                    pilfer_subscription** out);
+/* 1: thanks to this call it does not begin again, though a run that has begun goes on; 0: it would not have
+ * anyway. From f, too. */
+PILFER_C_API int pilfer_subscription_cancel(pilfer_subscription* subscription);
+/* 1: nothing runs any more, and nothing will. */
+PILFER_C_API int pilfer_subscription_over(const pilfer_subscription* subscription);
+/* Gives the handle back; f runs all the same. NULL: nothing. */
+PILFER_C_API void pilfer_subscription_free(pilfer_subscription* subscription);
 
 #ifdef __cplusplus
 }

@@ -20,11 +20,7 @@
 
 #include "capi/call.hpp"
 #include "capi/error.hpp"
-
-struct pilfer_channel {
-    explicit pilfer_channel(std::size_t capacity) noexcept : values(capacity) {}
-    pilfer::channel<void*> values;
-};
+#include "capi/objects.hpp"
 
 namespace {
 
@@ -44,12 +40,7 @@ using barrier = pilfer::barrier<completion>;
 // In C a token is the number that it holds.
 static_assert(sizeof(barrier::arrival_token) == sizeof(std::uint64_t));
 
-/// The C++ object in the caller's storage.
-template <class Object, class Storage>
-[[nodiscard]] Object& in(Storage* s) noexcept {
-    static_assert(sizeof(Object) <= sizeof(Storage) && alignof(Object) <= alignof(Storage));
-    return *std::launder(reinterpret_cast<Object*>(s));
-}
+using pilfer::capi::in;
 [[nodiscard]] pilfer::mutex& of(pilfer_mutex* m) noexcept { return in<pilfer::mutex>(m); }
 [[nodiscard]] pilfer::shared_mutex& of(pilfer_shared_mutex* m) noexcept {
     return in<pilfer::shared_mutex>(m);

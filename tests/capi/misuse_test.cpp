@@ -31,6 +31,7 @@ void* no_value(void*) { return nullptr; }
 void* no_following(void*, void*) { return nullptr; }
 void* no_handling(pilfer_future*, void*) { return nullptr; }
 int never_again(void*) { return 0; }
+int never_taken(void*, void*) { return 0; }
 void no_piece(std::size_t, std::size_t, void*) {}
 
 /// The text is wrong for that option: refused, said with the option's name, and nothing changed.
@@ -107,6 +108,11 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         pilfer_pool* no_pool = pool;
         pilfer_future* future = nullptr;
         pilfer_timer* timer = nullptr;
+        pilfer_event event; // never begun either
+        pilfer_channel* channel = nullptr;
+        ASSERT_EQ(pilfer_channel_new(&channel, 1), 0);
+        auto* subscription = reinterpret_cast<pilfer_subscription*>(&timer); // to be overwritten
+        std::size_t bytes = 7;
         pilfer_counters counters{};
         pilfer_work_span figures{};
         pilfer_scope s;
@@ -260,12 +266,27 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_channel_receive_for(nullptr, &got, 1),
             pilfer_channel_close(nullptr),
             pilfer_channel_closed(nullptr),
+            pilfer_io_read(0, text.data(), 1, 0, nullptr),
+            pilfer_io_read(0, nullptr, 1, 0, &bytes),
+            pilfer_io_write(1, nullptr, 1, 0, &bytes),
+            pilfer_io_accept(0, 0, nullptr),
+            pilfer_io_connect(0, nullptr, 16, 0),
+            pilfer_on_event(pool, nullptr, never_again, nullptr, &subscription),
+            pilfer_on_event(pool, &event, nullptr, nullptr, &subscription),
+            pilfer_on_channel(pool, nullptr, never_taken, nullptr, &subscription),
+            pilfer_on_channel(pool, channel, nullptr, nullptr, &subscription),
+            pilfer_on_readable(pool, 0, nullptr, nullptr, &subscription),
+            pilfer_on_writable(pool, 1, nullptr, nullptr, &subscription),
+            pilfer_subscription_cancel(nullptr),
+            pilfer_subscription_over(nullptr),
         };
         for (std::size_t i = 0; i < std::size(codes); ++i) {
             EXPECT_EQ(codes[i], PILFER_EINVAL) << "row " << i;
         }
         EXPECT_EQ(future, nullptr);
         EXPECT_EQ(timer, nullptr);
+        EXPECT_EQ(subscription, nullptr);
+        EXPECT_EQ(bytes, 0U);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
         pilfer_future_free(ready);
         pilfer_promise_free(nullptr);
@@ -276,6 +297,8 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         pilfer_latch_destroy(nullptr);
         pilfer_event_destroy(nullptr);
         pilfer_channel_free(nullptr);
+        pilfer_channel_free(channel);
+        pilfer_subscription_free(nullptr);
         EXPECT_EQ(pilfer_channel_size(nullptr), 0U);
         pilfer_timer_free(nullptr);
         pilfer_options_free(nullptr);
@@ -362,6 +385,13 @@ void throws(void*) { throw std::runtime_error("x"); }
 void* throws_value(void*) { throw std::runtime_error("x"); }
 void* throws_following(void*, void*) { throw std::runtime_error("x"); }
 void throws_piece(std::size_t, std::size_t, void*) { throw std::runtime_error("x"); }
+int throws_each_time(void*) { throw std::runtime_error("x"); }
+int throws_taken(void*, void*) { throw std::runtime_error("x"); }
+/// Not over before the process is.
+int wait_for_the_end(int code) {
+    pilfer_sleep_for(60'000'000'000);
+    return code;
+}
 template <int (*Start)(pilfer_scope*, void (*)(void*), void*)>
 int throws_in_scope() {
     pilfer_scope s;
@@ -384,39 +414,49 @@ TEST_P(bad_input_c_throws, row) {
 
 INSTANTIATE_TEST_SUITE_P(
     table, bad_input_c_throws,
-    testing::Values(thrower{"run",
-                            [] {
-                                pilfer_pool* p = nullptr;
-                                return pilfer_pool_new(&p, nullptr) + pilfer_pool_run(p, throws, nullptr);
-                            }},
-                    thrower{"join_first", [] { return pilfer_join2(throws, nullptr, nothing, nullptr); }},
-                    thrower{"join_second", [] { return pilfer_join2(nothing, nullptr, throws, nullptr); }},
-                    thrower{"spawn", throws_in_scope<pilfer_scope_spawn>},
-                    thrower{"defer", throws_in_scope<pilfer_scope_defer>},
-                    thrower{"loop", [] { return pilfer_for_each(0, 9, throws_piece, nullptr); }},
-                    thrower{"fold",
-                            [] {
-                                pilfer_reducer r = intervals;
-                                r.fold = [](void*, std::size_t, std::size_t, void*) {
-                                    throw std::runtime_error("x");
-                                };
-                                interval all{0, 0, false};
-                                return pilfer_reduce(0, 9, &r, nullptr, &all);
-                            }},
-                    thrower{"then",
-                            [] {
-                                pilfer_future* f = nullptr;
-                                pilfer_future* g = nullptr;
-                                return pilfer_async(nullptr, no_value, nullptr, &f) +
-                                       pilfer_future_then(f, throws_following, nullptr, &g) +
-                                       pilfer_future_wait(g);
-                            }},
-                    thrower{"future",
-                            [] {
-                                pilfer_future* f = nullptr;
-                                return pilfer_async(nullptr, throws_value, nullptr, &f) +
-                                       pilfer_future_wait(f);
-                            }}),
+    testing::Values(
+        thrower{"run",
+                [] {
+                    pilfer_pool* p = nullptr;
+                    return pilfer_pool_new(&p, nullptr) + pilfer_pool_run(p, throws, nullptr);
+                }},
+        thrower{"join_first", [] { return pilfer_join2(throws, nullptr, nothing, nullptr); }},
+        thrower{"join_second", [] { return pilfer_join2(nothing, nullptr, throws, nullptr); }},
+        thrower{"spawn", throws_in_scope<pilfer_scope_spawn>},
+        thrower{"defer", throws_in_scope<pilfer_scope_defer>},
+        thrower{"loop", [] { return pilfer_for_each(0, 9, throws_piece, nullptr); }},
+        thrower{"fold",
+                [] {
+                    pilfer_reducer r = intervals;
+                    r.fold = [](void*, std::size_t, std::size_t, void*) { throw std::runtime_error("x"); };
+                    interval all{0, 0, false};
+                    return pilfer_reduce(0, 9, &r, nullptr, &all);
+                }},
+        thrower{"then",
+                [] {
+                    pilfer_future* f = nullptr;
+                    pilfer_future* g = nullptr;
+                    return pilfer_async(nullptr, no_value, nullptr, &f) +
+                           pilfer_future_then(f, throws_following, nullptr, &g) + pilfer_future_wait(g);
+                }},
+        thrower{"on_event",
+                [] {
+                    static pilfer_event set;
+                    return wait_for_the_end(pilfer_event_init(&set, 1) + pilfer_on_event(nullptr, &set,
+                                                                                         throws_each_time,
+                                                                                         nullptr, nullptr));
+                }},
+        thrower{"on_channel",
+                [] {
+                    pilfer_channel* c = nullptr;
+                    return wait_for_the_end(pilfer_channel_new(&c, 1) + pilfer_channel_send(c, nullptr) +
+                                            pilfer_on_channel(nullptr, c, throws_taken, nullptr, nullptr));
+                }},
+        thrower{"future",
+                [] {
+                    pilfer_future* f = nullptr;
+                    return pilfer_async(nullptr, throws_value, nullptr, &f) + pilfer_future_wait(f);
+                }}),
     [](const auto& one) { return std::string(one.param.name); });
 
 } // namespace
