@@ -218,6 +218,10 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
         }
         return detail::join_announced<Functions, F, G>(f, spark, report);
     }
+    if (detail::must_leave()) [[unlikely]] {
+        detail::count_dropped(this_worker(), Functions + 1);
+        throw stopped();
+    }
     // Braces evaluate in order; no memory for the announcement is no error.
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
 }

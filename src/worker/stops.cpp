@@ -23,7 +23,7 @@ told_source* found = nullptr;
 template <class F>
 void each_worker(F f) noexcept {
     for (pool_core* p = pools; p != nullptr; p = p->next_to_stop) {
-        for (unsigned i = 0; i < p->size(); ++i) {
+        for (unsigned i = 0; i < p->schedulers(); ++i) {
             f(p->at(i));
         }
     }
@@ -44,7 +44,7 @@ void stops::add(pool_core& p) noexcept {
             pools = &p;
         },
         [&p](auto tell) noexcept {
-            for (unsigned i = 0; i < p.size(); ++i) {
+            for (unsigned i = 0; i < p.schedulers(); ++i) {
                 tell(p.at(i).deque.trip());
             }
         });

@@ -1,14 +1,19 @@
 // Cancellation of scopes: rows D3 and D7.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <stop_token>
+#include <system_error>
 #include <thread>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 #include <pilfer/pilfer.hpp>
 
@@ -530,6 +535,171 @@ TEST(cancel_outside, a_token_of_a_thread_is_never_requested) {
     EXPECT_TRUE(s.cancelled());
     const pilfer::stop_on_cancel to;
     EXPECT_FALSE(to.token().stop_requested());
+}
+
+// ---- where tasks are calls, and where they wait for descriptors ---------------------------------
+
+// With one lock, children and branches are calls of their parent; the points that look are the same.
+TEST(cancel_one_lock, row_D3_leaves_where_it_is_called) {
+    for (const unsigned workers : {1U, 2U, 8U}) {
+        pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
+        const auto leaves = [&pool](auto step) {
+            endless tasks;
+            pool.run([&] {
+                pilfer::scope s;
+                std::thread from_outside([&] {
+                    while (tasks.begun == 0) {
+                        std::this_thread::yield();
+                    }
+                    s.cancel();
+                });
+                s.defer([&] { tasks(step); });
+                EXPECT_TRUE(soon([&] { return s.cancelled(); }));
+                s.spawn([&] { ++tasks.reached_the_end; });
+                s.sync();
+                from_outside.join();
+                EXPECT_FALSE(pilfer::cancelled());
+                s.spawn([&] { ++tasks.begun; });
+                s.sync();
+            });
+            EXPECT_EQ(tasks.begun, 2);
+            EXPECT_EQ(tasks.unwound, 1);
+            EXPECT_EQ(tasks.reached_the_end, 0);
+        };
+        leaves([] {
+            pilfer::scope own;
+            own.spawn([] {});
+            own.sync();
+        });
+        leaves([] {
+            pilfer::scope own;
+            own.defer([] {});
+            own.sync();
+        });
+        leaves([] { (void)pilfer::join([] {}, [] {}); });
+        leaves([] { pilfer::for_each(0, 1000, [](int) {}); });
+        leaves([] { pilfer::sleep_for(1h); });
+        leaves([] {
+            pilfer::channel<int> none(0);
+            (void)none.receive();
+        });
+        leaves([] {
+            std::atomic<int> ran{0};
+            while (!pilfer::cancelled()) {
+                pilfer::yield();
+            }
+            pilfer::scope own; // it was not told of anything yet
+            own.spawn([&] { ++ran; });
+            ADD_FAILURE() << "a spawn of a stopped task returned";
+        });
+    }
+}
+
+TEST(cancel_one_lock, row_D4_exit) {
+    for (const unsigned workers : {1U, 2U, 8U}) {
+        pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
+        pool.run([] {
+            pilfer::exit_scope<int> s;
+            std::atomic<int> late{0};
+            s.defer([&] {
+                EXPECT_TRUE(s.exit([] {
+                    auto [a, b] = pilfer::join([] { return 1; }, [] { return 2; });
+                    return a + b;
+                }));
+                EXPECT_FALSE(s.exit_value(4));
+                pilfer::sleep_for(1h);
+                ++late;
+            });
+            s.spawn([&] { ++late; });
+            EXPECT_EQ(s.sync(), 3);
+            EXPECT_EQ(late, 0);
+        });
+    }
+}
+
+TEST_P(cancel, row_D7_who_waits_for_a_descriptor_leaves) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
+    std::atomic<int> told{0};
+    pool.run([&] {
+        std::atomic<int> begun{0};
+        pilfer::scope s;
+        for (int i = 0; i < 20; ++i) {
+            s.defer([&] {
+                char c = 0;
+                ++begun;
+                const auto error = pilfer::io::read(ends[0], &c, 1).error;
+                told += error == std::errc::operation_canceled && pilfer::cancelled() ? 1 : 0;
+            });
+        }
+        s.defer([&] {
+            EXPECT_TRUE(soon([&] { return begun == 20; }));
+            s.cancel();
+        });
+        s.sync();
+    });
+    EXPECT_EQ(told, 20);
+    (void)::close(ends[0]);
+    (void)::close(ends[1]);
+}
+
+// Its time may be over or not: a stopped task leaves, an owner gets the end of what it has cancelled.
+TEST_P(cancel, row_D3_sync_for) {
+    pool.run([&] {
+        pilfer::scope s;
+        s.defer([&] {
+            pilfer::scope own;
+            own.defer([] { pilfer::sleep_for(1h); });
+            while (!own.sync_for(1ms)) {
+                s.cancel();
+            }
+            ADD_FAILURE() << "sync_for() of a stopped task returned true";
+        });
+        EXPECT_TRUE(s.sync_for(60s));
+        EXPECT_FALSE(s.cancelled());
+        std::atomic<int> ran{0};
+        s.defer([&] { ++ran; });
+        EXPECT_TRUE(s.sync_for(60s));
+        EXPECT_EQ(ran, 1);
+    });
+}
+
+// A child fails while its siblings are cancelled: the exception arrives, everything has ended.
+TEST_P(cancel, cancelled_and_failed_at_the_same_time) {
+    pool.run([] {
+        for (int round = 0; round < 50; ++round) {
+            std::atomic<int> begun{0};
+            std::atomic<int> ended{0};
+            struct guard {
+                std::atomic<int>& n;
+                ~guard() { ++n; }
+            };
+            pilfer::scope outer;
+            outer.defer([&] {
+                const guard own{ended};
+                ++begun;
+                pilfer::scope inner;
+                for (int i = 0; i < 3; ++i) {
+                    inner.defer([&] {
+                        const guard g{ended};
+                        ++begun;
+                        for (;;) {
+                            (void)pilfer::join([] { pilfer::yield(); }, [] {});
+                        }
+                    });
+                }
+                inner.defer([&] {
+                    const guard g{ended};
+                    ++begun;
+                    outer.cancel();
+                    throw std::runtime_error("inner");
+                });
+                inner.sync(); // the exception goes before `stopped`
+            });
+            EXPECT_THROW(outer.sync(), std::runtime_error);
+            EXPECT_EQ(begun, ended);
+        }
+    });
 }
 
 } // namespace

@@ -152,7 +152,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     if (w == nullptr || w->current.load(detail::rlx) != m_owner) {
         not_owner("spawn");
     }
-    if (drops()) {
+    if (drops() || detail::stopped_here(w)) {
         drop_or_leave(w);
         return;
     }
@@ -227,6 +227,7 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
 template <class Child>
 void scope::run_unannounced(Child* c, bool own) {
     detail::nested_activation me(detail::this_worker(), &m_link);
+    (void)detail::stopped_here(detail::this_worker()); // tells this scope: the child does not start
     Child::run_child(c, nullptr);
     if (own) {
         m_children.settle();
@@ -293,12 +294,13 @@ PILFER_COLD void scope::submit_child(F&& f) {
     }
     using child = detail::submitted_child<std::decay_t<F>>;
     auto c = std::make_unique<child>(this, std::forward<F>(f));
+    // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
+    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
     if (owner_calls) {
         m_children.owe();
     } else {
         announce_from_below();
     }
-    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
     detail::share_scopes(p, &m_link);
     detail::san::release(this);
     try {
