@@ -1,77 +1,65 @@
-// The first solution ends the search. n queens: each task below the scope that finds one exits with it, and
-// all others leave. And a deadline for what would take for ever.
+// A scope is cancelled: by its owner, by a deadline, by a std::stop_token. What has not started never starts,
+// who computes leaves at its next spawn, join or loop, who waits is taken out; destructors run.
+#include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <vector>
+#include <stop_token>
 
 #include <pilfer/pilfer.hpp>
 
 namespace {
 
-using board = std::vector<int>;
+using namespace std::chrono_literals;
 
-bool fits(const board& b, int column) {
-    const int row = static_cast<int>(b.size());
-    for (int r = 0; r < row; ++r) {
-        const int c = b[static_cast<std::size_t>(r)];
-        if (c == column || c - column == row - r || column - c == row - r) {
-            return false;
-        }
+/// How many have begun and not left.
+std::atomic<int> inside{0};
+
+struct visit {
+    visit() { ++inside; }
+    ~visit() { --inside; }
+    visit(const visit&) = delete;
+    visit& operator=(const visit&) = delete;
+};
+
+void compute() {
+    const visit v;
+    for (;;) {
+        (void)pilfer::join([] {}, [] {}); // throws pilfer::stopped
     }
-    return true;
 }
 
-void place(pilfer::exit_scope<board>& first, const board& b, int n) {
-    if (static_cast<int>(b.size()) == n) {
-        (void)first.exit_value(b); // false: another one was faster
-        return;
-    }
-    pilfer::scope rows;
-    for (int column = 0; column < n; ++column) {
-        if (fits(b, column)) {
-            rows.spawn([&first, b, column, n] {
-                board next = b;
-                next.push_back(column);
-                place(first, next, n);
-            });
-        }
-    }
-    rows.sync(); // throws pilfer::stopped once there is a solution
+void sleep() {
+    const visit v;
+    pilfer::sleep_for(1h); // throws pilfer::stopped
 }
 
-bool right(const board& b) {
-    board so_far;
-    for (const int column : b) {
-        if (!fits(so_far, column)) {
-            return false;
-        }
-        so_far.push_back(column);
-    }
-    return true;
-}
+void tell(const char* what) { std::printf("%s: %d tasks are left\n", what, inside.load()); }
 
 } // namespace
 
 int main() {
-    using namespace std::chrono_literals;
     pilfer::pool pool;
     pool.run([] {
-        pilfer::exit_scope<board> first;
-        first.spawn([&first] { place(first, {}, 12); });
-        const auto found = first.sync();
-        std::printf("12 queens: %s\n", found && found->size() == 12 && right(*found) ? "a solution" : "none");
-
         pilfer::scope s;
-        const pilfer::deadline limit(s, 10ms);
-        bool unwound = false;
-        s.spawn([&unwound] {
-            const struct at_end { // destructors run
-                bool& unwound;
-                ~at_end() { unwound = true; }
-            } at{unwound};
-            pilfer::sleep_for(1h);
-        });
-        s.sync();
-        std::printf("slept for an hour: %s\n", unwound ? "cut short" : "no");
+        s.defer(compute);
+        s.defer(sleep);
+        s.cancel();
+        s.sync(); // behind it the scope is as new
+        tell("cancelled by its owner");
+        {
+            const pilfer::deadline limit(s, 10ms);
+            s.spawn(compute);
+            s.spawn(sleep);
+            s.sync();
+        }
+        tell("too late");
+        {
+            std::stop_source source;
+            const pilfer::cancel_on token(s, source.get_token());
+            s.spawn(sleep);
+            s.defer([&source] { source.request_stop(); });
+            s.sync();
+        }
+        tell("stop requested");
     });
 }

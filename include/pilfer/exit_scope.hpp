@@ -82,7 +82,11 @@ public:
 
     /// Waits for all children. The value of the exit, nothing if there was none. Rethrows the first exception
     /// of a child, throws stopped if the owner is, and a value is lost then. The scope may be used again.
+    /// Throws usage_error if somebody else calls it than the owner; a value stays then.
     [[nodiscard]] std::optional<T> sync() {
+        if (!detail::scope_access::is_owner(m_scope)) {
+            m_scope.sync(); // throws usage_error
+        }
         const struct next_round {
             exit_scope& self;
             ~next_round() {

@@ -437,6 +437,11 @@ struct scope_access {
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
     /// No child of it is left that a sync() would have to wait for. By the owner.
     [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
+    /// May the caller use what is the owner's?
+    [[nodiscard]] static bool is_owner(const scope& s) noexcept {
+        const worker* w = this_worker();
+        return s.m_owner == (w != nullptr ? w->current.load(rlx) : activation_outside());
+    }
     /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
     static void raise(scope& shield, scope& against) noexcept {
         shield.m_link.head().rest.ip = &against.m_link;

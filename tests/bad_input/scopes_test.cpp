@@ -1,8 +1,12 @@
 // Scopes, joins and loops: strangers, wrong order, empty and throwing functions, reversed and huge ranges.
+#include <chrono>
 #include <climits>
 #include <cstdint>
+#include <exception>
+#include <functional>
 #include <numeric>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -47,6 +51,117 @@ void with_scope(pilfer::pool& p, F f) {
 }
 
 using pilfer::scope;
+
+/// Calls f with an exit_scope that a task of the pool owns, and expects the value 1 of it.
+template <class F>
+void with_exit_scope(pilfer::pool& p, F f) {
+    p.run([&] {
+        pilfer::exit_scope<int> s;
+        std::exception_ptr error;
+        EXPECT_TRUE(s.exit_value(1));
+        try {
+            f(s);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        EXPECT_EQ(s.sync(), 1);
+        if (error) {
+            std::rethrow_exception(error);
+        }
+    });
+}
+
+const row cancellations[] = {
+    {"cancel_of_an_empty_scope_without_a_sync",
+     [](pilfer::pool& p) {
+         p.run([] {
+             scope s;
+             s.cancel();
+             s.cancel();
+         });
+     },
+     accepted},
+    {"cancel_by_a_stranger",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { elsewhere([&] { s.cancel(); }); }); }, accepted},
+    {"cancel_from_another_pool",
+     [](pilfer::pool& p) {
+         pilfer::pool other({.workers = 1});
+         with_scope(p, [&](scope& s) { other.run([&] { s.cancel(); }); });
+     },
+     accepted},
+    {"stopped_thrown_by_a_child_of_a_scope_that_is_not_cancelled",
+     [](pilfer::pool& p) {
+         with_scope(p, [](scope& s) {
+             s.spawn([] { throw pilfer::stopped(); });
+             s.defer([] { throw pilfer::stopped(); });
+         });
+     },
+     accepted},
+    {"what_a_cancelled_scope_throws",
+     [](pilfer::pool& p) {
+         with_scope(p, [](scope& s) {
+             s.spawn([&s] {
+                 s.cancel();
+                 throw spoiled();
+             });
+         });
+     },
+     own, "spoiled"},
+    {"deadlines_that_are_over_or_never_come",
+     [](pilfer::pool& p) {
+         with_scope(p, [](scope& s) {
+             const pilfer::deadline over(s, std::chrono::hours(-1));
+             const pilfer::deadline never(s, std::chrono::hours::max());
+             s.sync();
+         });
+     },
+     accepted},
+    {"cancel_on_an_empty_token",
+     [](pilfer::pool& p) {
+         with_scope(p, [](scope& s) { const pilfer::cancel_on none(s, std::stop_token()); });
+     },
+     accepted},
+    {"stop_on_cancel_and_cancelled_outside_of_the_pool",
+     [](pilfer::pool&) {
+         const pilfer::stop_on_cancel none;
+         EXPECT_FALSE(none.token().stop_requested());
+         EXPECT_FALSE(pilfer::cancelled());
+     },
+     accepted},
+    {"exit_scope_sync_by_another_thread",
+     [](pilfer::pool& p) {
+         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { elsewhere([&] { (void)s.sync(); }); });
+     },
+     usage, "scope::sync"},
+    {"exit_scope_spawn_by_another_thread",
+     [](pilfer::pool& p) {
+         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { elsewhere([&] { s.spawn([] {}); }); });
+     },
+     usage, "scope::spawn"},
+    {"exit_by_a_function_that_is_empty",
+     [](pilfer::pool& p) {
+         p.run([] {
+             pilfer::exit_scope<int> s;
+             s.spawn([&s] { (void)s.exit(std::function<int()>()); });
+             (void)s.sync();
+         });
+     },
+     empty_call},
+    {"exit_whose_function_throws",
+     [](pilfer::pool& p) {
+         p.run([] {
+             pilfer::exit_scope<int> s;
+             s.defer([&s] { (void)s.exit([]() -> int { throw spoiled(); }); });
+             (void)s.sync();
+         });
+     },
+     own, "spoiled"},
+    {"exit_of_an_exit_scope_that_was_left",
+     [](pilfer::pool& p) {
+         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { EXPECT_FALSE(s.exit_value(2)); });
+     },
+     accepted},
+};
 
 const row scopes[] = {
     {"a_scope_that_goes_on_elsewhere",
@@ -356,6 +471,10 @@ const row loops[] = {
 class bad_input_scope : public rows {};
 TEST_P(bad_input_scope, row) { run_row(); }
 INSTANTIATE_TEST_SUITE_P(table, bad_input_scope, testing::ValuesIn(scopes), row_name());
+
+class bad_input_cancellation : public rows {};
+TEST_P(bad_input_cancellation, row) { run_row(); }
+INSTANTIATE_TEST_SUITE_P(table, bad_input_cancellation, testing::ValuesIn(cancellations), row_name());
 
 class bad_input_loop : public rows {};
 TEST_P(bad_input_loop, row) { run_row(); }

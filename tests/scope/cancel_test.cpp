@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include <pilfer/pilfer.hpp>
+#include "support/harness.hpp"
 
 namespace {
 
@@ -173,7 +173,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
     if (GetParam() == 1) {
         GTEST_SKIP() << "needs a second worker";
     }
-    for (int round = 0; round < 30; ++round) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
         std::atomic<bool> inside{false};
         std::atomic<bool> is_cancelled{false};
         std::atomic<int> ran_late{0};
@@ -429,7 +429,7 @@ TEST_P(cancel, row_D7_lock_is_never_cut_short) {
 
 // A value that was handed over is received, whoever cancels meanwhile: it is never lost in between.
 TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
-    for (int round = 0; round < 30; ++round) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
         pool.run([&] {
             pilfer::channel<int> c(0);
             std::atomic<int> sent{0};
@@ -670,6 +670,7 @@ TEST_P(cancel, cancelled_and_failed_at_the_same_time) {
         for (int round = 0; round < 50; ++round) {
             std::atomic<int> begun{0};
             std::atomic<int> ended{0};
+            std::atomic<bool> waits{false};
             struct guard {
                 std::atomic<int>& n;
                 ~guard() { ++n; }
@@ -691,9 +692,11 @@ TEST_P(cancel, cancelled_and_failed_at_the_same_time) {
                 inner.defer([&] {
                     const guard g{ended};
                     ++begun;
+                    EXPECT_TRUE(soon([&] { return waits.load(); })); // or its defer() would throw
                     outer.cancel();
                     throw std::runtime_error("inner");
                 });
+                waits = true;
                 inner.sync(); // the exception goes before `stopped`
             });
             EXPECT_THROW(outer.sync(), std::runtime_error);

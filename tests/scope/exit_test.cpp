@@ -6,14 +6,14 @@
 #include <optional>
 #include <stdexcept>
 
-#include <pilfer/pilfer.hpp>
+#include "support/harness.hpp"
 
 namespace {
 
 class exits : public testing::TestWithParam<unsigned> {
 protected:
     pilfer::pool pool{{.workers = GetParam()}};
-    const unsigned rounds = 100;
+    const std::uint64_t rounds = support::hundredth_of(10'000);
 };
 INSTANTIATE_TEST_SUITE_P(workers, exits, testing::Values(1U, 2U, 3U, 8U));
 
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(workers, exits, testing::Values(1U, 2U, 3U, 8U));
 TEST_P(exits, row_D4_one_winner) {
     pool.run([&] {
         pilfer::exit_scope<int> s;
-        for (unsigned round = 0; round < 10 * rounds; ++round) {
+        for (std::uint64_t round = 0; round < 10 * rounds; ++round) {
             std::atomic<int> winner{-1};
             std::atomic<int> winners{0};
             for (int i = 0; i < 4; ++i) {
@@ -51,7 +51,7 @@ TEST_P(exits, row_D4_one_winner) {
 
 TEST_P(exits, row_D4_the_others_leave) {
     pool.run([&] {
-        for (unsigned round = 0; round < rounds; ++round) {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<int> begun{0};
             std::atomic<int> left{0};
             struct at_end {
@@ -99,7 +99,7 @@ TEST_P(exits, row_D4_nothing_and_exceptions) {
 // (a) the value spawns children; (b) it opens a nested scope, whose child is stolen if there is a thief.
 TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
     pool.run([&] {
-        for (unsigned round = 0; round < rounds; ++round) {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
             pilfer::exit_scope<int> s;
             s.defer([] { work_for_ever(); });
             s.defer([&] {
@@ -135,7 +135,7 @@ TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
 // (c) meanwhile an outer scope exits elsewhere.
 TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
     pool.run([&] {
-        for (unsigned round = 0; round < rounds; ++round) {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> making{false};
             pilfer::exit_scope<int> outer;
             outer.defer([&] {
@@ -164,7 +164,7 @@ TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
 // (d) another exit_scope exits inside the protected code, by a child.
 TEST_P(exits, row_D5_d_an_inner_exit_works) {
     pool.run([&] {
-        for (unsigned round = 0; round < rounds; ++round) {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
             pilfer::exit_scope<int> s;
             s.defer([] { work_for_ever(); });
             s.defer([&] {
@@ -189,7 +189,7 @@ TEST_P(exits, row_D5_d_an_inner_exit_works) {
 // (e) a second exit of the same scope: false, and its task leaves. Also by the exiting task itself.
 TEST_P(exits, row_D5_e_a_second_exit_is_refused) {
     pool.run([&] {
-        for (unsigned round = 0; round < rounds; ++round) {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> claimed{false};
             pilfer::exit_scope<int> s;
             s.defer([&] {
