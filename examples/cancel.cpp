@@ -28,7 +28,7 @@ void compute() {
     }
 }
 
-void sleep() {
+void sleep_long() {
     const visit v;
     pilfer::sleep_for(1h); // throws pilfer::stopped
 }
@@ -42,21 +42,21 @@ int main() {
     pool.run([] {
         pilfer::scope s;
         s.defer(compute);
-        s.defer(sleep);
+        s.defer(sleep_long);
         s.cancel();
         s.sync(); // behind it the scope is as new
         tell("cancelled by its owner");
         {
             const pilfer::deadline limit(s, 10ms);
             s.spawn(compute);
-            s.spawn(sleep);
+            s.spawn(sleep_long);
             s.sync();
         }
         tell("too late");
         {
             std::stop_source source;
             const pilfer::cancel_on token(s, source.get_token());
-            s.spawn(sleep);
+            s.spawn(sleep_long);
             s.defer([&source] { source.request_stop(); });
             s.sync();
         }

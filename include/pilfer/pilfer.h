@@ -37,7 +37,8 @@ enum {
     PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
     PILFER_ETIMEDOUT = -7, /* it did not happen in time; for the calls with `try`: it would have to wait */
     PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail */
-    PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor */
+    PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor, or
+                              pilfer_scope_cancel for a scope that the task is below of */
     PILFER_EERRNO = -100   /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
                               calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };
@@ -153,6 +154,13 @@ PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
 /* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before.
  * It runs no children itself. */
 PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
+/* Stops all tasks below the scope: those that have not started never start, and the calls of the others that
+ * spawn, join, loop or wait give PILFER_ECANCELED, waits for a time, a future, a channel, an event or a
+ * descriptor at once. Such a task frees what it has and returns. By any task or thread, while the scope
+ * lives; the scope may be used again behind its next sync, which waits as ever. */
+PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
+/* 1 if a scope was cancelled that the running task is below of, else 0. */
+PILFER_C_API int pilfer_cancelled(void);
 /* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
 PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
@@ -405,7 +413,8 @@ PILFER_C_API size_t pilfer_channel_size(pilfer_channel* channel);
 
 /* ---- time ---- */
 
-/* The calling task suspends; any other thread blocks. Never shorter than `ns` nanoseconds. */
+/* The calling task suspends; any other thread blocks. Never shorter than `ns` nanoseconds, unless the task
+ * is stopped: pilfer_cancelled(). */
 PILFER_C_API void pilfer_sleep_for(uint64_t ns);
 /* Lets others go first. */
 PILFER_C_API void pilfer_yield(void);

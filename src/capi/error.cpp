@@ -57,6 +57,8 @@ int code_of(const std::error_code& error) noexcept {
 int code_of_caught(std::string* why) noexcept {
     try {
         throw;
+    } catch (const stopped&) {
+        return PILFER_ECANCELED;
     } catch (const pool_closed& e) {
         tell(why, e.what());
         return PILFER_ECLOSED;
@@ -109,7 +111,7 @@ extern "C" const char* pilfer_strerror(int code) {
     case PILFER_EFULL:
         return "the pool's queue is full";
     case PILFER_ECANCELED:
-        return "the descriptor was forgotten or closed";
+        return "the descriptor was forgotten or closed, or a scope of the task was cancelled";
     default:
         break;
     }

@@ -168,6 +168,16 @@ int pilfer_scope_shared(const pilfer_scope* scope) {
     return std::launder(reinterpret_cast<const pilfer::scope*>(scope))->shared() ? 1 : 0;
 }
 
+int pilfer_scope_cancel(pilfer_scope* scope) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    of(scope).cancel();
+    return 0;
+}
+
+int pilfer_cancelled(void) { return pilfer::cancelled() ? 1 : 0; }
+
 int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns) {
     if (scope == nullptr) {
         return PILFER_EINVAL;

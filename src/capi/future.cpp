@@ -344,7 +344,9 @@ int pilfer_future_wait(pilfer_future* future) {
     if (future == nullptr) {
         return PILFER_EINVAL;
     }
-    of(future).wait();
+    if (const int code = guarded([&] { of(future).wait(); }); code != 0) {
+        return code;
+    }
     return of(future).error();
 }
 

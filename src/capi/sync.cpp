@@ -53,14 +53,13 @@ using pilfer::capi::in;
 [[nodiscard]] pilfer::latch& of(pilfer_latch* l) noexcept { return in<pilfer::latch>(l); }
 [[nodiscard]] pilfer::event& of(pilfer_event* e) noexcept { return in<pilfer::event>(e); }
 
-/// f(object) for a call that cannot fail but for its NULL.
+/// f(object) for a call that cannot fail but for its NULL, or because the task is stopped.
 template <class Storage, class F>
 int on(Storage* s, F f) noexcept {
     if (s == nullptr) {
         return PILFER_EINVAL;
     }
-    f(of(s));
-    return 0;
+    return pilfer::capi::guarded([&] { f(of(s)); });
 }
 /// The same for one that says whether it came in time.
 template <class Storage, class F>
@@ -68,7 +67,9 @@ int in_time(Storage* s, F f) noexcept {
     if (s == nullptr) {
         return PILFER_EINVAL;
     }
-    return f(of(s)) ? 0 : PILFER_ETIMEDOUT;
+    bool came = false;
+    const int code = pilfer::capi::guarded([&] { came = f(of(s)); });
+    return code == 0 && !came ? PILFER_ETIMEDOUT : code;
 }
 template <class Object, class Storage, class... Arguments>
 int begin(Storage* s, Arguments... arguments) noexcept {
@@ -103,7 +104,10 @@ int receive(pilfer_channel* c, void** value, Receive try_receive) noexcept {
     if (c == nullptr || value == nullptr) {
         return PILFER_EINVAL;
     }
-    std::optional<void*> got = try_receive(c->values);
+    std::optional<void*> got;
+    if (const int code = pilfer::capi::guarded([&] { got = try_receive(c->values); }); code != 0) {
+        return code;
+    }
     const bool closed = !got && c->values.closed();
     if (closed) {
         // Between the end of the time and the close somebody may have sent. From now on nobody does, so that

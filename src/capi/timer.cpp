@@ -24,7 +24,9 @@ using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 
 extern "C" {
 
-void pilfer_sleep_for(uint64_t ns) { pilfer::sleep_for(c_nanoseconds(ns)); }
+void pilfer_sleep_for(uint64_t ns) {
+    (void)pilfer::capi::guarded([&] { pilfer::sleep_for(c_nanoseconds(ns)); });
+}
 
 void pilfer_yield(void) { pilfer::yield(); }
 

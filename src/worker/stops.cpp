@@ -18,7 +18,7 @@ cancellations<std_atom, futex_park> all;
 /// long.
 pool_core* pools = nullptr;
 /// What a cancellation that is under way has found. Under the same lock; code of the user runs behind it.
-told_source* found = nullptr;
+told_source* told_sources = nullptr;
 
 template <class F>
 void each_worker(F f) noexcept {
@@ -64,7 +64,7 @@ void stops::remove(pool_core& p) noexcept {
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
     all.request(disturbed, each_trip, [] { each_worker([](scheduler& w) noexcept { w.stoppable.tell(); }); });
     told_source* mine = nullptr;
-    all.apart([&mine] { mine = std::exchange(found, nullptr); });
+    all.apart([&mine] { mine = std::exchange(told_sources, nullptr); });
     while (mine != nullptr) {
         const std::unique_ptr<told_source> t(mine);
         mine = t->next;
@@ -73,8 +73,8 @@ void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
 }
 
 void stops::tell(told_source* t) noexcept {
-    t->next = found;
-    found = t;
+    t->next = told_sources;
+    told_sources = t;
 }
 
 void stops::over() noexcept { all.over(each_trip); }

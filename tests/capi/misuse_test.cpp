@@ -183,6 +183,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_scope_defer_weighted(nullptr, 1, nothing, nullptr),
             pilfer_scope_sync(nullptr),
             pilfer_scope_shared(nullptr),
+            pilfer_scope_cancel(nullptr),
             pilfer_scope_end(nullptr),
             pilfer_for_each(0, 9, nullptr, nullptr),
             pilfer_reduce(0, 9, nullptr, nullptr, &value),
