@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <system_error>
 
+#include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {
