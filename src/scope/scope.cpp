@@ -202,9 +202,12 @@ void scope::block_for_children() noexcept {
 /// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope::sync_children(worker* w) {
     worker* const home = w;
+    if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
+        wait_and_rethrow(home); // it looks before each child
+        return;
+    }
     activation_on_top child(m_owner, &m_link);
     w->current.store(&child, rlx);
-    (void)stopped_here(w); // tells this scope: its children do not start
     while (m_children.owed() > 0)
         [[likely]] {
             auto own = w->deque.owner();
@@ -223,7 +226,9 @@ void scope::sync_children(worker* w) {
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
                 attend(w);
                 w = this_worker();
-                (void)stopped_here(w);
+                if (w->deque.trip().has(tripwire<std_atom>::stop)) {
+                    break;
+                }
             }
         }
     w->current.store(child.beneath, rlx);
