@@ -220,7 +220,7 @@ std::int64_t start_index(std::int64_t capacity) noexcept {
     }
     const std::uint64_t r = mixed(the_seed.load(relaxed) + mixed(pool_starts.fetch_add(1, relaxed)));
     const auto before = static_cast<std::int64_t>((r >> 8) % static_cast<std::uint64_t>(capacity / 2));
-    static constexpr unsigned edges[] = {16, 31, 32, 47, 48, 52, 58};
+    static constexpr unsigned edges[] = {16, 31, 32, 47, 48, 52, 57};
     const unsigned which = static_cast<unsigned>(r % (std::size(edges) + 2));
     if (which == std::size(edges)) {
         return -before;
