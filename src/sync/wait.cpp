@@ -100,7 +100,9 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         l.place = w->current.load(rlx)->innermost.load(rlx);
         l.stop = &stop_wait;
         auto& where = static_cast<scheduler*>(w)->stoppable;
+        PILFER_CHAOS_POINT(publish);
         where.add(l);
+        PILFER_CHAOS_POINT(publish);
         if (!stopped_here(w) || !list.withdraw(e)) { // C2
             wait_in(list, e, until, why, object, what);
         }

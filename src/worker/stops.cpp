@@ -29,7 +29,10 @@ void each_worker(F f) noexcept {
     }
 }
 const auto each_trip = [](auto tell) noexcept {
-    each_worker([tell](scheduler& w) noexcept { tell(w.deque.trip()); });
+    each_worker([tell](scheduler& w) noexcept {
+        PILFER_CHAOS_POINT(wake); // some have been told, and leave
+        tell(w.deque.trip());
+    });
 };
 
 /// Of a child that was not begun; not the job of any context.
@@ -85,6 +88,7 @@ void stops::wait_for_lookers() noexcept {
     if (!all.ever()) {
         return; // nor does anybody look up, but behind a cancellation, which comes too late to find the scope
     }
+    PILFER_CHAOS_POINT(lock);
     all.apart([] {
         std_atom::heavy_fence(); // C3
         each_worker([](scheduler& w) noexcept { w.looks_up.wait_for_end(); });
@@ -96,7 +100,10 @@ bool stops::stopped_at(worker* w, scope_place* place) noexcept {
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
         return false;
     }
-    return self.looks_up.during(self.deque.owner().pinned(), [place] { return is_stopped(place); });
+    return self.looks_up.during(self.deque.owner().pinned(), [place] {
+        PILFER_CHAOS_POINT(lock);
+        return is_stopped(place);
+    });
 }
 
 bool stopped_cold(worker* w) noexcept {
