@@ -8,6 +8,7 @@
 #include <pilfer/pilfer.hpp>
 #include <semaphore>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -38,6 +39,51 @@ void mutex_uncontended_shared(benchmark::State& state) { uncontended<pilfer::sha
 BENCHMARK(mutex_uncontended);
 BENCHMARK(mutex_uncontended_std);
 BENCHMARK(mutex_uncontended_shared);
+
+// ---- objects with calls -------------------------------------------------------------------------
+
+template <class Object, class Call>
+void uncontended_call(benchmark::State& state, Call call) {
+    Object object(std::uint64_t{0});
+    for (auto _ : state) {
+        call(object);
+    }
+}
+const auto add_one = [](std::uint64_t& v) { benchmark::DoNotOptimize(++v); };
+void object_locked(benchmark::State& state) {
+    uncontended_call<pilfer::locked<std::uint64_t>>(state, [](auto& o) { o.call(add_one); });
+}
+void object_locked_in_a_task(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] { object_locked(state); });
+}
+void object_queued(benchmark::State& state) {
+    uncontended_call<pilfer::queued<std::uint64_t>>(
+        state, [](auto& o) { o.call_when([](std::uint64_t v) { return v != ~std::uint64_t{0}; }, add_one); });
+}
+BENCHMARK(object_locked);
+BENCHMARK(object_locked_in_a_task);
+BENCHMARK(object_queued);
+
+/// A value there and one back, each awaited by its condition; on one worker.
+void object_ping_pong(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        pilfer::queued<int> turn(0);
+        auto other = pilfer::async([&] {
+            while (turn.call_when([](int v) { return v != 0; }, [](int& v) { return std::exchange(v, 0); }) >
+                   0) {
+            }
+        });
+        for (auto _ : state) {
+            turn.call([](int& v) { v = 1; });
+            turn.call_when([](int v) { return v == 0; }, [](int&) {});
+        }
+        turn.call([](int& v) { v = -1; });
+        other.get();
+    });
+}
+BENCHMARK(object_ping_pong);
 
 // ---- hand-over: the one wakes the other and waits for its answer; an iteration is two of them ---
 

@@ -12,6 +12,7 @@
 #include <pilfer/future.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>
+#include <pilfer/locked.hpp>
 #include <pilfer/mutex.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/parallel/for_each.hpp>
@@ -19,6 +20,7 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
+#include <pilfer/queued.hpp>
 #include <pilfer/scheduler.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/semaphore.hpp>
