@@ -25,14 +25,20 @@ queued_core::~queued_core() {
 }
 
 queued_core::ending queued_core::wait(queued_call& c, instant until) noexcept {
+    auto what = awaited::anything;
+    scope_place own(this_activation()->innermost.load(rlx)); // what f spawns is below of this
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
-        c.within = this_activation()->innermost.load(rlx);
-        share_from_below(w, c.within); // Q3: before anybody else can run a task below of it
+        c.within = &own;
+        if (w->pool->size() > 1) {
+            own.seal(); // Q3: others may end this call, and nothing else that encloses it
+            static_cast<scheduler*>(w)->count.scopes_shared.add();
+            what = awaited::anything_at_home;
+        }
     }
     m_calls.enter(c);
     m_lock.leave();
-    wait_in(m_calls.list(), c, until, condition_kind, this);
+    wait_in(m_calls.list(), c, until, condition_kind, this, what);
     const ending e = queued_call::queue::ended(c);
     if (e == ending::given) {
         m_lock.adopt();

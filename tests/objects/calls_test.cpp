@@ -470,12 +470,12 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
         pilfer::queued<int> q(0);
         std::atomic<bool> waits{false};
         const auto caller = [&](int want) {
-            const auto self = std::this_thread::get_id();
+            const auto self = support::thread_id();
             waits = true;
             q.call_when([want](int v) { return v == want; },
                         [&](int& v) {
                             if (want == 1 || own_thread) {
-                                EXPECT_EQ(std::this_thread::get_id(), self);
+                                EXPECT_EQ(support::thread_id(), self);
                             }
                             ++v;
                         });
@@ -510,6 +510,77 @@ TEST_P(row_D8_queued, inside_of_a_locked_one) {
     EXPECT_EQ(outer.call([](int& o) { return o; }), 2);
     both.get();
     EXPECT_EQ(inner.read([](int v) { return v; }), 2);
+}
+
+// ---- what is shared -----------------------------------------------------------------------------
+
+// The call is ended by another worker, the frame goes on where it was: nothing else is shared.
+TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
+    for (const bool leaves : {false, true}) {
+        pilfer::pool pool(workers(2));
+        pilfer::queued<int> q(0);
+        std::atomic<unsigned> step{0};
+        const auto until = [&step](unsigned n) {
+            while (step < n) {
+                std::this_thread::yield();
+            }
+        };
+        auto server = pool.async([&] {
+            step = 1;
+            until(2);
+            q.call([](int& v) { v = 1; });
+            if (!leaves) {
+                until(3); // so this worker takes nobody's frame
+            }
+        });
+        until(1);
+        long began = 0; // threads; asked of the system, for compilers keep what pthread_self() returned
+        long served = 0;
+        long ended = 0;
+        auto caller = pool.async([&] {
+            pilfer::scope outer;
+            pilfer::scope inner;
+            began = support::thread_id();
+            q.call_when([](int v) { return v == 1; },
+                        [&](int& v) {
+                            served = support::thread_id();
+                            v = 2;
+                        });
+            ended = support::thread_id();
+            EXPECT_EQ(outer.shared(), leaves);
+            EXPECT_EQ(inner.shared(), leaves);
+            step = 3;
+        });
+        until_suspended(pool, 1);
+        pilfer::future<void> busy;
+        if (leaves) {
+            busy = pool.async([&] {
+                step = 2;
+                until(3); // on the worker where the caller was
+            });
+        } else {
+            step = 2;
+        }
+        caller.get();
+        server.get();
+        if (leaves) {
+            busy.get();
+        }
+        EXPECT_NE(began, served);
+        EXPECT_EQ(began != ended, leaves);
+        EXPECT_EQ(pool.counters().scopes_shared, leaves ? 3U : 1U);
+    }
+    pilfer::pool alone(workers(1));
+    pilfer::queued<int> q(0);
+    auto caller = alone.async([&] {
+        pilfer::scope outer;
+        q.call_when([](int v) { return v == 1; }, [](int&) {});
+        EXPECT_FALSE(outer.shared());
+    });
+    until_suspended(alone, 1);
+    alone.run([&] { q.call([](int& v) { v = 1; }); });
+    caller.get();
+    EXPECT_EQ(alone.counters().scopes_shared, 0U);
 }
 
 // ---- drinking philosophers ----------------------------------------------------------------------

@@ -59,6 +59,9 @@ public:
         }
         return fresh;
     }
+    /// Owner, before anybody is below: marks this one alone, and walks from below end here. For a task that
+    /// others may run while all that encloses it stays where it is: a queued call.
+    void seal() noexcept { m_mark.store(marked | settled, rlx); }
     /// Owner, where scopes end in another order than the reverse of their beginning, while nobody walks:
     /// `gone`, which ends, is no longer above this one.
     void relink(const scope_link& gone) noexcept { m_above.store(gone.above(), rlx); }

@@ -23,6 +23,9 @@ inline constexpr instant never = std::numeric_limits<instant>::max();
 enum class awaited {
     anything, ///< perhaps what a task will do that nobody has started yet
     a_holder, ///< what somebody will do who has a stack already
+    /// As anything, and the frame's scopes are marked only if it goes on on another worker (M6, src/scope).
+    /// Only where the pool lets its contexts go on anywhere.
+    anything_at_home,
 };
 
 /// `e` is in `list`, and the lock is free. Returns when somebody has taken it out or called it, which is at
