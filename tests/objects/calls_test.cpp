@@ -436,6 +436,34 @@ TEST_P(row_D8_queued, calls_may_fork_and_wait) {
               (35ULL << 32) + 35 * (support::fib(10) + support::fib(8)));
 }
 
+TEST_P(row_D8_queued, whatever_the_pool_does_with_its_frames) {
+    for (const auto where :
+         {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
+        pilfer::options o = with_workers();
+        o.resume = where;
+        o.count_all = where == pilfer::resume::anywhere; // every pop by the slow path
+        pilfer::pool pool(o);
+        pilfer::queued<unsigned> turn(0U);
+        pool.run([&] {
+            pilfer::scope s;
+            for (unsigned i = 40; i-- > 0;) {
+                s.spawn([&turn, i] {
+                    pilfer::scope own;
+                    own.defer([] { (void)support::fib_join(4); });
+                    turn.call_when([i](unsigned t) { return t == i; },
+                                   [](unsigned& t) {
+                                       (void)support::fib_defer(5);
+                                       ++t;
+                                   });
+                    own.sync();
+                });
+            }
+            s.sync();
+        });
+        EXPECT_EQ(turn.read([](unsigned t) { return t; }), 40U);
+    }
+}
+
 // The end of the last call is the end of the object: whoever served it may still be on its way out.
 TEST_P(row_D8_queued, ends_with_its_last_call) {
     pilfer::pool pool(with_workers());
@@ -677,6 +705,25 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
             go.call([](int& v) { v = 1; });
             outer.sync();
             EXPECT_TRUE(q_ran);
+        });
+    }
+}
+
+// On top of the frame that syncs: the newest child waits for what an older one does, which nobody has
+// started.
+TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
+        pool.run([] {
+            pilfer::queued<int> turn(0);
+            pilfer::scope s;
+            for (const int mine : {2, 0, 1}) {
+                s.defer([&turn, mine] {
+                    turn.call_when([mine](int v) { return v == mine; }, [](int& v) { ++v; });
+                });
+            }
+            s.sync();
+            EXPECT_EQ(turn.read([](int v) { return v; }), 3);
         });
     }
 }
