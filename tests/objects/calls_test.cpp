@@ -18,6 +18,26 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
+/// Calls that have asked their conditions for the first time, inside: who comes inside next finds them
+/// waiting. (A suspended caller may be waiting for the lock.)
+class entered {
+public:
+    /// The condition, counted.
+    template <class C>
+    auto operator()(C ready) {
+        return [this, ready, first = true](const auto& x) mutable {
+            m_calls += std::exchange(first, false) ? 1 : 0;
+            return ready(x);
+        };
+    }
+    void until(unsigned calls) const {
+        ASSERT_TRUE(support::eventually([&] { return m_calls >= calls; }));
+    }
+
+private:
+    std::atomic<unsigned> m_calls{0};
+};
+
 class row_D8_locked : public over_workers {};
 class row_D8_queued : public over_workers {};
 class row_D8_philosophers : public over_workers {};
@@ -273,16 +293,16 @@ TEST_P(row_D8_queued, in_order) {
     constexpr unsigned many = 12;
     for (const bool from_outside : {false, true}) {
         std::vector<pilfer::future<void>> all;
+        entered calls;
         const auto before = pool.counters();
         for (unsigned i = 0; i < many; ++i) {
-            all.push_back(pool.async([&q, i] {
-                q.call_when([](const turns& t) { return t.left > 0; },
-                            [i](turns& t) {
-                                --t.left;
-                                t.log.push_back(i);
-                            });
+            all.push_back(pool.async([&q, &calls, i] {
+                q.call_when(calls([](const turns& t) { return t.left > 0; }), [i](turns& t) {
+                    --t.left;
+                    t.log.push_back(i);
+                });
             }));
-            until_suspended(pool, i + 1);
+            calls.until(i + 1);
         }
         const auto allow = [&](unsigned n) {
             q.call([n](turns& t) { t.left += n; });
@@ -319,17 +339,17 @@ TEST_P(row_D8_queued, chains) {
     };
     pilfer::queued<chain> q;
     constexpr unsigned many = 150;
+    entered calls;
     std::vector<pilfer::future<void>> all;
     for (unsigned i = 0; i < many; ++i) {
-        all.push_back(pool.async([&q, mine = many - i] {
-            q.call_when([mine](const chain& c) { return c.turn == mine; },
-                        [mine](chain& c) {
-                            c.log.push_back(mine);
-                            ++c.turn;
-                        });
+        all.push_back(pool.async([&q, &calls, mine = many - i] {
+            q.call_when(calls([mine](const chain& c) { return c.turn == mine; }), [mine](chain& c) {
+                c.log.push_back(mine);
+                ++c.turn;
+            });
         }));
     }
-    until_suspended(pool, many);
+    calls.until(many);
     pool.run([&] {
         q.call([](chain& c) { c.turn = 1; });
         q.read([](const chain& c) { EXPECT_EQ(c.turn, many + 1); });
