@@ -48,6 +48,21 @@ pilfer::task<long> counts(pilfer::pool& pool) {
     co_return sum;
 }
 
+pilfer::task<> count_to(pilfer::channel<int>& numbers, int last) {
+    for (int i = 1; i <= last; ++i) {
+        (void)co_await pilfer::send(numbers, i); // no stack waits for room
+    }
+    numbers.close();
+}
+
+pilfer::task<int> add_up(pilfer::channel<int>& numbers) {
+    int sum = 0;
+    while (const auto n = co_await pilfer::receive(numbers)) {
+        sum += *n;
+    }
+    co_return sum;
+}
+
 } // namespace
 
 int main() {
@@ -67,6 +82,10 @@ int main() {
     // Tasks and coroutines wait for each other.
     const auto later = pool.async(answer(pool)).then([](int n) { return n + 1; });
     std::printf("later: %d\n", pool.run([&] { return later.get(); }));
+
+    pilfer::channel<int> numbers(4);
+    pool.submit(count_to(numbers, 100));
+    std::printf("received: %d\n", pool.run(add_up(numbers)));
 
     // Nobody waits for this one but the end of the pool.
     int written = 0;

@@ -41,6 +41,19 @@ private:
     protocol m_protocol;
 };
 
+template <class T, class F>
+class channel_reaction;
+
+/// A value on its way.
+template <class T>
+struct channel_item : channel_core::cell {
+    template <class U>
+    explicit channel_item(U&& from) : value(std::forward<U>(from)) {}
+    T value;
+};
+
+struct channel_access;
+
 } // namespace detail
 
 /// A queue of at most `capacity` values between tasks of any pool and any threads, for any number of senders
@@ -129,11 +142,10 @@ public:
     [[nodiscard]] std::size_t capacity() const noexcept { return m_core.capacity(); }
 
 private:
-    struct item : detail::channel_core::cell {
-        template <class U>
-        explicit item(U&& from) : value(std::forward<U>(from)) {}
-        T value;
-    };
+    template <class, class>
+    friend class detail::channel_reaction;
+    friend struct detail::channel_access;
+    using item = detail::channel_item<T>;
 
     template <class U>
     [[nodiscard]] bool send_within(U&& value, detail::instant until) {
@@ -148,7 +160,10 @@ private:
         return false;
     }
     [[nodiscard]] std::optional<T> receive_within(detail::instant until) {
-        auto* const got = static_cast<item*>(m_core.receive(until));
+        return received(m_core.receive(until));
+    }
+    [[nodiscard]] std::optional<T> received(detail::channel_core::cell* cell) {
+        auto* const got = static_cast<item*>(cell);
         if (got == nullptr) {
             return std::nullopt;
         }

@@ -14,6 +14,12 @@ struct PILFER_API pool_closed : std::runtime_error {
     ~pool_closed() override;
 };
 
+/// Work was handed to a pool whose queue is full, with options.when_full == when_full::fail.
+struct PILFER_API queue_full : std::runtime_error {
+    queue_full();
+    ~queue_full() override;
+};
+
 /// The result will never come: its task was dropped by shutdown(drop), or its promise was destroyed unset.
 /// Where there is no memory for this error, waiters get std::bad_alloc in its place.
 struct PILFER_API broken_promise : std::runtime_error {

@@ -3,11 +3,17 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 
 #include <pilfer/detail/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {
+namespace detail {
+
+class event_reaction;
+
+} // namespace detail
 
 /// Manual reset: set() lets everybody go on who waits, and everybody who comes, until reset(). Whoever waited
 /// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
@@ -38,10 +44,12 @@ public:
     }
 
 private:
+    friend class detail::event_reaction;
     [[nodiscard]] bool wait_within(detail::instant until) noexcept;
 
     detail::waiters m_waiting;
-    std::atomic<bool> m_set; // written under the list's lock
+    std::atomic<bool> m_set;   // written under the list's lock
+    std::uint64_t m_times = 0; // that set() was called; under the list's lock
 };
 
 } // namespace v0

@@ -35,9 +35,25 @@ enum class pinning {
     spread,    ///< packages in turn, in them caches in turn: most memory bandwidth and cache for few workers
 };
 
+/// What a pool's tasks wait in, and how its threads wait.
+enum class backend {
+    automatic,     ///< PILFER_BACKEND=work_stealing or one_lock if set, else work_stealing
+    work_stealing, ///< this library's runtime
+    /// The same interface over one mutex, one list per thread and threads that block: so simple that its
+    /// results can be trusted, to compare the other one with. What runs how on it: src/onelock/README.md.
+    one_lock,
+};
+
 enum class shutdown_mode {
     drain, ///< everything that was accepted runs
     drop,  ///< accepted tasks that have not started are dropped and counted
+};
+
+/// What becomes of a task that is handed to a pool whose queue is full: see options.queue_capacity.
+enum class when_full {
+    grow, ///< the queue has no bound
+    wait, ///< its submitter waits for room: a task suspends, a thread blocks
+    fail, ///< its submitter gets queue_full
 };
 
 struct options {
@@ -56,7 +72,8 @@ struct options {
     /// Range 0 .. 2^31.
     std::size_t max_contexts = 0;
     /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
-    /// its worker. Range 0 .. 4,096.
+    /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,
+    /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
@@ -80,6 +97,17 @@ struct options {
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
     bool overflow_message = true;
+    /// What may lie in the queue of submissions, not begun: what threads outside, and tasks of other pools,
+    /// give to submit(), async(), run() and to scopes of this pool's tasks. Not looked at with
+    /// when_full::grow. pool::common() has no bound. What alarms, futures and coroutines queue when they go
+    /// on counts, but neither waits nor fails. Nor does the pool itself: what its own tasks hand to it goes
+    /// to their worker's deque, what a blocking() of it does to the queue, beyond the bound if need be; so
+    /// none of its tasks waits for its own queue. Two bounded pools whose tasks submit to each other need
+    /// contexts for it: with max_contexts both may stand still. A shutdown gives pool_closed to those who
+    /// wait. They wait first come, first served. Range 1 .. 2^31. Cost, where there is a bound: one shared
+    /// count that each submission and each start of one changes.
+    std::size_t queue_capacity = 65'536;
+    pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
     /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and
     /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes; while
@@ -91,8 +119,8 @@ struct options {
     /// there before; a thread that sleeps until the signal comes does the writing, so that it works when
     /// every worker is busy or blocked. At least one thread that is no worker has to let the signal through.
     int dump_signal = 0;
-    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(). It is
-    /// called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
+    /// What is done with the exception of a task that nobody waits for: submit(), after(), every(), on(). It
+    /// is called on the worker, as the end of that task, by several at once, and must not throw. Empty: the
     /// program says what was thrown, and terminates.
     std::function<void(std::exception_ptr)> on_error{};
     /// Exact counts of announced and inline tasks, at a cost on the fast path. Always on in the checked
@@ -109,6 +137,10 @@ struct options {
     /// when the pool ends; PILFER_PROFILE_GRAPH=FILE writes the graph of its tasks, and
     /// PILFER_PROFILE_BURDEN=THEFT,RESUMPTION says what those cost in ns (see src/profile/README.md).
     bool profile = false;
+    /// For tests. With one_lock `resume` becomes own_thread (elsewhere is an error, and so is `profile`,
+    /// however it was asked for, and a `when_full` other than grow), tasks run on the stacks of the threads,
+    /// and what concerns contexts, deques and thefts is without effect.
+    pilfer::v0::backend backend = pilfer::v0::backend::automatic;
 };
 
 } // namespace v0

@@ -35,10 +35,16 @@ enum {
     PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, by one of the pool's own tasks, a promise
                             that is set */
     PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
-    PILFER_ETIMEDOUT = -7 /* it did not happen in time; for the calls with `try`: it would have to wait */
+    PILFER_ETIMEDOUT = -7, /* it did not happen in time; for the calls with `try`: it would have to wait */
+    PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail */
+    PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor */
+    PILFER_EERRNO = -100   /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
+                              calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };
 /* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
+/* The errno in a code of PILFER_EERRNO, 0 for any other. */
+PILFER_C_API int pilfer_errno(int code);
 
 /* ---- options ---- */
 
@@ -49,11 +55,13 @@ PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
- * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events;
+ * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events,
+ * queue_capacity; when_full = grow, wait or fail;
  * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
- * own-thread or elsewhere; take_back = one or all; balance = what PILFER_BALANCE may say, for steal, victim,
- * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
- * pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
+ * own-thread or elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance =
+ * what PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name
+ * becomes automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing
+ * changed. */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
  * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
@@ -77,8 +85,14 @@ PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* f(arg) as a task that nobody waits for, but shutdown. */
+/* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
+ * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* The same as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters, which
+ * are copied. */
+PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg);
+/* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
+PILFER_C_API const char* pilfer_task_name(void);
 /* 0 for NULL. */
 PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
 /* Copies the options in force, with automatic ones filled in. */
@@ -136,6 +150,9 @@ PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weigh
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
+/* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before.
+ * It runs no children itself. */
+PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
 PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
@@ -174,6 +191,9 @@ typedef struct pilfer_future pilfer_future;
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                                        pilfer_future** out);
+/* With a name: see pilfer_submit_named. */
+PILFER_C_API int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
+                                    pilfer_future** out);
 /* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
  * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
  * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */
@@ -247,6 +267,26 @@ PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
 PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
 PILFER_C_API int pilfer_mutex_unlock(pilfer_mutex* mutex);
 
+typedef struct pilfer_shared_mutex {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_shared_mutex;
+
+PILFER_C_API int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex);
+PILFER_C_API void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex);
+/* For the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
+PILFER_C_API int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex);
+/* With others who share it. A task must not do so twice: a writer may have come in between. */
+PILFER_C_API int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_lock_shared_for(pilfer_shared_mutex* mutex, uint64_t ns);
+PILFER_C_API int pilfer_shared_mutex_unlock_shared(pilfer_shared_mutex* mutex);
+
 typedef struct pilfer_condition {
     union {
         uint64_t words[8];
@@ -295,6 +335,29 @@ PILFER_C_API int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update);
 PILFER_C_API int pilfer_latch_wait(pilfer_latch* latch);
 PILFER_C_API int pilfer_latch_try_wait(pilfer_latch* latch);
 PILFER_C_API int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns);
+
+typedef struct pilfer_barrier {
+    union {
+        uint64_t words[16];
+        void* pointers[16];
+    } opaque;
+} pilfer_barrier;
+
+/* Whoever arrives last in a phase calls completion(arg) before the others go on; NULL: nothing.
+ * PILFER_EINVAL for less than 0. */
+PILFER_C_API int pilfer_barrier_init(pilfer_barrier* barrier, ptrdiff_t expected, void (*completion)(void*),
+                                     void* arg);
+PILFER_C_API void pilfer_barrier_destroy(pilfer_barrier* barrier);
+/* By `update`, at least 1 and not more than are still expected in this phase, whose number goes to *phase,
+ * unless that is NULL. */
+PILFER_C_API int pilfer_barrier_arrive(pilfer_barrier* barrier, ptrdiff_t update, uint64_t* phase);
+/* For the end of the phase in which the caller has arrived: that one, or none behind it has ended. */
+PILFER_C_API int pilfer_barrier_wait(pilfer_barrier* barrier, uint64_t phase);
+/* PILFER_ETIMEDOUT: it did not end in time, and may be waited for again. */
+PILFER_C_API int pilfer_barrier_wait_for(pilfer_barrier* barrier, uint64_t phase, uint64_t ns);
+PILFER_C_API int pilfer_barrier_arrive_and_wait(pilfer_barrier* barrier);
+/* Arrives, and is not expected in the phases that follow. */
+PILFER_C_API int pilfer_barrier_arrive_and_drop(pilfer_barrier* barrier);
 
 typedef struct pilfer_event {
     union {
@@ -365,6 +428,73 @@ PILFER_C_API int pilfer_timer_cancel(pilfer_timer* timer);
 PILFER_C_API int pilfer_timer_over(const pilfer_timer* timer);
 /* Gives the handle back; the function runs all the same. NULL: nothing. */
 PILFER_C_API void pilfer_timer_free(pilfer_timer* timer);
+
+/* ---- descriptors ---- */
+
+/* A task that waits for a descriptor suspends, any other thread blocks in poll(). `ns`: for how many
+ * nanoseconds at most; 0: look once; PILFER_FOREVER: for good. Besides what stands at each call they return
+ * PILFER_ETIMEDOUT, PILFER_ECANCELED, PILFER_ENOMEM and the codes of PILFER_EERRNO.
+ * A descriptor must stay open while somebody waits for it; pilfer_io_close sees to that. */
+#define PILFER_FOREVER UINT64_MAX
+
+/* 0: a read would not block (data, end of file, an error, a connection to accept); somebody else may be
+ * faster. Any number of tasks may wait for one descriptor. */
+PILFER_C_API int pilfer_io_wait_readable(int fd, uint64_t ns);
+/* The same for a write, and for a connect that is under way. */
+PILFER_C_API int pilfer_io_wait_writable(int fd, uint64_t ns);
+/* These first try, and wait only where the call would block. So the descriptor must not block: see
+ * pilfer_io_make_nonblocking; one that does blocks its worker. */
+/* What is there, at most `bytes`: *got of them; 0 without an error: end of file. */
+PILFER_C_API int pilfer_io_read(int fd, void* to, size_t bytes, uint64_t ns, size_t* got);
+/* All of it, unless there is an error. *written, unless that is NULL, says how far it came in both cases. On
+ * a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
+PILFER_C_API int pilfer_io_write(int fd, const void* from, size_t bytes, uint64_t ns, size_t* written);
+/* The next connection of a listening socket. *fd does not block, and exec closes it; -1 on an error. */
+PILFER_C_API int pilfer_io_accept(int listener, uint64_t ns, int* fd);
+/* `to`: a struct sockaddr_in and the like, of `bytes` bytes. A local socket whose listener is busy gives
+ * PILFER_EERRNO - EAGAIN: nothing tells when it is not. */
+PILFER_C_API int pilfer_io_connect(int fd, const void* to, unsigned bytes, uint64_t ns);
+/* Sets O_NONBLOCK. */
+PILFER_C_API int pilfer_io_make_nonblocking(int fd);
+/* All tasks that wait for this descriptor go on with PILFER_ECANCELED; who comes later waits. A thread that
+ * is no worker stays in its poll(). Returns how many there were. */
+PILFER_C_API size_t pilfer_io_forget(int fd);
+/* The same, and closes it, in one step. What close(2) says; the descriptor is closed all the same. */
+PILFER_C_API int pilfer_io_close(int fd);
+
+/* ---- functions that run each time ---- */
+
+typedef struct pilfer_subscription pilfer_subscription;
+
+/* Each time f runs as a task of `pool` (NULL: of the caller's pool, or the common one), never twice at once
+ * and without a stack in between, until it returns 0, is cancelled, what it waits for ends, or the pool is
+ * shut down. What it waits for, and what `arg` refers to, must outlive it: until pilfer_subscription_over()
+ * or the end of the pool. `out` may be NULL, else *out has to be freed; on an error it is NULL. A first run
+ * may begin before *out is set. */
+
+/* Once for each pilfer_event_set, but all that come before a run begins are one; and at once, if it is set.
+ */
+PILFER_C_API int pilfer_on_event(pilfer_pool* pool, pilfer_event* event, int (*f)(void* arg), void* arg,
+                                 pilfer_subscription** out);
+/* For each pointer, in order; ends behind the last one of a closed channel. One that was received, but f was
+ * not called with, because the subscription ended, is the channel's first again. */
+PILFER_C_API int pilfer_on_channel(pilfer_pool* pool, pilfer_channel* channel,
+                                   int (*f)(void* value, void* arg), void* arg, pilfer_subscription** out);
+/* As long as a read would not block: f should read what there is. Ends with pilfer_io_forget and
+ * pilfer_io_close. Codes of PILFER_EERRNO: EBADF, EPERM for what is always ready (a file), ENOTSUP for a pool
+ * on one lock. */
+PILFER_C_API int pilfer_on_readable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
+                                    pilfer_subscription** out);
+/* As long as a write would not block. */
+PILFER_C_API int pilfer_on_writable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
+                                    pilfer_subscription** out);
+/* 1: thanks to this call it does not begin again, though a run that has begun goes on; 0: it would not have
+ * anyway. From f, too. */
+PILFER_C_API int pilfer_subscription_cancel(pilfer_subscription* subscription);
+/* 1: nothing runs any more, and nothing will. */
+PILFER_C_API int pilfer_subscription_over(const pilfer_subscription* subscription);
+/* Gives the handle back; f runs all the same. NULL: nothing. */
+PILFER_C_API void pilfer_subscription_free(pilfer_subscription* subscription);
 
 #ifdef __cplusplus
 }

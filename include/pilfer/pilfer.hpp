@@ -10,10 +10,13 @@
 #include <pilfer/error.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
+#include <pilfer/io.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>
 #include <pilfer/locked.hpp>
 #include <pilfer/mutex.hpp>
+#include <pilfer/named.hpp>
+#include <pilfer/on.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>

@@ -92,8 +92,8 @@ public:
 
     /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
     /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
-    /// call. Throws pool_closed, broken_promise (shutdown(drop)), std::bad_alloc where there is no memory for
-    /// one of these two, and what f throws. Allocates nothing itself.
+    /// call. Throws pool_closed, queue_full (options.when_full), broken_promise (shutdown(drop)),
+    /// std::bad_alloc where there is no memory for one of these, and what f throws. Allocates nothing itself.
     template <class F>
     auto run(F&& f) -> std::invoke_result_t<F&> {
         using raw = std::invoke_result_t<F&>;
@@ -110,7 +110,7 @@ public:
     }
 
     /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
-    /// destroyed before the result is seen. Throws pool_closed, std::bad_alloc. One allocation.
+    /// destroyed before the result is seen. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
     /// The same with a weight, which counts where the caller runs on a worker of this pool: a submission has
@@ -119,7 +119,7 @@ public:
     auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
     /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
-    /// goes to options.on_error. Throws pool_closed, std::bad_alloc. One allocation.
+    /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     void submit(F&& f) {
         auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
@@ -134,11 +134,11 @@ public:
     template <class T>
     T run(task<T> t);
     /// Starts the coroutine `t` in this pool; its result is fetched from the future. Throws pool_closed,
-    /// std::bad_alloc, usage_error. One allocation.
+    /// queue_full, std::bad_alloc, usage_error. One allocation.
     template <class T>
     future<T> async(task<T> t);
     /// Starts the coroutine `t` in this pool; nobody waits for it but shutdown(drain), and what it throws
-    /// goes to options.on_error. Throws pool_closed, std::bad_alloc, usage_error. One allocation.
+    /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc, usage_error. One allocation.
     template <class T>
     void submit(task<T> t);
     /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <exception>
@@ -16,6 +17,7 @@
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
@@ -97,8 +99,9 @@ public:
     /// From another stack than the owner's it makes the scope shared(). After a child has failed f is dropped
     /// and counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
     /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
-    /// submission, as with spawn: pool_closed, or broken_promise at sync(). Throws usage_error from a thread
-    /// that is neither a worker nor the owner, std::bad_alloc, and what moving f throws.
+    /// submission, as with spawn: pool_closed, queue_full where that pool has a bound, or broken_promise at
+    /// sync(). Throws usage_error from a thread that is neither a worker nor the owner, std::bad_alloc, and
+    /// what moving f throws.
     template <class F>
     PILFER_ALWAYS_INLINE void defer(F&& f);
 
@@ -121,6 +124,22 @@ public:
         } else {
             again().sync_children(w);
         }
+    }
+
+    /// As sync(), but waits for at most `d`, negative and endless durations included. True: all children have
+    /// ended. False: some have not; nothing is rethrown, the scope can be used and awaited again, and its
+    /// destructor waits for them. Unlike sync() it runs no children itself, which might take longer: those
+    /// that nobody has started run on the workers, the caller's among them while it waits. So with a `d` that
+    /// is not above 0, for which nobody waits, none of them gets further by this call. Cost: a suspension and
+    /// an alarm, unless all have ended.
+    template <class Rep, class Period>
+    [[nodiscard]] bool sync_for(std::chrono::duration<Rep, Period> d) {
+        return sync_within(detail::after(d));
+    }
+    /// The same until `t`, by what its clock says now.
+    template <class Clock, class Duration>
+    [[nodiscard]] bool sync_until(const std::chrono::time_point<Clock, Duration>& t) {
+        return sync_within(detail::at(t));
     }
 
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
@@ -151,6 +170,9 @@ private:
     void destroy_cold() noexcept;
     void sync_cold();
     void wait_and_rethrow(detail::worker* home);
+    void rethrow_first();
+    [[nodiscard]] bool sync_within(std::uint64_t until);
+    [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;
@@ -363,7 +385,7 @@ struct scope_access {
     [[nodiscard]] static scope_place* within(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
         return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
-                                                        : reinterpret_cast<spark*>(at)->within();
+                                                        : reinterpret_cast<spark*>(at)->within_to_start();
     }
     [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the
@@ -376,6 +398,8 @@ struct scope_access {
     [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
     /// The owner of an empty one goes on in another task.
     static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
+    /// While its parent waits.
+    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
 };
 
 /// The end of a deferred or submitted child away from the parent's stack: whom to resume.

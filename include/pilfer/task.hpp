@@ -6,9 +6,12 @@
 #include <coroutine>
 #include <exception>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/channel.hpp>
+#include <pilfer/detail/channel_resumption.hpp>
 #include <pilfer/detail/coroutine.hpp>
 #include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/outcome.hpp>
@@ -78,6 +81,7 @@ public:
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         m_place.is_of(h);
         m_place.begin();
+        m_place.park(parked_elsewhere, nullptr);
         std::coroutine_handle<> other;
         std::coroutine_handle<> next;
         bool suspended = false;
@@ -324,9 +328,11 @@ public:
     }
     void start(pool_core& p) {
         this->belongs_in(p);
-        if (!detail::start_in(p, this)) {
+        try {
+            detail::hand_to(p, this);
+        } catch (...) {
             this->release(); // the announcement's reference
-            throw pool_closed();
+            throw;
         }
     }
 
@@ -492,6 +498,115 @@ template <class Clock, class Duration>
     return resume_time(detail::at(t));
 }
 
+// ---- channels ---------------------------------------------------------------------------------
+
+namespace detail {
+
+struct channel_access {
+    template <class T>
+    [[nodiscard]] static channel_core& core(channel<T>& c) noexcept {
+        return c.m_core;
+    }
+    template <class T>
+    [[nodiscard]] static std::optional<T> received(channel<T>& c, channel_core::cell* cell) {
+        return c.received(cell);
+    }
+};
+
+template <class T>
+class send_awaiter : private channel_resumption {
+public:
+    using item = channel_item<T>;
+    send_awaiter(channel<T>& c, std::unique_ptr<item> what) noexcept
+        : m_core(channel_access::core(c)), m_what(std::move(what)) {}
+    [[nodiscard]] bool await_ready() noexcept { return try_send(m_core, *m_what); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_to_send(m_core, *m_what);
+    }
+    [[nodiscard]] bool await_resume() noexcept {
+        if (sent()) {
+            (void)m_what.release(); // NOLINT(bugprone-unused-return-value): it is the channel's
+            return true;
+        }
+        return false;
+    }
+
+private:
+    channel_core& m_core;
+    std::unique_ptr<item> m_what;
+};
+
+template <class T>
+class receive_awaiter : private channel_resumption {
+public:
+    explicit receive_awaiter(channel<T>& c) noexcept : m_channel(c) {}
+    [[nodiscard]] bool await_ready() noexcept { return try_receive(channel_access::core(m_channel)); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_to_receive(channel_access::core(m_channel));
+    }
+    [[nodiscard]] std::optional<T> await_resume() { return channel_access::received(m_channel, received()); }
+
+private:
+    channel<T>& m_channel;
+};
+
+} // namespace detail
+
+/// What send() gives: co_await it, once.
+template <class T>
+class [[nodiscard]] channel_send {
+public:
+    using pilfer_awaitable = void;
+    template <class U>
+    channel_send(channel<T>& c, U&& value)
+        : m_channel(c), m_what(std::make_unique<detail::channel_item<T>>(std::forward<U>(value))) {}
+    /// Throws usage_error for one that was awaited before.
+    [[nodiscard]] detail::send_awaiter<T> operator co_await() && {
+        if (m_what == nullptr) {
+            throw usage_error("pilfer: this send was awaited before");
+        }
+        return detail::send_awaiter<T>(m_channel, std::move(m_what));
+    }
+
+private:
+    channel<T>& m_channel;
+    std::unique_ptr<detail::channel_item<T>> m_what;
+};
+
+/// What receive() gives: co_await it, once or again.
+template <class T>
+class [[nodiscard]] channel_receive {
+public:
+    using pilfer_awaitable = void;
+    explicit channel_receive(channel<T>& c) noexcept : m_channel(c) {}
+    [[nodiscard]] detail::receive_awaiter<T> operator co_await() const noexcept {
+        return detail::receive_awaiter<T>(m_channel);
+    }
+
+private:
+    channel<T>& m_channel;
+};
+
+/// co_await send(c, value): as c.send(value), but waits without a stack. True: accepted. False: the channel
+/// is closed; the value ends with the expression. Served in turn with tasks and threads that wait for `c`,
+/// which has to live until then. Throws std::bad_alloc and what making a T throws, outside of all pools what
+/// pool::common() throws; then nothing was sent. Cost: one cell, one short lock, two if it waits.
+template <class T, class U = T>
+requires std::constructible_from<T, U&&>
+[[nodiscard]] channel_send<T> send(channel<T>& c, U&& value) {
+    return channel_send<T>(c, std::forward<U>(value));
+}
+/// co_await receive(c): as c.receive(), but waits without a stack. Nothing: closed, and everything was
+/// received. What T's move throws comes out, and the value is the next to be received again.
+template <class T>
+[[nodiscard]] channel_receive<T> receive(channel<T>& c) noexcept {
+    return channel_receive<T>(c);
+}
+
 // ---- ways in ----------------------------------------------------------------------------------
 
 template <class T>
@@ -512,9 +627,7 @@ future<T> pool::async(task<T> t) {
 template <class T>
 void pool::submit(task<T> t) {
     auto root = std::make_unique<detail::detached_coroutine<T>>(std::move(t));
-    if (!detail::start_in(*m_core, root.get())) {
-        throw pool_closed();
-    }
+    detail::hand_to(*m_core, root.get());
     (void)root.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
 }
 

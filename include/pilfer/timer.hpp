@@ -79,7 +79,10 @@ public:
 private:
     ~timed_function() override {} // NOLINT(modernize-use-equals-default): the function has ended before
     bool execute() override {
-        if constexpr (std::same_as<std::invoke_result_t<F&>, bool>) {
+        if constexpr (is_named<F>) {
+            return m_function.call_or(true,
+                                      [] { nobody_waits_for(this_worker(), std::current_exception()); });
+        } else if constexpr (std::same_as<std::invoke_result_t<F&>, bool>) {
             return std::invoke(m_function);
         } else {
             std::invoke(m_function);

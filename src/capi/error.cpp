@@ -1,5 +1,7 @@
 #include "capi/error.hpp"
 
+#include <cerrno>
+#include <cstring>
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -22,7 +24,35 @@ void tell(std::string* why, const char* what) noexcept {
     }
 }
 
+constexpr int last_errno = 899; // so that no code reaches -1000, where the caller's own begin
+
+/// Lives for ever, unlike what strerror() returns.
+[[nodiscard]] const char* text_of([[maybe_unused]] int error) noexcept {
+    const char* text = nullptr;
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
+    text = strerrordesc_np(error);
+#endif
+#endif
+    return text != nullptr ? text : "an error of the operating system";
+}
+
 } // namespace
+
+int code_of(const std::error_code& error) noexcept {
+    switch (const int n = error.value()) {
+    case 0:
+        return 0;
+    case ETIMEDOUT:
+        return PILFER_ETIMEDOUT;
+    case ECANCELED:
+        return PILFER_ECANCELED;
+    case ENOMEM:
+        return PILFER_ENOMEM;
+    default:
+        return n > 0 && n <= last_errno ? PILFER_EERRNO - n : PILFER_ESYSTEM;
+    }
+}
 
 int code_of_caught(std::string* why) noexcept {
     try {
@@ -30,6 +60,9 @@ int code_of_caught(std::string* why) noexcept {
     } catch (const pool_closed& e) {
         tell(why, e.what());
         return PILFER_ECLOSED;
+    } catch (const queue_full& e) {
+        tell(why, e.what());
+        return PILFER_EFULL;
     } catch (const broken_promise& e) {
         tell(why, e.what());
         return PILFER_EBROKEN;
@@ -73,7 +106,19 @@ extern "C" const char* pilfer_strerror(int code) {
         return "the operating system refused a thread or a file";
     case PILFER_ETIMEDOUT:
         return "it did not happen in time";
+    case PILFER_EFULL:
+        return "the pool's queue is full";
+    case PILFER_ECANCELED:
+        return "the descriptor was forgotten or closed";
     default:
-        return "no code of pilfer";
+        break;
     }
+    const int error = pilfer_errno(code);
+    return error != 0 ? pilfer::capi::text_of(error) : "no code of pilfer";
+}
+
+extern "C" int pilfer_errno(int code) {
+    // No subtraction before the range is known.
+    return code < PILFER_EERRNO && code >= PILFER_EERRNO - pilfer::capi::last_errno ? PILFER_EERRNO - code
+                                                                                    : 0;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <system_error>
 
 #include <pilfer/detail/platform.hpp>
 #include <pilfer/pilfer.h>
@@ -15,6 +16,9 @@ namespace capi {
 /// In a catch block: the code of what was caught; its text goes to `why`, if that is there. What the runtime
 /// does not throw ends the program.
 [[nodiscard]] PILFER_COLD int code_of_caught(std::string* why = nullptr) noexcept;
+
+/// Of what the calls for descriptors return.
+[[nodiscard]] int code_of(const std::error_code& error) noexcept;
 
 /// f() behind the wall that no exception passes.
 template <class F>

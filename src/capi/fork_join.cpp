@@ -1,7 +1,9 @@
 // join, scopes and loops for C.
 #include <pilfer/pilfer.h>
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -164,6 +166,16 @@ int pilfer_scope_shared(const pilfer_scope* scope) {
         return PILFER_EINVAL;
     }
     return std::launder(reinterpret_cast<const pilfer::scope*>(scope))->shared() ? 1 : 0;
+}
+
+int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    bool all = false;
+    const int code =
+        guarded([&] { all = of(scope).sync_for(std::chrono::duration<std::uint64_t, std::nano>(ns)); });
+    return code == 0 && !all ? PILFER_ETIMEDOUT : code;
 }
 
 int pilfer_scope_end(pilfer_scope* scope) {

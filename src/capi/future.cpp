@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
+#include <pilfer/named.hpp>
 #include <pilfer/pilfer.h>
 
 #include "capi/error.hpp"
@@ -37,34 +39,41 @@ struct value_call {
 };
 using value_task = capi::task<value_call>;
 
-/// `heavy`: what the task weighs, null where nobody said.
-int make_task(pilfer_pool* p, const std::uint64_t* heavy, void* (*f)(void*), void* arg,
-              pilfer_future** out) noexcept {
+/// make(): the task. `heavy`: what it weighs, null where nobody said.
+template <class Make>
+int make_task(pilfer_pool* p, const std::uint64_t* heavy, pilfer_future** out, Make make) noexcept {
     if (out == nullptr) {
         return PILFER_EINVAL;
     }
     *out = nullptr;
-    if (f == nullptr) {
-        return PILFER_EINVAL;
-    }
     return capi::guarded([&] {
         const detail::worker* w = detail::this_worker();
         detail::pool_core& core = p != nullptr   ? reinterpret_cast<pool*>(p)->core()
                                   : w != nullptr ? *w->pool
                                                  : detail::common_core();
         const pilfer::weight weight(heavy != nullptr ? *heavy : 1);
-        auto* made = new value_task({f, arg}); // NOLINT(bugprone-unhandled-exception-at-new): guarded
+        auto* made = make();
         try {
             if (heavy != nullptr) {
                 made->start(core, weight);
             } else {
                 made->start(core);
             }
-        } catch (...) { // pool_closed
+        } catch (...) { // pool_closed, queue_full
             made->release();
             throw;
         }
         *out = capi::handle_of(made);
+    });
+}
+
+int make_plain_task(pilfer_pool* p, const std::uint64_t* heavy, void* (*f)(void*), void* arg,
+                    pilfer_future** out) noexcept {
+    return make_task(p, heavy, out, [=] {
+        if (f == nullptr) {
+            throw std::invalid_argument("pilfer: no function");
+        }
+        return new value_task({f, arg});
     });
 }
 
@@ -304,12 +313,23 @@ using namespace pilfer::capi;
 extern "C" {
 
 int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out) {
-    return make_task(pool, nullptr, f, arg, out);
+    return make_plain_task(pool, nullptr, f, arg, out);
 }
 
 int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                           pilfer_future** out) {
-    return make_task(pool, &weight, f, arg, out);
+    return make_plain_task(pool, &weight, f, arg, out);
+}
+
+int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
+                       pilfer_future** out) {
+    return make_task(pool, nullptr, out, [=] {
+        if (f == nullptr) {
+            throw std::invalid_argument("pilfer: no function");
+        }
+        auto called = pilfer::named(name, value_call{f, arg}); // which refuses NULL
+        return new task<decltype(called)>(std::move(called));
+    });
 }
 
 int pilfer_future_get(pilfer_future* future, void** result) {

@@ -59,7 +59,9 @@ constexpr option flag(std::string_view name) {
 // In the order of the enumerations.
 constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact", "spread"};
 constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
+constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
 constexpr std::array<std::string_view, 2> takings = {"one", "all"};
+constexpr std::array<std::string_view, 3> backends = {"automatic", "work_stealing", "one_lock"};
 
 template <auto Member, const auto& Words>
 constexpr option choice(std::string_view name, const char* takes) {
@@ -96,12 +98,15 @@ constexpr option table[] = {
     choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
     choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
     choice<&options::take_back, takings>("take_back", "one or all"),
+    number<&options::queue_capacity>("queue_capacity"),
+    choice<&options::when_full, fulls>("when_full", "grow, wait or fail"),
     flag<&options::overflow_message>("overflow_message"),
     number<&options::stall_report>("stall_report"),
     number<&options::dump_signal>("dump_signal"),
     flag<&options::count_all>("count_all"),
     number<&options::trace_events>("trace_events"),
     flag<&options::profile>("profile"),
+    choice<&options::backend, backends>("backend", "automatic, work_stealing or one_lock"),
 };
 
 [[nodiscard]] const option& row_of(const char* name) {

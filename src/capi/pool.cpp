@@ -100,6 +100,15 @@ int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg) {
     return guarded([&] { of(pool).submit(pilfer::capi::void_call{f, arg}); });
 }
 
+int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg) {
+    if (pool == nullptr || name == nullptr || f == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { of(pool).submit(pilfer::named(name, pilfer::capi::void_call{f, arg})); });
+}
+
+const char* pilfer_task_name(void) { return pilfer::current_task_name(); }
+
 unsigned pilfer_pool_workers(const pilfer_pool* pool) { return pool != nullptr ? of(pool).workers() : 0; }
 
 int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into) {

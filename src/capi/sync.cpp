@@ -1,6 +1,7 @@
-// Mutex, condition variable, semaphore, latch, event and channel for C.
+// Mutexes, condition variable, semaphore, latch, barrier, event and channel for C.
 #include <pilfer/mutex.hpp>
 
+#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -8,32 +9,43 @@
 #include <new>
 #include <optional>
 
+#include <pilfer/barrier.hpp>
 #include <pilfer/channel.hpp>
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/latch.hpp>
 #include <pilfer/pilfer.h>
 #include <pilfer/semaphore.hpp>
+#include <pilfer/shared_mutex.hpp>
 
+#include "capi/call.hpp"
 #include "capi/error.hpp"
-
-struct pilfer_channel {
-    explicit pilfer_channel(std::size_t capacity) noexcept : values(capacity) {}
-    pilfer::channel<void*> values;
-};
+#include "capi/objects.hpp"
 
 namespace {
 
 using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 using semaphore = pilfer::counting_semaphore<>;
 
-/// The C++ object in the caller's storage.
-template <class Object, class Storage>
-[[nodiscard]] Object& in(Storage* s) noexcept {
-    static_assert(sizeof(Object) <= sizeof(Storage) && alignof(Object) <= alignof(Storage));
-    return *std::launder(reinterpret_cast<Object*>(s));
-}
+struct completion {
+    void (*function)(void*);
+    void* argument;
+    void operator()() const noexcept {
+        if (function != nullptr) {
+            pilfer::capi::call(function, argument);
+        }
+    }
+};
+using barrier = pilfer::barrier<completion>;
+// In C a token is the number that it holds.
+static_assert(sizeof(barrier::arrival_token) == sizeof(std::uint64_t));
+
+using pilfer::capi::in;
 [[nodiscard]] pilfer::mutex& of(pilfer_mutex* m) noexcept { return in<pilfer::mutex>(m); }
+[[nodiscard]] pilfer::shared_mutex& of(pilfer_shared_mutex* m) noexcept {
+    return in<pilfer::shared_mutex>(m);
+}
+[[nodiscard]] barrier& of(pilfer_barrier* b) noexcept { return in<barrier>(b); }
 [[nodiscard]] pilfer::condition_variable& of(pilfer_condition* c) noexcept {
     return in<pilfer::condition_variable>(c);
 }
@@ -124,6 +136,33 @@ int pilfer_mutex_unlock(pilfer_mutex* mutex) {
     return on(mutex, [](pilfer::mutex& m) { m.unlock(); });
 }
 
+int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex) { return begin<pilfer::shared_mutex>(mutex); }
+void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex) { finish(mutex); }
+int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.lock(); });
+}
+int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex) {
+    return in_time(mutex, [](pilfer::shared_mutex& m) { return m.try_lock(); });
+}
+int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns) {
+    return in_time(mutex, [ns](pilfer::shared_mutex& m) { return m.try_lock_for(c_nanoseconds(ns)); });
+}
+int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.unlock(); });
+}
+int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.lock_shared(); });
+}
+int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex) {
+    return in_time(mutex, [](pilfer::shared_mutex& m) { return m.try_lock_shared(); });
+}
+int pilfer_shared_mutex_lock_shared_for(pilfer_shared_mutex* mutex, uint64_t ns) {
+    return in_time(mutex, [ns](pilfer::shared_mutex& m) { return m.try_lock_shared_for(c_nanoseconds(ns)); });
+}
+int pilfer_shared_mutex_unlock_shared(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.unlock_shared(); });
+}
+
 int pilfer_condition_init(pilfer_condition* condition) {
     return begin<pilfer::condition_variable>(condition);
 }
@@ -185,6 +224,37 @@ int pilfer_latch_try_wait(pilfer_latch* latch) {
 }
 int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns) {
     return in_time(latch, [ns](pilfer::latch& l) { return l.wait_for(c_nanoseconds(ns)); });
+}
+
+int pilfer_barrier_init(pilfer_barrier* barrier, ptrdiff_t expected, void (*function)(void*), void* arg) {
+    return begin<::barrier>(barrier, expected, completion{function, arg});
+}
+void pilfer_barrier_destroy(pilfer_barrier* barrier) { finish(barrier); }
+int pilfer_barrier_arrive(pilfer_barrier* barrier, ptrdiff_t update, uint64_t* phase) {
+    if (update < 1) {
+        return PILFER_EINVAL;
+    }
+    return on(barrier, [=](::barrier& b) {
+        const auto token = std::bit_cast<uint64_t>(b.arrive(update));
+        if (phase != nullptr) {
+            *phase = token;
+        }
+    });
+}
+int pilfer_barrier_wait(pilfer_barrier* barrier, uint64_t phase) {
+    return on(barrier,
+              [phase](const ::barrier& b) { b.wait(std::bit_cast<::barrier::arrival_token>(phase)); });
+}
+int pilfer_barrier_wait_for(pilfer_barrier* barrier, uint64_t phase, uint64_t ns) {
+    return in_time(barrier, [=](const ::barrier& b) {
+        return b.wait_for(std::bit_cast<::barrier::arrival_token>(phase), c_nanoseconds(ns));
+    });
+}
+int pilfer_barrier_arrive_and_wait(pilfer_barrier* barrier) {
+    return on(barrier, [](::barrier& b) { b.arrive_and_wait(); });
+}
+int pilfer_barrier_arrive_and_drop(pilfer_barrier* barrier) {
+    return on(barrier, [](::barrier& b) { b.arrive_and_drop(); });
 }
 
 int pilfer_event_init(pilfer_event* event, int set) { return begin<pilfer::event>(event, set != 0); }

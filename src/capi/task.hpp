@@ -50,7 +50,7 @@ protected:
 template <class Function>
 class task final : public result_core {
 public:
-    explicit task(Function f) noexcept : m_function(f) {}
+    explicit task(Function f) noexcept : m_function(std::move(f)) {}
 
 private:
     ~task() override = default;

@@ -28,9 +28,21 @@ struct root_wait : suspension {
     const pool_core* pool;
 };
 
+constexpr parked_kind parked_for_future{
+    "a future",
+    [](const void* object, wait_facts& f) noexcept { static_cast<const future_core*>(object)->look(f); },
+    true};
+constexpr parked_kind parked_for_time{"a time", nullptr, false};
+
 constexpr wait_kind root_kind{"a coroutine", [](const suspension& self, wait_facts& f) noexcept {
                                   f.elsewhere = static_cast<const root_wait&>(self).pool;
                               }};
+
+} // namespace
+
+const parked_kind parked_elsewhere{"something that is none of this library's", nullptr, false};
+
+namespace {
 
 /// `within`: the innermost scope of the running task but for those of the coroutines.
 suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
@@ -66,7 +78,24 @@ void resumption::begin() {
     }
 }
 
+void resumption::park(const parked_kind& why, const void* object) noexcept {
+    const worker* w = this_worker();
+    m_parked.who = m_who;
+    m_parked.why = &why;
+    m_parked.object = object;
+    m_list = &m_pool->at(m_of_worker ? w->index : 0).waiting_coroutines;
+    m_list->add(m_parked);
+}
+
+void resumption::unpark() noexcept {
+    if (m_list != nullptr) {
+        m_list->remove(m_parked);
+        m_list = nullptr;
+    }
+}
+
 void resumption::withdraw() noexcept {
+    unpark();
     if (m_of_worker) {
         bring_scopes();
         unit_ends(this_worker());
@@ -93,7 +122,7 @@ void resumption::take_scopes_along(const pool_core& to) {
         }
     }
     is_within(d->within);
-    if (innermost != nullptr && (w->pool != &to || to.size() > 1)) {
+    if (innermost != nullptr && (w->pool != &to || to.schedulers() > 1)) {
         share_scopes(*w->pool, innermost); // M4: another worker may go on in them
     }
     a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
@@ -111,6 +140,7 @@ void resumption::bring_scopes() noexcept {
 }
 
 void resumption::go_on() noexcept {
+    unpark(); // first: a report that looks at it holds up whoever makes it go on
     worker* w = this_worker();
     if (w != nullptr && w->pool == m_pool && m_of_worker && may_announce(w) &&
         announce(w, word_of(this), way::keep)) {
@@ -130,6 +160,7 @@ suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
 
 void future_resumption::wait_for(future_core& f) {
     begin();
+    park(parked_for_future, &f);
     f.listen(*this); // C2
 }
 
@@ -140,6 +171,7 @@ future_core* future_resumption::result_is_there(future_listener& self) noexcept 
 
 void timed_resumption::wait_until(instant when) {
     begin();
+    park(parked_for_time, nullptr);
     when = std::min(when, never - 1);
     // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
     if (worker* w = this_worker()) {
@@ -193,6 +225,15 @@ bool start_in(pool_core& p, submission* s) noexcept {
         p.queue_begun(s, true);
     }
     return true;
+}
+
+void hand_to(pool_core& p, submission* s) {
+    const worker* w = this_worker();
+    if (w == nullptr || w->pool != &p) {
+        submit(p, s);
+    } else if (!start_in(p, s)) {
+        throw pool_closed();
+    }
 }
 
 void waited_root::run_in(pool_core& p, coroutine_frame& first) {

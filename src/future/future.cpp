@@ -173,10 +173,16 @@ bool future_core::belongs_to(const pool_core& p) const noexcept { return p.liste
 bool future_core::run_here(worker* w) noexcept {
     // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
     // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
-    worker* const home = m_life.now() == future_protocol<std_atom>::queued
-                             ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
-                             : nullptr;
+    worker* home = m_life.now() == future_protocol<std_atom>::queued
+                       ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
+                       : nullptr;
     w = home != nullptr ? home : this_worker();
+    // The deques of a one-lock pool are empty; its tasks are taken back from wherever they lie. Only tasks: a
+    // coroutine lies there, too, and is nothing that a waiter may run.
+    if (home == nullptr && w->pool->by_one_lock() != nullptr &&
+        m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->take_back(*this)) {
+        home = w;
+    }
     const bool mine = m_life.claim();
     if (mine) {
         nested_activation child(w, nullptr); // whoever awaits it, it is below of no scope

@@ -1,6 +1,7 @@
 #include "inspect/report.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <new>
 
 #include "base/symbols.hpp"
@@ -32,6 +33,7 @@ public:
 
     void cycles_of_waits();
     void waiters(const std::vector<std::size_t>& pools);
+    void coroutines();
     std::string text;
 
 private:
@@ -45,14 +47,23 @@ private:
 };
 
 std::string writer::name(const waiting_context& k) const {
-    const std::string context = "context " + std::to_string(k.number);
-    return k.owner == &m_pool ? context : context + " of pool " + std::to_string(k.pool);
+    std::string context = "context " + std::to_string(k.number);
+    if (k.owner != &m_pool) {
+        context += " of pool " + std::to_string(k.pool);
+    }
+    if (!k.name.empty()) {
+        context += " \"" + k.name + "\"";
+    }
+    return context;
 }
 
 /// What a context waits for: "a future (0x...), which is queued".
 std::string writer::wait(const waiting_context& k) const {
     if (k.why == nullptr) {
         return "its turn";
+    }
+    if (k.facts.descriptor >= 0) {
+        return "descriptor " + std::to_string(k.facts.descriptor) + " to be " + k.facts.state;
     }
     std::string t = std::string(k.why->what) + " (" + hexadecimal(k.object) + ")";
     if (k.facts.left >= 0) {
@@ -120,9 +131,55 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     }
 }
 
+/// Those of m_pool.
+void writer::coroutines() {
+    for (const waiting_coroutine& c : m_snapshot.coroutines) {
+        text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
+                ", suspended on worker " + std::to_string(c.worker) + ", waits for " + c.what;
+        if (c.object != nullptr) {
+            text += " (" + hexadecimal(c.object) + ")";
+        }
+        if (c.facts.state != nullptr) {
+            text += std::string(", which is ") + c.facts.state;
+        }
+        text += "\n";
+        for (std::size_t i = 1; i < c.code.size(); ++i) {
+            text += "      awaited by " + m_symbols.name(c.code[i], false) + "\n";
+        }
+    }
+    if (m_snapshot.more_coroutines > 0) {
+        text += "  and " + counted(m_snapshot.more_coroutines, "more coroutine") + "\n";
+    }
+}
+
 [[nodiscard]] std::string pool_name(const snapshot& s, const pool_core& p) {
     const pool_moment* m = s.find(&p);
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
+}
+
+/// "none", "queued"; where the queue is bounded "3 of at most 64".
+[[nodiscard]] std::string submissions_of(const pool_core& p) {
+    if (p.places().bounded()) {
+        return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
+    }
+    return p.submissions.empty() ? "none" : "queued";
+}
+
+/// Those that have a thread.
+void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
+    using state = pool_core::one_lock::state;
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        const state now = one.state_of(i);
+        if (now != state::spare) {
+            text += "  thread " + std::to_string(i) + " (" + std::to_string(p.at(i).thread_id.load(rlx)) +
+                    "): " +
+                    (p.joined()              ? "ended"
+                     : now == state::blocked ? "blocks in a task"
+                     : now == state::idle    ? "asleep"
+                                             : "runs") +
+                    "\n";
+        }
+    }
 }
 
 void add_workers(std::string& text, pool_core& p) {
@@ -144,6 +201,14 @@ void add_workers(std::string& text, pool_core& p) {
 
 std::string dump_text(pool_core& p) {
     const snapshot s = take_snapshot(&p);
+    if (auto* one = p.by_one_lock()) {
+        const auto f = one->now();
+        std::string text = "pilfer: " + pool_name(s, p) + ": one lock, " + counted(f.threads, "thread") +
+                           (p.joined() ? ", shut down" : "") + "; " + counted(f.blocked, "blocked thread") +
+                           "; " + counted(f.ready, "ready task") + "\n";
+        add_threads(text, p, *one);
+        return text;
+    }
     writer w(s, p);
     std::size_t suspended = 0;
     for (const waiting_context& k : s.waiting) {
@@ -152,7 +217,7 @@ std::string dump_text(pool_core& p) {
     w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
              (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
              std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
-             "; submissions: " + (p.submissions.empty() ? "none" : "queued") +
+             "; submissions: " + submissions_of(p) +
              "; contexts that may go on: " + (p.runnable.empty() ? "none" : "queued") + "\n";
     add_workers(w.text, p);
     w.cycles_of_waits();
@@ -160,6 +225,7 @@ std::string dump_text(pool_core& p) {
     if (own != nullptr) {
         w.waiters({static_cast<std::size_t>(own - s.pools.data())});
     }
+    w.coroutines();
     return std::move(w.text);
 }
 
@@ -186,6 +252,17 @@ stall_verdict judge_stall(pool_core& p) noexcept {
     }
 }
 
+void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept {
+    char text[256];
+    std::snprintf(
+        text, sizeof text,
+        "pilfer: stall: for %llu ms all threads of one-lock pool %llu (%u) block, and so does what may "
+        "wake them: tasks that are ready: %u (options.max_extra_workers: %u)\n",
+        static_cast<unsigned long long>(idle_ns / 1'000'000),
+        static_cast<unsigned long long>(p.listed.number), threads, ready, p.settings().max_extra_workers);
+    os::write_error(text);
+}
+
 void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
     try {
         const snapshot s = take_snapshot(&p);
@@ -197,6 +274,7 @@ void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
         }
         w.cycles_of_waits();
         w.waiters(pools_behind(s, &p));
+        w.coroutines();
         os::write_all(2, w.text.data(), w.text.size());
     } catch (const std::bad_alloc&) {
         os::write_error("pilfer: stall: there is no memory for the report\n");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include <pilfer/detail/parked.hpp>
+
 #include "context/backtrace.hpp"
 #include "worker/pool_core.hpp"
 
@@ -36,9 +38,10 @@ private:
     registry::all_pools m_pools;
 };
 
-/// No worker is inside a task, and none is about to begin one.
+/// No worker is inside a task, none is about to begin one, and nothing is expected that would make one begin.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
-    return p.idle_now() && (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
+    return p.idle_now() && p.first_expected() == never && p.blocking().busy() == 0 &&
+           (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 
 void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned number, bool with_stack) {
@@ -46,7 +49,11 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     if (w == nullptr) {
         return;
     }
-    waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {}, {}, {}, {}};
+    waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {},
+                      {},       {},     {}, {}};
+    if (const char* const name = c.name.load(rlx)) { // I2; the frame that holds the text stays
+        k.name = name;
+    }
     if (k.why != nullptr) {
         k.why->look(*w, k.facts);
     }
@@ -65,6 +72,36 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
         k.frames.assign(frames, frames + n);
     }
     s.waiting.push_back(std::move(k));
+}
+
+/// Where a suspended coroutine goes on: the first word of its frame, for g++ and clang++ alike (Itanium C++
+/// ABI). Names a function even for a coroutine at its first suspension.
+[[nodiscard]] const void* code_of(const coroutine_frame& f) noexcept {
+    return *static_cast<const void* const*>(f.handle.address());
+}
+
+/// `most`: listed; the others are only counted.
+void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        p.at(i).waiting_coroutines.for_each([&](const parked& w) {
+            if (s.coroutines.size() >= most) {
+                ++s.more_coroutines;
+                return;
+            }
+            auto& c = s.coroutines.emplace_back(
+                waiting_coroutine{&p, i, w.who->handle.address(), {}, w.why->what, w.object, {}});
+            for (const coroutine_frame* f = w.who; f != nullptr && f->handle && c.code.size() < most_awaiting;
+                 f = f->then) {
+                c.code.push_back(code_of(*f));
+            }
+            if (w.why->look != nullptr) {
+                w.why->look(w.object, c.facts);
+            }
+            if (c.facts.elsewhere == &p) {
+                c.facts.elsewhere = nullptr;
+            }
+        });
+    }
 }
 
 /// Who is awaited, as far as it is known: the branch of a join, a task of run(), and a future's task if they
@@ -116,6 +153,12 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             // time.
             const std::uint64_t progress = e->pool->progress();
             s.pools.push_back({e->number, e->pool, nothing_begins(*e->pool), progress});
+            // A judgement has to know of every pool that somebody waits for; a text has room for some of one.
+            if (stacks_of == nullptr) {
+                add_coroutines(s, *e->pool, SIZE_MAX);
+            } else if (e->pool == stacks_of) {
+                add_coroutines(s, *e->pool, most_coroutines);
+            }
             std::size_t stacks = e->pool == stacks_of ? most_stacks : 0;
             e->pool->stacks.for_each_locked([&](const context& c, unsigned number) {
                 const std::size_t before = s.waiting.size();
@@ -145,6 +188,11 @@ std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p) {
         for (const waiting_context& k : s.waiting) {
             if (k.owner == s.pools[found[next]].pool && k.facts.elsewhere != nullptr) {
                 add(k.facts.elsewhere);
+            }
+        }
+        for (const waiting_coroutine& c : s.coroutines) {
+            if (c.owner == s.pools[found[next]].pool && c.facts.elsewhere != nullptr) {
+                add(c.facts.elsewhere);
             }
         }
     }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <pilfer/detail/worker.hpp>
@@ -23,10 +24,22 @@ struct waiting_context {
     const wait_kind* why; ///< null: it makes way and is queued
     const void* object;
     wait_facts facts;
+    std::string name;                  ///< of the innermost named function on it; empty: none
     const void* job = nullptr;         ///< the task that it runs, if the scheduler started it
     const void* child_of = nullptr;    ///< that task's scope, if it is a deferred child
     std::vector<void*> frames;         ///< return addresses, innermost first
     std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
+};
+
+/// One coroutine that waits; these are names, too.
+struct waiting_coroutine {
+    const pool_core* owner;
+    unsigned worker; ///< on which it suspended
+    const void* frame;
+    std::vector<const void*> code; ///< where it goes on, then where those do that await it
+    const char* what;
+    const void* object;
+    wait_facts facts;
 };
 
 struct pool_moment {
@@ -38,6 +51,8 @@ struct pool_moment {
 
 struct snapshot {
     std::vector<waiting_context> waiting;
+    std::vector<waiting_coroutine> coroutines; ///< of `stacks_of`, at most most_coroutines; null: all of all
+    std::size_t more_coroutines = 0;
     std::vector<pool_moment> pools; ///< the newest first
     [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;
 };
@@ -45,6 +60,9 @@ struct snapshot {
 /// Most stacks that a snapshot unwinds, and most frames of each: nobody who is resumed goes on meanwhile.
 inline constexpr std::size_t most_stacks = 64;
 inline constexpr unsigned most_frames = 64;
+
+inline constexpr std::size_t most_coroutines = 1'000;
+inline constexpr std::size_t most_awaiting = 8;
 
 /// Takes one. `stacks_of`: the pool whose stacks are unwound, null: none. Holds up those who are resumed,
 /// make, end or ask for contexts meanwhile. Throws std::bad_alloc.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include <pilfer/detail/timed_sync.hpp>
+
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
@@ -40,6 +42,14 @@ constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& s
                                    f.left = static_cast<const scope_wait&>(self).children->left();
                                    f.children_of = self.object;
                                }};
+
+constexpr wait_kind timed_scope_kind{"the children of a scope",
+                                     [](const suspension& self, wait_facts& f) noexcept {
+                                         f.left = scope_access::left(*static_cast<const scope*>(self.object));
+                                         f.children_of = self.object;
+                                     }};
+
+using timed = timed_parent<std_atom, futex_park>;
 
 } // namespace
 
@@ -87,6 +97,7 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
     if (d == nullptr) {
         __builtin_unreachable(); // nor does a caller ask
     }
+    san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
     return d->within() == &m_link ? d : nullptr;
 }
 
@@ -246,6 +257,60 @@ void scope::wait_and_rethrow(worker* home) {
         }
         wait_for_children(home);
     }
+    rethrow_first();
+}
+
+/// True: all children have ended, and the counter is as new.
+bool scope::wait_until(instant until) noexcept {
+    for (;;) {
+        if (m_children.all_done()) {
+            break;
+        }
+        if (until <= now()) {
+            return false;
+        }
+        // Before the counter is published: what runs on top of this frame may defer into this scope, and
+        // counts itself plainly. (W4)
+        if (this_worker() != nullptr && static_cast<scheduler*>(this_worker())->help_on_top()) {
+            continue;
+        }
+        timed parent;
+        m_waiter = reinterpret_cast<std::uintptr_t>(&parent) | waiter_is_timed;
+        if (m_children.publish()) {
+            wait_in(parent.list(), parent.place(), until, timed_scope_kind, this, awaited::a_holder);
+            if (!parent.all_ended(m_children)) {
+                return false;
+            }
+        }
+        break;
+    }
+    m_children.reset();
+    san::acquire(&m_children);
+    return true;
+}
+
+bool scope::sync_within(instant until) {
+    worker* const home = this_worker();
+    if (outside() ? m_owner != activation_outside() : home == nullptr || home->current.load(rlx) != m_owner) {
+        not_owner("sync_for");
+    }
+    const bool all = wait_until(until);
+    if (!outside()) {
+        come_home(home);
+    }
+    if (!all) {
+        return false;
+    }
+    if (!outside()) {
+        record_sync(this_worker(), this);
+    } else {
+        record_sync_outside(this);
+    }
+    rethrow_first();
+    return true;
+}
+
+void scope::rethrow_first() {
     const std::uint32_t thrown = disturbed().exchange(0, rlx) & failures;
     if (thrown == 0) {
         return;
@@ -293,7 +358,17 @@ suspension* child_ended(scope* s, worker* w) noexcept {
     if (auto* r = static_cast<scheduler*>(w)->recorder()) {
         r->child_ended(reinterpret_cast<profile::key>(s));
     }
-    return scope_access::finish_one(*s) ? release_waiter(scope_access::waiter(*s), w) : nullptr;
+    if (!scope_access::finish_one(*s)) {
+        return nullptr;
+    }
+    const std::uintptr_t waiter = scope_access::waiter(*s);
+    if ((waiter & waiter_is_timed) != 0) [[unlikely]] {
+        if (auto* parent = reinterpret_cast<timed*>(waiter & ~waiter_is_timed)->last_has_ended()) {
+            go_on(*parent);
+        }
+        return nullptr;
+    }
+    return release_waiter(waiter, w);
 }
 
 PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope* s) noexcept {

@@ -8,6 +8,9 @@ inline namespace v0 {
 
 pool_closed::pool_closed() : std::runtime_error("pilfer: the pool is shut down") {}
 pool_closed::~pool_closed() = default;
+queue_full::queue_full()
+    : std::runtime_error("pilfer: the pool's queue is full (see options.queue_capacity)") {}
+queue_full::~queue_full() = default;
 broken_promise::broken_promise() : std::runtime_error("pilfer: the task was dropped by shutdown(drop)") {}
 broken_promise::broken_promise(const char* what) : std::runtime_error(what) {}
 broken_promise::~broken_promise() = default;

@@ -17,6 +17,7 @@ event::~event() {
 void event::set() noexcept {
     m_waiting.lock();
     m_set.store(true, detail::rel); // is_set()
+    ++m_times;
     auto* const all = m_waiting.take_all();
     m_waiting.unlock();
     detail::go_on_all(all);

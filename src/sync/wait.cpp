@@ -104,6 +104,9 @@ void go_on(waiters::entry& e) noexcept {
     const std::uintptr_t who = e.done.complete();
     if ((who & waiter_is_foreign) != 0) {
         (void)release_waiter(who, nullptr);
+    } else if (auto* told = reinterpret_cast<told_waiter*>(who & ~waiter_is_told);
+               (who & waiter_is_told) != 0) {
+        told->tell(*told);
     } else if (who != 0) {
         make_runnable(reinterpret_cast<suspension*>(who));
     }

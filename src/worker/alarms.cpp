@@ -28,7 +28,7 @@ void arm(pool_core& p, alarm& a, instant due) noexcept {
 }
 
 void scheduler::armed(instant due, told when) noexcept {
-    if (when == told::soon) {
+    if (when == told::soon && m_pool.by_one_lock() == nullptr) {
         m_armed = std::min<instant>(m_armed, due);
     } else {
         m_pool.tell_watch(due);
@@ -65,7 +65,7 @@ unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
 
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
 instant scheduler::watch_alarms() noexcept {
-    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_alarm(); });
+    const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_expected(); });
     m_watches = until != never; // it has left that place where there is nothing to watch over
     const instant mine = m_armed;
     m_armed = never;
@@ -79,7 +79,8 @@ instant scheduler::watch_alarms() noexcept {
 void scheduler::leave_alarms() noexcept {
     if (m_watches) [[unlikely]] {
         m_watches = false;
-        if (m_pool.watch().held_by(index) && m_pool.watch().get_up([this] { return m_pool.first_alarm(); })) {
+        if (m_pool.watch().held_by(index) &&
+            m_pool.watch().get_up([this] { return m_pool.first_expected(); })) {
             if (const unsigned other = m_pool.idle().wake_one(index, index);
                 other != pool_core::pool_sleepers::nobody) {
                 woke(other);
@@ -101,16 +102,28 @@ void scheduler::leave_alarms() noexcept {
 
 instant pool_core::first_alarm() const noexcept {
     instant first = never;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         first = std::min(first, m_workers[i]->alarms.earliest());
     }
     return first;
 }
 
+instant pool_core::first_expected() const noexcept {
+    const instant first = first_alarm();
+    const readiness* const io = io_if_made();
+    return first == never && io != nullptr && io->is_awaited() ? any_time : first;
+}
+
 void pool_core::tell_watch(instant due) noexcept {
-    if (!m_watch.is_late_for(due)) {
-        return;
+    if (m_one_lock != nullptr) {
+        m_one_lock->tell_all();
+    } else if (m_watch.is_late_for(due)) {
+        wake_watch();
     }
+}
+
+/// Whoever watches, or if nobody does anybody who sleeps, looks again.
+void pool_core::wake_watch() noexcept {
     const std::uint32_t who = m_watch.holder();
     if (who == timer_watch<std_atom>::nobody) {
         (void)wake_somebody();
@@ -138,8 +151,10 @@ void pool_core::queue_expected(submission* s) noexcept {
     if (m_recorder != nullptr) {
         m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
     }
-    submissions.push(s);
-    notify_any();
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
+    queue_submission(s);
 }
 
 void pool_core::forget_expected() noexcept {
@@ -182,7 +197,7 @@ void pool_core::wait_for_cancellers() noexcept {
 
 /// `counted`: those too that a drain waits for.
 void pool_core::drop_alarms(bool counted) noexcept {
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         const auto ends = [counted](const auto& t) {
             const auto& a = static_cast<const alarm&>(t);
             return a.drop != nullptr && (counted || !a.counts);

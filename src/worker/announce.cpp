@@ -1,6 +1,7 @@
 // The cold side of announcing and taking back: room, exposure, waking, yielding, lists.
 #include <algorithm>
 #include <cstdlib>
+#include <thread>
 
 #include "context/switch.hpp"
 #include "worker/pool_core.hpp"
@@ -31,6 +32,12 @@ void attend(worker* w) noexcept {
 }
 
 bool scheduler::tripped(task_word task, way may) noexcept {
+    if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
+        // All pushes come here, because the deque is pinned, and none stays there.
+        [[maybe_unused]] const task_word back = deque.owner().pop(1);
+        ensure([back, task] { return back == task; }, "the deque of a one-lock pool was not empty");
+        return queue_by_one_lock(task, may);
+    }
     if (deque.owner().weighs()) {
         deque.owner().weigh_newest();
     }
@@ -200,8 +207,10 @@ void scheduler::yield_to_queued() noexcept {
 /// Alone a worker has nobody to share with, whatever its policy exposes.
 void scheduler::mark_task(task_word task) noexcept {
     if (m_pool.size() > 1) {
+        const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
+        san::acquire(at); // R2 again: the owner's stores are those of several fibers
         mark_scopes(scope_access::within(task));
-        san::release(reinterpret_cast<const void*>(task & ~kind_mask)); // behind this look at its frame
+        san::release(at); // behind this look at its frame
     }
 }
 
@@ -245,6 +254,10 @@ void scheduler::yield_here() noexcept {
 }
 
 void scheduler::let_others_first() noexcept {
+    if (m_pool.by_one_lock() != nullptr) {
+        std::this_thread::yield(); // the frame cannot leave its stack, nor anything run on top of it
+        return;
+    }
     m_own_first = true;
     yield_here();
 }
@@ -313,7 +326,7 @@ task_word scheduler::take_newest_spark() noexcept {
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (has_context()) {
+    if (has_context() || m_pool.by_one_lock() != nullptr) {
         return false;
     }
     const task_word task = help_own();
@@ -337,6 +350,7 @@ bool scheduler::help_on_top() noexcept {
     // Children that another pool's task gave this frame's scope are submissions.
     for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
         if (auto* n = m_pool.submissions.pop()) {
+            m_pool.left_queue();
             count.run_submitted.add();
             note_slice(trace::what::top_submitted, trace::task::submission);
             spark* job = static_cast<submission*>(n);
@@ -394,6 +408,9 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 context* refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
+    if (self.core().by_one_lock() != nullptr) {
+        return nullptr; // tasks run on the stacks of their threads, children on top of their parents
+    }
     // Only a pool with a limit: what the others promise while stacks can be had stays promised.
     if (self.core().settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
         return nullptr;

@@ -20,6 +20,10 @@ constexpr wait_kind blocking_kind{"the system, in blocking()",
 
 bool run_elsewhere(blocking_job& job) noexcept {
     worker* w = this_worker();
+    if (w != nullptr && w->pool->by_one_lock() != nullptr) {
+        static_cast<scheduler*>(w)->block_in_place(job);
+        return true;
+    }
     // A worker that records follows one order; and a frame that gets no stack for others helps nobody.
     if (w == nullptr || static_cast<scheduler*>(w)->records() || !static_cast<scheduler*>(w)->has_context() ||
         !w->pool->blocking().give(job)) {
@@ -31,6 +35,9 @@ bool run_elsewhere(blocking_job& job) noexcept {
 }
 
 bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of == &p; }
+
+blocking_threads::helping::helping(const pool_core& p) noexcept { helper_of = &p; }
+blocking_threads::helping::~helping() { helper_of = nullptr; }
 
 bool blocking_threads::give(blocking_job& job) noexcept {
     if (m_most == 0) {

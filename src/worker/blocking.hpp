@@ -26,6 +26,14 @@ public:
 
     /// The calling thread is inside a job of that pool.
     [[nodiscard]] static bool is_helper_of(const pool_core& p) noexcept;
+    /// So is whoever has one, on its own thread.
+    class helping {
+    public:
+        explicit helping(const pool_core& p) noexcept;
+        helping(const helping&) = delete;
+        helping& operator=(const helping&) = delete;
+        ~helping();
+    };
     /// False: nobody takes it.
     [[nodiscard]] bool give(blocking_job& job) noexcept;
     /// When no job is left and none comes: ends and joins all threads.

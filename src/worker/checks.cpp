@@ -97,11 +97,23 @@ void check_locks(const suspension& s) noexcept {
 void pool_core::check_end() noexcept {
     audit a;
     const counters c = sum();
-    a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
+    if (m_one_lock == nullptr) {
+        a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
+    }
     a.equal("suspended, resumed", c.suspends, c.resumes);
     a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
     std::uint64_t begun = m_closing.accepted();
-    a.equal("accepted submissions, those run or dropped", begun + m_queued_late.load(rlx), c.run_submitted);
+    const std::uint64_t submitted = begun + m_queued_late.load(rlx);
+    if (m_one_lock == nullptr) {
+        a.equal("accepted submissions, those run or dropped", submitted, c.run_submitted);
+    } else { // a waiter takes its task back from whatever list that lies in
+        a.equal("queued, taken", c.announced + submitted,
+                c.run_inline + c.run_own + c.run_stolen + c.run_submitted);
+        const auto left = m_one_lock->now();
+        a.equal("tasks left under the one lock", left.ready, 0);
+        a.equal("threads that block", left.blocked, 0);
+        a.equal("threads without the temporary ones", left.threads, m_size);
+    }
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {
         begun += w->units.begun();
@@ -110,15 +122,17 @@ void pool_core::check_end() noexcept {
     a.equal("units begun, ended", begun, ended);
 
     a.holds("the submission queue is empty", submissions.empty());
+    a.holds("nobody has a place in the submission queue", m_places.taken() == 0);
+    a.holds("no coroutine waits", waiting_coroutines() == 0);
     a.holds("no context is left runnable", runnable.empty());
     a.holds("nobody sleeps", !m_idle->anyone_asleep());
     std::size_t records_kept[2] = {records.kept(0), records.kept(1)};
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         scheduler& w = at(i);
         a.holds("the deque is empty", !w.deque.thief().has_any());
         a.holds("the inbox is empty", w.inbox().empty());
         a.holds("no alarm is set", w.alarms.earliest() == never);
-        a.holds("no worker owes a look", m_idle->is_running(i));
+        a.holds("no worker owes a look", i >= m_size || m_idle->is_running(i));
         a.holds("no task is current", w.current.load(rlx) == nullptr);
         for (unsigned k = 0; k < 2; ++k) {
             records_kept[k] += length(w.free_records[k].load(rlx));

@@ -1,15 +1,51 @@
 // Tasks that nobody waits for, and what they throw.
 #include <pilfer/detail/detached.hpp>
 
-#include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
+
+const char* current_task_name() noexcept {
+    const detail::worker* w = detail::this_worker();
+    const detail::activation* a = w != nullptr ? w->current.load(detail::rlx) : nullptr;
+    return a != nullptr ? a->ctx->name.load(detail::rlx) : nullptr;
+}
+
 namespace detail {
+
+std::string checked_name(std::string_view name) {
+    constexpr std::size_t most = 255;
+    bool printable = true;
+    for (const char c : name) {
+        printable = printable && static_cast<unsigned char>(c) >= ' ' && c != '\x7f';
+    }
+    if (name.empty() || name.size() > most || !printable) {
+        throw std::invalid_argument(
+            "pilfer: the name of a task must be from 1 to 255 bytes long, without control characters");
+    }
+    return std::string(name);
+}
+
+name_frame::name_frame(const char* name) noexcept {
+    const worker* w = this_worker();
+    const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
+    m_context = a != nullptr ? a->ctx : nullptr;
+    if (m_context != nullptr) {
+        m_outer = m_context->name.load(rlx);
+        m_context->name.store(name, rlx); // a walker reads it behind I2
+    }
+}
+
+name_frame::~name_frame() {
+    if (m_context != nullptr) {
+        m_context->name.store(m_outer, rlx);
+    }
+}
 
 void nobody_waits_for(worker* w, std::exception_ptr error) noexcept {
     // An exception that leaves the function, too, ends the program: this is noexcept.
@@ -17,7 +53,13 @@ void nobody_waits_for(worker* w, std::exception_ptr error) noexcept {
         answer(std::move(error));
         return;
     }
-    os::write_error("pilfer: a task that nobody waits for has thrown (see options.on_error): ");
+    os::write_error("pilfer: a task that nobody waits for");
+    if (const char* const name = current_task_name()) {
+        os::write_error(", \"");
+        os::write_error(name);
+        os::write_error("\",");
+    }
+    os::write_error(" has thrown (see options.on_error): ");
     try {
         std::rethrow_exception(error);
     } catch (const std::exception& e) {

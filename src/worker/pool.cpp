@@ -8,6 +8,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "balance/text.hpp"
@@ -55,6 +56,37 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
     }
 }
 
+/// The environment names one for pools that do not.
+void choose_backend(options& o) {
+    check("backend", static_cast<std::size_t>(o.backend), 0, 2);
+    if (o.backend == backend::automatic) {
+        const char* name = std::getenv("PILFER_BACKEND");
+        const std::string_view word = name != nullptr ? name : "work_stealing";
+        if (word != "work_stealing" && word != "one_lock") {
+            throw std::invalid_argument("pilfer: PILFER_BACKEND must be work_stealing or one_lock, not \"" +
+                                        std::string(word) + '"');
+        }
+        o.backend = word == "one_lock" ? backend::one_lock : backend::work_stealing;
+    }
+    if (o.backend != backend::one_lock) {
+        return;
+    }
+    if (o.profile) {
+        throw std::invalid_argument(
+            "pilfer: a pool with backend one_lock cannot record: options.profile and PILFER_PROFILE need "
+            "work_stealing");
+    }
+    if (o.resume == resume::elsewhere) {
+        throw std::invalid_argument(
+            "pilfer: options.resume must not be elsewhere with backend one_lock, whose tasks never move");
+    }
+    if (o.when_full != when_full::grow) {
+        throw std::invalid_argument(
+            "pilfer: options.when_full must be grow with backend one_lock, whose queue has no bound");
+    }
+    o.resume = resume::own_thread;
+}
+
 [[nodiscard]] options checked(options o, const detail::pool_core::paths& files) {
     if (o.workers != 0) {
         check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
@@ -83,6 +115,7 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
         o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
+    choose_backend(o);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {
         check("trace_events", o.trace_events, least_traced, most_traced,
@@ -96,6 +129,8 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
         o.trace_events = traced_by_environment;
     }
     o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
+    check("queue_capacity", o.queue_capacity, 1, std::size_t{1} << 31);
+    check("when_full", static_cast<std::size_t>(o.when_full), 0, 2);
     check("stall_report", o.stall_report, 0, 86'400'000);
     if (o.dump_signal != 0 && !os::usable_signal(o.dump_signal)) {
         throw std::invalid_argument(

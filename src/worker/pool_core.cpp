@@ -5,6 +5,7 @@
 #include <new>
 #include <system_error>
 
+#include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/timer.hpp>
 
@@ -18,9 +19,10 @@ namespace {
 
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
-    // that moves every join, to record, and where no heavy fence could answer for a missing one in pop.
+    // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
+    // could answer for a missing one in pop.
     return o.count_all || o.profile || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
-           !heavy_fence_reaches_all();
+           o.backend == backend::one_lock || !heavy_fence_reaches_all();
 }
 
 [[nodiscard]] const context* context_of_this_thread() noexcept {
@@ -35,6 +37,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
       m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
+      m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
@@ -52,14 +55,19 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
                                                 profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
     }
     const bool pinned = must_pin(checked);
-    for (unsigned i = 0; i < m_size; ++i) {
+    const unsigned temporary = checked.backend == backend::one_lock ? checked.max_extra_workers : 0;
+    if (checked.backend == backend::one_lock) {
+        m_one_lock_seats = std::make_unique<one_lock::seat[]>(m_size + temporary);
+        m_one_lock = std::make_unique<one_lock>(m_one_lock_seats.get(), m_size, temporary);
+    }
+    for (unsigned i = 0; i < m_size + temporary; ++i) {
         m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
     }
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
-    if (!stacks.stock_one()) {
+    if (m_one_lock == nullptr && !stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
     if (m_options.overflow_message) {
@@ -103,6 +111,9 @@ void pool_core::start_threads() {
     m_options.workers = made;
     m_idle->shrink(made);
     m_seating.near.shrink(made);
+    if (m_one_lock != nullptr) {
+        m_one_lock->shrink(made);
+    }
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
 }
@@ -136,6 +147,9 @@ bool pool_core::wake_somebody() noexcept {
 }
 
 void pool_core::notify_any() noexcept {
+    if (m_one_lock != nullptr) {
+        return; // who queued it has called somebody
+    }
     const worker* w = this_worker();
     if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
         return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
@@ -184,6 +198,10 @@ void pool_core::enqueue(suspension* s) noexcept {
 }
 
 void pool_core::enqueue_here(suspension* s) noexcept {
+    if (m_one_lock != nullptr) {
+        m_one_lock->release(s->home->index);
+        return;
+    }
     if (m_options.resume == resume::anywhere) {
         const unsigned home = s->home->index;
         const bool at_home = s->marked_late; // behind the push it may be gone
@@ -219,7 +237,9 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s) {
-    if (!try_accept(s)) {
+    if (m_places.bounded()) {
+        accept_bounded(s);
+    } else if (!try_accept(s)) {
         throw pool_closed();
     }
 }
@@ -229,14 +249,111 @@ bool pool_core::try_accept(submission* s) noexcept {
     if (!m_closing.accept()) {
         return false;
     }
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
+    queue(s);
+    return true;
+}
+
+/// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
+void pool_core::queue(submission* s) noexcept {
     san::release(static_cast<spark*>(s));
     record_submission(s);
+    queue_submission(s);
+}
+
+void pool_core::queue_submission(submission* s) noexcept {
+    if (m_one_lock != nullptr) {
+        start_temporary(m_one_lock->submit(*s));
+        return;
+    }
     PILFER_CHAOS_POINT(accept);
     submissions.push(s);
     PILFER_CHAOS_POINT(accept);
     notify_any();
+}
+
+void pool_core::accept_bounded(submission* s) {
+    const worker* w = this_worker();
+    if ((w != nullptr && w->pool == this) || blocking_threads::is_helper_of(*this)) {
+        // One of its own tasks waits for this thread: it must not wait for its own end.
+        m_places.take_anyway();
+    } else if (!m_places.try_take()) {
+        if (m_options.when_full == when_full::fail) {
+            if (is_closed()) {
+                throw pool_closed();
+            }
+            throw queue_full();
+        }
+        wait_for_place();
+        const visit here(*this); // what was counted for us keeps the pool until then
+        queue(s);
+        return;
+    }
+    if (!accept_with_place(s)) {
+        throw pool_closed();
+    }
+}
+
+bool pool_core::accept_with_place(submission* s) noexcept {
+    const visit here(*this);
+    if (!m_closing.accept()) {
+        left_queue();
+        return false;
+    }
+    queue(s);
     return true;
 }
+
+namespace {
+
+constexpr wait_kind place_kind{"room in a pool's queue", [](const suspension& self, wait_facts& f) noexcept {
+                                   f.elsewhere = static_cast<const pool_core*>(self.object);
+                               }};
+
+} // namespace
+
+/// Returns with a place, and counted as a submission: by the giver, for the pool might end before this frame
+/// goes on. Throws pool_closed; then the pool may be gone.
+void pool_core::wait_for_place() {
+    using places = queue_places<std_atom, futex_park>;
+    places::entry self;
+    switch (m_places.enter(self)) {
+    case places::step::taken: {
+        const visit here(*this);
+        if (m_closing.accept()) {
+            return;
+        }
+        left_queue();
+        throw pool_closed();
+    }
+    case places::step::closed:
+        throw pool_closed();
+    case places::step::wait:
+        break;
+    }
+    // Nothing runs on top of this frame: it would find the queue full, too, with a place that this frame has
+    // been given and cannot use.
+    wait_in(m_places.waiting(), self, never, place_kind, this, awaited::a_holder);
+    if (self.wants == places::refused) {
+        throw pool_closed();
+    }
+}
+
+void pool_core::give_place_back() noexcept {
+    while (auto* e = m_places.give_back()) {
+        const bool accepted = m_closing.accept();
+        e->wants = accepted ? m_places.given : m_places.refused;
+        go_on(*e);
+        if (accepted) {
+            return;
+        }
+    }
+}
+
+/// The pool is closed.
+void pool_core::refuse_waiting() noexcept { go_on_all(m_places.close()); }
 
 void pool_core::queue_begun(submission* s, bool late) noexcept {
     const visit here(*this);
@@ -272,12 +389,14 @@ void pool_core::shutdown(shutdown_mode mode) {
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);
         m_closing.close();
+        refuse_waiting();
         drop_alarms(true); // another shutdown may wait for them
         end_dropped();
     }
     end_once();
     // Without the mutex: code of the user, which may shut this pool down once more.
     end_dropped();
+    end_swept();
     wait_for_cancellers();
 }
 
@@ -286,11 +405,14 @@ void pool_core::end_once() {
     if (m_joined) {
         return;
     }
+    m_closing.close();
+    refuse_waiting();
     m_closing.wait_until_quiet(
-        m_size, [this](unsigned i) -> auto& { return m_workers[i]->units; });
+        schedulers(), [this](unsigned i) -> auto& { return m_workers[i]->units; });
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
+    sweep_reactions();
     m_over.store(true, rel);
     m_joined = true;
     write_files();
@@ -302,6 +424,10 @@ void pool_core::end_once() {
 void pool_core::stop_threads() noexcept {
     m_stop.store(true, std::memory_order_release);
     std_atom::fence_sc();
+    if (m_one_lock != nullptr) {
+        end_threads_by_one_lock();
+        return;
+    }
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);
     }
@@ -309,6 +435,10 @@ void pool_core::stop_threads() noexcept {
         os::thread_join(m_workers[i]->thread);
     }
     m_blocking.join();
+    wait_for_visitors();
+}
+
+void pool_core::wait_for_visitors() const noexcept {
     for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
@@ -326,20 +456,28 @@ void pool_core::answer_dump_signal() {
 
 std::uint64_t pool_core::suspended() const noexcept {
     std::uint64_t resumes = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         resumes += m_workers[i]->count.resumes.get();
     }
     std::uint64_t suspends = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         suspends += m_workers[i]->count.suspends.get();
     }
     // A context is counted as resumed by another worker: only the sums mean anything.
     return suspends - resumes;
 }
 
+std::uint64_t pool_core::waiting_coroutines() const noexcept {
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < schedulers(); ++i) {
+        sum += m_workers[i]->waiting_coroutines.may_stall();
+    }
+    return sum;
+}
+
 std::uint64_t pool_core::progress() const noexcept {
     std::uint64_t sum = 0;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         const tally& t = m_workers[i]->count;
         sum += t.run_own.get() + t.run_submitted.get() + t.run_stolen.get() + t.run_resumed.get();
     }
@@ -347,7 +485,13 @@ std::uint64_t pool_core::progress() const noexcept {
 }
 
 bool pool_core::idle_now() noexcept {
-    for (unsigned i = 0; i < m_size; ++i) {
+    if (m_one_lock != nullptr) {
+        // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
+        if (const auto f = m_one_lock->now(); f.blocked != 0 || f.ready != 0) {
+            return false;
+        }
+    }
+    for (unsigned i = 0; i < schedulers(); ++i) {
         if (at(i).current.load(rlx) != nullptr) {
             return false;
         }
@@ -365,7 +509,7 @@ counters pool_core::of(unsigned i) const noexcept {
 
 counters pool_core::sum() const noexcept {
     counters c;
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < schedulers(); ++i) {
         m_workers[i]->count.add_to(c);
     }
     c.scopes_shared += m_shared_outside.load(rlx);

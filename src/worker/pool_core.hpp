@@ -19,12 +19,15 @@
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
 #include "machine/plan.hpp"
+#include "onelock/one_lock.hpp"
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
+#include "worker/queue_places.hpp"
+#include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
@@ -38,10 +41,12 @@ namespace detail {
 [[nodiscard]] pool_core* common_core_if_made() noexcept;
 
 class timed_task;
+class reaction;
 
 class pool_core {
 public:
-    using pool_sleepers = sleepers<std_atom, futex_park>;
+    using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
+    using one_lock = one_lock_queue<std_atom, futex_park>;
 
     /// Where what is written goes when the pool ends; null: nothing is.
     struct paths {
@@ -59,6 +64,8 @@ public:
 
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
+    /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
+    [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
     [[nodiscard]] const options& settings() const noexcept { return m_options; }
     /// Workers that share something with this one, the smallest group first, everybody last. Valid as long as
     /// the pool lives, and right once the workers have been let go: see wait_for_start().
@@ -67,7 +74,7 @@ public:
     }
     /// Pins the calling thread, which is worker `i`, where the options want that. False: it is not pinned.
     [[nodiscard]] bool pin(unsigned i) const noexcept {
-        return !m_seating.cpu.empty() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
+        return i < m_seating.cpu.size() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
     }
     /// Where worker `i` belongs, if it is pinned.
     [[nodiscard]] unsigned cpu_of(unsigned i) const noexcept { return m_seating.cpu[i]; }
@@ -80,9 +87,10 @@ public:
     /// Null: this pool does not record.
     [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder.get(); }
 
-    /// A task from outside: counted, queued, announced. Throws pool_closed.
+    /// A task from outside: counted, queued, announced. Where the queue is full it waits, and may go on on
+    /// another worker, or throws queue_full. Throws pool_closed.
     void accept(submission* s);
-    /// The same; false: the pool is closed, and `s` was left alone.
+    /// The same beyond any bound; false: the pool is closed, and `s` was left alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
     /// with it the pool, while that thread still looks for somebody to wake.
@@ -125,10 +133,22 @@ public:
     /// One that must not end on a scheduler's stack, where code of the user cannot run: it ends with the
     /// pool.
     submission_queue<std_atom> ended_with_pool;
+    /// A function that waits without a stack begins or ceases to: the end of the pool looks after those that
+    /// are left.
+    void add_reaction(reaction& r) noexcept;
+    void remove_reaction(reaction& r) noexcept;
     [[nodiscard]] bool is_closed() const noexcept { return m_closing.is_closed(); }
     /// An `every` that was cancelled while its alarm fired: kept until its canceller is through with this
     /// pool.
     void leave_cancelled(timed_task* t) noexcept;
+    /// Something was taken out of `submissions`: whoever waits for room goes on.
+    void left_queue() noexcept {
+        if (m_places.bounded()) [[unlikely]] {
+            give_place_back();
+        }
+    }
+    /// For reports.
+    [[nodiscard]] const queue_places<std_atom, futex_park>& places() const noexcept { return m_places; }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
     void notify_any() noexcept;
@@ -154,6 +174,7 @@ public:
     void worker_is_idle() noexcept { m_closing.worker_is_idle(); }
     void wait_for_start() noexcept;
 
+    /// By who takes something: see left_queue().
     submission_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     stack_pool stacks;
@@ -161,6 +182,15 @@ public:
     block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
+    /// Null: this pool steals. Else its tasks and threads are in there, and not in what is above.
+    [[nodiscard]] one_lock* by_one_lock() const noexcept { return m_one_lock.get(); }
+    /// A one-lock pool wants a thread for `seat`; null: none. By who has queued a task, or blocks.
+    void start_temporary(one_lock::seat* seat) noexcept;
+    /// By a thread of it that blocks: when to look whether that is for good; never: the option is off.
+    [[nodiscard]] instant next_stuck_look() const noexcept;
+    void tell_if_stuck() noexcept;
+    /// Jobs of blocking() on threads of it.
+    [[nodiscard]] std::atomic<unsigned>& in_place() noexcept { return m_in_place; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
 #if defined(PILFER_CHAOS)
     /// Counts the pools of the process from 1.
@@ -173,13 +203,21 @@ public:
     [[nodiscard]] timer_watch<std_atom>& watch() noexcept { return m_watch; }
     /// When the first alarm of any worker is due. Cost: a line of each.
     [[nodiscard]] instant first_alarm() const noexcept;
+    /// The same for whoever may sleep; any_time: there are none, but somebody waits for a descriptor.
+    [[nodiscard]] instant first_expected() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
+    /// Null: nobody in this pool has waited for a descriptor yet.
+    [[nodiscard]] readiness* io_if_made() const noexcept { return m_io.load(acq); }
+    /// Makes it; null: it could not be had, and `error` is an errno.
+    [[nodiscard]] readiness* io(int& error) noexcept;
     /// The worker whose heap takes an alarm of a foreign thread.
     [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
 
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
+    /// Coroutines that wait for something of this library; exact while all workers sleep.
+    [[nodiscard]] std::uint64_t waiting_coroutines() const noexcept;
     /// Grows whenever a worker begins to run something: equal twice, nothing began in between.
     [[nodiscard]] std::uint64_t progress() const noexcept;
     /// No worker is inside a task.
@@ -192,15 +230,28 @@ public:
 
 private:
     void start_threads();
+    void end_threads_by_one_lock() noexcept;
+    void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
+    void accept_bounded(submission* s);
+    [[nodiscard]] bool accept_with_place(submission* s) noexcept;
+    void wait_for_place();
+    void give_place_back() noexcept;
+    void refuse_waiting() noexcept;
+    void queue(submission* s) noexcept;
+    void queue_submission(submission* s) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
     void end_dropped() noexcept;
     void wait_for_cancellers() noexcept;
+    void unlink_reaction(reaction& r) noexcept;
+    void sweep_reactions() noexcept;
+    void end_swept() noexcept;
     void end_once();
     [[nodiscard]] bool wake_somebody() noexcept;
+    void wake_watch() noexcept;
 
     options m_options;
     unsigned m_size;
@@ -213,12 +264,26 @@ private:
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers> m_idle;
+    std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
+    std::unique_ptr<one_lock> m_one_lock;
+    std::mutex m_starting; // of temporary threads
+    std::atomic<unsigned> m_in_place{0};
+    std::mutex m_stuck_mutex;
+    struct {
+        std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck
+        instant since = 0;
+        bool told = false;
+    } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     closing<std_atom, futex_park> m_closing;
+    queue_places<std_atom, futex_park> m_places;
     std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};
+    raw_lock<std_atom, futex_park> m_reactions_lock;
+    reaction* m_reactions = nullptr;    // under that lock
+    submission_queue<std_atom> m_swept; // of them, what the end of the pool ends
     std::atomic<bool> m_dropping{false};
     std::atomic<std::uint64_t> m_dropped_alarms{0};
     std::atomic<std::uint64_t> m_queued_late{
@@ -227,6 +292,9 @@ private:
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     timer_watch<std_atom> m_watch;
+    std::atomic<readiness*> m_io{nullptr};
+    std::mutex m_io_mutex; // while it is made
+    std::unique_ptr<readiness> m_io_owner;
     blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::atomic<std::uint32_t> m_started{0};

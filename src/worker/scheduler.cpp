@@ -94,6 +94,11 @@ void scheduler::run() noexcept {
 #endif
     san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
     m_pool.wait_for_start();
+    if (m_pool.by_one_lock() != nullptr) {
+        run_by_one_lock();
+        pilfer_v0_this_worker = nullptr;
+        return;
+    }
     // Only now it is known how many there are.
     m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size(), m_pool.near(index));
     for (;;) {
@@ -117,6 +122,10 @@ void scheduler::run() noexcept {
 
 // ---- looking for work -------------------------------------------------------------------------
 
+// Here, because only the file that defines a thread-local needs no function to initialise it.
+void scheduler::disappear() noexcept { pilfer_v0_this_worker = nullptr; }
+void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
+
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
     const bool made_way = m_submissions_first;
@@ -126,6 +135,10 @@ bool scheduler::step() noexcept {
         of_all || alarms.earliest() != never) [[unlikely]] {
         m_all_alarms = false;
         fire_due(of_all);
+    }
+    readiness* const io = m_pool.io_if_made();
+    if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
+        (void)look_at_descriptors(*io);
     }
     if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
@@ -139,7 +152,8 @@ bool scheduler::step() noexcept {
     if (yielded && turn == fairness_mask / 4 && rob_anybody()) {
         return true;
     }
-    return resume_one() || run_own() || run_submission() || search();
+    return resume_one() || run_own() || run_submission() || search() ||
+           (io != nullptr && look_at_descriptors(*io)); // cheaper than to lie down first
 }
 
 bool scheduler::resume_one() noexcept {
@@ -197,6 +211,7 @@ bool scheduler::run_submission() noexcept {
     if (n == nullptr) {
         return false;
     }
+    m_pool.left_queue();
     found_work(index);
     count.run_submitted.add();
     note_slice(trace::what::run_submitted, trace::task::submission);
@@ -264,7 +279,8 @@ void scheduler::sleep() noexcept {
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
         std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
-        if (const instant due = watch_alarms(); due != never) {
+        const instant due = watch_alarms();
+        if (due < any_time) {
             const instant t = now();
             if (due <= t) {
                 // As a token, which is owed like any other: behind the alarm there is work.
@@ -278,7 +294,9 @@ void scheduler::sleep() noexcept {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
-        if (ns == 0) {
+        if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
+            sleep_at_descriptors(*io, ns);
+        } else if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
         } else {
             os::futex_wait_for(state, sleepers_type::asleep, ns);
@@ -500,7 +518,7 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
 }
 
 void share_from_below(worker* w, scope_place* innermost) noexcept {
-    if (w->pool->size() > 1) {
+    if (w->pool->schedulers() > 1) {
         share_scopes(*w->pool, innermost);
     }
 }
@@ -511,6 +529,10 @@ PILFER_NOINLINE activation* activation_outside() noexcept {
 }
 
 void scheduler::suspend_here(suspension& s) noexcept {
+    if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
+        block_by_one_lock(s);
+        return;
+    }
     s.act = current.load(rlx);
     check_locks(s);
     s.home = this;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 
+#include <pilfer/detail/parked.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/scope.hpp>
 
@@ -20,6 +21,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
+#include "worker/readiness.hpp"
 #include "worker/tally.hpp"
 #include <pilfer/detail/alarm.hpp>
 
@@ -28,6 +30,7 @@ inline namespace v0 {
 namespace detail {
 
 class pool_core;
+struct blocking_job;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
@@ -72,6 +75,14 @@ public:
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
 
+    // What a scheduler of a one-lock pool does instead: ./one_lock.cpp.
+    /// In place of the deque: async and the like come into the thread's list. False: run it as a plain call.
+    [[nodiscard]] bool queue_by_one_lock(task_word task, way may) noexcept;
+    /// Of an async or a submission of this pool. True: it is the caller's.
+    [[nodiscard]] bool take_back(submission& s) noexcept;
+    /// Runs the job here, where this thread blocks.
+    void block_in_place(blocking_job& job) noexcept;
+
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
@@ -110,6 +121,7 @@ public:
 
     tally count;
     unit_counts<std_atom> units;
+    parked_list waiting_coroutines; // which suspended here; for reports
     block_list blocks[block_classes];
     /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
     own_word<unsigned> left_behind{0};
@@ -122,6 +134,14 @@ public:
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
+    void run_by_one_lock() noexcept;
+    /// On its own thread: from here on, until appear(), that is a thread outside.
+    void disappear() noexcept;
+    void appear() noexcept;
+    void run_queued(submission* s, context& here) noexcept;
+    void fire_by_one_lock() noexcept;
+    void rest_by_one_lock(instant until) noexcept;
+    void block_by_one_lock(suspension& s) noexcept;
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
@@ -145,6 +165,9 @@ private:
     [[nodiscard]] unsigned fire_due_of(scheduler& w, instant t) noexcept;
     [[nodiscard]] instant watch_alarms() noexcept;
     void leave_alarms() noexcept;
+    [[nodiscard]] bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
+    [[nodiscard]] bool look_at_descriptors(readiness& io) noexcept;
+    void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     void found_work(unsigned likely) noexcept;
     void share_between_tasks() noexcept;
 

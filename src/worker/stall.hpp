@@ -20,6 +20,8 @@ struct stall_verdict {
 // Defined in ../inspect. All look at every suspended context, and write to standard error.
 [[nodiscard]] stall_verdict judge_stall(pool_core& p) noexcept;
 void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept;
+/// Of a one-lock pool.
+void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept;
 void write_dump(pool_core& p) noexcept;
 
 /// One per pool. Workers call look() when they have nothing to do.

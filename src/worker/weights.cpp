@@ -11,6 +11,9 @@ bool announce_weighted(worker* w, task_word task, std::uint64_t weight, way may)
 }
 
 bool scheduler::announce_weighted(task_word task, std::uint64_t weight, way may) noexcept {
+    if (m_pool.by_one_lock() != nullptr) {
+        return queue_by_one_lock(task, may);
+    }
     if (records()) {
         // One worker, and nobody to share with.
         (void)deque.owner().push(task);

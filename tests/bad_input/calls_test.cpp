@@ -2,6 +2,7 @@
 #include <chrono>
 #include <climits>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -20,6 +21,7 @@ const auto* const closed = &typeid(pilfer::pool_closed);
 const auto* const broken = &typeid(pilfer::broken_promise);
 const auto* const invalid = &typeid(std::invalid_argument);
 const auto* const range = &typeid(std::out_of_range);
+const auto* const system_error = &typeid(std::system_error);
 const auto* const empty_call = &typeid(std::bad_function_call);
 const auto* const own = &typeid(spoiled);
 
@@ -55,6 +57,17 @@ struct ended_pool {
 const row pools[] = {
     {"run_after_shutdown", [](pilfer::pool&) { ended_pool().pool.run([] {}); }, closed, shut},
     {"run_after_drop", [](pilfer::pool&) { ended_pool(shutdown_mode::drop).pool.run([] {}); }, closed, shut},
+    {"named_nothing", [](pilfer::pool& p) { p.submit(pilfer::named("", [] {})); }, invalid,
+     "from 1 to 255 bytes"},
+    {"named_null", [](pilfer::pool& p) { p.submit(pilfer::named(nullptr, [] {})); }, invalid,
+     "from 1 to 255 bytes"},
+    {"named_too_long", [](pilfer::pool& p) { p.submit(pilfer::named(std::string(256, 'x'), [] {})); },
+     invalid, "from 1 to 255 bytes"},
+    {"named_two_lines", [](pilfer::pool& p) { (void)p.async(pilfer::named("a\nb", [] {})); }, invalid,
+     "without control characters"},
+    {"named_with_a_zero",
+     [](pilfer::pool& p) { (void)p.async(pilfer::named(std::string_view("a\0b", 3), [] {})); }, invalid,
+     "without control characters"},
     {"async_after_shutdown", [](pilfer::pool&) { (void)ended_pool().pool.async([] {}); }, closed, shut},
     {"async_after_drop", [](pilfer::pool&) { (void)ended_pool(shutdown_mode::drop).pool.async([] {}); },
      closed, shut},
@@ -65,6 +78,29 @@ const row pools[] = {
     {"run_after_shutdown_in_a_join",
      [](pilfer::pool& p) { p.run([] { (void)pilfer::join([] { ended_pool().pool.run([] {}); }, [] {}); }); },
      closed, shut},
+    {"on_after_shutdown",
+     [](pilfer::pool&) {
+         pilfer::event e;
+         ended_pool gone;
+         (void)pilfer::on(gone.pool, e, [] {});
+     },
+     closed, shut},
+    {"on_no_descriptor", [](pilfer::pool& p) { (void)pilfer::on(p, pilfer::io::readable(-1), [] {}); },
+     system_error, "on() of a descriptor"},
+    {"on_a_made_up_descriptor",
+     [](pilfer::pool& p) { (void)pilfer::on(p, pilfer::io::writable(INT_MAX), [] {}); }, system_error,
+     "on() of a descriptor"},
+    {"io_of_no_descriptor",
+     [](pilfer::pool& p) {
+         p.run([] {
+             char c = 0;
+             EXPECT_EQ(pilfer::io::wait_readable(-1), std::errc::bad_file_descriptor);
+             EXPECT_EQ(pilfer::io::read(INT_MAX, &c, 1).error, std::errc::bad_file_descriptor);
+             EXPECT_EQ(pilfer::io::close(INT_MIN), std::errc::bad_file_descriptor);
+             EXPECT_EQ(pilfer::io::forget(INT_MIN), 0U);
+         });
+     },
+     accepted},
     {"shutdown_twice", [](pilfer::pool&) { ended_pool().pool.shutdown(); }, accepted},
     {"shutdown_drop_after_drain", [](pilfer::pool&) { ended_pool().pool.shutdown(shutdown_mode::drop); },
      accepted},

@@ -131,6 +131,45 @@ TEST_P(bad_input_pin, row) {
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_pin, testing::ValuesIn(pins), row_name());
 
+/// PILFER_BACKEND, which a pool that names one does not ask.
+class bad_input_backend : public testing::TestWithParam<pin_row> {
+    support::watchdog m_watchdog{40};
+};
+
+const pin_row backends[] = {
+    {"empty", ""},
+    {"other_case", "One_Lock"},
+    {"hyphen", "one-lock"},
+    {"space_behind", "one_lock "},
+    {"the_option_that_asks_for_it", "automatic"},
+    {"very_long", std::string(100'000, 'x')},
+    {"no_utf8", "one_lock\xff"},
+    {"format", "%s%n"},
+};
+
+TEST_P(bad_input_backend, row) {
+    const auto result = support::in_child([] {
+        const pin_row& r = GetParam();
+        setenv("PILFER_BACKEND", r.text.c_str(), 1);
+        try {
+            const pilfer::pool pool;
+            return 1;
+        } catch (const std::invalid_argument& e) {
+            const std::string said = e.what();
+            const bool names_all =
+                said.find("PILFER_BACKEND must be work_stealing or one_lock") != std::string::npos &&
+                said.find('"' + r.text + '"') != std::string::npos;
+            pilfer::options o = support::workers(2);
+            o.backend = pilfer::backend::one_lock;
+            pilfer::pool pool(o);
+            return names_all && pool.run([] { return support::fib_join(5); }) == 5 ? 0 : 2;
+        }
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_backend, testing::ValuesIn(backends), row_name());
+
 /// The text, and what the pool then has; null: refused, with `says` in the message.
 struct balance_row {
     const char* name;

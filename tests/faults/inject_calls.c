@@ -16,6 +16,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -243,6 +245,21 @@ EXPORT long sysconf(int name) {
 EXPORT int pipe(int ends[2]) {
     REAL(pipe)
     return injected(kind_pipe, CALLER) ? failed(EMFILE) : real(ends);
+}
+
+EXPORT int epoll_create1(int flags) {
+    REAL(epoll_create1)
+    return injected(kind_epoll_create, CALLER) ? failed(EMFILE) : real(flags);
+}
+
+EXPORT int eventfd(unsigned value, int flags) {
+    REAL(eventfd)
+    return injected(kind_eventfd, CALLER) ? failed(ENFILE) : real(value, flags);
+}
+
+EXPORT int epoll_ctl(int set, int what, int fd, struct epoll_event* e) {
+    REAL(epoll_ctl)
+    return injected(kind_epoll_ctl, CALLER) ? failed(ENOSPC) : real(set, what, fd, e);
 }
 
 EXPORT int sigaltstack(const stack_t* wanted, stack_t* before) {

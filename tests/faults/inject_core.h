@@ -39,6 +39,9 @@ enum kind {
     kind_pthread_getattr_np,
     kind_fopen,
     kind_read,
+    kind_epoll_create,
+    kind_eventfd,
+    kind_epoll_ctl,
     kinds
 };
 

@@ -35,7 +35,10 @@ const char* const kind_names[kinds] = {"pthread_create",
                                        "sigaction",
                                        "pthread_getattr_np",
                                        "fopen",
-                                       "read"};
+                                       "read",
+                                       "epoll_create",
+                                       "eventfd",
+                                       "epoll_ctl"};
 
 enum form { once, onward, every, sometimes };
 

@@ -257,6 +257,31 @@ void drop() {
     expect_equal(dropped.load(), 10, "tasks dropped");
 }
 
+/// Lists and threads under one lock. Nothing in here may get stuck: a temporary thread may not be had.
+void one_lock() {
+    pilfer::options o = workers(2);
+    o.backend = pilfer::backend::one_lock;
+    watched_pool p(o);
+    std::atomic<int> ran{0};
+    const auto body = [&] {
+        auto many = reserved<pilfer::future<std::uint64_t>>(10);
+        for (int i = 0; i < 10; ++i) {
+            many.push_back(pilfer::async([] { return fib_join(5); }));
+        }
+        const auto behind = many[0].then([](std::uint64_t n) { return n; });
+        std::uint64_t sum = 0;
+        for (const auto& f : many) {
+            sum += f.get();
+        }
+        p->submit([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+        return sum + behind.get();
+    };
+    expect_equal(p->run(body), 11 * fib_serial(5), "futures inside");
+    expect_equal(p->async(body).get(), 11 * fib_serial(5), "futures from outside");
+    p->shutdown();
+    expect_equal(ran.load(), 2, "tasks that nobody waits for");
+}
+
 /// Children that a thread outside gives to the pool of everybody.
 void common() {
     std::atomic<int> ran{0};
@@ -398,6 +423,7 @@ constexpr scenario list[] = {
     {"nested_pools", nested_pools},
     {"drain", drain},
     {"drop", drop},
+    {"one_lock", one_lock},
     {"common", common, true},
     {"threadpool", threadpool},
     {"c_interface", c_interface},

@@ -1,5 +1,6 @@
 // Tasks: forks, children, futures, loops, exceptions.
 #include <sched.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -7,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <new>
+#include <system_error>
 
 #include "faults/watched.hpp"
 
@@ -286,7 +288,53 @@ void exceptions() {
     }
 }
 
+/// A wait for a descriptor that the system refuses says so, and leaves nothing behind that the next one
+/// would stumble over.
+void descriptors() {
+    watched_pool p(workers(2));
+    int ends[2] = {-1, -1};
+    {
+        const harness_code own;
+        expect(pipe(ends) == 0, "no pipe");
+    }
+    struct closing { // also where the run is refused
+        int (&both)[2];
+        ~closing() {
+            const harness_code own;
+            close(both[0]);
+            close(both[1]);
+        }
+    } const closed{ends};
+    std::uint64_t heard = 0;
+    p->run([&] {
+        for (int i = 0; i < 20; ++i) {
+            pilfer::scope s;
+            s.defer([&] {
+                nap();
+                const harness_code own;
+                expect(write(ends[1], "x", 1) == 1, "a full pipe");
+            });
+            if (const std::error_code error = pilfer::io::wait_readable(ends[0])) {
+                expect(error == std::errc::too_many_files_open || error == std::errc::no_space_on_device ||
+                           error == std::errc::too_many_files_open_in_system ||
+                           error == std::errc::not_enough_memory,
+                       "another error than the system's");
+                s.sync(); // it may be refused for good
+            }
+            {
+                const harness_code own;
+                char c = 0;
+                heard += read(ends[0], &c, 1) == 1 ? 1 : 0;
+            }
+            s.sync();
+        }
+    });
+    const harness_code own;
+    expect_equal(heard, 20, "what came through the pipe");
+}
+
 constexpr scenario list[] = {
+    {"descriptors", descriptors},
     {"spawn_deep_1", [] { spawn_deep(1); }},
     {"spawn_deep_2", [] { spawn_deep(2); }},
     {"spawn_stolen", spawn_stolen},

@@ -163,6 +163,169 @@ TEST_P(row_A5_sync, what_children_defer_from_below_is_awaited) {
     }
 }
 
+// ---- with a time limit --------------------------------------------------------------------------
+
+class row_C10_sync_for : public over_workers {};
+
+TEST_P(row_C10_sync_for, gives_up_and_can_be_tried_again) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::event go_on;
+        std::atomic<int> ran{0};
+        const auto child = [&] {
+            go_on.wait();
+            ran.fetch_add(1);
+        };
+        pilfer::scope s;
+        EXPECT_TRUE(s.sync_for(0s)) << "there is nobody to wait for";
+        s.defer(child);
+        EXPECT_FALSE(s.sync_for(-1h));
+        EXPECT_FALSE(s.sync_for(1ms));
+        s.spawn(child);
+        EXPECT_FALSE(s.sync_for(1ms));
+        (void)pilfer::join([&] { s.defer(child); }, [&] { s.defer(child); });
+        EXPECT_FALSE(s.sync_until(std::chrono::steady_clock::now() + 1ms));
+        EXPECT_EQ(ran, 0);
+        go_on.set();
+        EXPECT_TRUE(s.sync_for(std::chrono::hours::max()));
+        EXPECT_EQ(ran, 4);
+        s.defer(child);
+        s.sync();
+        EXPECT_EQ(ran, 5);
+        go_on.reset();
+        s.defer(child);
+        EXPECT_FALSE(s.sync_for(1us));
+        go_on.set();
+        s.sync();
+        EXPECT_EQ(ran, 6);
+        EXPECT_TRUE(s.sync_for(0s));
+    });
+}
+
+TEST_P(row_C10_sync_for, a_scope_that_was_given_up_on_is_awaited_at_its_end) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        std::atomic<int> ran{0};
+        for (int i = 0; i < 20; ++i) {
+            pilfer::event go_on;
+            pilfer::scope s;
+            for (int k = 0; k < 3; ++k) {
+                s.defer([&] {
+                    go_on.wait();
+                    ran.fetch_add(1);
+                });
+            }
+            EXPECT_FALSE(s.sync_for(10us));
+            go_on.set();
+        }
+        EXPECT_EQ(ran, 60);
+    });
+}
+
+TEST_P(row_C10_sync_for, exceptions_arrive_when_all_have_ended) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::event thrown;
+        pilfer::event go_on;
+        pilfer::scope s;
+        s.spawn([&] {
+            go_on.wait();
+            throw 8;
+        });
+        s.spawn([&] {
+            thrown.set();
+            throw 7;
+        });
+        thrown.wait();
+        EXPECT_FALSE(s.sync_for(1ms)) << "one has not ended";
+        go_on.set();
+        try {
+            (void)s.sync_for(1h);
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (int what) {
+            EXPECT_EQ(what, 7);
+        }
+        EXPECT_EQ(s.suppressed(), 1U);
+        EXPECT_TRUE(s.sync_for(1h)) << "the scope may be used again";
+    });
+}
+
+TEST_P(row_C10_sync_for, the_time_and_the_last_child_may_come_at_once) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        std::uint64_t late = 0;
+        std::uint64_t count = 0;
+        std::atomic<std::uint64_t> ran{0};
+        for (std::uint64_t i = 0; i < hundredth_of(20'000); ++i) {
+            pilfer::scope s;
+            for (int k = 0; k < 2; ++k) {
+                s.defer([&] {
+                    pilfer::sleep_for(20us);
+                    s.defer([&] { ran.fetch_add(1); });
+                });
+                count += 1;
+            }
+            while (!s.sync_for(std::chrono::microseconds(i % 64 + 1))) {
+                ++late;
+            }
+            ASSERT_EQ(ran, count) << late;
+        }
+    });
+}
+
+TEST_P(row_C10_sync_for, on_other_threads_and_without_stacks) {
+    (void)pilfer::pool::common();
+    {
+        pilfer::event go_on;
+        std::atomic<int> ran{0};
+        pilfer::scope s;
+        s.defer([&] {
+            go_on.wait();
+            ran.fetch_add(1);
+        });
+        EXPECT_FALSE(s.sync_for(1ms));
+        std::thread([&] { EXPECT_THROW((void)s.sync_for(1ms), pilfer::usage_error); }).join();
+        go_on.set();
+        EXPECT_TRUE(s.sync_for(1h));
+        EXPECT_EQ(ran, 1);
+    }
+    pilfer::options o = with_workers();
+    o.max_contexts = 1;
+    pilfer::pool pool(o);
+    pool.run([] {
+        std::atomic<int> ran{0};
+        pilfer::scope s;
+        for (int i = 0; i < 10; ++i) {
+            s.defer([&] {
+                s.defer([&] { ran.fetch_add(1); });
+                ran.fetch_add(1);
+            });
+        }
+        EXPECT_TRUE(s.sync_for(1h)) << "its children run on top of it";
+        EXPECT_EQ(ran, 20);
+    });
+}
+
+TEST_P(row_C10_sync_for, comes_home_and_belongs_to_its_owner) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        const long mine = thread_id();
+        pilfer::event go_on;
+        pilfer::scope s(pilfer::resume::own_thread);
+        s.defer([&] {
+            EXPECT_THROW((void)s.sync_for(1ms), pilfer::usage_error);
+            go_on.wait();
+        });
+        EXPECT_FALSE(s.sync_for(100us));
+        EXPECT_EQ(thread_id(), mine);
+        pilfer::scope other;
+        other.defer([&] { go_on.set(); });
+        EXPECT_TRUE(s.sync_for(1h));
+        EXPECT_EQ(thread_id(), mine);
+    });
+}
+
+PILFER_OVER_WORKERS(row_C10_sync_for);
 PILFER_OVER_WORKERS(row_A5_sync);
 
 class row_A5_inner : public guarded {};

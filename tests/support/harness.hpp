@@ -97,6 +97,18 @@ private:
     return o;
 }
 
+/// The tests of rows C1 and E1 run a second time so (tests/CMakeLists.txt).
+[[nodiscard]] inline bool on_one_lock() {
+    const char* text = std::getenv("PILFER_BACKEND");
+    return text != nullptr && std::strcmp(text, "one_lock") == 0;
+}
+/// In a test of something that only the stealing back-end has.
+#define PILFER_NOT_ON_ONE_LOCK(why)                                                                          \
+    if (support::on_one_lock()) {                                                                            \
+        GTEST_SKIP() << "not on one lock: " << (why);                                                        \
+    }                                                                                                        \
+    static_assert(true)
+
 /// Plain recursive work that forks: the usual load of these tests.
 inline std::uint64_t fib_join(unsigned n) {
     if (n < 2) {

@@ -327,6 +327,49 @@ TEST_F(row_C8_stall, is_not_a_wait_for_a_pool_that_works) {
     EXPECT_THAT(result.output, Not(HasSubstr("stall")));
 }
 
+/// `expects`: how a task of the other pool waits for something from outside, until a pipe is written to.
+void expect_no_stall_while(void (*expects)(int fd, std::atomic<bool>& over)) {
+    const auto result = in_child([&] {
+        own_stderr err;
+        int ends[2];
+        if (pipe(ends) != 0) {
+            return 1;
+        }
+        pilfer::pool one(reporting_after(30, 1));
+        pilfer::pool two(reporting_after(0, 1));
+        std::atomic<bool> over{false};
+        auto all = one.async([&] { two.run([&] { expects(ends[0], over); }); });
+        while (suspended(one) < 1) {
+            std::this_thread::sleep_for(100us);
+        }
+        err.listen(600ms);
+        over = true;
+        if (write(ends[1], "x", 1) != 1) {
+            return 1;
+        }
+        all.get();
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, Not(HasSubstr("stall")));
+}
+
+TEST_F(row_C8_stall, is_not_a_wait_for_a_pool_that_expects_something) {
+    expect_no_stall_while([](int fd, std::atomic<bool>&) { (void)pilfer::io::wait_readable(fd); });
+    expect_no_stall_while([](int, std::atomic<bool>& over) {
+        while (!over) {
+            pilfer::sleep_for(150ms);
+        }
+    });
+    expect_no_stall_while([](int fd, std::atomic<bool>&) {
+        pilfer::blocking([fd] {
+            char c = 0;
+            EXPECT_EQ(read(fd, &c, 1), 1);
+        });
+    });
+}
+
 /// How often the threads of this process but the calling one have gone to sleep.
 std::uint64_t switches_of_others() {
     std::uint64_t sum = 0;

@@ -119,7 +119,8 @@ class Pool:
             entry = self.first_worker + i * self.layout.worker_size
             thread = word(word(entry + self.layout.worker_thread))
             running = word(word(entry + self.layout.worker_current))
-            asleep = half(word(entry + self.layout.worker_seat)) == 1
+            # On its word, or where descriptors are watched.
+            asleep = half(word(entry + self.layout.worker_seat)) in (1, 3)
             if running:
                 context = word(running + self.layout.activation_context)
                 state = "runs a task, its context is at 0x%x" % context

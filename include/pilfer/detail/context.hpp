@@ -67,6 +67,7 @@ struct alignas(64) context {
     std::byte* low = nullptr; // lowest usable byte; the guard lies below
     void* job = nullptr;      // what the entry function runs, with its kind; null for a child of spawn
     std::atomic<suspension*> waiting{nullptr}; // while the context is suspended: its innermost wait
+    std::atomic<const char*> name{nullptr}; // of the innermost named function on it, in whose frame it lies
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;

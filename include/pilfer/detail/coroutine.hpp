@@ -9,22 +9,14 @@
 #include <pilfer/detail/alarm.hpp>
 #include <pilfer/detail/future_state.hpp>
 #include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/parked.hpp>
 #include <pilfer/detail/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct coroutine_driver;
 struct coroutine_root;
-
-/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
-/// one.
-struct coroutine_frame {
-    std::coroutine_handle<> handle;     // null: a root
-    coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
-    coroutine_frame* then = nullptr;    // goes on behind its end
-};
 
 /// In the frame of whoever resumes coroutines. A coroutine that starts another one, or ends, says here who is
 /// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler
@@ -91,6 +83,8 @@ public:
     /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
     /// only; usage_error where a scope that has children would live across the wait.
     void begin();
+    /// Behind begin(), before anybody can call go_on(): what it waits for, for reports.
+    void park(const parked_kind& why, const void* object) noexcept;
     /// Behind begin(): it does not suspend after all.
     void withdraw() noexcept;
     /// Once, by anyone, on any stack: runs nothing of the user's. The frame may be gone when it returns.
@@ -106,12 +100,19 @@ protected:
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
 
+    void unpark() noexcept;
+
     coroutine_frame m_stand_in;
     coroutine_frame* m_who = nullptr;
+    parked m_parked;
+    parked_list* m_list = nullptr; // null: it is in none
     pool_core* m_pool = nullptr;
     scope_place* m_scopes = nullptr; // the innermost of those that live across this wait
     bool m_of_worker = false;        // begun as a unit of a worker, else as a submission
 };
+
+/// It waits for an awaitable of others.
+PILFER_API extern const parked_kind parked_elsewhere;
 
 /// Waits for a future.
 class PILFER_API future_resumption : public resumption, public future_listener {
@@ -149,6 +150,9 @@ private:
 /// `s` becomes a task of `p`: announced on a worker of `p`, submitted anywhere else. False: `p` is closed.
 /// `p` may end as soon as `s` has run, even before this returns.
 [[nodiscard]] PILFER_API bool start_in(pool_core& p, submission* s) noexcept;
+
+/// The same, but where the queue of `p` is full it waits, or throws queue_full. Throws pool_closed.
+PILFER_API void hand_to(pool_core& p, submission* s);
 
 /// A coroutine that a thread or a task waits for, on its stack.
 class PILFER_API waited_root final : public coroutine_root, public submission {

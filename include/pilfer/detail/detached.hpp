@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/named.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -39,7 +40,13 @@ public:
     explicit detached_function(G&& g) : m_function(std::forward<G>(g)) {}
 
 private:
-    void execute() override { std::invoke(m_function); }
+    void execute() override {
+        if constexpr (is_named<F>) {
+            (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), std::current_exception()); });
+        } else {
+            std::invoke(m_function);
+        }
+    }
     F m_function;
 };
 

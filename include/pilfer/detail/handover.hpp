@@ -117,6 +117,17 @@ public:
         const count add = owed() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
+    /// Parent, published and not resumed by a child: undoes publish(). False: all have ended, and the last
+    /// one is about to tell the parent so.
+    [[nodiscard]] bool withdraw() noexcept {
+        count seen = m_count.load(rlx);
+        while (seen != waiting) {
+            if (m_count.compare_exchange_weak(seen, seen - waiting - owed(), rlx, rlx)) { // J6
+                return true;
+            }
+        }
+        return false;
+    }
     /// For reports, while the parent waits: how many children have not ended.
     [[nodiscard]] count left() const noexcept { return m_count.load(rlx) - waiting; }
     /// Parent, resumed or told that all is done: the same scope may be used again at once.

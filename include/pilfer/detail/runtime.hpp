@@ -24,6 +24,7 @@ PILFER_API void block_on(foreign_waiter& waiter) noexcept;
 
 // Words that say who waits: a suspension, or with this bit a foreign_waiter.
 inline constexpr std::uintptr_t waiter_is_foreign = 2;
+inline constexpr std::uintptr_t waiter_is_timed = 1; // of a scope: a timed_parent
 
 /// The waiter behind `word` can go on. From the end of a task on its own context: returns the one to be
 /// resumed directly on this worker, null if there is none (or it belongs elsewhere and was sent there).
@@ -39,7 +40,7 @@ struct submission : spark, submission_queue<std_atom>::node {
     submission() noexcept : spark(nullptr, nullptr) {}
 };
 
-/// Throws pool_closed.
+/// Throws pool_closed, queue_full.
 PILFER_API void submit(pool_core& p, submission* s);
 PILFER_API pool_core& common_core();
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().

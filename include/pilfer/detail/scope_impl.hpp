@@ -291,12 +291,13 @@ PILFER_COLD void scope::submit_child(F&& f) {
     }
     using child = detail::submitted_child<std::decay_t<F>>;
     auto c = std::make_unique<child>(this, std::forward<F>(f));
+    // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
+    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
     if (owner_calls) {
         m_children.owe();
     } else {
         announce_from_below();
     }
-    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
     detail::share_scopes(p, &m_link);
     detail::san::release(this);
     try {

@@ -17,14 +17,19 @@ namespace detail {
 
 /// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the
 /// word differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`.
-template <class Atom, class Park>
+/// `Bell`: `void ring() noexcept` ends the sleep of one that lies elsewhere than on its word, begun or not.
+struct no_bell {
+    void ring() noexcept {}
+};
+template <class Atom, class Park, class Bell = no_bell>
 class sleepers {
 public:
     static constexpr unsigned nobody = UINT32_MAX;
     enum state : std::uint32_t {
         running = 0,
         asleep = 1,
-        token = 2, // woken, and obliged to look again before it runs what it finds
+        token = 2,  // woken, and obliged to look again before it runs what it finds
+        afield = 3, // asleep, and not on this word: a bell has to be rung
     };
     /// One per worker, on a line of its own.
     struct alignas(line_bytes) seat {
@@ -75,6 +80,19 @@ public:
         }
         return outcome::woken;
     }
+    /// Worker `i`, inside `rest`: from now on it is woken by `bell`, the same for all of these sleepers.
+    /// False: it is woken already. Not while another one is afield.
+    [[nodiscard]] bool go_afield(unsigned i, Bell& bell) noexcept {
+        m_bell.store(&bell, rlx);
+        std::uint32_t expected = asleep;
+        return m_seats[i].state.compare_exchange_strong(expected, afield, rel, rlx); // N1
+    }
+    /// Behind that, when it sleeps no more, and behind silencing the bell: on its word again, unless it is
+    /// woken.
+    void come_home(unsigned i) noexcept {
+        std::uint32_t expected = afield;
+        (void)m_seats[i].state.compare_exchange_strong(expected, asleep, rlx, rlx); // N2
+    }
     /// Worker `i` holds a token and has found work: gives the token back. A look at everything must
     /// follow before the work is run, and wake_one() if anything is left.
     void settle_token(unsigned i) noexcept {
@@ -103,7 +121,10 @@ public:
     }
     /// Where a debugger finds the state of worker `i`.
     [[nodiscard]] const void* state_of(unsigned i) const noexcept { return &m_seats[i].state; }
-    [[nodiscard]] bool is_asleep(unsigned i) const noexcept { return m_seats[i].state.load(acq) == asleep; }
+    [[nodiscard]] bool is_asleep(unsigned i) const noexcept {
+        const std::uint32_t now = m_seats[i].state.load(acq);
+        return now == asleep || now == afield;
+    }
     /// Asleep, and nobody is about to wake it.
     [[nodiscard]] bool is_left_asleep(unsigned i) const noexcept {
         return (word(i).load(acq) & bit(i)) != 0 && is_asleep(i);
@@ -128,9 +149,16 @@ public:
         }
         PILFER_CHAOS_POINT(wake); // the sleeper may find its bit gone and wait for the token
         m_seats[i].hint.store(victim, rlx);
-        m_seats[i].state.store(token, rel); // S3: the token carries the push
-        PILFER_CHAOS_POINT(wake);           // it may wake by itself, and be gone
-        Park::wake(m_seats[i].state);       // by address only: the worker may be running already
+        // S3: the token carries the push. N1: one word says how it sleeps and that it is woken.
+        const std::uint32_t slept = m_seats[i].state.exchange(token, acq_rel);
+        PILFER_CHAOS_POINT(wake); // it may wake by itself, and be gone
+        if (slept == afield) [[unlikely]] {
+            if (Bell* const bell = m_bell.load(rlx)) { // N1: there is one
+                bell->ring();
+            }
+        } else {
+            Park::wake(m_seats[i].state); // by address only: the worker may be running already
+        }
         return true;
     }
     [[nodiscard]] unsigned hint(unsigned i) const noexcept { return m_seats[i].hint.load(rlx); }
@@ -181,6 +209,7 @@ private:
     seat* m_seats;
     map_word* m_map;
     unsigned m_count;
+    typename Atom::template atomic<Bell*> m_bell{nullptr};
 };
 
 } // namespace detail

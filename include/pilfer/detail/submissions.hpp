@@ -14,6 +14,7 @@ class submission_queue {
 public:
     struct node {
         typename Atom::template plain<node*> next = nullptr;
+        typename Atom::template plain<node*> previous = nullptr; // in a one-lock pool only: src/onelock
     };
 
     /// Anyone.

@@ -20,6 +20,13 @@ using waiters = wait_list<std_atom, futex_park>;
 using instant = std::uint64_t;
 inline constexpr instant never = std::numeric_limits<instant>::max();
 
+/// In place of a frame or a thread that waits: told once, on any stack, when its entry is completed. It must
+/// neither wait nor run code of the user.
+struct told_waiter {
+    void (*tell)(told_waiter& self) noexcept;
+};
+inline constexpr std::uintptr_t waiter_is_told = 1; // in entry::done, beside waiter_is_foreign
+
 enum class awaited {
     anything, ///< perhaps what a task will do that nobody has started yet
     a_holder, ///< what somebody will do who has a stack already

@@ -87,6 +87,7 @@ struct wait_facts {
     const void* children_of = nullptr;    ///< the scope whose children are awaited
     const context* runner = nullptr;      ///< where what is awaited runs
     const pool_core* elsewhere = nullptr; ///< the other pool that what is awaited belongs to
+    int descriptor = -1;                  ///< what is awaited is no object, but this
 };
 
 /// One for each reason to wait. look() may read whatever the waiting frame may read: the frame stays
@@ -127,6 +128,11 @@ struct spark {
     /// The innermost scope that the task is below of: its own for a child, that of the joining frame for a
     /// branch of a join, none for an async. Relaxed atomic accesses: stale entries may be looked at.
     [[nodiscard]] scope_place* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
+    /// The same for who starts the task. ThreadSanitizer must not see this look: on the thread that announced the
+    /// task it needs no edge, and one to the scheduler would order all tasks that start there.
+    [[nodiscard]] PILFER_NO_SANITIZE scope_place* within_to_start() noexcept {
+        return __atomic_load_n(&m_within, __ATOMIC_RELAXED); // std::atomic_ref's load() would be instrumented
+    }
     void is_within(scope_place* s) noexcept { std::atomic_ref(m_within).store(s, rlx); }
 
 private:
@@ -196,6 +202,7 @@ template <class T>
 
 /// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are
 /// points where a frame may move anyway. `defer` and `async` are not: their caller may hold a lock.
+/// A spark that comes with `keep` is a `submission`, which a one-lock pool relies on.
 enum class way { make, keep };
 
 /// The tripwire was hit by the push of `task`: makes room, exposes, wakes, makes way. False: there is no

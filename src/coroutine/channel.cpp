@@ -1,0 +1,59 @@
+// Coroutines that wait for a channel. Argument: README.md.
+#include <pilfer/detail/channel_resumption.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+namespace {
+
+constexpr parked_kind parked_for_room{"room in a channel", nullptr, true};
+constexpr parked_kind parked_for_value{"a channel's next value", nullptr, true};
+
+} // namespace
+
+/// What a step of the channel left to do. True: it was no wait.
+bool channel_resumption::settle(const protocol::outcome& o) noexcept {
+    if (o.next != nullptr) {
+        detail::go_on(*o.next);
+    }
+    m_step = o.what;
+    m_got = o.got;
+    return o.what == protocol::step::done || o.what == protocol::step::closed;
+}
+
+bool channel_resumption::publish(const protocol::outcome& o) noexcept {
+    m_waited = o.what == protocol::step::wait; // before anybody can make it go on
+    if (!settle(o) && m_entry.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(this)) |
+                                           waiter_is_told)) { // C2
+        return true;
+    }
+    withdraw();
+    return false;
+}
+
+bool channel_resumption::try_send(channel_core& c, protocol::cell& what) noexcept {
+    return settle(c.state().offer(what, nullptr));
+}
+
+bool channel_resumption::try_receive(channel_core& c) noexcept { return settle(c.state().take(nullptr)); }
+
+bool channel_resumption::wait_to_send(channel_core& c, protocol::cell& what) {
+    begin();
+    park(parked_for_room, &c);
+    return publish(c.state().offer(what, &m_entry));
+}
+
+bool channel_resumption::wait_to_receive(channel_core& c) {
+    begin();
+    park(parked_for_value, &c);
+    return publish(c.state().take(&m_entry));
+}
+
+void channel_resumption::wait_is_over(told_waiter& self) noexcept {
+    static_cast<channel_resumption&>(self).go_on();
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

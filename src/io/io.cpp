@@ -1,0 +1,228 @@
+// Waits for descriptors, and calls that wait where they would block. States and edges: README.md.
+#include <pilfer/blocking.hpp>
+#include <pilfer/io.hpp>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "base/os.hpp"
+#include "base/poll.hpp"
+#include "io/descriptor.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace io {
+namespace {
+
+using detail::descriptors;
+using detail::instant;
+
+[[nodiscard]] int descriptor_of(const detail::suspension& s) noexcept {
+    return static_cast<int>(reinterpret_cast<std::uintptr_t>(s.object));
+}
+
+// gdb shows the number as an address.
+constexpr detail::wait_kind readable_kind{"a descriptor to be readable",
+                                          [](const detail::suspension& s, detail::wait_facts& f) noexcept {
+                                              f.descriptor = descriptor_of(s);
+                                              f.state = "readable";
+                                          }};
+constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
+                                          [](const detail::suspension& s, detail::wait_facts& f) noexcept {
+                                              f.descriptor = descriptor_of(s);
+                                              f.state = "writable";
+                                          }};
+
+[[nodiscard]] std::error_code error_of(int error) noexcept { return {error, std::generic_category()}; }
+
+[[nodiscard]] int wait_on_thread(int fd, std::uint32_t what, instant until) noexcept {
+    std::uint64_t ns = os::no_limit;
+    if (until != detail::never) {
+        const instant t = detail::now();
+        ns = t < until ? until - t : 0;
+    }
+    return os::poll(fd, what, ns);
+}
+
+/// 0, or an errno. The caller may be on another thread behind it.
+[[nodiscard]] int wait(int fd, std::uint32_t what, instant until) noexcept {
+    detail::worker* const w = detail::this_worker();
+    if (w == nullptr || fd < 0 || (until != detail::never && until <= detail::now())) {
+        return wait_on_thread(fd, what, until);
+    }
+    if (w->pool->by_one_lock() != nullptr) {
+        return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });
+    }
+    int error = 0;
+    detail::readiness* const io = w->pool->io(error);
+    if (io == nullptr) {
+        return error;
+    }
+    descriptors::slot* s = nullptr;
+    error = slot_of(*io, fd, s);
+    if (error != 0) {
+        return error;
+    }
+    detail::waiters::entry self;
+    io->one_more();
+    error = io->waits.enter(*s, fd, self, what);
+    if (error != 0) {
+        io->one_less();
+        return error == EPERM ? 0 : error; // a file: always ready
+    }
+    auto& here = *static_cast<detail::scheduler*>(w);
+    here.armed(detail::any_time, here.has_context() ? detail::told::soon : detail::told::at_once);
+    detail::wait_in(s->list, self, until, what == os::can_read ? readable_kind : writable_kind,
+                    reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd)));
+    io->one_less();
+    if (self.end == detail::waiters::fate::withdrawn) {
+        return ETIMEDOUT;
+    }
+    return self.wants == descriptors::forgotten ? ECANCELED : 0;
+}
+
+[[nodiscard]] bool would_block(std::int64_t result) noexcept {
+    return result == -EAGAIN || result == -EWOULDBLOCK;
+}
+
+/// Calls until that neither would block nor was interrupted, or the wait fails: what it returned, or -errno.
+template <class Call>
+[[nodiscard]] std::int64_t insist(int fd, std::uint32_t what, instant until, Call call) noexcept {
+    for (;;) {
+        const std::int64_t result = call();
+        if (would_block(result)) {
+            if (const int error = wait(fd, what, until); error != 0) {
+                return -error;
+            }
+        } else if (result != -EINTR) {
+            return result;
+        }
+    }
+}
+
+/// Holds this number in place in every pool: nobody enters or leaves these lists.
+class held_everywhere {
+public:
+    explicit held_everywhere(int fd) noexcept {
+        for (detail::pool_entry* e = m_pools.first(); e != nullptr; e = e->next) {
+            detail::readiness* const io = e->pool->io_if_made();
+            descriptors::slot* const s = io != nullptr && fd >= 0 ? io->waits.slot_if_made(fd) : nullptr;
+            if (s != nullptr) {
+                s->list.lock(); // of one who forgets at a time: the lock of all pools
+                s->held_too = m_slots;
+                m_slots = s;
+            }
+        }
+    }
+    held_everywhere(const held_everywhere&) = delete;
+    held_everywhere& operator=(const held_everywhere&) = delete;
+    ~held_everywhere() {
+        while (m_slots != nullptr) {
+            descriptors::slot* const s = m_slots;
+            m_slots = s->held_too;
+            s->list.unlock();
+        }
+    }
+    [[nodiscard]] descriptors::entry* forget() noexcept {
+        descriptors::entry* all = nullptr;
+        for (descriptors::slot* s = m_slots; s != nullptr; s = s->held_too) {
+            all = descriptors::append(descriptors::forget_locked(*s), all);
+        }
+        return all;
+    }
+
+private:
+    detail::registry::all_pools m_pools; // ends last: while it lives the slots do
+    descriptors::slot* m_slots = nullptr;
+};
+
+} // namespace
+
+std::error_code wait_readable(int fd, deadline until) noexcept {
+    return error_of(wait(fd, os::can_read, until.when()));
+}
+
+std::error_code wait_writable(int fd, deadline until) noexcept {
+    return error_of(wait(fd, os::can_write, until.when()));
+}
+
+transferred read(int fd, void* to, std::size_t bytes, deadline until) noexcept {
+    const std::int64_t n =
+        insist(fd, os::can_read, until.when(), [&]() noexcept { return os::read_some(fd, to, bytes); });
+    return n >= 0 ? transferred{static_cast<std::size_t>(n), {}}
+                  : transferred{0, error_of(static_cast<int>(-n))};
+}
+
+transferred write(int fd, const void* from, std::size_t bytes, deadline until) noexcept {
+    transferred t;
+    const auto* at = static_cast<const std::byte*>(from);
+    do {
+        const std::int64_t n = insist(fd, os::can_write, until.when(),
+                                      [&]() noexcept { return os::write_some(fd, at, bytes - t.bytes); });
+        if (n < 0) {
+            t.error = error_of(static_cast<int>(-n));
+            break;
+        }
+        at += n;
+        t.bytes += static_cast<std::size_t>(n);
+    } while (t.bytes < bytes);
+    return t;
+}
+
+accepted accept(int listener, deadline until) noexcept {
+    for (;;) {
+        const std::int64_t fd = insist(listener, os::can_read, until.when(), [&]() noexcept {
+            return static_cast<std::int64_t>(os::accept_one(listener));
+        });
+        if (fd >= 0) {
+            return {static_cast<int>(fd), {}};
+        }
+        if (fd != -ECONNABORTED) { // that one has gone again: the next
+            return {-1, error_of(static_cast<int>(-fd))};
+        }
+    }
+}
+
+std::error_code connect(int fd, const sockaddr* to, unsigned bytes, deadline until) noexcept {
+    int error = -os::connect_to(fd, to, bytes);
+    if (error == EINPROGRESS || error == EINTR) {
+        error = wait(fd, os::can_write, until.when());
+        if (error == 0) {
+            error = os::socket_error(fd);
+        }
+    }
+    return error_of(error);
+}
+
+std::error_code make_nonblocking(int fd) noexcept { return error_of(os::make_nonblocking(fd)); }
+
+std::size_t forget(int fd) noexcept {
+    descriptors::entry* all = nullptr;
+    {
+        held_everywhere held(fd);
+        all = held.forget();
+    }
+    std::size_t n = 0;
+    for (const descriptors::entry* e = all; e != nullptr; e = e->next) {
+        ++n;
+    }
+    detail::go_on_all(all);
+    return n;
+}
+
+std::error_code close(int fd) noexcept {
+    descriptors::entry* all = nullptr;
+    int error = 0;
+    {
+        held_everywhere held(fd);
+        all = held.forget();
+        error = os::close_descriptor(fd); // who comes now waits for these locks, and finds it closed
+    }
+    detail::go_on_all(all);
+    return error_of(error);
+}
+
+} // namespace io
+} // namespace v0
+} // namespace pilfer

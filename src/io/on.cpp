@@ -1,0 +1,278 @@
+// Functions that run each time something happens. Stages and edges: README.md.
+#include <pilfer/on.hpp>
+
+#include <system_error>
+
+#include "io/descriptor.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+reaction::reaction() noexcept {
+    run = &reaction::run_task;
+    m_caller.tell = &reaction::is_called;
+    m_caller.owner = this;
+}
+
+/// By the one that has it, and that nobody else brings further. Code of the user runs here.
+void reaction::end() noexcept {
+    m_wait.await_canceller();
+    give_back();
+    // Before the function ends: the end of the pool need not wait for that, which may even call it.
+    m_pool->remove_reaction(*this);
+    end_function();
+    m_wait.finish();
+    release();
+}
+
+void reaction::start(pool_core& p) {
+    m_pool = &p;
+    bool waits = false;
+    try {
+        waits = begin(p);
+    } catch (...) {
+        end_unbegun();
+        throw;
+    }
+    if (!waits) {
+        end_unbegun();
+    }
+}
+
+/// Behind the visit: the function's destructor is code of the user, which may end the pool.
+void reaction::end_unbegun() noexcept {
+    end_function();
+    m_wait.finish();
+    release(); // of what would have made it run
+}
+
+/// False: what it would wait for is closed.
+bool reaction::begin(pool_core& p) {
+    const pool_core::visit visit(p); // it may run and end at once, and the pool with it
+    std_atom::fence_sc();            // O4
+    if (p.is_closed()) {
+        throw pool_closed();
+    }
+    (void)m_wait.begin_round();
+    const found how = enter(m_wait.entry, true);
+    if (how == found::closed) {
+        return false;
+    }
+    p.add_reaction(*this);
+    arm(how);
+    return true;
+}
+
+/// Behind enter(); the last that the caller does with it.
+void reaction::arm(found how) noexcept {
+    if (how == found::waits &&
+        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
+                                  waiter_is_told)) {
+        return;
+    }
+    m_taken = how != found::waits;
+    next();
+}
+
+void reaction::is_called(told_waiter& self) noexcept { static_cast<caller&>(self).owner->next(); }
+
+/// Its turn has come, or it was stopped. On any thread.
+void reaction::next() noexcept {
+    using turn = decltype(m_wait)::turn;
+    if (m_wait.take_turn() == turn::nothing) {
+        return;
+    }
+    // Until refuse(), or as a task until its end, it stays in the pool's list, and so the pool there.
+    {
+        pool_core& p = *m_pool;
+        const pool_core::visit here(p);
+        if (p.expect_again()) {
+            p.queue_expected(this);
+            return;
+        }
+    }
+    m_wait.refuse(); // behind the visit: the pool may go
+}
+
+bool reaction::cancel() noexcept {
+    using canceller = decltype(m_wait)::canceller;
+    const canceller who = m_wait.cancel([this]() -> waiters& { return list(); });
+    if (who == canceller::self) {
+        end();
+    }
+    return who != canceller::no;
+}
+
+void reaction::pool_has_ended() noexcept {
+    if (!m_taken && m_wait.entry.end == waiters::fate::notified) {
+        (void)take(m_wait.entry); // to be given back
+    }
+    give_back();
+    end_function();
+    m_wait.finish();
+    release();
+}
+
+suspension* reaction::run_task(spark* self, worker* w) noexcept {
+    auto* const r = static_cast<reaction*>(static_cast<submission*>(self));
+    if (r->run_once(w) && r->m_wait.begin_round()) {
+        found how = found::closed;
+        try {
+            how = r->enter(r->m_wait.entry, false);
+        } catch (...) {
+            how = found::closed; // the descriptor is bad by now
+        }
+        if (how == found::closed) {
+            r->end(); // it is in no list, so nobody else takes its turn
+        } else {
+            r->arm(how);
+        }
+    } else {
+        r->end();
+    }
+    unit_ends(this_worker());
+    return nullptr;
+}
+
+/// False: it ends.
+bool reaction::run_once(worker* w) noexcept {
+    const bool there = m_taken || (m_wait.entry.end == waiters::fate::notified && take(m_wait.entry));
+    m_taken = false;
+    if (!there || m_wait.is_stopping() || dropping(w)) {
+        return false;
+    }
+    note_suppressed(0); // of an earlier task on this thread
+    try {
+        return execute();
+    } catch (...) {
+        nobody_waits_for(this_worker(), std::current_exception());
+        return true;
+    }
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+event_reaction::event_reaction(event& e) noexcept : m_event(e) {}
+
+waiters& event_reaction::list() noexcept { return m_event.m_waiting; }
+
+reaction::found event_reaction::enter(waiters::entry& e, bool first) {
+    m_event.m_waiting.lock();
+    const bool news = first ? m_event.m_set.load(rlx) : m_event.m_times != m_seen;
+    m_seen = m_event.m_times;
+    if (!news) {
+        m_event.m_waiting.add(e);
+    }
+    m_event.m_waiting.unlock();
+    return news ? found::ready : found::waits;
+}
+
+bool event_reaction::take(waiters::entry&) noexcept {
+    m_event.m_waiting.lock();
+    m_seen = m_event.m_times; // all so far are seen to by the run that begins now
+    m_event.m_waiting.unlock();
+    return true;
+}
+
+// ---- descriptors ------------------------------------------------------------------------------
+
+waiters& descriptor_reaction::list() noexcept { return *m_list; }
+
+reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
+    int error = m_when.fd < 0 ? EBADF : 0;
+    readiness* const io = error == 0 ? pool().io(error) : nullptr;
+    descriptors::slot* s = nullptr;
+    if (io != nullptr) {
+        error = slot_of(*io, m_when.fd, s);
+    }
+    if (error == 0) {
+        if (first) {
+            io->one_more(); // until it ends: the watch is told once
+        }
+        error = io->waits.enter(*s, m_when.fd, e, m_when.writable ? os::can_write : os::can_read);
+        if (error != 0 && first) {
+            io->one_less();
+        }
+    }
+    if (error != 0) {
+        throw std::system_error(error, std::generic_category(), "pilfer: on() of a descriptor");
+    }
+    if (first) {
+        m_list = &s->list; // once: a canceller may read it while it enters again
+        pool().tell_watch(any_time);
+    }
+    return found::waits;
+}
+
+bool descriptor_reaction::take(waiters::entry& e) noexcept { return e.wants != descriptors::forgotten; }
+
+void descriptor_reaction::give_back() noexcept {
+    int error = 0;
+    pool().io(error)->one_less(); // it was made by enter()
+}
+
+// ---- the end of a pool ------------------------------------------------------------------------
+
+void pool_core::add_reaction(reaction& r) noexcept {
+    m_reactions_lock.lock();
+    r.m_next_in_pool = m_reactions;
+    if (m_reactions != nullptr) {
+        m_reactions->m_previous_in_pool = &r;
+    }
+    m_reactions = &r;
+    m_reactions_lock.unlock();
+}
+
+void pool_core::remove_reaction(reaction& r) noexcept {
+    m_reactions_lock.lock();
+    unlink_reaction(r);
+    m_reactions_lock.unlock();
+}
+
+void pool_core::unlink_reaction(reaction& r) noexcept {
+    if (r.m_previous_in_pool != nullptr) {
+        r.m_previous_in_pool->m_next_in_pool = r.m_next_in_pool;
+    } else {
+        m_reactions = r.m_next_in_pool;
+    }
+    if (r.m_next_in_pool != nullptr) {
+        r.m_next_in_pool->m_previous_in_pool = r.m_previous_in_pool;
+    }
+}
+
+/// Behind the last worker and the last visitor: nothing is queued any more, and nobody comes anew.
+void pool_core::sweep_reactions() noexcept {
+    for (unsigned round = 0;;) {
+        m_reactions_lock.lock();
+        reaction* const r = m_reactions;
+        const bool mine =
+            r != nullptr && r->sweep(); // under the lock: one who cancels it takes it out, and ends it
+        if (mine) {
+            unlink_reaction(*r);
+        }
+        m_reactions_lock.unlock();
+        if (r == nullptr) {
+            return;
+        }
+        if (mine) {
+            m_swept.push(r);
+        } else {
+            std_atom::relax(round++);
+        }
+    }
+}
+
+/// On a thread that may run code of the user.
+void pool_core::end_swept() noexcept {
+    while (!m_swept.empty()) {
+        if (auto* n = m_swept.pop()) {
+            static_cast<reaction*>(static_cast<submission*>(n))->pool_has_ended();
+        }
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,93 @@
+// Descriptors in the life of a worker: who looks at them, and who sleeps until something happens.
+// Argument: src/io/README.md.
+#include "worker/readiness.hpp"
+
+#include <cerrno>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include <pilfer/detail/range.hpp>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+bool readiness::is_due() const noexcept {
+    // About 50 us: a look costs 0.3 us, and more often than that nobody notices.
+    return is_awaited() && cheap_ticks() - m_looked.load(rlx) > 12 * piece_ticks();
+}
+
+void readiness::looked() noexcept { m_looked.store(cheap_ticks(), rlx); }
+
+/// On the scheduler's stack. True: somebody goes on.
+bool scheduler::dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept {
+    m_fires = true; // who is made runnable is looked for right behind this
+    bool anyone = false;
+    for (unsigned i = 0; i < n; ++i) {
+        auto* const chain = io.waits.happened(events[i].tag, events[i].what);
+        anyone = anyone || chain != nullptr;
+        go_on_all(chain);
+    }
+    m_fires = false;
+    return anyone;
+}
+
+/// Between two tasks, or before this worker lies down. True: somebody goes on.
+bool scheduler::look_at_descriptors(readiness& io) noexcept {
+    if (!io.is_awaited()) {
+        return false;
+    }
+    io.looked();
+    os::poller::event events[64];
+    const bool anyone = dispatch(io, events, io.kernel.wait(events, 0).events);
+    m_owes_notice = m_owes_notice || anyone;
+    return anyone;
+}
+
+/// In the map of sleepers, as the one that watches. `ns`: at most; 0: until something happens.
+void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
+    if (!m_pool.idle().go_afield(index, io.kernel)) {
+        return;
+    }
+    os::poller::event events[64];
+    const auto found = io.kernel.wait(events, ns == 0 ? os::no_limit : ns);
+    io.looked();
+    if (found.rung) {
+        io.kernel.silence(); // N2: before the look whether that ring was for this worker
+    }
+    m_pool.idle().come_home(index);
+    if (dispatch(io, events, found.events)) {
+        (void)m_pool.idle().wake(index, index); // as a token, as behind an alarm
+    }
+}
+
+readiness* pool_core::io(int& error) noexcept {
+    if (readiness* const made = io_if_made()) {
+        return made;
+    }
+    if (m_one_lock != nullptr) {
+        error = ENOTSUP; // nobody looks at descriptors there
+        return nullptr;
+    }
+    const std::lock_guard lock(m_io_mutex);
+    if (m_io_owner == nullptr) {
+        std::unique_ptr<readiness> made(new (std::nothrow) readiness);
+        error = made == nullptr ? ENOMEM : made->kernel.error();
+        if (error != 0) {
+            return nullptr;
+        }
+        m_io_owner = std::move(made);
+        m_io.store(m_io_owner.get(), rel);
+        // N5. Whoever watches may sleep on its word, where no descriptor wakes it.
+        std_atom::fence_sc();
+        wake_watch();
+    }
+    return m_io_owner.get();
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

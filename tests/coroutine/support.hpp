@@ -1,0 +1,59 @@
+// What the tests of coroutines share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+#include <utility>
+
+#include <pilfer/pilfer.hpp>
+
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
+
+namespace coroutine_tests {
+
+using namespace support;
+using pilfer::task;
+
+[[nodiscard]] inline bool runs_in(const pilfer::pool& p) {
+    const auto* w = pilfer::detail::this_worker();
+    return w != nullptr && w->pool == &p.core();
+}
+
+/// Counts those alive.
+struct witness {
+    explicit witness(std::atomic<int>& n) : count(&n) { ++n; }
+    witness(witness&& other) noexcept : count(other.count) { ++*count; }
+    witness& operator=(witness&&) = delete;
+    ~witness() { --*count; }
+    std::atomic<int>* count;
+};
+
+template <class T>
+inline task<T> give(T value) {
+    co_return std::forward<T>(value);
+}
+inline task<> nothing() { co_return; }
+inline task<int> fail(const char* text) {
+    throw std::runtime_error(text);
+    co_return 0;
+}
+inline task<std::uint64_t> fib_task(unsigned n) {
+    if (n < 2) {
+        co_return n;
+    }
+    const std::uint64_t a = co_await fib_task(n - 1);
+    const std::uint64_t b = co_await fib_task(n - 2);
+    co_return a + b;
+}
+inline task<std::uint64_t> fib_forked(pilfer::pool& p, unsigned n) {
+    if (n < 8) {
+        co_return co_await fib_task(n);
+    }
+    auto a = p.async(fib_forked(p, n - 1));
+    const std::uint64_t b = co_await fib_forked(p, n - 2);
+    co_return co_await a + b;
+}
+
+} // namespace coroutine_tests
