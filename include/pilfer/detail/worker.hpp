@@ -128,8 +128,8 @@ struct spark {
     /// The innermost scope that the task is below of: its own for a child, that of the joining frame for a
     /// branch of a join, none for an async. Relaxed atomic accesses: stale entries may be looked at.
     [[nodiscard]] scope_place* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
-    /// The same for who starts the task. ThreadSanitizer must not see this look: on the thread that announced the
-    /// task it needs no edge, and one to the scheduler would order all tasks that start there.
+    /// The same for who starts the task. ThreadSanitizer must not see this look: on the thread that announced
+    /// the task it needs no edge, and one to the scheduler would order all tasks that start there.
     [[nodiscard]] PILFER_NO_SANITIZE scope_place* within_to_start() noexcept {
         return __atomic_load_n(&m_within, __ATOMIC_RELAXED); // std::atomic_ref's load() would be instrumented
     }
