@@ -562,6 +562,26 @@ TEST_P(row_D8_queued, inside_of_a_locked_one) {
 
 // ---- what is shared -----------------------------------------------------------------------------
 
+TEST_F(row_D8_objects, a_locked_call_that_need_not_wait_shares_no_scope) {
+    pilfer::pool pool(workers(2));
+    pilfer::locked<int> l(0);
+    pilfer::queued<int> q(0);
+    pool.run([&] {
+        pilfer::scope outer;
+        const auto caller = support::thread_id();
+        for (int i = 0; i < 100; ++i) {
+            l.call([&](int& v) {
+                EXPECT_EQ(support::thread_id(), caller);
+                ++v;
+            });
+            q.call_when([i](int v) { return v == i; }, [](int& v) { ++v; });
+        }
+        EXPECT_FALSE(outer.shared());
+    });
+    EXPECT_EQ(l.read([](int v) { return v; }), 100);
+    EXPECT_EQ(pool.counters().scopes_shared, 0U);
+}
+
 // The call is ended by another worker, the frame goes on where it was: nothing else is shared.
 TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
     for (const bool leaves : {false, true}) {
