@@ -1,6 +1,8 @@
 // Primitives that suspend beside the standard library's, which block a thread.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -9,6 +11,7 @@
 #include <semaphore>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -61,9 +64,36 @@ void object_queued(benchmark::State& state) {
     uncontended_call<pilfer::queued<std::uint64_t>>(
         state, [](auto& o) { o.call_when([](std::uint64_t v) { return v != ~std::uint64_t{0}; }, add_one); });
 }
+/// `times_std_mutex`: a thousand of each in turn, so that neither has a quieter machine; the median.
+void object_locked_against_std(benchmark::State& state) {
+    std::thread([] {}).join(); // as in mutex_uncontended_std
+    const auto time = [](auto call) {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < 1000; ++i) {
+            call();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    pilfer::locked<std::uint64_t> object(std::uint64_t{0});
+    std::mutex mutex;
+    std::uint64_t guarded = 0;
+    std::vector<double> ratios;
+    for (auto _ : state) {
+        const double ours = time([&] { object.call(add_one); });
+        const double theirs = time([&] {
+            const std::lock_guard lock(mutex);
+            add_one(guarded);
+        });
+        ratios.push_back(ours / theirs);
+    }
+    const auto median = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), median, ratios.end());
+    state.counters["times_std_mutex"] = *median;
+}
 BENCHMARK(object_locked);
 BENCHMARK(object_locked_in_a_task);
 BENCHMARK(object_queued);
+BENCHMARK(object_locked_against_std);
 
 /// A value there and one back, each awaited by its condition; on one worker.
 void object_ping_pong(benchmark::State& state) {
