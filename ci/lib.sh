@@ -104,6 +104,15 @@ leg() {
     echo "$(grep -ac '^\[ RUN  ' "$folder/Testing/Temporary/LastTest.log") cases"
 }
 
+# only_switching_rooms: the configuration of a leg that differs from the others in how stacks are switched. The long form
+# (PILFER_TEST_SCALE) takes everything.
+only_switching_rooms() {
+    if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
+        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,deque,future,join,scope,sync,timer,worker" \
+            "-DPILFER_EXAMPLES=OFF"
+    fi
+}
+
 # whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other
 # (programs that count threads keep a process for each case: tests/CMakeLists.txt).
 # The g++ leg starts a process for each: some 2,000, which under a sanitizer or an emulator take longer than the tests.
