@@ -108,7 +108,7 @@ leg() {
 # (PILFER_TEST_SCALE) takes everything.
 only_switching_rooms() {
     if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
-        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,deque,future,join,scope,sync,timer,worker" \
+        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,deque,future,join,objects,scope,sync,timer,worker" \
             "-DPILFER_EXAMPLES=OFF"
     fi
 }

@@ -1,6 +1,8 @@
 // Primitives that suspend beside the standard library's, which block a thread.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
@@ -8,6 +10,8 @@
 #include <pilfer/pilfer.hpp>
 #include <semaphore>
 #include <thread>
+#include <utility>
+#include <vector>
 
 namespace {
 
@@ -38,6 +42,78 @@ void mutex_uncontended_shared(benchmark::State& state) { uncontended<pilfer::sha
 BENCHMARK(mutex_uncontended);
 BENCHMARK(mutex_uncontended_std);
 BENCHMARK(mutex_uncontended_shared);
+
+// ---- objects with calls -------------------------------------------------------------------------
+
+template <class Object, class Call>
+void uncontended_call(benchmark::State& state, Call call) {
+    Object object(std::uint64_t{0});
+    for (auto _ : state) {
+        call(object);
+    }
+}
+const auto add_one = [](std::uint64_t& v) { benchmark::DoNotOptimize(++v); };
+void object_locked(benchmark::State& state) {
+    uncontended_call<pilfer::locked<std::uint64_t>>(state, [](auto& o) { o.call(add_one); });
+}
+void object_locked_in_a_task(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] { object_locked(state); });
+}
+void object_queued(benchmark::State& state) {
+    uncontended_call<pilfer::queued<std::uint64_t>>(
+        state, [](auto& o) { o.call_when([](std::uint64_t v) { return v != ~std::uint64_t{0}; }, add_one); });
+}
+/// `times_std_mutex`: a thousand of each in turn, so that neither has a quieter machine; the median.
+void object_locked_against_std(benchmark::State& state) {
+    std::thread([] {}).join(); // as in mutex_uncontended_std
+    const auto time = [](auto call) {
+        const auto begin = std::chrono::steady_clock::now();
+        for (int i = 0; i < 1000; ++i) {
+            call();
+        }
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    pilfer::locked<std::uint64_t> object(std::uint64_t{0});
+    std::mutex mutex;
+    std::uint64_t guarded = 0;
+    std::vector<double> ratios;
+    for (auto _ : state) {
+        const double ours = time([&] { object.call(add_one); });
+        const double theirs = time([&] {
+            const std::lock_guard lock(mutex);
+            add_one(guarded);
+        });
+        ratios.push_back(ours / theirs);
+    }
+    const auto median = ratios.begin() + static_cast<std::ptrdiff_t>(ratios.size() / 2);
+    std::nth_element(ratios.begin(), median, ratios.end());
+    state.counters["times_std_mutex"] = *median;
+}
+BENCHMARK(object_locked);
+BENCHMARK(object_locked_in_a_task);
+BENCHMARK(object_queued);
+BENCHMARK(object_locked_against_std);
+
+/// A value there and one back, each awaited by its condition; on one worker.
+void object_ping_pong(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pool.run([&] {
+        pilfer::queued<int> turn(0);
+        auto other = pilfer::async([&] {
+            while (turn.call_when([](int v) { return v != 0; }, [](int& v) { return std::exchange(v, 0); }) >
+                   0) {
+            }
+        });
+        for (auto _ : state) {
+            turn.call([](int& v) { v = 1; });
+            turn.call_when([](int v) { return v == 0; }, [](int&) {});
+        }
+        turn.call([](int& v) { v = -1; });
+        other.get();
+    });
+}
+BENCHMARK(object_ping_pong);
 
 // ---- hand-over: the one wakes the other and waits for its answer; an iteration is two of them ---
 

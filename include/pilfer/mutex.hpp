@@ -70,6 +70,9 @@ public:
         }
     }
 
+    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt().
+    void pass() noexcept { leaves(); }
+    void adopt() noexcept { took(); }
     /// For the library: reports.
     void look(detail::wait_facts& f) const noexcept;
 

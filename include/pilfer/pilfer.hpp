@@ -15,6 +15,7 @@
 #include <pilfer/io.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/latch.hpp>
+#include <pilfer/locked.hpp>
 #include <pilfer/mutex.hpp>
 #include <pilfer/named.hpp>
 #include <pilfer/on.hpp>
@@ -24,6 +25,7 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
+#include <pilfer/queued.hpp>
 #include <pilfer/scheduler.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/semaphore.hpp>

@@ -169,6 +169,23 @@ void pool_core::notify_any() noexcept {
     }
 }
 
+/// Where a context would go on best. False: the worker is awake, or this one looks itself.
+bool pool_core::wake_up(unsigned i) noexcept {
+    worker* w = this_worker();
+    const bool own = w != nullptr && w->pool == this;
+    if (own && static_cast<const scheduler*>(w)->fires()) {
+        return false;
+    }
+    std_atom::fence_sc(); // as in notify()
+    if (!m_idle->wake(i, i)) {
+        return false;
+    }
+    if (own) {
+        static_cast<scheduler*>(w)->woke(i);
+    }
+    return true;
+}
+
 void pool_core::notify(unsigned i) noexcept {
     std_atom::fence_sc();
     if (!m_idle->wake(i, i)) {
@@ -189,8 +206,12 @@ void pool_core::enqueue_here(suspension* s) noexcept {
         return;
     }
     if (m_options.resume == resume::anywhere) {
+        const unsigned home = s->home->index;
+        const bool at_home = s->marked_late; // behind the push it may be gone
         runnable.push(s);
-        notify_any();
+        if (!at_home || !wake_up(home)) {
+            notify_any();
+        }
         return;
     }
     if (m_options.resume == resume::elsewhere && m_size > 1) {

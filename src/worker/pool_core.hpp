@@ -156,6 +156,7 @@ public:
     void shared_from_outside(std::uint64_t scopes) noexcept { m_shared_outside.fetch_add(scopes, rlx); }
     /// The same for one worker's inbox.
     void notify(unsigned i) noexcept;
+    [[nodiscard]] bool wake_up(unsigned i) noexcept;
     /// Where a released context goes on that cannot do so on the calling worker.
     void enqueue(suspension* s) noexcept;
     /// The same for a context that makes way: nobody else is asked to.

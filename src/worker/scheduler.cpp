@@ -388,6 +388,9 @@ PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noe
 PILFER_NOINLINE void scheduler::let_go(suspension& s) noexcept {
     context* c = s.act->ctx;
     c->waiting.store(nullptr, rlx);
+    if (s.marked_late && s.home != this) {
+        mark_moved(s);
+    }
     if (deque.owner().pinned()) {
         std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
     }
@@ -483,15 +486,22 @@ PILFER_COLD void scheduler::note_missed() noexcept {
                  static_cast<std::uint32_t>(lost));
 }
 
-/// The running frame and those that it runs on top of may go on elsewhere, while what they have announced
-/// lies here.
-void scheduler::mark_standing() noexcept {
-    for (activation* a = current.load(rlx);; a = static_cast<activation_on_top*>(a)->beneath) {
+/// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
+void scheduler::mark_standing(activation* from) noexcept {
+    for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->innermost.load(rlx));
         if (a == &a->ctx->self) {
             return;
         }
     }
+}
+
+/// M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
+PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
+    (void)s.home->deque.thief().locked([this, &s]() noexcept {
+        mark_standing(s.act);
+        return true;
+    });
 }
 
 scope_place* share_scopes(pool_core& p) noexcept {
@@ -536,8 +546,8 @@ void scheduler::suspend_here(suspension& s) noexcept {
     count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     note(trace::what::suspended);
-    if (m_pool.size() > 1) {
-        mark_standing();
+    if (m_pool.size() > 1 && !s.marked_late) {
+        mark_standing(s.act);
     }
     auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);

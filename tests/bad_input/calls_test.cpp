@@ -349,6 +349,76 @@ const row futures[] = {
     {"wait_of_a_dropped_one", [](pilfer::pool&) { dropped_future().wait(); }, accepted},
 };
 
+constexpr const char* inside = "inside a call of the same object";
+
+/// Runs `call` and looks whether the object can be used behind it.
+template <class Object, class Call>
+void then_free(Object& o, Call call) {
+    struct look {
+        Object& object;
+        ~look() {
+            object.call([](int& v) { ++v; });
+        }
+    } const behind{o};
+    call(o);
+}
+
+const row objects[] = {
+    {"locked_call_inside",
+     [](pilfer::pool&) {
+         pilfer::locked<int> l(0);
+         then_free(l, [](auto& o) { o.call([&](int&) { o.call([](int&) {}); }); });
+     },
+     usage, inside},
+    {"locked_call_inside_of_a_task",
+     [](pilfer::pool& p) {
+         pilfer::locked<int> l(0);
+         then_free(l, [&](auto& o) { p.run([&] { o.call([&](int&) { o.call([](int&) {}); }); }); });
+     },
+     usage, inside},
+    {"locked_call_of_nothing",
+     [](pilfer::pool&) {
+         pilfer::locked<int> l(0);
+         then_free(l, [](auto& o) { o.call(std::function<void(int&)>()); });
+     },
+     empty_call},
+    {"locked_call_all_twice_the_same",
+     [](pilfer::pool&) {
+         pilfer::locked<int> l(0);
+         then_free(l, [](auto& o) { pilfer::call_all([](int&, int&) {}, o, o); });
+     },
+     usage, "the same object twice"},
+    {"queued_call_inside",
+     [](pilfer::pool&) {
+         pilfer::queued<int> q(0);
+         then_free(
+             q, [](auto& o) { o.call_when([](int) { return true; }, [&](int&) { o.call([](int&) {}); }); });
+     },
+     usage, inside},
+    {"queued_condition_of_nothing",
+     [](pilfer::pool&) {
+         pilfer::queued<int> q(0);
+         then_free(q, [](auto& o) { o.call_when(std::function<bool(int)>(), [](int&) {}); });
+     },
+     empty_call},
+    {"queued_call_of_nothing",
+     [](pilfer::pool&) {
+         pilfer::queued<int> q(0);
+         then_free(q, [](auto& o) { o.call_when([](int) { return true; }, std::function<void(int&)>()); });
+     },
+     empty_call},
+    {"queued_condition_that_throws",
+     [](pilfer::pool&) {
+         pilfer::queued<int> q(0);
+         then_free(q, [](auto& o) { o.call_when([](int) -> bool { throw spoiled(); }, [](int&) {}); });
+     },
+     own},
+};
+
+class bad_input_object : public rows {};
+TEST_P(bad_input_object, row) { run_row(); }
+INSTANTIATE_TEST_SUITE_P(table, bad_input_object, testing::ValuesIn(objects), row_name());
+
 class bad_input_pool_call : public rows {};
 TEST_P(bad_input_pool_call, row) { run_row(); }
 INSTANTIATE_TEST_SUITE_P(table, bad_input_pool_call, testing::ValuesIn(pools), row_name());

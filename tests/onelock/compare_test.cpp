@@ -409,6 +409,10 @@ TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
         close(ends[0]);
         close(ends[1]);
     }
+    pilfer::queued<int> box(0);
+    two_wait_for_a_third(
+        pool, [&](int) { return box.call_when([](int v) { return v != 0; }, [](int& v) { return v; }); },
+        [&] { box.call([](int& v) { v = 3; }); });
     EXPECT_TRUE(threads_become(before + 2));
 }
 

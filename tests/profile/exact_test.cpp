@@ -197,6 +197,9 @@ TEST_F(row_G3_exact, whatever_the_options) {
             for (const auto exposure : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
                 pilfer::options o = recording();
                 o.max_contexts = stacks;
+                if (stacks != 0) {
+                    o.stack_size = std::size_t{16} << 20; // tasks run on top of others
+                }
                 o.resume = resume;
                 o.exposure = exposure;
                 o.take_back = pilfer::take_back::all;

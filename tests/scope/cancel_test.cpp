@@ -461,6 +461,45 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
     }
 }
 
+// A call that is served takes place, one that is stopped does not: never both, never neither.
+TEST_P(cancel, row_D9_queued_calls_are_served_or_stopped) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(3'000); ++round) {
+        pool.run([] {
+            pilfer::queued<int> tickets(0);
+            std::atomic<int> begun{0};
+            std::atomic<int> ran{0};
+            std::atomic<int> served{0};
+            std::atomic<int> left{0};
+            pilfer::scope outer;
+            for (int i = 0; i < 20; ++i) {
+                outer.defer([&] {
+                    ++begun;
+                    try {
+                        tickets.call_when([](const int& n) { return n > 0; },
+                                          [&](int& n) {
+                                              --n;
+                                              ++ran;
+                                          });
+                        ++served;
+                    } catch (const pilfer::stopped&) {
+                        ++left;
+                        throw;
+                    }
+                });
+            }
+            outer.defer([&] {
+                EXPECT_TRUE(soon([&] { return begun == 20; }));
+                tickets.call([](int& n) { n = 7; });
+                outer.cancel();
+            });
+            outer.sync();
+            EXPECT_EQ(served, ran);
+            EXPECT_EQ(served + left, 20);
+            EXPECT_EQ(tickets.call([](int& n) { return n; }), 7 - served);
+        });
+    }
+}
+
 // ---- deadlines and stop tokens -----------------------------------------------------------------
 
 TEST_P(cancel, row_D3_deadline) {

@@ -94,6 +94,9 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
             o.steal = stacks == 0 ? pilfer::steal_amount::half() : pilfer::steal_amount::all_but_one();
             o.resume = resume;
             o.max_contexts = stacks;
+            if (stacks != 0) {
+                o.stack_size = std::size_t{16} << 20; // tasks run on top of others
+            }
             // Once: where stacks are short, workers nap, and the longer it takes the more events there are.
             run_and_compare(o, 1);
         }
@@ -104,6 +107,7 @@ TEST_P(row_G2_trace, a_ring_that_wraps_stays_balanced) {
     for (const std::size_t size : {64U, 128U}) {
         pilfer::options o = traced(GetParam(), size);
         o.max_contexts = 3; // slices on top of others, too
+        o.stack_size = std::size_t{16} << 20;
         o.resume = pilfer::resume::elsewhere;
         pilfer::pool pool(o);
         for (int i = 0; i < 5; ++i) {

@@ -23,6 +23,9 @@ protected:
                 o.exposure = exposure;
                 o.resume = resume;
                 o.max_contexts = stacks;
+                if (stacks != 0) {
+                    o.stack_size = std::size_t{16} << 20; // tasks run on top of others
+                }
                 pilfer::pool pool(o);
                 work(pool);
                 pool.shutdown();

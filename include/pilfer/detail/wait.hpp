@@ -30,6 +30,9 @@ inline constexpr std::uintptr_t waiter_is_told = 1; // in entry::done, beside wa
 enum class awaited {
     anything, ///< perhaps what a task will do that nobody has started yet
     a_holder, ///< what somebody will do who has a stack already
+    /// As anything, and the frame's scopes are marked only if it goes on on another worker (M6, src/scope).
+    /// Only where the pool lets its contexts go on anywhere.
+    anything_at_home,
 };
 
 enum class leaves {

@@ -27,6 +27,8 @@ public:
         outside,  ///< not entered yet
         waiting,  ///< in the list
         called,   ///< in the list, but on its way: it looks itself, under the lock, whether it is still there
+        claimed,  ///< in the list, but somebody looks whether it can go on, and withdraws it if need be
+        late,     ///< claimed, and its time is over meanwhile
         notified, ///< taken out by who has what it waits for
         withdrawn, ///< taken out because it waits no longer
     };
@@ -75,10 +77,27 @@ public:
         e.done.reset();
         e.end = fate::waiting;
     }
+    /// Nobody withdraws it from now on but who calls this, who ends that by take() or disclaim(). Needed
+    /// where the decision takes longer than the lock is held.
+    void claim(entry& e) noexcept {
+        ensure([&e] { return e.end == fate::waiting; }, "a waiter was claimed that does not wait");
+        e.end = fate::claimed;
+    }
+    /// By who has claimed it. True: it waits as before, at the same place. False: its time was over
+    /// meanwhile, and it is outside; its completion is the caller's.
+    [[nodiscard]] bool disclaim(entry& e) noexcept {
+        if (e.end == fate::late) {
+            take(e, fate::withdrawn);
+            return false;
+        }
+        ensure([&e] { return e.end == fate::claimed; }, "a waiter was disclaimed that nobody had claimed");
+        e.end = fate::waiting;
+        return true;
+    }
     /// Who calls this completes `e.done` behind unlock(), where nobody else can withdraw it any more; unless
     /// it was called, for then whoever did that completes it.
     void take(entry& e, fate why = fate::notified) noexcept {
-        ensure([&e] { return e.end == fate::waiting || e.end == fate::called; },
+        ensure([&e] { return e.end != fate::outside && e.end != fate::notified && e.end != fate::withdrawn; },
                "a waiter was taken out of a list twice");
         entry* const next = e.next;
         entry* const previous = e.previous;
@@ -106,12 +125,15 @@ public:
         return all;
     }
     /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
-    /// the caller's. False: somebody has taken it out or called it, and completes it.
+    /// the caller's. False: somebody has taken it out, called or claimed it, and completes it.
     [[nodiscard]] bool withdraw(entry& e) noexcept {
         lock();
-        const bool mine = e.end == fate::waiting;
+        const fate now = e.end;
+        const bool mine = now == fate::waiting;
         if (mine) {
             take(e, fate::withdrawn);
+        } else if (now == fate::claimed) {
+            e.end = fate::late;
         }
         unlock();
         return mine;

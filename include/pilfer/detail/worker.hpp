@@ -113,6 +113,8 @@ struct suspension : submission_queue<std_atom>::node {
     exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
     const wait_kind* why = nullptr;         // null: it makes way, and is queued somewhere
     const void* object = nullptr;           // what it waits for
+    /// Its scopes are not marked as it suspends: who resumes it on another worker does that (M6, src/scope).
+    bool marked_late = false;
 };
 
 // The kinds of an entry.

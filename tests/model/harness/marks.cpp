@@ -297,6 +297,60 @@ struct insisted {
     void finish() { check(ran == 1, "a task was lost or ran twice"); }
 };
 
+/// A frame that suspended unmarked goes on elsewhere, while an enclosing scope leaves the chain out of turn
+/// where the frame has been. Another one that is on its way reaches a task below of the frame's scope.
+struct moved {
+    static constexpr unsigned threads = 3;
+    worker owner;
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> inner; // encloses the frame's
+    box<scope> own;
+    box<task> child;
+    model::atomic<link*> waits{nullptr}; // where the frame stands
+    model::atomic<unsigned> over{0};
+
+    void thread(unsigned i) {
+        if (i == 0) {
+            outer.make(nullptr);
+            middle.make(&outer->place);
+            inner.make(&middle->place);
+            own.make(&inner->place);
+            child.make(&own->place);
+            (void)owner.deque.owner().push(entry_of(child));
+            waits.store(&own->place, rel); // it suspends
+            (void)owner.deque.owner().locked([&] {
+                inner->place.relink(middle->place);
+                return true;
+            });
+            middle.end();
+        } else if (i == 1) {
+            link* from = nullptr;
+            while ((from = waits.load(acq)) == nullptr) {
+                here().relax();
+            }
+            // scheduler::mark_moved()
+            (void)owner.deque.thief().locked([&] {
+                link::share(from);
+                return true;
+            });
+            check(own->place.shared() && inner->place.shared() && outer->place.shared(),
+                  "a frame goes on elsewhere in scopes that are not marked");
+            over.store(1, rel);
+        } else if (owner.deque.thief().reach(1, marking) != 0) {
+            check(own->place.shared() && inner->place.shared() && outer->place.shared(),
+                  "reached before its scopes are marked");
+        }
+    }
+    void finish() {
+        check(over.load(rlx) == 1, "the frame stays where it was");
+        for (auto* b : {&own, &inner, &outer}) {
+            b->end();
+        }
+        child.end();
+    }
+};
+
 const registered<reached<2, 2, false>> r1("mark_reach",
                                           "a reach against an owner that takes back and ends its scope");
 const registered<reached<3, 1, false>> r2("mark_reach_two", "two that reach and steal");
@@ -304,6 +358,7 @@ const registered<reached<2, 2, true>> r3("mark_expose", "the owner exposes, a th
 const registered<both_mark> r4("mark_both", "a reach and the owner's suspension mark the same scopes");
 const registered<insisted> r7("mark_insist", "one insists on a task that its owner takes back");
 const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
+const registered<moved> r8("mark_moved", "a frame that suspended unmarked goes on elsewhere");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 
 } // namespace

@@ -1,0 +1,161 @@
+// What `locked` and `queued` do that does not depend on what they hold: see src/objects/README.md.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/objects_queue.hpp>
+#include <pilfer/detail/outcome.hpp>
+#include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/wait.hpp>
+#include <pilfer/mutex.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+[[noreturn]] PILFER_API PILFER_COLD void refuse_call_inside();
+
+/// The lock of an object. It knows whose call is inside, so that a call by that very task or thread is an
+/// error and not a wait for ever.
+template <class Lock>
+class call_lock {
+public:
+    /// Throws usage_error.
+    void enter() {
+        activation* const self = outside();
+        m_lock.lock();
+        m_inside.store(self, rlx);
+    }
+    [[nodiscard]] bool try_enter() {
+        activation* const self = outside();
+        if (!m_lock.try_lock()) {
+            return false;
+        }
+        m_inside.store(self, rlx);
+        return true;
+    }
+    [[nodiscard]] bool enter_until(instant until) {
+        activation* const self = outside();
+        if (until == never) {
+            m_lock.lock();
+        } else {
+            const instant t = now();
+            const std::chrono::nanoseconds left(t < until ? static_cast<std::int64_t>(until - t) : 0);
+            if (!m_lock.try_lock_for(left)) {
+                return false;
+            }
+        }
+        m_inside.store(self, rlx);
+        return true;
+    }
+    void leave() noexcept {
+        m_inside.store(nullptr, rlx);
+        m_lock.unlock();
+    }
+    void enter_shared() {
+        (void)outside();
+        m_lock.lock_shared();
+    }
+    void leave_shared() noexcept { m_lock.unlock_shared(); }
+
+    /// From now on `self`, which runs on top of whoever has entered, is inside.
+    void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
+    void pass() noexcept {
+        m_inside.store(nullptr, rlx);
+        m_lock.pass();
+    }
+    void adopt() noexcept {
+        m_lock.adopt();
+        m_inside.store(this_activation(), rlx);
+    }
+
+private:
+    /// The caller, who must not be inside. Nobody else writes the caller's own name.
+    [[nodiscard]] PILFER_ALWAYS_INLINE activation* outside() const {
+        activation* const self = this_activation();
+        if (m_inside.load(rlx) == self) [[unlikely]] {
+            refuse_call_inside();
+        }
+        return self;
+    }
+
+    Lock m_lock;
+    std::atomic<activation*> m_inside{nullptr};
+};
+
+/// A call that waits for its condition, in its caller's frame.
+struct queued_call : waiters::entry {
+    using queue = call_queue<std_atom, futex_park>;
+    /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
+    queue::verdict (*look)(queued_call&, bool here) noexcept;
+    pool_core* pool = nullptr;     ///< whose tasks may run it; null: the caller only
+    scope_place* within = nullptr; ///< what the caller stands in
+};
+
+class PILFER_API queued_core {
+public:
+    using ending = queued_call::queue::ending;
+
+    queued_core() noexcept = default;
+    queued_core(const queued_core&) = delete;
+    queued_core& operator=(const queued_core&) = delete;
+    ~queued_core();
+
+    [[nodiscard]] call_lock<mutex>& lock() noexcept { return m_lock; }
+    /// Inside: the object may have changed.
+    void leave() noexcept {
+        if (m_calls.nobody()) [[likely]] {
+            m_lock.leave();
+        } else {
+            leave_and_serve();
+        }
+    }
+    /// Inside, where the condition of `c` does not hold: leaves and waits. `given`: inside again. Throws
+    /// stopped, outside.
+    [[nodiscard]] ending wait(queued_call& c, instant until);
+
+private:
+    /// A row of calls served by one is no longer than this: then the next one runs itself and goes on
+    /// serving, so that nobody serves without end. So often a mutex may be taken past one that waits, too.
+    static constexpr unsigned most_served = 64;
+
+    void leave_and_serve() noexcept;
+    [[nodiscard]] queued_call::queue::verdict look(queued_call& c, unsigned& left) noexcept;
+
+    call_lock<mutex> m_lock;
+    queued_call::queue m_calls;
+};
+
+/// The result of a call on T; the object's lock guards nothing that is referred to from outside.
+template <class F, class T>
+struct call_result {
+    static_assert(std::is_invocable_v<F&, T&>, "a call takes a reference to the object");
+    using type = std::invoke_result_t<F&, T&>;
+    static_assert(!std::is_reference_v<type>,
+                  "a call returns a value: a reference would leave what the object's lock guards");
+};
+template <class F, class T>
+using call_result_t = typename call_result<F, T>::type;
+/// Of a call that may not take place.
+template <class F, class T>
+using tried_t = std::optional<regular_t<call_result_t<F, T>>>;
+
+template <class F, class T>
+[[nodiscard]] tried_t<F, T> tried(F& f, T& object) {
+    if constexpr (std::is_void_v<call_result_t<F, T>>) {
+        std::invoke(f, object);
+        return std::monostate{};
+    } else {
+        return tried_t<F, T>(std::invoke(f, object));
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,152 @@
+// An object and its lock: what is inside can be reached by calls only.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <concepts>
+#include <cstddef>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/objects_core.hpp>
+#include <pilfer/shared_mutex.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+template <class T, class Lock = mutex>
+class locked;
+
+namespace detail {
+
+/// One of the objects of call_all(), without its type.
+struct locked_part {
+    void* object;
+    void (*enter)(void*);
+    void (*leave)(void*) noexcept;
+};
+/// Enters all of them in the order of their addresses, so that no two callers wait for each other. Throws
+/// usage_error where one is named twice, or the caller is inside of one; then it is inside of none.
+PILFER_API void enter_all(locked_part* parts, std::size_t n);
+PILFER_API void leave_all(const locked_part* parts, std::size_t n) noexcept;
+
+/// For call_all().
+struct locked_access {
+    template <class T, class Lock>
+    [[nodiscard]] static locked_part part(locked<T, Lock>& object) noexcept {
+        return {&object, [](void* p) { static_cast<locked<T, Lock>*>(p)->m_lock.enter(); },
+                [](void* p) noexcept { static_cast<locked<T, Lock>*>(p)->m_lock.leave(); }};
+    }
+    template <class T, class Lock>
+    [[nodiscard]] static T& value(locked<T, Lock>& object) noexcept {
+        return object.m_value;
+    }
+};
+
+} // namespace detail
+
+/// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock. Who
+/// has to wait for the lock suspends if it is a task, and blocks otherwise. With
+/// `locked<T, pilfer::shared_mutex>` calls of read(f), which see a `const T&`, run beside each other.
+///
+/// f returns a value, no reference. What it throws comes out of the call; the object stays as f left it. f
+/// may wait, spawn, and call other objects: the lock stays held. Two tasks that take the same two objects in
+/// different orders may wait for each other for good (the checked build names them); call_all() takes several
+/// in one order. A call of the same object by f itself, or by a branch of a join on f's stack, throws
+/// usage_error; by a child that f waits for it waits for ever, and so does call() inside of read().
+///
+/// Cost: nobody else there, a mutex's lock and unlock and two stores.
+template <class T, class Lock>
+class locked {
+    static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
+    static_assert(std::is_same_v<Lock, mutex> || std::is_same_v<Lock, shared_mutex>,
+                  "pilfer::mutex or pilfer::shared_mutex");
+    static constexpr bool shares = std::is_same_v<Lock, shared_mutex>;
+
+public:
+    /// Makes the T from `args`.
+    template <class... Args>
+    requires std::constructible_from<T, Args...>
+    explicit(sizeof...(Args) != 0) locked(Args&&... args) : m_value(std::forward<Args>(args)...) {}
+    locked(const locked&) = delete;
+    locked& operator=(const locked&) = delete;
+    ~locked() = default;
+
+    /// Returns f(T&), once the lock is the caller's.
+    template <class F>
+    detail::call_result_t<F, T> call(F&& f) {
+        m_lock.enter();
+        const leaving guard{m_lock};
+        return std::invoke(f, m_value);
+    }
+    /// Returns f(const T&), beside other reads where the lock is a shared_mutex.
+    template <class F>
+    detail::call_result_t<F, const T> read(F&& f) const {
+        if constexpr (shares) {
+            m_lock.enter_shared();
+            const leaving_shared guard{m_lock};
+            return std::invoke(f, m_value);
+        } else {
+            m_lock.enter();
+            const leaving guard{m_lock};
+            return std::invoke(f, m_value);
+        }
+    }
+    /// The same without a wait, or for some time: nothing where the lock could not be had. void gives
+    /// std::monostate.
+    template <class F>
+    [[nodiscard]] detail::tried_t<F, T> try_call(F&& f) {
+        return m_lock.try_enter() ? inside(f) : std::nullopt;
+    }
+    template <class Rep, class Period, class F>
+    [[nodiscard]] detail::tried_t<F, T> try_call_for(std::chrono::duration<Rep, Period> d, F&& f) {
+        return m_lock.enter_until(detail::after(d)) ? inside(f) : std::nullopt;
+    }
+    template <class Clock, class Duration, class F>
+    [[nodiscard]] detail::tried_t<F, T> try_call_until(const std::chrono::time_point<Clock, Duration>& t,
+                                                       F&& f) {
+        return m_lock.enter_until(detail::at(t)) ? inside(f) : std::nullopt;
+    }
+
+private:
+    friend struct detail::locked_access;
+    using lock_type = detail::call_lock<Lock>;
+
+    struct leaving {
+        lock_type& lock;
+        ~leaving() { lock.leave(); }
+    };
+    struct leaving_shared {
+        lock_type& lock;
+        ~leaving_shared() { lock.leave_shared(); }
+    };
+    template <class F>
+    [[nodiscard]] detail::tried_t<F, T> inside(F& f) {
+        const leaving guard{m_lock};
+        return detail::tried(f, m_value);
+    }
+
+    mutable lock_type m_lock;
+    T m_value;
+};
+
+/// Returns f(T&, U&, ...) under the locks of all of them: a transfer between two accounts. They are taken in
+/// the order of their addresses, whatever the order of the arguments, so that calls of several objects never
+/// wait for each other in a cycle. Throws usage_error where an object is named twice.
+template <class F, class... Ts, class... Locks>
+requires(sizeof...(Ts) > 0) auto call_all(F&& f, locked<Ts, Locks>&... objects) {
+    static_assert(!std::is_reference_v<std::invoke_result_t<F&, Ts&...>>,
+                  "a call returns a value: a reference would leave what the objects' locks guard");
+    std::array<detail::locked_part, sizeof...(Ts)> parts{detail::locked_access::part(objects)...};
+    detail::enter_all(parts.data(), parts.size());
+    struct leaving {
+        const std::array<detail::locked_part, sizeof...(Ts)>& parts;
+        ~leaving() { detail::leave_all(parts.data(), parts.size()); }
+    };
+    const leaving guard{parts};
+    return std::invoke(f, detail::locked_access::value(objects)...);
+}
+
+} // namespace v0
+} // namespace pilfer

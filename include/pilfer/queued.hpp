@@ -1,0 +1,212 @@
+// An object whose calls may have a condition: who has to wait is served by whoever makes it true.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <functional>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/objects_core.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// A T that several tasks and threads share, as in `locked`, and whose calls can wait for a state of it:
+/// call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds. A bounded buffer:
+/// `put` when it is not full, `get` when it is not empty.
+///
+/// A caller whose condition does not hold suspends if it is a task, blocks otherwise, and the object is free
+/// meanwhile. Every call that may have changed the object (all but read()) looks at the calls that wait, the
+/// oldest first, before it leaves: the first one whose condition holds is served, then it looks again from
+/// the oldest on. So nobody is woken in vain, and calls that can go take place in the order in which they
+/// came, before anybody who comes later. Nothing is reserved: one that waits for much may be passed for ever
+/// by those that want little. (Source: the conditional critical region of Hoare and Brinch Hansen, 1972;
+/// served by another one, as in flat combining, Hendler and others, SPAA 2010.)
+///
+/// Served means: the one that made the condition true runs f in its own call, if both are tasks of one pool
+/// whose waits may end anywhere (options.resume). Otherwise, and after 64 calls in a row, f's own caller is
+/// given the lock and runs it. So
+/// * `ready` is asked by any task or thread that uses the object, as often as it likes: it depends on the
+///   object only, changes nothing, and neither waits nor calls this object;
+/// * f may run on the stack of another task of its pool: no thread-locals, nothing that lies deep, and it
+///   should not wait; what it spawns belongs below the scopes of its own caller.
+/// What either throws comes out of its own caller's call; what threw in f has run. A caller that is stopped
+/// (scope::cancel) while it waits leaves by `stopped`; f has not run then, unless it throws that itself.
+///
+/// A call inside a call of the same object throws usage_error, as in `locked`. Inside a call of another
+/// object, `locked` or `queued`, it may wait like anywhere: the other object stays locked, so whoever is to
+/// make the condition true must not need it.
+///
+/// Costs: where nobody waits, a mutex's lock and unlock, two stores, and the condition. Where n wait, each
+/// change asks up to n conditions per call that it serves, with a short lock for each.
+template <class T>
+class queued {
+    static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
+
+public:
+    /// Makes the T from `args`.
+    template <class... Args>
+    requires std::constructible_from<T, Args...>
+    explicit(sizeof...(Args) != 0) queued(Args&&... args) : m_value(std::forward<Args>(args)...) {}
+    queued(const queued&) = delete;
+    queued& operator=(const queued&) = delete;
+    /// Nobody may wait any more; the checked build aborts otherwise. It may end as soon as the calls that it
+    /// waited for have returned.
+    ~queued() = default;
+
+    /// Returns f(T&), once the lock is the caller's.
+    template <class F>
+    detail::call_result_t<F, T> call(F&& f) {
+        m_core.lock().enter();
+        return changing(f);
+    }
+    /// Returns f(const T&). Nobody else is inside, but nobody's condition is asked behind it.
+    template <class F>
+    detail::call_result_t<F, const T> read(F&& f) const {
+        m_core.lock().enter();
+        const unchanged guard{m_core};
+        return std::invoke(f, m_value);
+    }
+    /// Returns f(T&), once ready(const T&) holds.
+    template <class C, class F>
+    requires std::predicate<C&, const T&> detail::call_result_t<F, T> call_when(C&& ready, F&& f) {
+        m_core.lock().enter();
+        if (is_ready(ready)) {
+            return changing(f);
+        }
+        waiting<C, F> self(*this, ready, f);
+        if (m_core.wait(self, detail::never) == ending::given) {
+            return changing(f);
+        }
+        if constexpr (std::is_void_v<detail::call_result_t<F, T>>) {
+            (void)self.result.take();
+        } else {
+            return self.result.take();
+        }
+    }
+    /// The same without a wait: nothing where somebody is inside, or the condition does not hold. void gives
+    /// std::monostate.
+    template <class C, class F>
+    requires std::predicate<C&, const T&>
+    [[nodiscard]] detail::tried_t<F, T> try_call_when(C&& ready, F&& f) {
+        if (!m_core.lock().try_enter()) {
+            return std::nullopt;
+        }
+        if (!is_ready(ready)) {
+            m_core.lock().leave();
+            return std::nullopt;
+        }
+        return tried(f);
+    }
+    /// Nothing: the condition did not hold in time, and f has not run. A call that is being served when its
+    /// time is over takes place.
+    template <class Rep, class Period, class C, class F>
+    requires std::predicate<C&, const T&>
+    [[nodiscard]] detail::tried_t<F, T> try_call_when_for(std::chrono::duration<Rep, Period> d, C&& ready,
+                                                          F&& f) {
+        return call_within(detail::after(d), ready, f);
+    }
+    template <class Clock, class Duration, class C, class F>
+    requires std::predicate<C&, const T&>
+    [[nodiscard]] detail::tried_t<F, T> try_call_when_until(const std::chrono::time_point<Clock, Duration>& t,
+                                                            C&& ready, F&& f) {
+        return call_within(detail::at(t), ready, f);
+    }
+
+private:
+    using core = detail::queued_core;
+    using ending = core::ending;
+    using queue = detail::queued_call::queue;
+
+    struct changed {
+        core& object;
+        ~changed() { object.leave(); }
+    };
+    struct unchanged {
+        core& object;
+        ~unchanged() { object.lock().leave(); }
+    };
+
+    /// A call that waits; in its caller's frame, and so are `ready` and `f`.
+    template <class C, class F>
+    struct waiting : detail::queued_call {
+        queued& object;
+        C& ready;
+        F& f;
+        detail::outcome<detail::regular_t<detail::call_result_t<F, T>>> result;
+
+        waiting(queued& o, C& c, F& g) noexcept : object(o), ready(c), f(g) { look = &decide; }
+
+        static queue::verdict decide(detail::queued_call& self, bool here) noexcept {
+            auto& c = static_cast<waiting&>(self);
+            try {
+                if (!std::invoke(c.ready, std::as_const(c.object.m_value))) {
+                    return queue::verdict::waits;
+                }
+            } catch (...) {
+                c.result.fail(std::current_exception());
+                return queue::verdict::served;
+            }
+            if (!here) {
+                return queue::verdict::given;
+            }
+            auto run = [&c]() -> decltype(auto) { return std::invoke(c.f, c.object.m_value); };
+            c.result.fill(run);
+            return queue::verdict::served;
+        }
+    };
+
+    /// Inside. Leaves where the condition throws.
+    template <class C>
+    [[nodiscard]] bool is_ready(C& ready) {
+        struct leave_if_thrown {
+            core* object;
+            ~leave_if_thrown() {
+                if (object != nullptr) {
+                    object->lock().leave();
+                }
+            }
+        } guard{&m_core};
+        const bool holds = std::invoke(ready, std::as_const(m_value));
+        guard.object = nullptr;
+        return holds;
+    }
+    /// Inside; left behind f.
+    template <class F>
+    detail::call_result_t<F, T> changing(F& f) {
+        const changed guard{m_core};
+        return std::invoke(f, m_value);
+    }
+    template <class F>
+    [[nodiscard]] detail::tried_t<F, T> tried(F& f) {
+        const changed guard{m_core};
+        return detail::tried(f, m_value);
+    }
+    template <class C, class F>
+    [[nodiscard]] detail::tried_t<F, T> call_within(detail::instant until, C& ready, F& f) {
+        if (!m_core.lock().enter_until(until)) {
+            return std::nullopt;
+        }
+        if (is_ready(ready)) {
+            return tried(f);
+        }
+        waiting<C, F> self(*this, ready, f);
+        switch (m_core.wait(self, until)) {
+        case ending::given:
+            return tried(f);
+        case ending::served:
+            return self.result.take();
+        case ending::over:
+            break;
+        }
+        return std::nullopt;
+    }
+
+    mutable core m_core;
+    T m_value;
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,92 @@
+// Queued calls: who waits, and who serves them.
+#include <pilfer/queued.hpp>
+
+#include <pilfer/cancel.hpp>
+#include <pilfer/error.hpp>
+
+#include "sync/kinds.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr wait_kind condition_kind{"the condition of a queued call", &nothing_known};
+
+} // namespace
+
+void refuse_call_inside() {
+    throw usage_error(
+        "pilfer: a call of an object inside a call of the same object by the same task or thread");
+}
+
+queued_core::~queued_core() {
+    ensure([this] { return m_calls.list().empty(); }, "a queued object ends that a call waits for");
+}
+
+queued_core::ending queued_core::wait(queued_call& c, instant until) {
+    auto what = awaited::anything;
+    scope_place own(this_activation()->innermost.load(rlx)); // what f spawns is below of this
+    if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
+        c.pool = w->pool;
+        c.within = &own;
+        if (w->pool->size() > 1) {
+            own.seal(); // Q3: others may end this call, and nothing else that encloses it
+            static_cast<scheduler*>(w)->count.scopes_shared.add();
+            what = awaited::anything_at_home;
+        }
+    }
+    m_calls.enter(c);
+    m_lock.leave();
+    wait_in(m_calls.list(), c, until, condition_kind, this, what, leaves::when_stopped);
+    const ending e = queued_call::queue::ended(c);
+    if (e == ending::over && (until == never || must_leave())) {
+        throw stopped(); // a cancellation ends such a wait as its time does, and nothing else ends one
+                         // without
+    }
+    if (e == ending::given) {
+        m_lock.adopt();
+    }
+    return e;
+}
+
+/// Whoever makes a condition true may stand anywhere: so the call runs as a task of its own, below the scopes
+/// of its own caller.
+queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) noexcept {
+    using verdict = queued_call::queue::verdict;
+    worker* const w = this_worker();
+    verdict v;
+    if (w != nullptr && w->pool == c.pool && left > 0) {
+        {
+            const nested_activation caller(w, c.within);
+            m_lock.is_inside(this_activation());
+            v = c.look(c, true);
+        }
+        m_lock.is_inside(this_activation());
+        left -= v == verdict::served ? 1 : 0;
+    } else {
+        v = c.look(c, false);
+    }
+    if (v == verdict::given) {
+        m_lock.pass();
+    }
+    return v;
+}
+
+void queued_core::leave_and_serve() noexcept {
+    unsigned left = most_served;
+    const auto rest = m_calls.serve(
+        [this, &left](waiters::entry& e) noexcept { return look(static_cast<queued_call&>(e), left); },
+        [](waiters::entry& e) noexcept { go_on(e); });
+    if (!rest.is_given) {
+        m_lock.leave();
+        if (rest.last != nullptr) {
+            go_on(*rest.last);
+        }
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

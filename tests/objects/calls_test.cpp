@@ -1,0 +1,771 @@
+// Objects with calls: one inside, the oldest call that can go next, each served once, nothing lost by what
+// throws or is over.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <string>
+
+#include "sync/support.hpp"
+
+namespace {
+
+using namespace sync_tests;
+using support::workers;
+
+/// Calls that have asked their conditions for the first time, inside: who comes inside next finds them
+/// waiting. (A suspended caller may be waiting for the lock.)
+class entered {
+public:
+    /// The condition, counted.
+    template <class C>
+    auto operator()(C ready) {
+        return [this, ready, first = true](const auto& x) mutable {
+            m_calls += std::exchange(first, false) ? 1 : 0;
+            return ready(x);
+        };
+    }
+    void until(unsigned calls) const {
+        ASSERT_TRUE(support::eventually([&] { return m_calls >= calls; }));
+    }
+
+private:
+    std::atomic<unsigned> m_calls{0};
+};
+
+class row_D8_locked : public over_workers {};
+class row_D8_queued : public over_workers {};
+class row_D8_philosophers : public over_workers {};
+class row_D11_who_waits : public over_workers {};
+class row_D8_objects : public support::guarded {};
+PILFER_OVER_WORKERS(row_D8_locked);
+PILFER_OVER_WORKERS(row_D8_queued);
+PILFER_OVER_WORKERS(row_D11_who_waits);
+INSTANTIATE_TEST_SUITE_P(workers, row_D8_philosophers, ::testing::Values(2U, 3U, 8U, 64U),
+                         ::testing::PrintToStringParamName());
+
+// ---- locked -------------------------------------------------------------------------------------
+
+TEST_P(row_D8_locked, one_at_a_time) {
+    pilfer::pool pool(with_workers());
+    pilfer::locked<std::pair<unsigned, unsigned>> two(0U, 0U);
+    all_at_once(pool, 8, 2, [&](unsigned self) {
+        for (unsigned i = 0; i < 200; ++i) {
+            two.call([&](auto& t) {
+                ++t.first;
+                if (i % 50 == self) {
+                    let_others_run(); // the lock stays held
+                }
+                ++t.second;
+                EXPECT_EQ(t.first, t.second);
+            });
+        }
+    });
+    EXPECT_EQ(two.read([](const auto& t) { return t.second; }), 2000U);
+}
+
+TEST_P(row_D8_locked, readers_beside_each_other_and_no_writer) {
+    pilfer::pool pool(with_workers());
+    pilfer::locked<std::pair<unsigned, unsigned>, pilfer::shared_mutex> two(0U, 0U);
+    pilfer::latch all_inside(4);
+    all_at_once(pool, 3, 1, [&](unsigned) {
+        two.read([&](const auto&) { all_inside.arrive_and_wait(); }); // each waits for the others inside
+    });
+    all_at_once(pool, 6, 2, [&](unsigned self) {
+        for (unsigned i = 0; i < 100; ++i) {
+            if ((self + i) % 4 == 0) {
+                two.call([](auto& t) {
+                    ++t.first;
+                    ++t.second;
+                });
+            } else {
+                EXPECT_TRUE(two.read([](const auto& t) { return t.first == t.second; }));
+            }
+        }
+    });
+    EXPECT_EQ(two.read([](const auto& t) { return t.first; }), 200U);
+}
+
+// Transfers between accounts in both directions: whoever takes both in one order waits in no cycle.
+TEST_P(row_D8_locked, bank_accounts) {
+    pilfer::pool pool(with_workers());
+    std::deque<pilfer::locked<long>> accounts;
+    for (int i = 0; i < 6; ++i) {
+        accounts.emplace_back(100);
+    }
+    all_at_once(pool, 8, 2, [&](unsigned self) {
+        std::minstd_rand random(self + 1);
+        for (unsigned i = 0; i < 150; ++i) {
+            auto& from = accounts[random() % 6];
+            auto& to = accounts[random() % 6];
+            if (&from == &to) {
+                EXPECT_THROW(pilfer::call_all([](long&, long&) {}, from, to), pilfer::usage_error);
+                continue;
+            }
+            const bool done = pilfer::call_all(
+                [&](long& a, long& b) {
+                    const long some = static_cast<long>(random() % 50);
+                    if (a < some) {
+                        return false;
+                    }
+                    a -= some;
+                    b += some;
+                    return true;
+                },
+                from, to);
+            (void)done;
+            const auto sum = [](auto&... each) { return (each + ...); };
+            EXPECT_EQ(pilfer::call_all(sum, accounts[5], accounts[1], accounts[0], accounts[4], accounts[2],
+                                       accounts[3]),
+                      600);
+        }
+    });
+    for (auto& a : accounts) {
+        EXPECT_GE(a.read([](long v) { return v; }), 0);
+    }
+}
+
+TEST_F(row_D8_objects, results_errors_and_tries) {
+    pilfer::locked<std::unique_ptr<int>> l(std::make_unique<int>(7));
+    EXPECT_EQ(*l.call([](auto& p) { return std::move(p); }), 7);
+    EXPECT_TRUE(l.read([](const auto& p) { return p == nullptr; }));
+    EXPECT_THROW(l.call([](auto& p) {
+        p = std::make_unique<int>(8);
+        throw std::out_of_range("x");
+    }),
+                 std::out_of_range);
+    EXPECT_EQ(l.try_call([](auto& p) { return *p; }), std::optional(8)) << "left as it was, and unlocked";
+    EXPECT_TRUE(l.try_call([](auto& p) { p.reset(); }).has_value());
+    l.call([&](auto&) {
+        std::thread([&] {
+            EXPECT_FALSE(l.try_call([](auto&) { return 1; }).has_value());
+            EXPECT_FALSE(l.try_call_for(1ms, [](auto&) {}).has_value());
+            EXPECT_FALSE(l.try_call_until(std::chrono::steady_clock::now() - 1s, [](auto&) {}).has_value());
+        }).join();
+    });
+    EXPECT_TRUE(l.try_call_for(for_ever, [](auto&) {}).has_value());
+
+    pilfer::queued<int> q(1);
+    const auto one = [](int v) { return v == 1; };
+    const auto two = [](int v) { return v == 2; };
+    EXPECT_EQ(q.call([](int& v) { return v; }), 1);
+    EXPECT_EQ(q.read([](const int& v) { return v; }), 1);
+    EXPECT_EQ(q.call_when(one, [](int& v) { return std::to_string(v); }), "1");
+    EXPECT_EQ(q.try_call_when(one, [](int& v) { return v; }), std::optional(1));
+    EXPECT_FALSE(q.try_call_when(two, [](int& v) { return v; }).has_value());
+    EXPECT_FALSE(q.try_call_when_for(1ms, two, [](int&) { ADD_FAILURE(); }).has_value());
+    EXPECT_FALSE(q.try_call_when_until(std::chrono::steady_clock::now(), two, [](int&) {}).has_value());
+    EXPECT_TRUE(q.try_call_when_for(for_ever, one, [](int& v) { v = 2; }).has_value());
+    const auto throws = [](int) -> bool { throw std::out_of_range("condition"); };
+    EXPECT_THROW(q.call_when(throws, [](int&) {}), std::out_of_range);
+    EXPECT_THROW((void)q.try_call_when(throws, [](int&) {}), std::out_of_range);
+    EXPECT_THROW(q.call_when(two, [](int&) { throw 5; }), int);
+    EXPECT_EQ(q.try_call_when(two, [](int& v) { return v; }), std::optional(2)) << "free again";
+}
+
+TEST_F(row_D8_objects, calls_inside_of_calls) {
+    const auto misuse = [] {
+        pilfer::locked<int, pilfer::shared_mutex> l(0);
+        pilfer::locked<int, pilfer::shared_mutex> other(0);
+        l.call([&](int&) {
+            EXPECT_THROW(l.call([](int&) {}), pilfer::usage_error);
+            EXPECT_THROW(l.read([](int) {}), pilfer::usage_error);
+            EXPECT_THROW((void)l.try_call([](int&) {}), pilfer::usage_error);
+            EXPECT_THROW((void)l.try_call_for(1s, [](int&) {}), pilfer::usage_error);
+            EXPECT_THROW(pilfer::call_all([](int&, int&) {}, other, l), pilfer::usage_error);
+            EXPECT_EQ(other.call([](int& v) { return ++v; }), 1) << "left again";
+        });
+        EXPECT_TRUE(l.try_call([](int&) {}).has_value());
+        pilfer::queued<int> q(0);
+        const auto always = [](int) { return true; };
+        q.call([&](int&) {
+            EXPECT_THROW(q.call([](int&) {}), pilfer::usage_error);
+            EXPECT_THROW(q.read([](int) {}), pilfer::usage_error);
+            EXPECT_THROW(q.call_when(always, [](int&) {}), pilfer::usage_error);
+            EXPECT_THROW((void)q.try_call_when(always, [](int&) {}), pilfer::usage_error);
+            EXPECT_THROW((void)q.try_call_when_for(1s, always, [](int&) {}), pilfer::usage_error);
+        });
+        const auto calls = [&](int) { return q.read([](int v) { return v == 0; }); };
+        EXPECT_THROW(q.call_when(calls, [](int&) {}), pilfer::usage_error);
+        EXPECT_TRUE(q.try_call_when(always, [](int&) {}).has_value());
+    };
+    misuse();
+    pilfer::pool pool(workers(2));
+    pool.run(misuse);
+    // Served on another one's stack, it is still inside.
+    pilfer::queued<int> q(0);
+    auto served = pool.async([&] {
+        q.call_when([](int v) { return v == 1; },
+                    [&](int& v) {
+                        EXPECT_THROW(q.call([](int&) {}), pilfer::usage_error);
+                        v = 2;
+                    });
+    });
+    until_suspended(pool, 1);
+    pool.run([&] { q.call([](int& v) { v = 1; }); });
+    served.get();
+    EXPECT_EQ(q.read([](int v) { return v; }), 2);
+}
+
+// ---- queued -------------------------------------------------------------------------------------
+
+TEST_P(row_D8_queued, bounded_buffer) {
+    for (const std::size_t room : {1U, 3U}) {
+        pilfer::pool pool(with_workers());
+        struct buffer {
+            std::deque<std::pair<unsigned, unsigned>> values;
+            unsigned producers = 5;
+        };
+        pilfer::queued<buffer> b;
+        std::atomic<unsigned> received{0};
+        constexpr unsigned values = 60;
+        // 0..3 and 8 put, 4..7 and 9 get: tasks and a thread of each.
+        all_at_once(pool, 8, 2, [&](unsigned self) {
+            if (self < 4 || self == 8) {
+                for (unsigned i = 0; i < values; ++i) {
+                    b.call_when([room](const buffer& x) { return x.values.size() < room; },
+                                [&](buffer& x) { x.values.emplace_back(std::min(self, 4U), i); });
+                }
+                b.call([](buffer& x) { --x.producers; });
+                return;
+            }
+            int latest[5] = {-1, -1, -1, -1, -1};
+            for (;;) {
+                const auto got =
+                    b.call_when([](const buffer& x) { return !x.values.empty() || x.producers == 0; },
+                                [room](buffer& x) -> std::optional<std::pair<unsigned, unsigned>> {
+                                    EXPECT_LE(x.values.size(), room);
+                                    if (x.values.empty()) {
+                                        return std::nullopt;
+                                    }
+                                    const auto v = x.values.front();
+                                    x.values.pop_front();
+                                    return v;
+                                });
+                if (!got) {
+                    return;
+                }
+                EXPECT_GT(static_cast<int>(got->second), latest[got->first]) << "out of order";
+                latest[got->first] = static_cast<int>(got->second);
+                ++received;
+            }
+        });
+        EXPECT_EQ(received, 5 * values);
+    }
+}
+
+// A box for one value that goes to and fro.
+TEST_P(row_D8_queued, box) {
+    pilfer::pool pool(with_workers());
+    pilfer::queued<std::optional<int>> box;
+    const auto full = [](const auto& x) { return x.has_value(); };
+    const auto empty = [](const auto& x) { return !x.has_value(); };
+    constexpr int rounds = 300;
+    for (unsigned tasks : {1U, 2U}) { // the putter is a thread, then a task
+        all_at_once(pool, tasks, 2 - tasks, [&](unsigned self) {
+            for (int i = 0; i < rounds; ++i) {
+                if (self == 1) {
+                    box.call_when(empty, [i](auto& x) { x = i; });
+                } else {
+                    EXPECT_EQ(box.call_when(full, [](auto& x) { return *std::exchange(x, std::nullopt); }),
+                              i);
+                }
+            }
+        });
+    }
+    EXPECT_FALSE(box.read(full));
+}
+
+// What can go goes in the order in which it came, and before whoever comes later, a thread that makes it
+// possible included; each caller is woken once.
+TEST_P(row_D8_queued, in_order) {
+    pilfer::pool pool(with_workers());
+    struct turns {
+        unsigned left = 0;
+        std::vector<unsigned> log;
+    };
+    pilfer::queued<turns> q;
+    constexpr unsigned many = 12;
+    for (const bool from_outside : {false, true}) {
+        std::vector<pilfer::future<void>> all;
+        entered calls;
+        const auto before = pool.counters();
+        for (unsigned i = 0; i < many; ++i) {
+            all.push_back(pool.async([&q, &calls, i] {
+                q.call_when(calls([](const turns& t) { return t.left > 0; }), [i](turns& t) {
+                    --t.left;
+                    t.log.push_back(i);
+                });
+            }));
+            calls.until(i + 1);
+        }
+        const auto allow = [&](unsigned n) {
+            q.call([n](turns& t) { t.left += n; });
+            q.read([](const turns& t) { EXPECT_EQ(t.left, 0U) << "somebody came before those who wait"; });
+        };
+        const auto make_way = [&] {
+            allow(1);
+            allow(2);
+            allow(many - 3);
+        };
+        if (from_outside) {
+            make_way();
+        } else {
+            pool.run(make_way);
+        }
+        for (auto& f : all) {
+            f.get();
+        }
+        const auto log = q.call([](turns& t) { return std::exchange(t.log, {}); });
+        ASSERT_EQ(log.size(), many);
+        EXPECT_TRUE(std::is_sorted(log.begin(), log.end()));
+        if (GetParam() == 1 && !from_outside) {
+            EXPECT_EQ(pool.counters().suspends - before.suspends, many) << "somebody was woken in vain";
+        }
+    }
+}
+
+// Each makes the next one possible, in the reverse of their order: more than one caller serves in a row.
+TEST_P(row_D8_queued, chains) {
+    pilfer::pool pool(with_workers());
+    struct chain {
+        unsigned turn = 0;
+        std::vector<unsigned> log;
+    };
+    pilfer::queued<chain> q;
+    constexpr unsigned many = 150;
+    entered calls;
+    std::vector<pilfer::future<void>> all;
+    for (unsigned i = 0; i < many; ++i) {
+        all.push_back(pool.async([&q, &calls, mine = many - i] {
+            q.call_when(calls([mine](const chain& c) { return c.turn == mine; }), [mine](chain& c) {
+                c.log.push_back(mine);
+                ++c.turn;
+            });
+        }));
+    }
+    calls.until(many);
+    pool.run([&] {
+        q.call([](chain& c) { c.turn = 1; });
+        q.read([](const chain& c) { EXPECT_EQ(c.turn, many + 1); });
+    });
+    for (auto& f : all) {
+        f.get();
+    }
+    std::vector<unsigned> expected(many);
+    std::iota(expected.begin(), expected.end(), 1U);
+    EXPECT_EQ(q.call([](chain& c) { return c.log; }), expected);
+}
+
+TEST_P(row_D8_queued, what_throws_goes_to_its_caller) {
+    pilfer::pool pool(with_workers());
+    struct state {
+        unsigned value = 0;
+        unsigned run = 0;
+    };
+    pilfer::queued<state> q;
+    std::vector<pilfer::future<void>> all;
+    std::atomic<unsigned> caught{0};
+    constexpr unsigned many = 9;
+    const auto caller = [&](unsigned i) {
+        const auto ready = [i](const state& s) {
+            if (s.value == 1 && i % 3 == 0) {
+                throw std::out_of_range("condition");
+            }
+            return s.value == 1;
+        };
+        const auto f = [i](state& s) {
+            ++s.run;
+            if (i % 3 == 1) {
+                throw std::length_error("call");
+            }
+            return i;
+        };
+        try {
+            EXPECT_EQ(q.call_when(ready, f), i);
+            EXPECT_EQ(i % 3, 2U);
+        } catch (const std::out_of_range&) {
+            caught += i % 3 == 0 ? 1 : 100;
+        } catch (const std::length_error&) {
+            caught += i % 3 == 1 ? 1 : 100;
+        }
+    };
+    for (unsigned i = 0; i < many; ++i) {
+        all.push_back(pool.async([&caller, i] { caller(i); }));
+    }
+    until_suspended(pool, many);
+    pool.run([&] {
+        // Who makes it possible fails itself, behind the change.
+        EXPECT_THROW(q.call([](state& s) {
+            s.value = 1;
+            throw 1;
+        }),
+                     int);
+    });
+    for (auto& f : all) {
+        f.get();
+    }
+    EXPECT_EQ(caught, 6U);
+    EXPECT_EQ(q.read([](const state& s) { return s.run; }), 6U);
+}
+
+TEST_P(row_D8_queued, time_limits_race_those_who_serve) {
+    pilfer::pool pool(with_workers());
+    pilfer::queued<unsigned> tokens(0U);
+    std::atomic<unsigned> taken{0};
+    std::atomic<unsigned> given{0};
+    all_at_once(pool, 8, 2, [&](unsigned self) {
+        for (unsigned i = 0; i < 60; ++i) {
+            if (self % 2 == 0) {
+                tokens.call([](unsigned& t) { ++t; });
+                ++given;
+                if (i % 8 == 0) {
+                    let_others_run();
+                }
+            } else if (tokens.try_call_when_for(
+                           std::chrono::microseconds(i), [](unsigned t) { return t > 0; },
+                           [](unsigned& t) { --t; })) {
+                ++taken;
+            }
+        }
+    });
+    EXPECT_EQ(tokens.read([](unsigned t) { return t; }), given - taken);
+}
+
+TEST_P(row_D8_queued, calls_may_fork_and_wait) {
+    pilfer::pool pool(with_workers());
+    pilfer::queued<std::uint64_t> sum(0U);
+    all_at_once(pool, 6, 1, [&](unsigned self) {
+        for (unsigned i = 0; i < 5; ++i) {
+            pilfer::scope outer;
+            outer.spawn([] { (void)support::fib_join(5); });
+            sum.call_when([want = 7 * i + self](std::uint64_t s) { return s >> 32 == want; },
+                          [](std::uint64_t& s) {
+                              let_others_run();
+                              s += (1ULL << 32) + support::fib_spawn(10) + support::fib_defer(8);
+                          });
+            outer.sync();
+        }
+    });
+    EXPECT_EQ(sum.read([](std::uint64_t s) { return s; }),
+              (35ULL << 32) + 35 * (support::fib(10) + support::fib(8)));
+}
+
+TEST_P(row_D8_queued, whatever_the_pool_does_with_its_frames) {
+    for (const auto where :
+         {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
+        pilfer::options o = with_workers();
+        o.resume = where;
+        o.count_all = where == pilfer::resume::anywhere; // every pop by the slow path
+        pilfer::pool pool(o);
+        pilfer::queued<unsigned> turn(0U);
+        pool.run([&] {
+            pilfer::scope s;
+            for (unsigned i = 40; i-- > 0;) {
+                s.spawn([&turn, i] {
+                    pilfer::scope own;
+                    own.defer([] { (void)support::fib_join(4); });
+                    turn.call_when([i](unsigned t) { return t == i; },
+                                   [](unsigned& t) {
+                                       (void)support::fib_defer(5);
+                                       ++t;
+                                   });
+                    own.sync();
+                });
+            }
+            s.sync();
+        });
+        EXPECT_EQ(turn.read([](unsigned t) { return t; }), 40U);
+    }
+}
+
+// The end of the last call is the end of the object: whoever served it may still be on its way out.
+TEST_P(row_D8_queued, ends_with_its_last_call) {
+    pilfer::pool pool(with_workers());
+    const std::uint64_t rounds = support::hundredth_of(10'000, 10);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        std::optional<pilfer::queued<int>> left(std::in_place, 3);
+        const auto last = [&] { left->call([](int& n) { --n; }); };
+        std::thread other(last);
+        auto a = pool.async(last);
+        auto b = pool.async(last);
+        const auto waits = [&] {
+            left->call_when([](int n) { return n == 0; }, [](int&) {});
+            left.reset();
+        };
+        if (round % 2 == 0) {
+            pool.run(waits);
+        } else {
+            waits();
+        }
+        a.get();
+        b.get();
+        other.join();
+    }
+}
+
+TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
+    // A thread runs its own calls, whoever makes them possible, and none of others.
+    for (const bool own_thread : {false, true}) {
+        pilfer::options o = workers(3);
+        o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
+        pilfer::pool pool(o);
+        pilfer::queued<int> q(0);
+        std::atomic<bool> waits{false};
+        const auto caller = [&](int want) {
+            const auto self = support::thread_id();
+            waits = true;
+            q.call_when([want](int v) { return v == want; },
+                        [&](int& v) {
+                            if (want == 1 || own_thread) {
+                                EXPECT_EQ(support::thread_id(), self);
+                            }
+                            ++v;
+                        });
+        };
+        std::thread outside(caller, 1);
+        auto task = pool.async([&] { caller(2); });
+        until_suspended(pool, 1);
+        ASSERT_TRUE(support::eventually([&] { return waits.load(); }));
+        pool.run([&] { q.call([](int& v) { v = 1; }); });
+        outside.join();
+        task.get();
+        EXPECT_EQ(q.read([](int v) { return v; }), 3);
+    }
+}
+
+// The order that is promised for a queued call inside a locked one: the outer object stays locked.
+TEST_P(row_D8_queued, inside_of_a_locked_one) {
+    pilfer::pool pool(with_workers());
+    pilfer::locked<int> outer(0);
+    pilfer::queued<int> inner(0);
+    auto both = pool.async([&] {
+        outer.call([&](int& o) {
+            o = 1;
+            inner.call_when([](int v) { return v == 1; }, [&](int& v) { v = 2; });
+            o = 2;
+        });
+    });
+    until_suspended(pool, 1);
+    EXPECT_FALSE(outer.try_call([](int&) {}).has_value()) << "locked while its holder waits";
+    EXPECT_EQ(inner.read([](int v) { return v; }), 0) << "and the inner one is free";
+    inner.call([](int& v) { v = 1; });
+    EXPECT_EQ(outer.call([](int& o) { return o; }), 2);
+    both.get();
+    EXPECT_EQ(inner.read([](int v) { return v; }), 2);
+}
+
+// ---- what is shared -----------------------------------------------------------------------------
+
+TEST_F(row_D8_objects, a_locked_call_that_need_not_wait_shares_no_scope) {
+    pilfer::pool pool(workers(2));
+    pilfer::locked<int> l(0);
+    pilfer::queued<int> q(0);
+    pool.run([&] {
+        pilfer::scope outer;
+        const auto caller = support::thread_id();
+        for (int i = 0; i < 100; ++i) {
+            l.call([&](int& v) {
+                EXPECT_EQ(support::thread_id(), caller);
+                ++v;
+            });
+            q.call_when([i](int v) { return v == i; }, [](int& v) { ++v; });
+        }
+        EXPECT_FALSE(outer.shared());
+    });
+    EXPECT_EQ(l.read([](int v) { return v; }), 100);
+    EXPECT_EQ(pool.counters().scopes_shared, 0U);
+}
+
+// The call is ended by another worker, the frame goes on where it was: nothing else is shared.
+TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
+    for (const bool leaves : {false, true}) {
+        pilfer::pool pool(workers(2));
+        pilfer::queued<int> q(0);
+        std::atomic<unsigned> step{0};
+        const auto until = [&step](unsigned n) {
+            while (step < n) {
+                std::this_thread::yield();
+            }
+        };
+        auto server = pool.async([&] {
+            step = 1;
+            until(2);
+            q.call([](int& v) { v = 1; });
+            if (!leaves) {
+                until(3); // so this worker takes nobody's frame
+            }
+        });
+        until(1);
+        long began = 0; // threads; asked of the system, for compilers keep what pthread_self() returned
+        long served = 0;
+        long ended = 0;
+        auto caller = pool.async([&] {
+            pilfer::scope outer;
+            pilfer::scope inner;
+            began = support::thread_id();
+            q.call_when([](int v) { return v == 1; },
+                        [&](int& v) {
+                            served = support::thread_id();
+                            v = 2;
+                        });
+            ended = support::thread_id();
+            EXPECT_EQ(outer.shared(), leaves);
+            EXPECT_EQ(inner.shared(), leaves);
+            step = 3;
+        });
+        until_suspended(pool, 1);
+        pilfer::future<void> busy;
+        if (leaves) {
+            busy = pool.async([&] {
+                step = 2;
+                until(3); // on the worker where the caller was
+            });
+        } else {
+            step = 2;
+        }
+        caller.get();
+        server.get();
+        if (leaves) {
+            busy.get();
+        }
+        EXPECT_NE(began, served);
+        EXPECT_EQ(began != ended, leaves);
+        EXPECT_EQ(pool.counters().scopes_shared, leaves ? 3U : 1U);
+    }
+    pilfer::pool alone(workers(1));
+    pilfer::queued<int> q(0);
+    auto caller = alone.async([&] {
+        pilfer::scope outer;
+        q.call_when([](int v) { return v == 1; }, [](int&) {});
+        EXPECT_FALSE(outer.shared());
+    });
+    until_suspended(alone, 1);
+    alone.run([&] { q.call([](int& v) { v = 1; }); });
+    caller.get();
+    EXPECT_EQ(alone.counters().scopes_shared, 0U);
+}
+
+// ---- drinking philosophers ----------------------------------------------------------------------
+
+// Each needs some of its bottles, now these, now those; a session begins when all of them are free.
+TEST_P(row_D8_philosophers, drink) {
+    constexpr unsigned seats = 12;
+    pilfer::pool pool(with_workers());
+    struct table {
+        bool taken[seats][seats] = {};
+    };
+    pilfer::queued<table> t;
+    std::atomic<unsigned> holders[seats][seats] = {};
+    unsigned drunk[seats] = {};
+    all_at_once(pool, seats - 1, 1, [&](unsigned self) {
+        std::minstd_rand random(self + 1);
+        for (unsigned session = 0; session < 25; ++session) {
+            std::vector<std::pair<unsigned, unsigned>> bottles;
+            for (const unsigned step : {1U, 2U, 5U}) {
+                for (const unsigned other : {(self + step) % seats, (self + seats - step) % seats}) {
+                    if (random() % 2 == 0) {
+                        bottles.emplace_back(std::min(self, other), std::max(self, other));
+                    }
+                }
+            }
+            t.call_when(
+                [&](const table& x) {
+                    return std::none_of(bottles.begin(), bottles.end(),
+                                        [&x](const auto& b) { return x.taken[b.first][b.second]; });
+                },
+                [&](table& x) {
+                    for (const auto& [a, b] : bottles) {
+                        x.taken[a][b] = true;
+                    }
+                });
+            for (const auto& [a, b] : bottles) {
+                EXPECT_EQ(holders[a][b].fetch_add(1), 0U) << "two drink from one bottle";
+            }
+            if (session % 5 == 0) {
+                let_others_run();
+            }
+            for (const auto& [a, b] : bottles) {
+                holders[a][b].fetch_sub(1);
+            }
+            t.call([&](table& x) {
+                for (const auto& [a, b] : bottles) {
+                    x.taken[a][b] = false;
+                }
+            });
+            ++drunk[self];
+        }
+    });
+    EXPECT_EQ(std::accumulate(std::begin(drunk), std::end(drunk), 0U), seats * 25);
+}
+
+// ---- who may wait where -------------------------------------------------------------------------
+
+// Q waits for what the parent does behind the end of S1, of which Q is no child.
+TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) {
+    const std::uint64_t rounds =
+        std::max<std::uint64_t>(support::hundredth_of(10'000) / (GetParam() > 8 ? 4 : 1), 1);
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        pool.run([&] {
+            pilfer::queued<int> go(0);
+            std::atomic<bool> a_ran{false};
+            std::atomic<bool> q_ran{false};
+            const auto q = [&] {
+                go.call_when([](int v) { return v == 1; },
+                             [&](int& v) {
+                                 v = 2;
+                                 q_ran = true;
+                             });
+            };
+            pilfer::scope outer;
+            if (round % 3 == 0) {
+                outer.defer(q); // stolen, or left where it lies
+            }
+            {
+                pilfer::scope inner;
+                inner.spawn([&] {
+                    a_ran = true;
+                    (void)support::fib_join(round % 2 == 0 ? 2 : 12);
+                });
+                if (round % 3 == 1) {
+                    outer.spawn(q);
+                } else if (round % 3 == 2) {
+                    outer.defer(q);
+                }
+                inner.sync();
+                EXPECT_TRUE(a_ran);
+            }
+            EXPECT_FALSE(q_ran);
+            go.call([](int& v) { v = 1; });
+            outer.sync();
+            EXPECT_TRUE(q_ran);
+        });
+    }
+}
+
+// On top of the frame that syncs: the newest child waits for what an older one does, which nobody has
+// started.
+TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
+        pool.run([] {
+            pilfer::queued<int> turn(0);
+            pilfer::scope s;
+            for (const int mine : {2, 0, 1}) {
+                s.defer([&turn, mine] {
+                    turn.call_when([mine](int v) { return v == mine; }, [](int& v) { ++v; });
+                });
+            }
+            s.sync();
+            EXPECT_EQ(turn.read([](int v) { return v; }), 3);
+        });
+    }
+}
+
+} // namespace
