@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "sync/support.hpp"
 
@@ -219,6 +222,18 @@ TEST_F(row_C3_waits, waits_where_no_stack_can_be_had) {
     pilfer::event e;
     std::atomic<unsigned> through{0};
     std::vector<pilfer::future<void>> all;
+    // Nobody begins before all are submitted: a task that comes when all stacks wait has none to start on.
+    std::atomic<unsigned> begun{0};
+    std::atomic<bool> go{false};
+    for (int i = 0; i < 2; ++i) {
+        all.push_back(pool.async([&] {
+            ++begun;
+            while (!go) {
+                std::this_thread::yield();
+            }
+        }));
+    }
+    ASSERT_TRUE(support::eventually([&] { return begun == 2; }));
     for (int i = 0; i < 40; ++i) {
         all.push_back(pool.async([&] {
             (void)e.wait_for(for_ever);
@@ -226,6 +241,7 @@ TEST_F(row_C3_waits, waits_where_no_stack_can_be_had) {
         }));
     }
     all.push_back(pool.async([&] { e.set(); })); // on top of the others, at last
+    go = true;
     for (auto& f : all) {
         f.get();
     }
