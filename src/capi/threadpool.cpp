@@ -106,7 +106,7 @@ void* future_get(future* f) {
     if (f == nullptr) {
         give_up("future_get", "the future is NULL");
     }
-    of(f).wait();
+    of(f).wait_to_the_end(); // no code says that the caller, a task below of a cancelled scope, is stopped
     return of(f).result();
 }
 

@@ -304,7 +304,12 @@ void future_core::listen(future_listener& l) noexcept {
 
 /// Where the task ended is part of the path of whoever goes on behind it.
 void future_core::wait() {
-    wait_for_end();
+    wait_for_end(may_leave::when_stopped);
+    record_wait();
+}
+
+void future_core::wait_to_the_end() noexcept {
+    wait_for_end(may_leave::no);
     record_wait();
 }
 
@@ -320,7 +325,7 @@ void future_core::record_wait() noexcept {
     }
 }
 
-void future_core::wait_for_end() {
+void future_core::wait_for_end(may_leave when) {
     if (is_done()) {
         return;
     }
@@ -345,7 +350,7 @@ void future_core::wait_for_end() {
             return;
         }
     }
-    if (wait_stoppably()) {
+    if (when == may_leave::when_stopped && wait_stoppably()) {
         return;
     }
     future_wait s;

@@ -413,6 +413,39 @@ const wrong calls[] = {
 #endif
 };
 
+/// No code says "stopped" here, and an exception would leave through C.
+TEST_P(row_E1, a_caller_in_a_cancelled_scope_gets_its_result_all_the_same) {
+    static std::atomic<bool> open;
+    open = false;
+    thread_pool* const pool = thread_pool_new(threads());
+    future* const f = thread_pool_submit(
+        pool,
+        [](thread_pool*, void* data) -> void* {
+            while (!open) {
+                std::this_thread::yield();
+            }
+            return data;
+        },
+        as_pointer(7));
+    std::uintptr_t got = 0;
+    bool stopped = false;
+    pilfer::pool callers(workers(2));
+    callers.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            s.cancel();
+            stopped = pilfer::cancelled();
+            std::thread opener([] { open = true; });
+            got = as_number(got_once(f));
+            opener.join();
+        });
+        s.sync();
+    });
+    EXPECT_TRUE(stopped);
+    EXPECT_EQ(got, 7U);
+    thread_pool_shutdown_and_destroy(pool);
+}
+
 class bad_input_threadpool : public testing::TestWithParam<wrong> {
     watchdog m_watchdog{40};
 };

@@ -98,8 +98,11 @@ public:
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
-    /// Claims and runs a queued task on a worker of its pool, else waits.
+    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is, and
+    /// the result is not there.
     void wait();
+    /// The same, also where the caller is stopped.
+    void wait_to_the_end() noexcept;
     /// Waits, without claiming, at most until about `until`. True: the result is there. Throws
     /// std::bad_alloc: the first one for this future makes a room for all of them.
     [[nodiscard]] bool wait_until(instant until);
@@ -145,7 +148,8 @@ private:
     void record_wait() noexcept;
     void destroy() noexcept { delete this; }
 
-    void wait_for_end();
+    enum class may_leave { no, when_stopped };
+    void wait_for_end(may_leave when);
     [[nodiscard]] bool wait_stoppably();
     /// announce(worker, entry) on a worker of `p`.
     template <class Announce>
