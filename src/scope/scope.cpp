@@ -52,6 +52,23 @@ constexpr wait_kind timed_scope_kind{"the children of a scope",
 
 using timed = timed_parent<std_atom, futex_park>;
 
+/// M5: whoever walks up through scopes of tasks of `p` may be on its way through the one that ends: a thief
+/// that reaches anywhere, a frame that suspends, a task that defers from below. Each holds one worker's lock
+/// and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
+/// worker.
+template <class F>
+[[nodiscard]] bool while_nobody_walks(pool_core& p, F unlink) noexcept {
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        p.at(i).deque.thief().lock();
+    }
+    PILFER_CHAOS_POINT(lock);
+    const bool found = unlink();
+    for (unsigned i = p.schedulers(); i-- > 0;) {
+        p.at(i).deque.thief().unlock();
+    }
+    return found;
+}
+
 } // namespace
 
 void scope::not_owner(const char* call) const {
@@ -258,9 +275,9 @@ void scope::leave() noexcept {
         }
         return false;
     };
-    worker* w = this_worker();
-    // M5: a thief that reaches here may be on its way up through the scope below.
-    if (!(w != nullptr ? w->deque.owner().locked(unlink) : unlink())) {
+    // A thread outside whose pool does not exist has shared nothing.
+    pool_core* const p = outside() ? common_core_if_made() : pool_of(m_owner);
+    if (!(p != nullptr ? while_nobody_walks(*p, unlink) : unlink())) {
         os::write_error("pilfer: a scope was destroyed by a task that does not own it\n");
         std::terminate();
     }

@@ -487,6 +487,7 @@ PILFER_COLD void scheduler::note_missed() noexcept {
 }
 
 /// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
+/// Under a reach lock.
 void scheduler::mark_standing(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->innermost.load(rlx));
@@ -494,6 +495,23 @@ void scheduler::mark_standing(activation* from) noexcept {
             return;
         }
     }
+}
+
+/// Where all of these are settled, one load for each and no lock: the usual case for a frame that has waited
+/// before.
+void scheduler::mark_suspending(activation* from) noexcept {
+    for (activation* a = from; scope_place::is_settled(a->innermost.load(rlx));
+         a = static_cast<activation_on_top*>(a)->beneath) {
+        if (a == &a->ctx->self) {
+            return;
+        }
+    }
+    // M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved unmarked.
+    (void)deque.owner().locked([this, from]() noexcept {
+        PILFER_CHAOS_POINT(lock);
+        mark_standing(from);
+        return true;
+    });
 }
 
 /// M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
@@ -506,17 +524,27 @@ PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
 
 scope_place* share_scopes(pool_core& p) noexcept {
     auto* const inside = this_activation()->innermost.load(rlx);
-    share_scopes(p, inside);
+    // What is not settled belongs to the caller's pool, not to `p`; a thread outside ends its scopes itself.
+    if (worker* w = this_worker()) {
+        share_scopes(*w->pool, inside);
+    } else if (!scope_place::is_settled(inside)) {
+        p.shared_from_outside(scope_place::share(inside));
+    }
     return inside;
 }
 
 void share_scopes(pool_core& p, scope_place* inside) noexcept {
-    const std::uint64_t fresh = scope_place::share(inside);
-    if (fresh == 0) {
+    if (scope_place::is_settled(inside)) {
         return;
     }
-    if (worker* w = this_worker()) {
-        static_cast<scheduler*>(w)->count.scopes_shared.add(fresh);
+    auto* const w = static_cast<scheduler*>(this_worker());
+    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (M5)
+    const std::uint64_t fresh = at.deque.thief().locked([inside]() noexcept {
+        PILFER_CHAOS_POINT(lock);
+        return scope_place::share(inside);
+    });
+    if (w != nullptr) {
+        w->count.scopes_shared.add(fresh);
     } else {
         p.shared_from_outside(fresh);
     }
@@ -547,7 +575,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     PILFER_CHAOS_POINT(leave);
     note(trace::what::suspended);
     if (m_pool.size() > 1 && !s.marked_late) {
-        mark_standing(s.act);
+        mark_suspending(s.act);
     }
     auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);

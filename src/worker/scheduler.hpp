@@ -182,6 +182,7 @@ private:
     void mark_task(task_word task) noexcept;
     void mark_scopes(scope_place* inside) noexcept { count.scopes_shared.add(scope_place::share(inside)); }
     void mark_standing(activation* from) noexcept;
+    void mark_suspending(activation* from) noexcept;
     void mark_moved(suspension& s) noexcept;
 
     void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;

@@ -429,14 +429,17 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
-    /// Calls f while nobody reaches and no scope of this worker leaves its chain out of turn.
+    /// Calls f while nobody reaches and no scope of this pool leaves its chain out of turn.
     template <class F>
     auto locked(F f) noexcept {
-        m_deque.lock();
+        lock();
         const auto result = f();
-        m_deque.unlock();
+        unlock();
         return result;
     }
+    /// The same in two halves, for whoever takes several of these locks: in the order of the workers.
+    void lock() noexcept { m_deque.lock(); }
+    void unlock() noexcept { m_deque.unlock(); }
     /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0:
     /// none, or somebody else is at it. Costs one heavy fence.
     template <class Before = leave_alone>

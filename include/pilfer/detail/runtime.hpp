@@ -107,7 +107,8 @@ private:
 /// A task is about to be submitted, to `p`, by whoever stands in the scopes of this thread: marks them and
 /// returns the innermost. Null if there is none.
 PILFER_API scope_place* share_scopes(pool_core& p) noexcept;
-/// The same for one given scope.
+/// Marks one given scope, of a task of `p`, and all above it. `p` is the common pool where that task is a
+/// thread outside.
 PILFER_API void share_scopes(pool_core& p, scope_place* innermost) noexcept;
 /// A task that is not on the owner's stack is about to count a child atomically. Nothing in a pool of one
 /// worker.

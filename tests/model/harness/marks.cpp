@@ -125,8 +125,8 @@ struct reached {
     void finish() { check(ran == Rounds, "a task was lost or ran twice"); }
 };
 
-/// A thief reaches a task while its owner's frame suspends: both mark the same scopes, and each publishes,
-/// the one the task and the other the frame, when it has done so.
+/// A thief reaches a task while a frame that is below of the same scopes, on another worker, makes something
+/// reachable: both mark, and each publishes, the one the task and the other the frame, when it has done so.
 struct both_mark {
     static constexpr unsigned threads = 4;
     worker owner;
@@ -149,7 +149,7 @@ struct both_mark {
             child.make(&inner->place);
             (void)owner.deque.owner().push(entry_of(child));
             announced.store(1, rel);
-            link::share(&inner->place); // scheduler::mark_standing()
+            link::share(&inner->place); // share_scopes(), under another worker's lock, which nobody here wants
             frame.store(1, rel);        // published
             break;
         case 1:
@@ -351,14 +351,125 @@ struct moved {
     }
 };
 
+/// scope::leave(), while_nobody_walks() there: the locks of all workers of the pool.
+template <unsigned N, class Unlink>
+void while_nobody_walks(worker (&pool)[N], Unlink unlink) {
+    for (worker& w : pool) {
+        w.deque.thief().lock();
+    }
+    unlink();
+    for (unsigned i = N; i-- > 0;) {
+        pool[i].deque.thief().unlock();
+    }
+}
+
+/// scheduler::mark_suspending(), share_scopes(): under the lock of the worker where this happens.
+void mark_here(worker& here, link* place) {
+    if (!link::is_settled(place)) {
+        (void)here.deque.owner().locked([place] {
+            link::share(place);
+            return true;
+        });
+    }
+}
+
+/// A frame that suspended unmarked goes on on another worker, where an enclosing scope of its own leaves the
+/// chain out of turn. Meanwhile a child of it, where it was, suspends.
+struct standing {
+    static constexpr unsigned threads = 2;
+    worker pool[2];
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> own;
+    model::atomic<link*> waits{nullptr}; // where the frame stands
+    model::atomic<unsigned> published{0};
+
+    void all_marked(const char* text) {
+        check(own->place.shared() && outer->place.shared(), text);
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            outer.make(nullptr);
+            middle.make(&outer->place);
+            own.make(&middle->place);
+            waits.store(&own->place, rel); // it suspends
+            mark_here(pool[0], &own->place);
+            all_marked("a child suspends in scopes that are not marked");
+            published.store(1, rel);
+        } else {
+            link* from = nullptr;
+            while ((from = waits.load(acq)) == nullptr) {
+                here().relax();
+            }
+            // scheduler::mark_moved()
+            (void)pool[0].deque.thief().locked([&] {
+                link::share(from);
+                return true;
+            });
+            all_marked("a frame goes on elsewhere in scopes that are not marked");
+            while_nobody_walks(pool, [&] { own->place.relink(middle->place); });
+            middle.end();
+            while (published.load(acq) == 0) {
+                here().relax();
+            }
+            own.end();
+            outer.end();
+        }
+    }
+    void finish() {}
+};
+
+/// A call that waits unmarked is served on another worker, and defers from there into its caller's scope,
+/// while a scope further out leaves the chain out of turn where the caller was.
+struct below {
+    static constexpr unsigned threads = 2;
+    worker pool[2];
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> inner; // of the same task as the two above
+    box<scope> callers;
+    model::atomic<link*> waits{nullptr}; // whose call waits
+    model::atomic<unsigned> served{0};
+
+    void thread(unsigned i) {
+        if (i == 0) {
+            outer.make(nullptr);
+            middle.make(&outer->place);
+            inner.make(&middle->place);
+            callers.make(&inner->place);
+            waits.store(&callers->place, rel);
+            while_nobody_walks(pool, [&] { inner->place.relink(middle->place); });
+            middle.end();
+            while (served.load(acq) == 0) {
+                here().relax();
+            }
+            callers.end();
+            inner.end();
+            outer.end();
+        } else {
+            link* within = nullptr;
+            while ((within = waits.load(acq)) == nullptr) {
+                here().relax();
+            }
+            mark_here(pool[1], within);
+            check(callers->place.shared() && inner->place.shared() && outer->place.shared(),
+                  "a child is counted atomically in scopes that are not marked");
+            served.store(1, rel);
+        }
+    }
+    void finish() {}
+};
+
 const registered<reached<2, 2, false>> r1("mark_reach",
                                           "a reach against an owner that takes back and ends its scope");
 const registered<reached<3, 1, false>> r2("mark_reach_two", "two that reach and steal");
 const registered<reached<2, 2, true>> r3("mark_expose", "the owner exposes, a thief steals");
-const registered<both_mark> r4("mark_both", "a reach and the owner's suspension mark the same scopes");
+const registered<both_mark> r4("mark_both", "a reach and somebody on another worker mark the same scopes");
 const registered<insisted> r7("mark_insist", "one insists on a task that its owner takes back");
 const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
 const registered<moved> r8("mark_moved", "a frame that suspended unmarked goes on elsewhere");
+const registered<standing> r9("mark_standing", "a child suspends where its parent's frame has moved from");
+const registered<below> r10("mark_below", "one defers from below while a scope further out ends out of turn");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 
 } // namespace
