@@ -508,7 +508,6 @@ void scheduler::mark_suspending(activation* from) noexcept {
     }
     // M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved unmarked.
     (void)deque.owner().locked([this, from]() noexcept {
-        PILFER_CHAOS_POINT(lock);
         mark_standing(from);
         return true;
     });
@@ -539,10 +538,8 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
     }
     auto* const w = static_cast<scheduler*>(this_worker());
     scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (M5)
-    const std::uint64_t fresh = at.deque.thief().locked([inside]() noexcept {
-        PILFER_CHAOS_POINT(lock);
-        return scope_place::share(inside);
-    });
+    const std::uint64_t fresh =
+        at.deque.thief().locked([inside]() noexcept { return scope_place::share(inside); });
     if (w != nullptr) {
         w->count.scopes_shared.add(fresh);
     } else {

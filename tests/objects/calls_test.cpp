@@ -651,6 +651,77 @@ TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
     EXPECT_EQ(alone.counters().scopes_shared, 0U);
 }
 
+// Scopes that end out of turn while somebody elsewhere walks up through them. Nothing decides which comes first,
+// so this finds a walk without a lock only now and then (chaos and sanitizers help); mark_standing and mark_below in
+// tests/model find it always.
+TEST_P(row_D8_queued, a_scope_ends_out_of_turn_while_a_served_call_defers_from_below) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 50; ++round) {
+        pilfer::queued<int> q(0);
+        std::atomic<bool> go{false};
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::scope outer;
+            outer.defer([&] {
+                while (!go) {
+                    std::this_thread::yield();
+                }
+                q.call([](int& v) { v = 1; }); // serves the one below, most likely on another worker
+            });
+            std::optional<pilfer::scope> middle(std::in_place);
+            pilfer::scope inner;
+            inner.spawn([&] {
+                pilfer::scope own;
+                q.call_when([](int v) { return v == 1; },
+                            [&](int& v) {
+                                own.defer([&] { ++ran; });
+                                v = 2;
+                            });
+                own.sync();
+                ++ran;
+            });
+            go = true;
+            middle.reset();
+            inner.sync();
+            outer.sync();
+        });
+        ASSERT_EQ(ran, 2);
+    }
+}
+
+TEST_P(row_D8_queued, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_child_suspends) {
+    pilfer::pool pool(with_workers());
+    for (int round = 0; round < 50; ++round) {
+        pilfer::queued<int> q(0);
+        pilfer::event over;
+        std::atomic<bool> go{false};
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::scope outer;
+            outer.defer([&] {
+                while (!go) {
+                    std::this_thread::yield();
+                }
+                q.call([](int& v) { v = 1; });
+            });
+            std::optional<pilfer::scope> middle(std::in_place);
+            pilfer::scope own;
+            own.defer([&] {
+                go = true;
+                over.wait();
+                ++ran;
+            });
+            q.call_when([](int v) { return v == 1; }, [](int& v) { v = 2; });
+            middle.reset();
+            over.set();
+            own.sync();
+            outer.sync();
+            ++ran;
+        });
+        ASSERT_EQ(ran, 2);
+    }
+}
+
 // ---- drinking philosophers ----------------------------------------------------------------------
 
 // Each needs some of its bottles, now these, now those; a session begins when all of them are free.

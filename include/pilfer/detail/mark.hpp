@@ -77,6 +77,7 @@ public:
             if ((seen & settled) != 0) {
                 break;
             }
+            PILFER_CHAOS_POINT(lock); // it may be about to leave the chain (M5)
             if (seen == 0 && end->m_mark.fetch_or(marked, rlx) == 0) {
                 ++fresh;
             }
