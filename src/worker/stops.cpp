@@ -85,13 +85,11 @@ void stops::over() noexcept { all.over(each_trip); }
 /// A scope that leaves the chain out of turn has unlinked itself. Who looks up may stand on it: workers,
 /// whose word says so, and cancellers.
 void stops::wait_for_lookers() noexcept {
+    if (!all.ever()) {
+        return; // nor does anybody look up, but behind a cancellation, which comes too late to find the scope
+    }
     PILFER_CHAOS_POINT(lock);
     all.apart([] {
-        // Under the lock: a first cancellation that comes behind it finds the chain without the scope, and
-        // with it whoever looks up because of that one (C1).
-        if (!all.ever()) {
-            return;
-        }
         std_atom::heavy_fence(); // C3
         each_worker([](scheduler& w) noexcept { w.looks_up.wait_for_end(); });
     });

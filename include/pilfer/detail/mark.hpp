@@ -50,8 +50,8 @@ public:
     /// on the strength of this.
     [[nodiscard]] bool shared() const noexcept { return m_mark.load(rlx) != 0; }
 
-    /// Nothing is left to mark from `innermost` on, which may be null. No lock needed: the look is at this one
-    /// alone, which the caller stands in. (M2)
+    /// Nothing is left to mark from `innermost` on, which may be null. No lock needed: the look is at this
+    /// one alone, which the caller stands in. (M2)
     [[nodiscard]] static bool is_settled(scope_link* innermost) noexcept {
         const scope_link* const link = strip(innermost);
         if (link == nullptr) {
@@ -61,8 +61,8 @@ public:
         return (link->m_mark.load(acq) & settled) != 0;
     }
     /// Marks `innermost` and all above it; returns how many were not marked before. The caller knows that
-    /// they outlive the call but for those that end out of turn: it holds a reach lock of the pool whose tasks
-    /// they are of (M5), and publishes what made it necessary afterwards.
+    /// they outlive the call but for those that end out of turn: against these it holds a reach lock of the
+    /// pool (M5). It publishes what made it necessary afterwards.
     ///
     /// A second pass says of each that everything above is marked, so that the next walk may end there. The
     /// mark alone does not say it: a walk from below that meets one which is under way would end too early,
@@ -92,8 +92,8 @@ public:
     /// Owner, before anybody is below: marks this one alone, and walks from below end here. For a task that
     /// others may run while all that encloses it stays where it is: a queued call.
     void seal() noexcept { m_mark.store(marked | settled, rlx); }
-    /// Owner, where scopes end in another order than the reverse of their beginning, while nobody walks, not
-    /// in any worker's lock: `gone`, which ends, is no longer above this one.
+    /// Owner, where scopes end in another order than the reverse of their beginning, under the reach locks of
+    /// all workers: `gone`, which ends, is no longer above this one.
     void relink(const scope_link& gone) noexcept { m_above.store(gone.above(), rlx); }
 
 private:

@@ -149,8 +149,9 @@ struct both_mark {
             child.make(&inner->place);
             (void)owner.deque.owner().push(entry_of(child));
             announced.store(1, rel);
-            link::share(&inner->place); // share_scopes(), under another worker's lock, which nobody here wants
-            frame.store(1, rel);        // published
+            link::share(
+                &inner->place);  // share_scopes(), under another worker's lock, which nobody here wants
+            frame.store(1, rel); // published
             break;
         case 1:
             (void)owner.deque.thief().reach(1, marking);
@@ -384,9 +385,7 @@ struct standing {
     model::atomic<link*> waits{nullptr}; // where the frame stands
     model::atomic<unsigned> published{0};
 
-    void all_marked(const char* text) {
-        check(own->place.shared() && outer->place.shared(), text);
-    }
+    void all_marked(const char* text) { check(own->place.shared() && outer->place.shared(), text); }
     void thread(unsigned i) {
         if (i == 0) {
             outer.make(nullptr);
