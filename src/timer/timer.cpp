@@ -57,7 +57,7 @@ void sleep_until(instant until) {
     if (until <= now()) {
         return;
     }
-    waiters alone; // nobody else knows it: only the alarm ends this wait
+    waiters alone; // nobody else knows it: the alarm or a cancellation ends this wait
     waiters::entry self;
     alone.lock();
     alone.add(self);

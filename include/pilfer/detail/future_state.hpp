@@ -59,6 +59,14 @@ struct PILFER_API future_follower : future_listener {
 /// Those with a time limit who wait for one future.
 struct timed_waiters : future_listener {
     timed_waiters() noexcept;
+    /// As the states themselves: a worker keeps the memory.
+    [[nodiscard]] static void* operator new(std::size_t bytes) {
+        if (void* p = take_block(bytes)) {
+            return p;
+        }
+        throw std::bad_alloc();
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
     future_room<std_atom, futex_park> room;
 };
 
@@ -98,8 +106,8 @@ public:
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
-    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is, and
-    /// the result is not there.
+    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is,
+    /// and the result is not there.
     void wait();
     /// The same, also where the caller is stopped.
     void wait_to_the_end() noexcept;
