@@ -594,7 +594,7 @@ TEST_F(row_C3_locks, row_C8_a_cycle_of_owners_is_named_at_once) {
         pilfer::pool other(workers(1));
         pilfer::mutex m[3];
         pilfer::latch all(3);
-        const auto member = [&](int i) {
+        const auto member = [&](std::size_t i) {
             const std::lock_guard first(m[i]);
             all.arrive_and_wait();
             const std::lock_guard second(m[(i + 1) % 3]);
@@ -627,7 +627,7 @@ TEST_F(row_C3_locks, row_C8_who_locks_twice_is_named_at_once) {
 
 /// Each owner waits for the next one's mutex while that one may still let go: long chains, but no cycle.
 TEST_F(row_C3_locks, row_C8_chains_of_owners_are_no_cycles) {
-    constexpr int length = 40;
+    constexpr std::size_t length = 40;
     testing::internal::CaptureStderr();
     {
         pilfer::pool pool(workers(3));
@@ -635,7 +635,7 @@ TEST_F(row_C3_locks, row_C8_chains_of_owners_are_no_cycles) {
         pilfer::latch all(length);
         m[length].lock();
         std::vector<pilfer::future<void>> tasks;
-        for (int i = 0; i < length; ++i) {
+        for (std::size_t i = 0; i < length; ++i) {
             tasks.push_back(pool.async([&, i] {
                 const std::lock_guard first(m[i]);
                 all.arrive_and_wait();
