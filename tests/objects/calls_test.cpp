@@ -168,6 +168,31 @@ TEST_F(row_D8_objects, results_errors_and_tries) {
     EXPECT_EQ(q.try_call_when(two, [](int& v) { return v; }), std::optional(2)) << "free again";
 }
 
+// Longer than std::chrono::nanoseconds can say, shorter than what counts as for ever.
+TEST_F(row_D8_objects, limits_of_centuries) {
+    constexpr auto centuries = std::chrono::hours(24 * 365) * 300;
+    pilfer::pool pool(workers(2));
+    const auto waits_for = [&](auto& object, auto call) {
+        pilfer::future<bool> other;
+        object.call([&](int&) {
+            other = pool.async(call);
+            EXPECT_TRUE(support::eventually([&] {
+                const auto c = pool.counters();
+                return other.ready() || c.suspends - c.resumes >= 1;
+            }));
+            EXPECT_FALSE(other.ready()) << "gave up at once";
+        });
+        EXPECT_TRUE(other.get());
+    };
+    pilfer::locked<int> l(0);
+    waits_for(l, [&] { return l.try_call_for(centuries, [](int&) {}).has_value(); });
+    pilfer::locked<int, pilfer::shared_mutex> s(0);
+    waits_for(s, [&] { return s.try_call_for(centuries, [](int&) {}).has_value(); });
+    pilfer::queued<int> q(0);
+    const auto always = [](int) { return true; };
+    waits_for(q, [&] { return q.try_call_when_for(centuries, always, [](int&) {}).has_value(); });
+}
+
 TEST_F(row_D8_objects, calls_inside_of_calls) {
     const auto misuse = [] {
         pilfer::locked<int, pilfer::shared_mutex> l(0);
@@ -414,6 +439,108 @@ TEST_P(row_D8_queued, what_throws_goes_to_its_caller) {
     EXPECT_EQ(q.read([](const state& s) { return s.run; }), 6U);
 }
 
+// f runs with the exceptions of its own caller: those that its server handles or unwinds for are no concern
+// of it, and the server finds its own again, wherever f has taken it.
+TEST_P(row_D8_queued, a_served_call_sees_the_exceptions_of_its_caller) {
+    pilfer::pool pool(with_workers());
+    const auto ready = [](int v) { return v == 1; };
+    for (const bool server_unwinds : {false, true}) {
+        for (const bool caller_handles : {false, true}) {
+            pilfer::queued<int> q(0);
+            entered calls;
+            const auto f = [&](int& v) {
+                const bool handles = std::current_exception() != nullptr;
+                EXPECT_EQ(handles, caller_handles);
+                EXPECT_EQ(std::uncaught_exceptions(), 0);
+                let_others_run();
+                if (handles) {
+                    EXPECT_THROW(throw, std::length_error);
+                } else {
+                    pilfer::event go;
+                    pilfer::scope s;
+                    s.spawn([&] { EXPECT_TRUE(go.wait_for(60s)) << "a plain call"; });
+                    go.set();
+                    s.sync();
+                }
+                v = 2;
+            };
+            auto caller = pool.async([&] {
+                if (!caller_handles) {
+                    q.call_when(calls(ready), f);
+                    return;
+                }
+                try {
+                    throw std::length_error("of the caller");
+                } catch (...) {
+                    q.call_when(calls(ready), f);
+                    EXPECT_THROW(throw, std::length_error);
+                }
+            });
+            calls.until(1);
+            pool.run([&] {
+                try {
+                    if (server_unwinds) {
+                        q.call([](int& v) {
+                            v = 1;
+                            throw std::out_of_range("of the server");
+                        });
+                    }
+                    throw std::out_of_range("of the server");
+                } catch (...) {
+                    if (!server_unwinds) {
+                        q.call([](int& v) { v = 1; });
+                    }
+                    EXPECT_EQ(std::uncaught_exceptions(), 0);
+                    EXPECT_THROW(throw, std::out_of_range);
+                }
+                EXPECT_EQ(std::current_exception(), nullptr);
+            });
+            caller.get();
+            EXPECT_EQ(q.read([](int v) { return v; }), 2);
+        }
+    }
+}
+
+// The scope that is cancelled is the caller's; who serves unwinds, and would not be taken out of a wait.
+TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
+    pilfer::pool pool(with_workers());
+    pilfer::queued<int> q(0);
+    pilfer::event never;
+    entered calls;
+    std::atomic<pilfer::scope*> own{nullptr};
+    std::atomic<bool> runs{false};
+    std::atomic<bool> was_stopped{false};
+    auto caller = pool.async([&] {
+        pilfer::scope s;
+        s.defer([&] {
+            try {
+                q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
+                    runs = true;
+                    EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
+                    ADD_FAILURE() << "not taken out of its wait";
+                });
+            } catch (const pilfer::stopped&) {
+                was_stopped = true;
+            }
+        });
+        own = &s;
+        s.sync();
+    });
+    calls.until(1);
+    auto server = pool.async([&] {
+        EXPECT_THROW(q.call([](int& v) {
+            v = 1;
+            throw std::out_of_range("of the server");
+        }),
+                     std::out_of_range);
+    });
+    ASSERT_TRUE(support::eventually([&] { return runs.load(); }));
+    own.load()->cancel();
+    caller.get();
+    server.get();
+    EXPECT_TRUE(was_stopped);
+}
+
 TEST_P(row_D8_queued, time_limits_race_those_who_serve) {
     pilfer::pool pool(with_workers());
     pilfer::queued<unsigned> tokens(0U);
@@ -516,11 +643,10 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
         o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
         pilfer::pool pool(o);
         pilfer::queued<int> q(0);
-        std::atomic<bool> waits{false};
+        entered calls; // one that comes late would run itself, whatever the rule
         const auto caller = [&](int want) {
             const auto self = support::thread_id();
-            waits = true;
-            q.call_when([want](int v) { return v == want; },
+            q.call_when(calls([want](int v) { return v == want; }),
                         [&](int& v) {
                             if (want == 1 || own_thread) {
                                 EXPECT_EQ(support::thread_id(), self);
@@ -530,8 +656,7 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
         };
         std::thread outside(caller, 1);
         auto task = pool.async([&] { caller(2); });
-        until_suspended(pool, 1);
-        ASSERT_TRUE(support::eventually([&] { return waits.load(); }));
+        calls.until(2);
         pool.run([&] { q.call([](int& v) { v = 1; }); });
         outside.join();
         task.get();
