@@ -116,7 +116,8 @@ static void* run(void* data) {
             if (atomic_load(&s->stopping)) {
                 break; /* stop() has closed it */
             }
-            pilfer_sleep_for(10 * millisecond); /* no descriptor or no memory is left: until one of them ends */
+            pilfer_sleep_for(10 *
+                             millisecond); /* no descriptor or no memory is left: until one of them ends */
             continue;
         }
         struct connection* c = malloc(sizeof *c);

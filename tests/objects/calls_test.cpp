@@ -30,8 +30,9 @@ public:
             return ready(x);
         };
     }
+    [[nodiscard]] bool are(unsigned calls) const { return m_calls >= calls; }
     void until(unsigned calls) const {
-        ASSERT_TRUE(support::eventually([&] { return m_calls >= calls; }));
+        ASSERT_TRUE(support::eventually([&] { return are(calls); }));
     }
 
 private:
@@ -637,30 +638,43 @@ TEST_P(row_D8_queued, ends_with_its_last_call) {
 }
 
 TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
-    // A thread runs its own calls, whoever makes them possible, and none of others.
+    // A thread runs its own calls, whoever makes them possible, and none of others; a task's are run by who
+    // makes them possible, unless its pool's tasks stay on their threads.
     for (const bool own_thread : {false, true}) {
         pilfer::options o = workers(3);
         o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
         pilfer::pool pool(o);
         pilfer::queued<int> q(0);
         entered calls; // one that comes late would run itself, whatever the rule
+        std::atomic<long> servers{0};
+        auto server = pool.async([&] {
+            servers = support::thread_id();
+            while (!calls.are(3)) { // so the callers are on other threads
+                std::this_thread::yield();
+            }
+            q.call([](int& v) { v = 1; });
+        });
+        ASSERT_TRUE(support::eventually([&] { return servers != 0; }));
+        enum { first_task = 1, thread, second_task };
         const auto caller = [&](int want) {
-            const auto self = support::thread_id();
-            q.call_when(calls([want](int v) { return v == want; }),
-                        [&](int& v) {
-                            if (want == 1 || own_thread) {
-                                EXPECT_EQ(support::thread_id(), self);
-                            }
-                            ++v;
-                        });
+            const long self = support::thread_id();
+            q.call_when(calls([want](int v) { return v == want; }), [&](int& v) {
+                if (want == first_task && !own_thread) {
+                    EXPECT_EQ(support::thread_id(), servers);
+                } else if (want == thread || own_thread) {
+                    EXPECT_EQ(support::thread_id(), self);
+                }
+                ++v;
+            });
         };
-        std::thread outside(caller, 1);
-        auto task = pool.async([&] { caller(2); });
-        calls.until(2);
-        pool.run([&] { q.call([](int& v) { v = 1; }); });
+        std::thread outside(caller, thread);
+        auto first = pool.async([&] { caller(first_task); });
+        auto second = pool.async([&] { caller(second_task); });
         outside.join();
-        task.get();
-        EXPECT_EQ(q.read([](int v) { return v; }), 3);
+        first.get();
+        second.get();
+        server.get();
+        EXPECT_EQ(q.read([](int v) { return v; }), 4);
     }
 }
 

@@ -95,8 +95,8 @@ struct queued_call : waiters::entry {
     using queue = call_queue<std_atom, futex_park>;
     /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
     queue::verdict (*look)(queued_call&, bool here) noexcept;
-    pool_core* pool = nullptr;     ///< whose tasks may run it; null: the caller only
-    scope_place* within = nullptr; ///< what the caller stands in
+    pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
+    scope_place* within = nullptr;          ///< what the caller stands in
     exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
 };
 
