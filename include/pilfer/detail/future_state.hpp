@@ -98,8 +98,8 @@ public:
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
-    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is, and
-    /// the result is not there.
+    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is,
+    /// and the result is not there.
     void wait();
     /// The same, also where the caller is stopped.
     void wait_to_the_end() noexcept;
