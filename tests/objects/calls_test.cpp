@@ -513,6 +513,7 @@ TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
     std::atomic<bool> was_stopped{false};
     auto caller = pool.async([&] {
         pilfer::scope s;
+        own = &s;
         s.defer([&] {
             try {
                 q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
@@ -524,7 +525,6 @@ TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
                 was_stopped = true;
             }
         });
-        own = &s;
         s.sync();
     });
     calls.until(1);
@@ -646,15 +646,19 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
         pilfer::pool pool(o);
         pilfer::queued<int> q(0);
         entered calls; // one that comes late would run itself, whatever the rule
-        std::atomic<long> servers{0};
+        std::atomic<bool> begun{false};
+        long servers = 0;
         auto server = pool.async([&] {
-            servers = support::thread_id();
+            begun = true;
             while (!calls.are(3)) { // so the callers are on other threads
                 std::this_thread::yield();
             }
-            q.call([](int& v) { v = 1; });
+            q.call([&](int& v) {
+                servers = support::thread_id(); // here: it may have waited for the lock
+                v = 1;
+            });
         });
-        ASSERT_TRUE(support::eventually([&] { return servers != 0; }));
+        ASSERT_TRUE(support::eventually([&] { return begun.load(); }));
         enum { first_task = 1, thread, second_task };
         const auto caller = [&](int want) {
             const long self = support::thread_id();
