@@ -49,10 +49,11 @@ public:
     }
 
     /// Claims the exit. True: this call was the first since the last sync(); all tasks below were stopped,
-    /// and make() has given the value. It may spawn, wait and open scopes: all that it does is excepted,
-    /// unless a scope further out is cancelled or exits; then `stopped` leaves make() and this call, and
-    /// there is no value. The calling task is stopped, too, as soon as this has returned. False: another one
-    /// was first, or it was cancelled, and make was not called.
+    /// and make() has given the value. It may wait, and spawn into scopes that it opens: all that it does
+    /// there is excepted, unless a scope further out is cancelled or exits; then `stopped` leaves make() and
+    /// this call, and there is no value. In scopes that were there before nothing starts. A calling task that
+    /// is not the owner is stopped, too, as soon as this has returned. False: another one was first, or it
+    /// was cancelled, and make was not called.
     ///
     /// Allowed to the owner and to every task below. What make() throws leaves this call: the exit stays
     /// claimed without a value. Cost of the first: that of scope::cancel(); of the others one load.
@@ -73,7 +74,8 @@ public:
     [[nodiscard]] bool exit_value(T value) {
         return exit([&value]() -> T { return std::move(value); });
     }
-    /// Stops all tasks below without a value, unless one has claimed the exit: see scope::cancel().
+    /// Stops all tasks below without a value, unless one has claimed the exit: see scope::cancel(). Allowed
+    /// to the owner and to every task below.
     void cancel() noexcept {
         if (!m_claimed.exchange(true, detail::rlx)) {
             m_scope.cancel();

@@ -6,6 +6,7 @@
 
 #include <pilfer/detail/mutex_protocol.hpp>
 #include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -19,8 +20,9 @@ inline namespace v0 {
 ///
 /// Who comes may take a free mutex past those who wait, at most 64 times past each; then it is handed to that
 /// one. No call throws or allocates. Cost: without contention one compare-and-swap each for lock and unlock.
-/// The checked build names misuse and aborts: unlocking what nobody holds, locking twice, destroying it while
-/// it is held or waited for, a cycle of tasks that wait for each other's mutexes.
+/// Tasks and threads that wait for each other's mutexes in a cycle, all without a time limit, are named on
+/// standard error as soon as the last one waits; so is one that locks twice. They wait on. The checked build
+/// aborts there, and where somebody unlocks what nobody holds, or ends what is held or waited for.
 class PILFER_API mutex {
 public:
     constexpr mutex() noexcept = default;
@@ -83,18 +85,27 @@ private:
     [[nodiscard]] bool lock_within(detail::instant until) noexcept { return lock_slow(until) && took(); }
     void unlock_slow() noexcept;
 
+    /// The calling task, wherever it goes on, or thread. Of a worker between two tasks: null.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE const void* self() noexcept {
+        const detail::worker* w = detail::this_worker();
+        return w != nullptr ? w->current.load(detail::rlx) : outside();
+    }
+    [[nodiscard]] static const void* outside() noexcept;
 #if defined(PILFER_CHECKED)
     bool took() noexcept;
     void leaves() noexcept;
 #else
-    static bool took() noexcept { return true; }
-    void leaves() noexcept {}
+    PILFER_ALWAYS_INLINE bool took() noexcept {
+        m_owner.store(self(), detail::rlx); // O1
+        return true;
+    }
+    PILFER_ALWAYS_INLINE void leaves() noexcept { m_owner.store(nullptr, detail::rlx); }
 #endif
 
-    detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
-#if defined(PILFER_CHECKED)
     struct owner_wait;
+    detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
     std::atomic<const void*> m_owner{nullptr}; // the activation of a task, or a word of a thread
+#if defined(PILFER_CHECKED)
     std::atomic<const detail::context*> m_runner{nullptr};
 #endif
 };

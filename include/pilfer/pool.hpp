@@ -35,7 +35,11 @@ public:
 
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
     [[nodiscard]] value run_in(pool_core& p) {
-        is_within(detail::share_scopes(p));
+        scope_place* const within = detail::share_scopes(p);
+        const worker* w = this_worker();
+        // A destructor that runs because of an exception must not get a second one: below of nothing, it is
+        // not stopped.
+        is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
         detail::submit(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);

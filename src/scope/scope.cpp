@@ -206,7 +206,7 @@ void scope::sync_children(worker* w) {
         wait_and_rethrow(home); // it looks before each child
         return;
     }
-    activation_on_top child(m_owner, &m_link);
+    activation_on_top child(m_owner, &m_link, w->exceptions->in_flight());
     w->current.store(&child, rlx);
     while (m_children.owed() > 0)
         [[likely]] {
@@ -388,7 +388,7 @@ void scope::settle_at_end() noexcept {
     if (thrown == 0) {
         return;
     }
-    if (std::uncaught_exceptions() == 0) {
+    if (outside() ? std::uncaught_exceptions() == 0 : !unwinds(this_worker())) {
         os::write_error("pilfer: a scope ended with an exception of a child that no sync() rethrew\n");
         std::terminate();
     }

@@ -1,9 +1,12 @@
-// The slow halves of mutex, and what the checked build knows about owners.
+// The slow halves of mutex, and who owns it: cycles of owners are named.
 #include <pilfer/mutex.hpp>
 
+#include <algorithm>
+#include <cstdarg>
 #include <cstdio>
-#include <mutex>
 #include <optional>
+
+#include <pilfer/detail/owners.hpp>
 
 #include "sync/kinds.hpp"
 
@@ -18,77 +21,70 @@ constexpr detail::wait_kind mutex_kind{"a mutex",
 
 } // namespace
 
-#if defined(PILFER_CHECKED)
-
-namespace {
-
-/// The calling task or thread. A task may go on on another thread, so it is its activation.
-[[nodiscard]] PILFER_NOINLINE const void* self() noexcept {
-    if (const detail::worker* w = detail::this_worker()) {
-        return w->current.load(detail::rlx);
-    }
+const void* mutex::outside() noexcept {
     static thread_local const char thread = 0;
     return &thread;
 }
 
-} // namespace
-
-/// One that waits for a mutex without a time limit, in its frame. All of the program are in one list: a cycle
-/// may go through several pools and threads.
+/// One that waits for a mutex without a time limit, in its frame: a cycle may go through several pools and
+/// threads.
 struct mutex::owner_wait {
-    const void* who = self();
-    const mutex* what;
-    owner_wait* next = nullptr;
+    using table = detail::owner_table<detail::std_atom, detail::futex_park>;
 
-    explicit owner_wait(const mutex& m) : what(&m) {
-        const std::lock_guard hold(lock);
-        next = all;
-        all = this;
-        look_for_cycle();
+    explicit owner_wait(const mutex& m) noexcept : m_self(self(), m.m_owner, &m) {
+        all.add(m_self);
+        if (m.m_owner.load(detail::rlx) != nullptr) {
+            look();
+        }
     }
     owner_wait(const owner_wait&) = delete;
     owner_wait& operator=(const owner_wait&) = delete;
-    ~owner_wait() {
-        const std::lock_guard hold(lock);
-        owner_wait** at = &all;
-        while (*at != this) {
-            at = &(*at)->next;
-        }
-        *at = next;
-    }
+    ~owner_wait() { all.remove(m_self); }
 
-    /// An owner is written before it waits for another one's mutex, and not before its own wait is over; so
-    /// who is found in a cycle that ends here can do nothing about it any more.
-    void look_for_cycle() const {
-        char text[512];
-        int used = std::snprintf(text, sizeof text,
-                                 "a cycle of tasks or threads that wait for each other's mutexes:");
-        const owner_wait* w = this;
-        for (int length = 1;; ++length) {
-            const void* const owner = w->what->m_owner.load(detail::rlx);
-            if (used > 0 && static_cast<std::size_t>(used) < sizeof text) {
-                used += std::snprintf(text + used, sizeof text - static_cast<std::size_t>(used),
-                                      " %p waits for the mutex %p, held by %p;", w->who,
-                                      static_cast<const void*>(w->what), owner);
-            }
-            if (owner == who) {
-                detail::check_failed(length == 1 ? "a mutex is locked twice by the same task or thread"
-                                                 : text);
-            }
-            const owner_wait* other = all;
-            while (other != nullptr && (owner == nullptr || other->who != owner)) {
-                other = other->next;
-            }
-            if (other == nullptr || length == 1000) {
-                return; // it goes on, or is in a cycle with others, who have said so
-            }
-            w = other;
+private:
+    /// Its text is not to lie in the frame that waits.
+    PILFER_NOINLINE void look() noexcept {
+        text said;
+        if (all.names_cycle(m_self, [&said](const table::waiting& w) noexcept { said.add(w); })) {
+            said.say();
         }
     }
+    /// Without memory of its own: it may be short, and whoever waits has a stack.
+    struct text {
+        char bytes[1024];
+        std::size_t used = 0;
+        unsigned members = 0;
 
-    inline static std::mutex lock;
-    inline static owner_wait* all = nullptr;
+        void add(const table::waiting& w) noexcept {
+            if (++members == 1) {
+                put("%s", "a cycle of tasks or threads that wait for each other's mutexes:");
+            }
+            put(" %p waits for the mutex %p, held by %p;", w.who, w.object, w.wanted->load(detail::rlx));
+        }
+        [[gnu::format(printf, 2, 3)]] void put(const char* format, ...) noexcept {
+            std::va_list arguments;
+            va_start(arguments, format);
+            const int n = std::vsnprintf(bytes + used, sizeof bytes - used, format, arguments);
+            va_end(arguments);
+            used = std::min(used + static_cast<std::size_t>(std::max(n, 0)), sizeof bytes - 1);
+        }
+        void say() const noexcept {
+            const char* const what =
+                members == 1 ? "a mutex is locked twice by the same task or thread" : bytes;
+            if constexpr (detail::checked_build) {
+                detail::check_failed(what);
+            }
+            std::fprintf(stderr, "pilfer: %s\n", what);
+        }
+    };
+
+    table::waiting m_self;
+    static constinit table all;
 };
+
+constinit mutex::owner_wait::table mutex::owner_wait::all;
+
+#if defined(PILFER_CHECKED)
 
 mutex::~mutex() {
     detail::ensure([this] { return !m_core.is_held(); }, "a mutex ends that is held");
@@ -132,12 +128,10 @@ bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
     if (s == protocol::step::owned) {
         return true;
     }
-#if defined(PILFER_CHECKED)
     std::optional<owner_wait> known;
     if (until == detail::never && when == detail::leaves::at_the_end) {
         known.emplace(*this);
     }
-#endif
     while (s == protocol::step::wait) {
         detail::wait_in(m_core.waiting(), self, until, mutex_kind, this, detail::awaited::a_holder, when);
         s = m_core.look(self, [until, when] {

@@ -48,8 +48,8 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
 
 /// A task that is below of no scope is never stopped, and one that unwinds does not leave a second time.
 [[nodiscard]] bool may_be_stopped(worker* w) noexcept {
-    return scope_place::strip(w->current.load(rlx)->innermost.load(rlx)) != nullptr &&
-           std::atomic_ref(w->exceptions->uncaught).load(rlx) == 0;
+    return scope_place::strip(place_below(w->current.load(rlx)->innermost.load(rlx))) != nullptr &&
+           !unwinds(w);
 }
 
 void block_in(waiters& list, waiters::entry& e, instant until) noexcept {

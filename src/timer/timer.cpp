@@ -55,9 +55,10 @@ constexpr std::uint64_t most_missed = 16;
 
 void sleep_until(instant until) {
     if (until <= now()) {
+        leave_if_stopped(); // a point like any other
         return;
     }
-    waiters alone; // nobody else knows it: only the alarm ends this wait
+    waiters alone; // nobody else knows it: the alarm or a cancellation ends this wait
     waiters::entry self;
     alone.lock();
     alone.add(self);

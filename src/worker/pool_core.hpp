@@ -225,8 +225,8 @@ public:
     [[nodiscard]] bool joined() const noexcept { return m_over.load(acq); }
     /// From now on options.dump_signal makes this pool write its dump. Throws std::system_error.
     void answer_dump_signal();
+    pool_core* next_to_stop = nullptr; // see src/worker/stops.hpp
     /// This pool's entry in the list of all pools.
-    pool_core* next_to_stop = nullptr; // see src/scope/stops.hpp
     pool_entry listed;
 
 private:

@@ -65,9 +65,11 @@ void stops::remove(pool_core& p) noexcept {
 }
 
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
-    all.request(disturbed, each_trip, [] { each_worker([](scheduler& w) noexcept { w.stoppable.tell(); }); });
     told_source* mine = nullptr;
-    all.apart([&mine] { mine = std::exchange(told_sources, nullptr); });
+    all.request(disturbed, each_trip, [&mine] {
+        each_worker([](scheduler& w) noexcept { w.stoppable.tell(); });
+        mine = std::exchange(told_sources, nullptr); // before another cancellation finds its own
+    });
     while (mine != nullptr) {
         const std::unique_ptr<told_source> t(mine);
         mine = t->next;
@@ -112,13 +114,22 @@ bool stopped_cold(worker* w) noexcept {
 
 bool must_leave() noexcept {
     worker* w = this_worker();
-    return w != nullptr && stopped_here(w) && std::atomic_ref(w->exceptions->uncaught).load(rlx) == 0;
+    return w != nullptr && stopped_here(w) && !unwinds(w);
 }
 
 void leave_if_stopped() {
     if (must_leave()) {
         throw stopped();
     }
+}
+
+scope_place* place_below(scope_place* innermost) noexcept {
+    scope_place* at = innermost;
+    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&
+           (scope_place::strip(at)->head().disturbed.load(rlx) & disturb::shields) == 0) {
+        at = scope_place::strip(at)->above();
+    }
+    return at;
 }
 
 std::exception_ptr stopped_error() noexcept {

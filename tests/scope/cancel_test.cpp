@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "support/harness.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -174,6 +175,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
         GTEST_SKIP() << "needs a second worker";
     }
     for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
+        std::atomic<bool> taken{false};
         std::atomic<bool> inside{false};
         std::atomic<bool> is_cancelled{false};
         std::atomic<int> ran_late{0};
@@ -181,21 +183,23 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
         pool.run([&] {
             pilfer::scope a;
             a.defer([&] { // the oldest: a thief takes it
+                taken = true;
                 EXPECT_TRUE(soon([&] { return inside.load(); }));
                 a.cancel();
                 is_cancelled = true;
             });
             a.spawn([&] {
                 pilfer::scope b;
-                inside = true;
-                b.spawn([] {}); // announces, so that whoever asks is answered
-                while (!is_cancelled) {
-                    (void)pilfer::join([] {}, [] {});
+                while (!taken) {
+                    b.spawn([] {}); // announces, so that whoever asks is answered
                 }
-                const bool known = b.shared();
+                inside = true;
+                while (!is_cancelled) { // without a point that would see it
+                    std::this_thread::yield();
+                }
                 b.spawn([&] { ++ran_late; });
-                (void)known;
-                b.defer([&] { ++ran_late; });
+                b.defer([&] { ++ran_late; }); // takes the function, which never starts
+                (void)pilfer::join([&] { ++ran_late; }, [&] { ++ran_late; });
                 ++ran_late;
             });
             a.sync();
@@ -236,10 +240,12 @@ TEST_P(cancel, the_rest_of_the_pool_goes_on) {
 TEST_P(cancel, an_exception_is_not_lost) {
     pool.run([] {
         for (int round = 0; round < 50; ++round) {
+            std::atomic<int> begun{0};
             std::atomic<int> stopped{0};
             pilfer::scope s;
             for (int i = 0; i < 4; ++i) {
                 s.defer([&] {
+                    ++begun;
                     try {
                         for (;;) {
                             pilfer::sleep_for(1us);
@@ -265,7 +271,105 @@ TEST_P(cancel, an_exception_is_not_lost) {
             });
             EXPECT_THROW(s.sync(), std::runtime_error);
             EXPECT_FALSE(s.cancelled());
+            EXPECT_EQ(stopped, begun);
         }
+    });
+}
+
+/// An exception in flight is one of the frame beneath, not of who runs on top of it.
+TEST_P(cancel, row_D7_who_runs_on_top_of_a_frame_that_unwinds_is_stopped) {
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope outer;
+        outer.defer([&] {
+            pilfer::scope own;
+            own.defer([&] { // begun by the end of `own` at the latest
+                begun = true;
+                (void)soon([] {
+                    pilfer::sleep_for(1ms);
+                    return false;
+                });
+                ADD_FAILURE() << "was not stopped";
+            });
+            throw std::runtime_error("mine");
+        });
+        std::thread canceller([&] {
+            EXPECT_TRUE(support::eventually([&] { return begun.load(); }, 60s));
+            outer.cancel();
+        });
+        EXPECT_THROW(outer.sync(), std::runtime_error);
+        canceller.join();
+    });
+}
+
+/// What a task has taken it keeps; what it throws for it has not taken.
+TEST_P(cancel, row_D3_a_defer_throws_or_takes_the_function) {
+    pool.run([] {
+        for (int round = 0; round < 20; ++round) {
+            std::atomic<int> ran{0};
+            std::atomic<int> refused{0};
+            pilfer::scope around;
+            around.spawn([&] {
+                pilfer::scope r;
+                r.spawn([&] {
+                    r.cancel();
+                    try {
+                        around.defer([&] { ++ran; });
+                    } catch (const pilfer::stopped&) {
+                        ++refused;
+                        throw;
+                    }
+                });
+                r.sync();
+            });
+            around.sync();
+            EXPECT_EQ(ran + refused, 1);
+        }
+    });
+}
+
+/// The function of run() is below of nothing, if a destructor of a stopped task calls it that unwinds.
+TEST_P(cancel, another_pool_may_be_used_by_a_destructor_that_unwinds) {
+    pilfer::pool other{{.workers = 1}};
+    std::atomic<int> ran{0};
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            const struct at_end {
+                pilfer::pool& other;
+                std::atomic<int>& ran;
+                ~at_end() {
+                    other.run([&] {
+                        auto [a, b] = pilfer::join([] { return 1; }, [] { return 2; });
+                        ran += a + b;
+                    });
+                }
+            } at{other, ran};
+            s.cancel();
+            pilfer::sleep_for(1h);
+            ADD_FAILURE() << "was not stopped";
+        });
+        s.sync();
+    });
+    EXPECT_EQ(ran, 3);
+}
+
+/// A token stands in what its task is below of, not in scopes that may end before it does.
+TEST_P(cancel, a_token_outlives_a_scope_that_began_before_it) {
+    pool.run([] {
+        std::optional<pilfer::scope> first(std::in_place);
+        const pilfer::stop_on_cancel mine;
+        first.reset();
+        pilfer::scope s;
+        s.spawn([&] {
+            std::optional<pilfer::scope> inner(std::in_place);
+            const pilfer::stop_on_cancel below;
+            inner.reset();
+            s.cancel();
+            EXPECT_TRUE(below.token().stop_requested());
+        });
+        s.sync();
+        EXPECT_FALSE(mine.token().stop_requested());
     });
 }
 

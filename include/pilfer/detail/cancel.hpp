@@ -59,11 +59,15 @@ template <class Link>
         if (shields == 0 && (word & disturb::told) != 0) {
             break;
         }
-        const bool shielded = shields != 0 && is_shielded<Link>(place, end, s);
-        shields -= shielded ? 1 : 0;
-        // Its owner is not below of it: only what stops the owner itself counts.
-        if (!Link::is_owner(end) && (word & disturb::requested) != 0 && !shielded) {
-            break;
+        // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
+        // for longer.
+        if ((word & disturb::requested) != 0) {
+            const bool shielded = shields != 0 && is_shielded<Link>(place, end, s);
+            shields -= shielded ? 1 : 0;
+            // Its owner is not below of it: only what stops the owner itself counts.
+            if (!Link::is_owner(end) && !shielded) {
+                break;
+            }
         }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
     }
@@ -116,7 +120,10 @@ public:
         const bool first = (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
         if (first) {
             m_live = m_live + 1;
-            m_ever.store(true, rlx);
+            if (!m_ever.load(rlx)) {
+                m_ever.store(true, rlx);
+                Atom::fence_sc(); // C5
+            }
             // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
             each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
             behind();
@@ -144,8 +151,11 @@ public:
         }
         m_lock.unlock();
     }
-    /// Has any scope been cancelled yet? Never false again.
-    [[nodiscard]] bool ever() const noexcept { return m_ever.load(rlx); }
+    /// Has any scope been cancelled yet? False: whoever will look up finds the caller's scope unlinked.
+    [[nodiscard]] bool ever() const noexcept {
+        Atom::fence_sc(); // C5
+        return m_ever.load(rlx);
+    }
     /// While nobody cancels.
     template <class F>
     void apart(F f) noexcept {

@@ -34,13 +34,16 @@ struct activation {
     /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
     /// there is none. Belongs to whoever runs the task.
     std::atomic<scope_place*> innermost{nullptr};
+    /// Exceptions that were in flight on this stack where the task began: those are not its own.
+    unsigned uncaught = 0;
 };
 
 /// One that runs on top of another one's frame: every activation but a context's own.
 struct activation_on_top : activation {
     activation* beneath;
-    PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within) noexcept
-        : activation{under->ctx, within}, beneath(under) {}
+    PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within,
+                                           unsigned in_flight) noexcept
+        : activation{under->ctx, within, in_flight}, beneath(under) {}
 };
 
 /// Who owns a context: src/context/README.md has the table. Kept in the checked build only.

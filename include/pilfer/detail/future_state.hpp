@@ -59,6 +59,14 @@ struct PILFER_API future_follower : future_listener {
 /// Those with a time limit who wait for one future.
 struct timed_waiters : future_listener {
     timed_waiters() noexcept;
+    /// As the states themselves: a worker keeps the memory.
+    [[nodiscard]] static void* operator new(std::size_t bytes) {
+        if (void* p = take_block(bytes)) {
+            return p;
+        }
+        throw std::bad_alloc();
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
     future_room<std_atom, futex_park> room;
 };
 

@@ -77,9 +77,16 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 [[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
     return w->deque.trip().has(tripwire<std_atom>::stop) && detail::stopped_cold(w);
 }
-/// Does it have to leave now? Not where an exception is in flight: it is unwinding already, and a destructor
-/// must not throw a second one.
+/// Is an exception of the running task in flight? Not one of a frame that it runs on top of.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool unwinds(const worker* w) noexcept {
+    return w->exceptions->in_flight() > w->current.load(rlx)->uncaught;
+}
+/// Does it have to leave now? Not where an exception of its own is in flight: it is unwinding already, and a
+/// destructor must not throw a second one.
 [[nodiscard]] PILFER_API bool must_leave() noexcept;
+/// Where the running task is below of: past the scopes of its own, which never stop it and may end, in any
+/// order, while it goes on. Up to a shield of its own.
+[[nodiscard]] PILFER_API scope_place* place_below(scope_place* innermost) noexcept;
 /// Throws stopped if it has to. On any thread.
 PILFER_API void leave_if_stopped();
 /// What a task that never began leaves behind; without memory std::bad_alloc.
@@ -93,7 +100,8 @@ PILFER_API void leave_if_stopped();
 /// Marks a task that runs on top of another task's frame as somebody else, below of `within`.
 class nested_activation {
 public:
-    nested_activation(worker* w, scope_place* within) noexcept : m_self(w->current.load(rlx), within) {
+    nested_activation(worker* w, scope_place* within) noexcept
+        : m_self(w->current.load(rlx), within, w->exceptions->in_flight()) {
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;

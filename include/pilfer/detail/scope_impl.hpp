@@ -220,7 +220,8 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
     }
-    detail::leave_if_stopped(); // the child, too, which therefore never starts
+    // The function is the child's by now, which may run: who is stopped leaves at its next call.
+    (void)detail::stopped_here(detail::this_worker());
 }
 
 /// There is no memory for the announcement of `c`.
@@ -252,7 +253,7 @@ void scope::defer(weight heavy, F&& f) {
         if (!detail::announce_weighted(w, c->entry(), heavy.value(), detail::way::keep)) [[unlikely]] {
             this->run_unannounced(c, own);
         }
-        detail::leave_if_stopped();
+        (void)detail::stopped_here(detail::this_worker()); // as in defer_tripped()
     });
 }
 
@@ -269,6 +270,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
         drop_or_leave(w);
         return;
     }
+    detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_deferred<child>(w, std::forward<F>(f));
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);

@@ -29,6 +29,9 @@ struct exception_state {
     [[nodiscard]] exception_state load() noexcept {
         return {std::atomic_ref(caught).load(rlx), std::atomic_ref(uncaught).load(rlx)};
     }
+    [[nodiscard]] PILFER_ALWAYS_INLINE unsigned in_flight() noexcept {
+        return std::atomic_ref(uncaught).load(rlx);
+    }
     void store(exception_state other) noexcept {
         std::atomic_ref(caught).store(other.caught, rlx);
         std::atomic_ref(uncaught).store(other.uncaught, rlx);

@@ -220,9 +220,13 @@ struct waiter : process<1> {
 };
 
 /// Three scopes in each other; the one in the middle ends first, while a task below of the innermost looks
-/// up.
+/// up. `First`: behind the first cancellation of the process, before which nobody waits for those who look.
+template <bool First, bool Pinned>
 struct out_of_turn : process<2> {
     static constexpr unsigned threads = 2;
+    using process<2>::all;
+    using process<2>::workers;
+    box<scope> elsewhere;
     box<scope> outer;
     box<scope> middle;
     box<scope> inner;
@@ -232,11 +236,17 @@ struct out_of_turn : process<2> {
         outer.make(nullptr);
         middle.make(link::as_owner(&outer->place));
         inner.make(link::as_owner(&middle->place));
-        workers[1].trip.set(tripwire::stop); // for another scope
+        elsewhere.make(nullptr);
+        if (!First) {
+            this->cancel(*elsewhere.get());
+        }
     }
     void thread(unsigned i) {
         if (i == 1) {
-            const bool is = workers[1].looks_up.during(false, [this] {
+            if (First) {
+                this->cancel(*elsewhere.get());
+            }
+            const bool is = workers[1].looks_up.during(Pinned, [this] {
                 if (link::strip(inner->place.above()) == &middle->place) {
                     check(alive == 1, "stands on a scope that has ended");
                 }
@@ -248,17 +258,19 @@ struct out_of_turn : process<2> {
         }
         // scope::leave() and stops::wait_for_lookers()
         inner->place.relink(middle->place);
-        all.apart([this] {
-            atom::heavy_fence();
-            workers[1].looks_up.wait_for_end();
-        });
+        if (all.ever()) {
+            all.apart([this] {
+                atom::heavy_fence();
+                workers[1].looks_up.wait_for_end();
+            });
+        }
         alive = 0;
         middle.end();
-        end_of_round(*inner.get(), 1);
+        this->end_of_round(*inner.get(), 1);
         inner.end();
         outer.end();
     }
-    void finish() {}
+    void finish() { elsewhere.end(); }
 };
 
 /// A task in a scope below of one that it exits, behind its shield, while another task beside it is stopped
@@ -335,6 +347,10 @@ const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task o
 const registered<waiter<true>> r4("cancel_handed", "the same, while it is handed what it waits for");
 const registered<shielded<false>> r6("cancel_exit", "an exit stops all but the task that exits");
 const registered<shielded<true>> r7("cancel_exit_outer", "the same, and an outer scope is cancelled");
-const registered<out_of_turn> r5("cancel_unlink", "a scope ends out of turn while a task looks up");
+const registered<out_of_turn<false, false>> r5("cancel_unlink",
+                                               "a scope ends out of turn while a task looks up");
+const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
+const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
+                                              "the same behind the first cancellation");
 
 } // namespace
