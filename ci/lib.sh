@@ -105,11 +105,13 @@ leg() {
 }
 
 # only_switching_rooms: the configuration of a leg that differs from the others in how stacks are switched. The long form
-# (PILFER_TEST_SCALE) takes everything.
+# (PILFER_TEST_SCALE) takes everything, also where the folder remembers the short one.
 only_switching_rooms() {
     if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
         echo "-DPILFER_TEST_ROOMS=base,context,coroutine,deque,future,join,objects,scope,sync,timer,worker" \
             "-DPILFER_EXAMPLES=OFF"
+    else
+        echo "-DPILFER_TEST_ROOMS= -DPILFER_EXAMPLES=ON"
     fi
 }
 

@@ -82,12 +82,12 @@ public:
         pilfer::scope connections;
         for (;;) {
             const io::accepted next = io::accept(m_listener);
-            if (next.error == std::errc::too_many_files_open) {
-                pilfer::sleep_for(10ms); // until one of them ends
-                continue;
-            }
             if (next.error) {
-                break; // stop() has closed it
+                if (m_stopping) {
+                    break; // stop() has closed it
+                }
+                pilfer::sleep_for(10ms); // no descriptor or no memory is left: until one of them ends
+                continue;
             }
             connections.defer([this, fd = next.fd] { serve(fd); });
         }

@@ -112,12 +112,13 @@ static void* run(void* data) {
     for (;;) {
         int fd;
         const int code = pilfer_io_accept(s->listener, PILFER_FOREVER, &fd);
-        if (code == PILFER_EERRNO - EMFILE) {
-            pilfer_sleep_for(10 * millisecond); /* until one of them ends */
-            continue;
-        }
         if (code != 0) {
-            break; /* stop() has closed it */
+            if (atomic_load(&s->stopping)) {
+                break; /* stop() has closed it */
+            }
+            pilfer_sleep_for(10 *
+                             millisecond); /* no descriptor or no memory is left: until one of them ends */
+            continue;
         }
         struct connection* c = malloc(sizeof *c);
         if (c != NULL) {

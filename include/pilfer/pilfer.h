@@ -453,7 +453,7 @@ PILFER_C_API int pilfer_io_wait_readable(int fd, uint64_t ns);
 PILFER_C_API int pilfer_io_wait_writable(int fd, uint64_t ns);
 /* These first try, and wait only where the call would block. So the descriptor must not block: see
  * pilfer_io_make_nonblocking; one that does blocks its worker. */
-/* What is there, at most `bytes`: *got of them; 0 without an error: end of file. */
+/* What is there, at most `bytes`: *got of them; 0 without an error: end of file, or `bytes` was 0. */
 PILFER_C_API int pilfer_io_read(int fd, void* to, size_t bytes, uint64_t ns, size_t* got);
 /* All of it, unless there is an error. *written, unless that is NULL, says how far it came in both cases. On
  * a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */

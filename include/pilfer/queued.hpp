@@ -31,7 +31,8 @@ inline namespace v0 {
 /// * `ready` is asked by any task or thread that uses the object, as often as it likes: it depends on the
 ///   object only, changes nothing, and neither waits nor calls this object;
 /// * f may run on the stack of another task of its pool: no thread-locals, nothing that lies deep, and it
-///   should not wait; what it spawns belongs below the scopes of its own caller.
+///   should not wait; what it spawns belongs below the scopes of its own caller, and the exceptions that it
+///   sees (std::current_exception) are those of its own caller.
 /// What either throws comes out of its own caller's call; what threw in f has run. A caller that is stopped
 /// (scope::cancel) while it waits leaves by `stopped`; f has not run then, unless it throws that itself.
 ///
@@ -53,7 +54,8 @@ public:
     queued(const queued&) = delete;
     queued& operator=(const queued&) = delete;
     /// Nobody may wait any more; the checked build aborts otherwise. It may end as soon as the calls that it
-    /// waited for have returned.
+    /// waited for have returned, and all calls with a time limit or of tasks below of a scope: whoever ends
+    /// such a wait from outside may still look into the object until its call has returned.
     ~queued() = default;
 
     /// Returns f(T&), once the lock is the caller's.

@@ -164,8 +164,10 @@ public:
 
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
     /// its frame or one below it waits where another worker may go on with it, or a task on another stack
-    /// defers into it; then true for good, and for all enclosing scopes. On a pool of one worker nothing is
-    /// shared, except by submissions from outside it. The owner may see it late. Cost: one relaxed load.
+    /// defers into it; then true for good, and for all enclosing scopes. A call of a `queued` object that
+    /// waits for its condition makes it true only once its frame goes on on another worker. On a pool of one
+    /// worker nothing is shared, except by submissions from outside it. The owner may see it late. Cost: one
+    /// relaxed load.
     [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.

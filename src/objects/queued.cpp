@@ -1,6 +1,8 @@
 // Queued calls: who waits, and who serves them.
 #include <pilfer/queued.hpp>
 
+#include <cxxabi.h>
+
 #include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
@@ -13,6 +15,12 @@ namespace detail {
 namespace {
 
 constexpr wait_kind condition_kind{"the condition of a queued call", &nothing_known};
+
+/// What the C++ runtime keeps for this thread.
+[[nodiscard]] exception_state& exceptions_here() noexcept {
+    worker* const w = this_worker();
+    return w != nullptr ? *w->exceptions : *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+}
 
 } // namespace
 
@@ -37,6 +45,7 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
             what = awaited::anything_at_home;
         }
     }
+    c.exceptions = exceptions_here().load();
     m_calls.enter(c);
     m_lock.leave();
     wait_in(m_calls.list(), c, until, condition_kind, this, what, leaves::when_stopped);
@@ -52,10 +61,14 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
 }
 
 /// Whoever makes a condition true may stand anywhere: so the call runs as a task of its own, below the scopes
-/// of its own caller.
+/// of its own caller, and with the exceptions that its caller handles or unwinds for. With those of who
+/// serves (in a catch block, or behind an f that threw) `throw;` in f would throw a stranger's, its spawn
+/// would be a plain call, and no cancellation would take it out of a wait.
 queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) noexcept {
     using verdict = queued_call::queue::verdict;
     worker* const w = this_worker();
+    const exception_state of_server = exceptions_here().load();
+    exceptions_here().store(c.exceptions);
     verdict v;
     if (w != nullptr && w->pool == c.pool && left > 0) {
         {
@@ -68,6 +81,7 @@ queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) no
     } else {
         v = c.look(c, false);
     }
+    exceptions_here().store(of_server); // f may have moved us to another worker
     if (v == verdict::given) {
         m_lock.pass();
     }

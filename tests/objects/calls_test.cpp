@@ -30,8 +30,9 @@ public:
             return ready(x);
         };
     }
+    [[nodiscard]] bool are(unsigned calls) const { return m_calls >= calls; }
     void until(unsigned calls) const {
-        ASSERT_TRUE(support::eventually([&] { return m_calls >= calls; }));
+        ASSERT_TRUE(support::eventually([&] { return are(calls); }));
     }
 
 private:
@@ -166,6 +167,31 @@ TEST_F(row_D8_objects, results_errors_and_tries) {
     EXPECT_THROW((void)q.try_call_when(throws, [](int&) {}), std::out_of_range);
     EXPECT_THROW(q.call_when(two, [](int&) { throw 5; }), int);
     EXPECT_EQ(q.try_call_when(two, [](int& v) { return v; }), std::optional(2)) << "free again";
+}
+
+// Longer than std::chrono::nanoseconds can say, shorter than what counts as for ever.
+TEST_F(row_D8_objects, limits_of_centuries) {
+    constexpr auto centuries = std::chrono::hours(24 * 365) * 300;
+    pilfer::pool pool(workers(2));
+    const auto waits_for = [&](auto& object, auto call) {
+        pilfer::future<bool> other;
+        object.call([&](int&) {
+            other = pool.async(call);
+            EXPECT_TRUE(support::eventually([&] {
+                const auto c = pool.counters();
+                return other.ready() || c.suspends - c.resumes >= 1;
+            }));
+            EXPECT_FALSE(other.ready()) << "gave up at once";
+        });
+        EXPECT_TRUE(other.get());
+    };
+    pilfer::locked<int> l(0);
+    waits_for(l, [&] { return l.try_call_for(centuries, [](int&) {}).has_value(); });
+    pilfer::locked<int, pilfer::shared_mutex> s(0);
+    waits_for(s, [&] { return s.try_call_for(centuries, [](int&) {}).has_value(); });
+    pilfer::queued<int> q(0);
+    const auto always = [](int) { return true; };
+    waits_for(q, [&] { return q.try_call_when_for(centuries, always, [](int&) {}).has_value(); });
 }
 
 TEST_F(row_D8_objects, calls_inside_of_calls) {
@@ -414,6 +440,108 @@ TEST_P(row_D8_queued, what_throws_goes_to_its_caller) {
     EXPECT_EQ(q.read([](const state& s) { return s.run; }), 6U);
 }
 
+// f runs with the exceptions of its own caller: those that its server handles or unwinds for are no concern
+// of it, and the server finds its own again, wherever f has taken it.
+TEST_P(row_D8_queued, a_served_call_sees_the_exceptions_of_its_caller) {
+    pilfer::pool pool(with_workers());
+    const auto ready = [](int v) { return v == 1; };
+    for (const bool server_unwinds : {false, true}) {
+        for (const bool caller_handles : {false, true}) {
+            pilfer::queued<int> q(0);
+            entered calls;
+            const auto f = [&](int& v) {
+                const bool handles = std::current_exception() != nullptr;
+                EXPECT_EQ(handles, caller_handles);
+                EXPECT_EQ(std::uncaught_exceptions(), 0);
+                let_others_run();
+                if (handles) {
+                    EXPECT_THROW(throw, std::length_error);
+                } else {
+                    pilfer::event go;
+                    pilfer::scope s;
+                    s.spawn([&] { EXPECT_TRUE(go.wait_for(60s)) << "a plain call"; });
+                    go.set();
+                    s.sync();
+                }
+                v = 2;
+            };
+            auto caller = pool.async([&] {
+                if (!caller_handles) {
+                    q.call_when(calls(ready), f);
+                    return;
+                }
+                try {
+                    throw std::length_error("of the caller");
+                } catch (...) {
+                    q.call_when(calls(ready), f);
+                    EXPECT_THROW(throw, std::length_error);
+                }
+            });
+            calls.until(1);
+            pool.run([&] {
+                try {
+                    if (server_unwinds) {
+                        q.call([](int& v) {
+                            v = 1;
+                            throw std::out_of_range("of the server");
+                        });
+                    }
+                    throw std::out_of_range("of the server");
+                } catch (...) {
+                    if (!server_unwinds) {
+                        q.call([](int& v) { v = 1; });
+                    }
+                    EXPECT_EQ(std::uncaught_exceptions(), 0);
+                    EXPECT_THROW(throw, std::out_of_range);
+                }
+                EXPECT_EQ(std::current_exception(), nullptr);
+            });
+            caller.get();
+            EXPECT_EQ(q.read([](int v) { return v; }), 2);
+        }
+    }
+}
+
+// The scope that is cancelled is the caller's; who serves unwinds, and would not be taken out of a wait.
+TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
+    pilfer::pool pool(with_workers());
+    pilfer::queued<int> q(0);
+    pilfer::event never;
+    entered calls;
+    std::atomic<pilfer::scope*> own{nullptr};
+    std::atomic<bool> runs{false};
+    std::atomic<bool> was_stopped{false};
+    auto caller = pool.async([&] {
+        pilfer::scope s;
+        own = &s;
+        s.defer([&] {
+            try {
+                q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
+                    runs = true;
+                    EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
+                    ADD_FAILURE() << "not taken out of its wait";
+                });
+            } catch (const pilfer::stopped&) {
+                was_stopped = true;
+            }
+        });
+        s.sync();
+    });
+    calls.until(1);
+    auto server = pool.async([&] {
+        EXPECT_THROW(q.call([](int& v) {
+            v = 1;
+            throw std::out_of_range("of the server");
+        }),
+                     std::out_of_range);
+    });
+    ASSERT_TRUE(support::eventually([&] { return runs.load(); }));
+    own.load()->cancel();
+    caller.get();
+    server.get();
+    EXPECT_TRUE(was_stopped);
+}
+
 TEST_P(row_D8_queued, time_limits_race_those_who_serve) {
     pilfer::pool pool(with_workers());
     pilfer::queued<unsigned> tokens(0U);
@@ -510,32 +638,47 @@ TEST_P(row_D8_queued, ends_with_its_last_call) {
 }
 
 TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
-    // A thread runs its own calls, whoever makes them possible, and none of others.
+    // A thread runs its own calls, whoever makes them possible, and none of others; a task's are run by who
+    // makes them possible, unless its pool's tasks stay on their threads.
     for (const bool own_thread : {false, true}) {
         pilfer::options o = workers(3);
         o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
         pilfer::pool pool(o);
         pilfer::queued<int> q(0);
-        std::atomic<bool> waits{false};
+        entered calls; // one that comes late would run itself, whatever the rule
+        std::atomic<bool> begun{false};
+        long servers = 0;
+        auto server = pool.async([&] {
+            begun = true;
+            while (!calls.are(3)) { // so the callers are on other threads
+                std::this_thread::yield();
+            }
+            q.call([&](int& v) {
+                servers = support::thread_id(); // here: it may have waited for the lock
+                v = 1;
+            });
+        });
+        ASSERT_TRUE(support::eventually([&] { return begun.load(); }));
+        enum { first_task = 1, thread, second_task };
         const auto caller = [&](int want) {
-            const auto self = support::thread_id();
-            waits = true;
-            q.call_when([want](int v) { return v == want; },
-                        [&](int& v) {
-                            if (want == 1 || own_thread) {
-                                EXPECT_EQ(support::thread_id(), self);
-                            }
-                            ++v;
-                        });
+            const long self = support::thread_id();
+            q.call_when(calls([want](int v) { return v == want; }), [&](int& v) {
+                if (want == first_task && !own_thread) {
+                    EXPECT_EQ(support::thread_id(), servers);
+                } else if (want == thread || own_thread) {
+                    EXPECT_EQ(support::thread_id(), self);
+                }
+                ++v;
+            });
         };
-        std::thread outside(caller, 1);
-        auto task = pool.async([&] { caller(2); });
-        until_suspended(pool, 1);
-        ASSERT_TRUE(support::eventually([&] { return waits.load(); }));
-        pool.run([&] { q.call([](int& v) { v = 1; }); });
+        std::thread outside(caller, thread);
+        auto first = pool.async([&] { caller(first_task); });
+        auto second = pool.async([&] { caller(second_task); });
         outside.join();
-        task.get();
-        EXPECT_EQ(q.read([](int v) { return v; }), 3);
+        first.get();
+        second.get();
+        server.get();
+        EXPECT_EQ(q.read([](int v) { return v; }), 4);
     }
 }
 

@@ -3,9 +3,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <cstdint>
 #include <functional>
 #include <optional>
+#include <ratio>
 #include <type_traits>
 #include <utility>
 
@@ -46,7 +46,8 @@ public:
             m_lock.lock();
         } else {
             const instant t = now();
-            const std::chrono::nanoseconds left(t < until ? static_cast<std::int64_t>(until - t) : 0);
+            // Not std::chrono::nanoseconds: the end may be 584 years away, and they end at 292.
+            const std::chrono::duration<instant, std::nano> left(t < until ? until - t : 0);
             if (!m_lock.try_lock_for(left)) {
                 return false;
             }
@@ -94,8 +95,9 @@ struct queued_call : waiters::entry {
     using queue = call_queue<std_atom, futex_park>;
     /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
     queue::verdict (*look)(queued_call&, bool here) noexcept;
-    pool_core* pool = nullptr;     ///< whose tasks may run it; null: the caller only
-    scope_place* within = nullptr; ///< what the caller stands in
+    pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
+    scope_place* within = nullptr;          ///< what the caller stands in
+    exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
 };
 
 class PILFER_API queued_core {
@@ -121,8 +123,8 @@ public:
     [[nodiscard]] ending wait(queued_call& c, instant until);
 
 private:
-    /// A row of calls served by one is no longer than this: then the next one runs itself and goes on
-    /// serving, so that nobody serves without end. So often a mutex may be taken past one that waits, too.
+    /// One runs no more calls of others than this: then the next one runs itself and goes on serving, so that
+    /// nobody pays for a long queue alone. So often a mutex may be taken past one that waits, too.
     static constexpr unsigned most_served = 64;
 
     void leave_and_serve() noexcept;
