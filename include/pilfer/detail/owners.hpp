@@ -1,7 +1,7 @@
 // Who waits for what whom holds: names a cycle of owners as it closes.
 //
-// A table by who waits. Each looks, behind its own entry, from the owner of what it wants to what that one waits
-// for, and so on. Edges O1..O3 and why a cycle is certain: src/sync/README.md.
+// A table by who waits. Each looks, behind its own entry, from the owner of what it wants to what that one
+// waits for, and so on. Edges O1..O3 and why a cycle is certain: src/sync/README.md.
 #pragma once
 
 #include <array>
@@ -22,11 +22,12 @@ class owner_table {
     using plain = typename Atom::template plain<T>;
 
 public:
-    /// Whose it is, null where nobody's: written by the holder, behind taking it, and cleared before it lets go
-    /// (O1).
+    /// Whose it is, null where nobody's: written by the holder, behind taking it, and cleared before it lets
+    /// go (O1).
     using owner_word = typename Atom::template atomic<const void*>;
 
-    /// One that waits without a time limit and is never taken out; in its frame. `who` is its name as an owner.
+    /// One that waits without a time limit and is never taken out; in its frame. `who` is its name as an
+    /// owner.
     struct waiting {
         const void* who;
         const owner_word* wanted;
@@ -68,9 +69,9 @@ public:
         }
         b.lock.unlock();
     }
-    /// Behind add(): does the chain of owners lead back to `w`, and has nobody named that cycle yet? Then calls
-    /// name(member) for each, `w` first, while all of the table is locked, and returns true. Cost: without a
-    /// cycle a short lock for each member of the chain.
+    /// Behind add(): does the chain of owners lead back to `w`, and has nobody named that cycle yet? Then
+    /// calls name(member) for each, `w` first, while all of the table is locked, and returns true. Cost:
+    /// without a cycle a short lock for each member of the chain.
     template <class Name>
     bool names_cycle(waiting& w, Name name) noexcept {
         if (!may_close(w)) {
