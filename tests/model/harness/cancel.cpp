@@ -3,6 +3,8 @@
 #include <pilfer/detail/mark.hpp>
 #include <pilfer/detail/tripwire.hpp>
 
+#include <type_traits>
+
 #include "waiting.hpp"
 
 namespace {
@@ -260,7 +262,7 @@ struct out_of_turn : process<2> {
         inner->place.relink(middle->place);
         if (all.ever()) {
             all.apart([this] {
-                atom::heavy_fence();
+                std::conditional_t<Pinned, symmetric_atom, atom>::heavy_fence();
                 workers[1].looks_up.wait_for_end();
             });
         }
