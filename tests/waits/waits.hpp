@@ -31,14 +31,14 @@ public:
     /// Reads until `part` has come `times` times in all; only the watchdog ends it otherwise.
     void await(const std::string& part, std::size_t times = 1) {
         while (count(part) < times) {
-            take(-1);
+            (void)take(-1);
         }
     }
     /// Reads what comes within `time`.
     void listen(std::chrono::milliseconds time) {
         const auto end = std::chrono::steady_clock::now() + time;
         while (std::chrono::steady_clock::now() < end) {
-            take(10);
+            (void)take(10);
         }
     }
     [[nodiscard]] std::size_t count(const std::string& part) const {
@@ -48,21 +48,27 @@ public:
         }
         return n;
     }
-    /// Hands everything on, so that the parent process can look at it.
+    /// Hands everything on, so that the parent process can look at it: the rest of a report that is being
+    /// written, too.
     void give_back() {
+        while (take(100)) {
+        }
         dup2(m_before, 2);
         (void)!write(2, text.data(), text.size());
     }
     std::string text;
 
 private:
-    void take(int milliseconds) {
+    /// False: nothing has come.
+    bool take(int milliseconds) {
         pollfd p{m_ends[0], POLLIN, 0};
-        if (poll(&p, 1, milliseconds) > 0) {
-            char buffer[4096];
-            const ssize_t n = read(m_ends[0], buffer, sizeof buffer);
-            text.append(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+        if (poll(&p, 1, milliseconds) <= 0) {
+            return false;
         }
+        char buffer[4096];
+        const ssize_t n = read(m_ends[0], buffer, sizeof buffer);
+        text.append(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
+        return n > 0;
     }
     int m_before;
     int m_ends[2];
