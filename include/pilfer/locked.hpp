@@ -52,7 +52,7 @@ struct locked_access {
 ///
 /// f returns a value, no reference. What it throws comes out of the call; the object stays as f left it. f
 /// may wait, spawn, and call other objects: the lock stays held. Two tasks that take the same two objects in
-/// different orders may wait for each other for good (the checked build names them); call_all() takes several
+/// different orders may wait for each other for good (they are named, see mutex); call_all() takes several
 /// in one order. A call of the same object by f itself, or by a branch of a join on f's stack, throws
 /// usage_error; by a child that f waits for it waits for ever, and so does call() inside of read().
 ///
