@@ -1,5 +1,7 @@
 #!/usr/bin/env bash
-# clang++-19, optimised, without the two long tests: the g++ leg and the model leg have them.
+# clang++-19, optimised, without the two long tests: the g++ leg and the model leg have them. Benchmarks, showcase and
+# tools are programs on top, a third of what there is to compile: the g++ leg has them, and ci/long with clang, too.
 source "$(dirname "$0")/lib.sh"
-export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_TEST_LONG=OFF"
+export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_TEST_LONG=OFF -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
+    -DPILFER_TOOLS=OFF"
 whole_leg clang -LE '^(consume|names)$'

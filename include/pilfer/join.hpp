@@ -22,7 +22,7 @@ namespace detail {
 template <class G>
 inline constexpr bool held_by_value =
     std::is_trivially_copyable_v<G> &&
-    sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && std::is_invocable_v<const G&>;
+    sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && requires(const G& g) { g(); };
 
 /// How a function goes to the cold half of a join.
 template <class F>
@@ -193,36 +193,37 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spar
         reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take(report)};
 }
 
-/// The rest of a join of a stopped task. Where it unwinds already, both functions run, and here: a destructor
-/// that called join needs both results, and a thief could not know that its part must not be stopped.
-template <std::uint64_t Functions, class F, class G, class Report>
-PILFER_COLD both_results<F, G> join_stopped(passed<F> f, join_spark<G>& spark, Report report) {
+/// A join of a stopped task, announced. Where it unwinds already, both functions run, and here: a destructor
+/// that called join needs both results, and a thief could not know that its part must not be stopped. Is it
+/// still here? Else throws stopped.
+template <std::uint64_t Functions, class G, class Report>
+[[nodiscard]] PILFER_COLD bool join_stopped(join_spark<G>& spark, Report report) {
     if (detail::must_leave()) {
         spark.template abandon<Functions>(report);
         detail::count_dropped(this_worker());
         throw stopped();
     }
-    if (detail::reclaim(this_worker(), spark.entry()) != nullptr) {
-        return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
-    }
-    return detail::join_announced<Functions, F, G>(f, spark, report);
+    return detail::reclaim(this_worker(), spark.entry()) != nullptr;
 }
 
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
 /// f would live across a call on the fast path too, and each frame would save one more register.
 template <std::uint64_t Functions, class F, class G, class Report>
 PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark, Report report) {
-    if (detail::announce_tripped(w, spark.entry())) [[likely]] {
-        if (detail::stopped_here(this_worker())) [[unlikely]] {
-            return detail::join_stopped<Functions, F, G>(f, spark, report);
+    bool here = false; // both: no memory for the announcement is no error
+    if (!detail::announce_tripped(w, spark.entry())) [[unlikely]] {
+        if (detail::must_leave()) [[unlikely]] {
+            detail::count_dropped(this_worker(), Functions + 1);
+            throw stopped();
         }
+        here = true;
+    } else if (detail::stopped_here(this_worker())) [[unlikely]] {
+        here = detail::join_stopped<Functions>(spark, report);
+    }
+    if (!here) [[likely]] {
         return detail::join_announced<Functions, F, G>(f, spark, report);
     }
-    if (detail::must_leave()) [[unlikely]] {
-        detail::count_dropped(this_worker(), Functions + 1);
-        throw stopped();
-    }
-    // Braces evaluate in order; no memory for the announcement is no error.
+    // Braces evaluate in order.
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
 }
 

@@ -102,11 +102,11 @@ public:
     /// call. Throws pool_closed, queue_full (options.when_full), broken_promise (shutdown(drop)),
     /// std::bad_alloc where there is no memory for one of these, and what f throws. Allocates nothing itself.
     template <class F>
-    auto run(F&& f) -> std::invoke_result_t<F&> {
-        using raw = std::invoke_result_t<F&>;
+    auto run(F&& f) -> detail::called_t<F> {
+        using raw = detail::called_t<F>;
         detail::worker* w = detail::this_worker();
         if (w != nullptr && w->pool == m_core) {
-            return static_cast<raw>(std::invoke(f));
+            return static_cast<raw>(f());
         }
         detail::root_task<std::remove_reference_t<F>> task(f);
         if constexpr (std::is_void_v<raw>) {

@@ -260,6 +260,10 @@ private:
     PILFER_COLD void spawn_cold(F&& f);
     template <class F>
     PILFER_COLD void submit_child(F&& f);
+    /// False: the child was dropped.
+    [[nodiscard]] bool takes_submission();
+    /// Takes `child`, and destroys it where it throws.
+    void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept);
     template <class F>
     PILFER_NOINLINE void defer_below(F&& f);
     template <class F, class Announce>
@@ -292,7 +296,7 @@ template <class F>
 struct weighted {
     F function;
     std::uint64_t rest;
-    decltype(auto) operator()() { return std::invoke(function); }
+    decltype(auto) operator()() { return function(); }
 };
 /// Announces the rest of the parent of `child`. False: there is no memory for that, or the child, which runs
 /// here, is stopped before it begins; is_left_out() says which.
@@ -326,9 +330,9 @@ struct spawned {
         asm volatile("" : "+r"(top));
         return context_of(top);
     }
-    static PILFER_ALWAYS_INLINE void call(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME void call(spawned* self, scope* s) noexcept {
         try {
-            std::invoke(self->function);
+            self->function();
         } catch (...) {
             s->fail();
         }
@@ -337,7 +341,7 @@ struct spawned {
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
-    static PILFER_ALWAYS_INLINE context* work(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
         arrive();        // the announcement looks at what this thread set up for itself
         san::acquire(s); // before the first look at it, and before a thief gives it a later edge
         // Only here, off the parent's stack, may the rest of the parent be announced.
@@ -360,7 +364,7 @@ struct spawned {
         return go_back(self, s);
     }
     /// The child has ended.
-    static PILFER_ALWAYS_INLINE context* go_back(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME context* go_back(spawned* self, scope* s) noexcept {
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             context* c = context_again(self);

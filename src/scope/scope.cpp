@@ -95,6 +95,50 @@ void scope::come_home(worker* home) noexcept {
     }
 }
 
+bool scope::takes_submission() {
+    if (m_owner != activation_outside() && this_worker() == nullptr) {
+        not_owner("defer");
+    }
+    if (drops()) {
+        drop_or_leave(this_worker());
+        return false;
+    }
+    return true;
+}
+
+void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept) {
+    struct guard {
+        submission* child;
+        void (*destroy)(submission*) noexcept;
+        ~guard() {
+            if (child != nullptr) {
+                destroy(child);
+            }
+        }
+    } made{child, destroy};
+    // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
+    pool_core& p = outside() ? common_core() : *pool_of(m_owner);
+    const bool owner_calls = m_owner == activation_outside();
+    if (owner_calls) {
+        m_children.owe();
+    } else {
+        announce_from_below();
+    }
+    share_scopes(p, &m_link);
+    san::release(this);
+    try {
+        submit(p, child);
+    } catch (...) {
+        if (owner_calls) {
+            m_children.settle();
+        } else {
+            (void)m_children.finish_one();
+        }
+        throw;
+    }
+    made.child = nullptr; // it deletes itself when it has run
+}
+
 void scope::fail() noexcept {
     try {
         throw;

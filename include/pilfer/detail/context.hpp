@@ -163,7 +163,7 @@ using child_main = continuation* (*)(void* top, continuation*);
 /// pointer is missing. After an equal address it may be that of a later spawn of this frame; then `top`
 /// differs, for this child's stack is still in use, and everything comes from the record, the rounding mode
 /// (see pilfer_v0_continue) included. The rare halves lie behind the function.
-PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
+PILFER_SAME_FRAME void call_on(void* top, continuation* cont, child_main main) noexcept {
     // clang-format off
     asm volatile(
         "leaq 2f(%%rip), %%rax\n\t"
@@ -236,7 +236,7 @@ PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main
 #define PILFER_CLOBBER_SVE
 #endif
 
-PILFER_ALWAYS_INLINE void call_on(void* top, continuation* cont, child_main main) noexcept {
+PILFER_SAME_FRAME void call_on(void* top, continuation* cont, child_main main) noexcept {
     register void* x0 asm("x0") = top;
     register continuation* x1 asm("x1") = cont;
     register child_main x2 asm("x2") = main;

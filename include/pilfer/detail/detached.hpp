@@ -44,7 +44,7 @@ private:
         if constexpr (is_named<F>) {
             (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), std::current_exception()); });
         } else {
-            std::invoke(m_function);
+            m_function();
         }
     }
     F m_function;

@@ -19,17 +19,22 @@ namespace detail {
 template <class T>
 using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
+/// What a call without arguments gives. With none, std::invoke(f) is f(), and std::invoke_result would be a dozen
+/// classes more to make for each function that is passed.
 template <class F>
-using result_t = regular_t<std::invoke_result_t<F&>>;
+using called_t = decltype(std::declval<F&>()());
+
+template <class F>
+using result_t = regular_t<called_t<F>>;
 
 /// Calls f; void gives std::monostate.
 template <class F>
 [[nodiscard]] PILFER_ALWAYS_INLINE result_t<F> invoke_regular(F& f) {
-    if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
-        std::invoke(f);
+    if constexpr (std::is_void_v<called_t<F>>) {
+        f();
         return {};
     } else {
-        return std::invoke(f);
+        return f();
     }
 }
 

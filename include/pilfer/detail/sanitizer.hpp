@@ -32,14 +32,14 @@ struct stack_view {
 
 namespace san {
 
-PILFER_ALWAYS_INLINE void acquire([[maybe_unused]] const void* edge) noexcept {
+PILFER_SAME_FRAME void acquire([[maybe_unused]] const void* edge) noexcept {
 #if defined(PILFER_TSAN)
     if (edge != nullptr) {
         __tsan_acquire(const_cast<void*>(edge));
     }
 #endif
 }
-PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
+PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
 #if defined(PILFER_TSAN)
     if (edge != nullptr) {
         __tsan_release(const_cast<void*>(edge));
@@ -50,7 +50,7 @@ PILFER_ALWAYS_INLINE void release([[maybe_unused]] const void* edge) noexcept {
 /// Right before the switch, from an always-inline caller. `from` null: the stack is given up. `edge` is
 /// released after the last look at `to`: an instrumented caller's look must come before whatever runs on
 /// that stack next, for its memory may soon be something else.
-PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
+PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
                                 [[maybe_unused]] const void* edge = nullptr) noexcept {
 #if defined(PILFER_ASAN)
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
@@ -62,7 +62,7 @@ PILFER_ALWAYS_INLINE void leave([[maybe_unused]] stack_view* from, [[maybe_unuse
 #endif
 }
 /// First thing on the stack that was switched to.
-PILFER_ALWAYS_INLINE void enter([[maybe_unused]] stack_view& self) noexcept {
+PILFER_SAME_FRAME void enter([[maybe_unused]] stack_view& self) noexcept {
 #if defined(PILFER_ASAN)
     __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
     self.fake_stack = nullptr;
@@ -92,7 +92,7 @@ struct hidden_order {
     }
 };
 
-PILFER_ALWAYS_INLINE void unpoison([[maybe_unused]] const void* low,
+PILFER_SAME_FRAME void unpoison([[maybe_unused]] const void* low,
                                    [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)
     __asan_unpoison_memory_region(low, size);

@@ -21,7 +21,7 @@ struct context_guard {
 template <class F>
 struct boxed {
     std::unique_ptr<F> function;
-    void operator()() { std::invoke(*function); }
+    void operator()() { (*function)(); }
 };
 
 template <class F>
@@ -50,7 +50,7 @@ struct deferred : spark {
             detail::count_dropped(this_worker());
         } else {
             try {
-                std::invoke(d->function);
+                d->function();
             } catch (...) {
                 s->fail();
             }
@@ -74,6 +74,7 @@ struct submitted_child : submission {
         run = &submitted_child::run_child;
         is_within(scope_access::link(*s));
     }
+    static void destroy(submission* self) noexcept { delete static_cast<submitted_child*>(self); }
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
         scope* s = c->owner;
@@ -85,7 +86,7 @@ struct submitted_child : submission {
             detail::count_dropped(w);
         } else {
             try {
-                std::invoke(c->function);
+                c->function();
             } catch (...) {
                 s->fail();
             }
@@ -170,7 +171,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     }
     detail::nested_activation child(w, &m_link);
     try {
-        std::invoke(function);
+        function();
     } catch (...) {
         fail();
     }
@@ -286,36 +287,11 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
 
 template <class F>
 PILFER_COLD void scope::submit_child(F&& f) {
-    const bool owner_calls = m_owner == detail::activation_outside();
-    if (!owner_calls && detail::this_worker() == nullptr) {
-        not_owner("defer");
+    if (takes_submission()) {
+        using child = detail::submitted_child<std::decay_t<F>>;
+        // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
+        submit_made(new child(this, std::forward<F>(f)), &child::destroy);
     }
-    if (drops()) {
-        drop_or_leave(detail::this_worker());
-        return;
-    }
-    using child = detail::submitted_child<std::decay_t<F>>;
-    auto c = std::make_unique<child>(this, std::forward<F>(f));
-    // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
-    detail::pool_core& p = outside() ? detail::common_core() : *detail::pool_of(m_owner);
-    if (owner_calls) {
-        m_children.owe();
-    } else {
-        announce_from_below();
-    }
-    detail::share_scopes(p, &m_link);
-    detail::san::release(this);
-    try {
-        detail::submit(p, c.get());
-    } catch (...) {
-        if (owner_calls) {
-            m_children.settle();
-        } else {
-            (void)m_children.finish_one();
-        }
-        throw;
-    }
-    (void)c.release(); // run_child deletes it
 }
 
 } // namespace v0
