@@ -101,7 +101,10 @@ PILFER_API void leave_if_stopped();
 class nested_activation {
 public:
     nested_activation(worker* w, scope_place* within) noexcept
-        : m_self(w->current.load(rlx), within, w->exceptions->in_flight()) {
+        : nested_activation(w, within, w->exceptions->in_flight()) {}
+    /// For one that unwinds if more than so many exceptions are in flight here.
+    nested_activation(worker* w, scope_place* within, unsigned not_its_own) noexcept
+        : m_self(w->current.load(rlx), within, not_its_own) {
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;
