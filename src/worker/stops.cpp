@@ -123,6 +123,31 @@ void leave_if_stopped() {
     }
 }
 
+void drop_and_leave(std::uint64_t tasks) {
+    count_dropped(this_worker(), tasks);
+    throw stopped();
+}
+
+bool says_stopped(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+bool leaves_by_stopped() noexcept {
+    try {
+        throw;
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 scope_place* place_below(scope_place* innermost) noexcept {
     scope_place* at = innermost;
     while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&

@@ -89,6 +89,12 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 [[nodiscard]] PILFER_API scope_place* place_below(scope_place* innermost) noexcept;
 /// Throws stopped if it has to. On any thread.
 PILFER_API void leave_if_stopped();
+/// So many tasks do not start, and whoever would have started them leaves.
+[[noreturn]] PILFER_API PILFER_COLD void drop_and_leave(std::uint64_t tasks);
+/// Is that a `stopped`, and no error?
+[[nodiscard]] PILFER_API bool says_stopped(const std::exception_ptr& error) noexcept;
+/// The same of the exception that is handled here.
+[[nodiscard]] PILFER_API bool leaves_by_stopped() noexcept;
 /// What a task that never began leaves behind; without memory std::bad_alloc.
 [[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
 /// See announce_rest().

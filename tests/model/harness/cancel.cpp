@@ -343,6 +343,58 @@ struct shielded : process<3> {
     void finish() { check_quiet(); }
 };
 
+/// Two children of a scope: one fails; the other one fails, too, or goes on until it is stopped.
+template <bool Both>
+struct failing : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> outer;
+    plain<unsigned> error = 0;
+    model::atomic<bool> thrown{false};
+
+    failing() { outer.make(nullptr); }
+
+    /// scope::fail()
+    void fail(unsigned what) {
+        const std::uint32_t was = outer->place.head().disturbed.fetch_add(1, rlx);
+        if ((was & disturb::failures) == 0) {
+            error = what;
+        }
+        if ((was & disturb::requested) == 0) {
+            cancel(*outer.get());
+        }
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            while (outer->ended.load(acq) != 2) {
+                here().relax();
+            }
+            const std::uint32_t was = outer->place.head().disturbed.exchange(0, rlx);
+            check((was & disturb::failures) == (Both ? 2 : 1), "the number of failures");
+            check((was & disturb::requested) != 0, "nobody was told");
+            check(error != 0, "a failure without its exception");
+            all.over(each_trip());
+            outer.end();
+            return;
+        }
+        if (Both || i == 1) {
+            fail(i);
+            thrown.store(true, rel);
+        } else {
+            for (;;) {
+                const bool must = thrown.load(acq);
+                const bool is = stopped_at(workers[i], &outer->place);
+                check(is || !must, "a sibling goes on behind an exception");
+                if (is) {
+                    break;
+                }
+                here().relax();
+            }
+        }
+        outer->ended.fetch_add(1, rel);
+    }
+    void finish() { check_quiet(); }
+};
+
 const registered<starting> r1("cancel_start", "a scope is cancelled while tasks below start and run");
 const registered<beside> r2("cancel_beside", "two cancellations, one of which ends earlier");
 const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task out of its wait");
@@ -354,5 +406,7 @@ const registered<out_of_turn<false, false>> r5("cancel_unlink",
 const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
 const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
+const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
+const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
 
 } // namespace
