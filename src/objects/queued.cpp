@@ -35,7 +35,9 @@ queued_core::~queued_core() {
 
 queued_core::ending queued_core::wait(queued_call& c, instant until) {
     auto what = awaited::anything;
-    scope_place own(this_activation()->innermost.load(rlx)); // what f spawns is below of this
+    // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
+    // holder's.
+    scope_place own(this_activation()->innermost.load(rlx));
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
         c.within = &own;

@@ -267,8 +267,11 @@ void scope::sync_children(worker* w) {
 /// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
 /// and the like.
 void scope::leave() noexcept {
-    if (m_owner->innermost.load(rlx) == scope_place::as_owner(&m_link)) {
-        m_owner->innermost.store(m_link.above(), rlx);
+    if (auto* const at = m_owner->innermost.load(rlx);
+        scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
+        // A lock that is held here was taken since this scope began, and is held further on.
+        m_owner->innermost.store(
+            scope_place::holds(at) ? scope_place::as_holder(m_link.above()) : m_link.above(), rlx);
         return;
     }
     const auto unlink = [this] {
