@@ -1,4 +1,5 @@
 // What a task throws arrives where it is awaited, with its own type.
+#include <chrono>
 #include <cstdio>
 #include <stdexcept>
 #include <string>
@@ -17,6 +18,7 @@ void of_a_join() {
 
 void of_a_scope() {
     pilfer::scope s;
+    s.spawn([] { pilfer::sleep_for(std::chrono::hours(1)); }); // its sibling's failure ends it
     s.spawn([] { throw std::runtime_error("a child"); });
     s.spawn([] {}); // dropped if the failure is known by now
     try {

@@ -34,6 +34,9 @@ struct lone_report {
         detail::count_suppressed(others);
         detail::note_suppressed(others);
     }
+    void fails() const noexcept {}
+    /// Neither function can have failed before the other one has begun, but where that is asked already.
+    [[nodiscard]] static constexpr bool failed() noexcept { return false; }
 };
 /// The joins within one join of several functions or one loop: the outermost frame adds up and tells.
 class common_report {
@@ -43,8 +46,14 @@ public:
         detail::count_suppressed(others);
         m_sum->fetch_add(others, rlx); // read after all joins that add to it have ended
     }
+    /// One function, or a part of the loop, has thrown: what has not started never starts, on any worker.
+    void fails() const noexcept { m_sum->fetch_or(failure, rlx); }
+    /// Whoever finds that leaves by `stopped`, which is nobody's error: see abandon().
+    [[nodiscard]] bool failed() const noexcept { return (m_sum->load(rlx) & failure) != 0; }
+    [[nodiscard]] static std::uint64_t sum(std::uint64_t word) noexcept { return word & ~failure; }
 
 private:
+    static constexpr std::uint64_t failure = std::uint64_t{1} << 63;
     std::atomic<std::uint64_t>* m_sum;
 };
 /// Calls f(common_report), and lets the sum be known when an exception comes out.
@@ -54,7 +63,7 @@ PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
     try {
         return f(common_report(sum));
     } catch (...) {
-        detail::note_suppressed(sum.load(rlx));
+        detail::note_suppressed(common_report::sum(sum.load(rlx)));
         throw;
     }
 }
@@ -72,13 +81,14 @@ PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
 
 /// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
 /// complete().
-template <class G>
+template <class G, class Report>
 class join_spark final : public spark {
 public:
     using value = result_t<G>;
 
-    join_spark(worker* w, G& g) noexcept
-        : spark(&join_spark::run_stolen, w->current.load(rlx)->innermost.load(rlx)), m_function(hold(g)) {}
+    join_spark(worker* w, G& g, Report report) noexcept
+        : spark(&join_spark::run_stolen, w->current.load(rlx)->innermost.load(rlx)), m_function(hold(g)),
+          m_report(report) {}
 
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
@@ -88,14 +98,13 @@ public:
         return detail::address_again(*this) | kind_spark;
     }
     /// Stolen, or out of reach because this frame moved.
-    template <class Report>
+    template <std::uint64_t Functions>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
         detail::wait_for(m_done, this);
         san::acquire(this);
         if (!m_begun) [[unlikely]] {
-            if (detail::must_leave()) {
-                detail::count_dropped(this_worker());
-                throw stopped();
+            if (report.failed() || detail::must_leave()) {
+                detail::drop_and_leave(Functions);
             }
             return detail::run_last(function(), report); // see join_stopped()
         }
@@ -107,10 +116,12 @@ public:
         }
         return m_outcome.take();
     }
-    /// An earlier function threw: takes this one, which stands for `Functions` of them, back unstarted, or
-    /// waits for its end.
-    template <std::uint64_t Functions, class Report>
-    PILFER_COLD void abandon(Report report) noexcept {
+    /// The join throws, and not because of this function, which stands for `Functions` of them: takes it back
+    /// unstarted, or waits for its end. `leaves`: the join throws `stopped` only, so that an error of this
+    /// one goes out instead: that is thrown here. A `stopped` of this one never counts.
+    template <std::uint64_t Functions>
+    PILFER_COLD void abandon(Report report, bool leaves) {
+        report.fails();
         if (worker* now = detail::reclaim(this_worker(), entry())) {
             detail::count_dropped(now, Functions);
             report.suppressed(0);
@@ -123,7 +134,11 @@ public:
             report.suppressed(0);
             return;
         }
-        report.suppressed(m_outcome.failed() ? 1 : 0);
+        const bool failed = m_outcome.failed() && !detail::says_stopped(m_outcome.error());
+        report.suppressed(failed && !leaves ? 1 : 0);
+        if (failed && leaves) {
+            (void)m_outcome.take();
+        }
         m_outcome.discard();
     }
 
@@ -139,7 +154,7 @@ public:
 private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_begun = !detail::stopped_here(this_worker());
+        s->m_begun = !detail::stopped_here(this_worker()) && !s->m_report.failed();
         if (s->m_begun) [[likely]] {
             s->m_outcome.fill(s->function());
         }
@@ -162,7 +177,8 @@ private:
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
-    bool m_begun; // by run_stolen: false if the task was stopped before
+    bool m_begun; // by run_stolen: false if the task was stopped before, or an earlier function threw
+    [[no_unique_address]] Report m_report; // for run_stolen
 };
 
 /// The first function of a join; on its exception the other one is taken back or waited for.
@@ -171,7 +187,8 @@ PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
     try {
         return detail::invoke_regular(f);
     } catch (...) {
-        reinterpret_cast<Spark*>(detail::address_again(other))->template abandon<Functions>(report);
+        reinterpret_cast<Spark*>(detail::address_again(other))
+            ->template abandon<Functions>(report, detail::leaves_by_stopped());
         throw;
     }
 }
@@ -181,26 +198,29 @@ using both_results = std::tuple<result_t<F>, result_t<G>>;
 
 /// The announced part of a join.
 template <std::uint64_t Functions, class F, class G, class Report>
-PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G>& spark, Report report) {
+PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Report>& spark, Report report) {
     result_t<F> first = detail::run_first<Functions>(f, spark, report);
     // f may have suspended and gone on elsewhere: the worker is read again.
     if (detail::reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
+        if (report.failed()) [[unlikely]] {
+            detail::drop_and_leave(Functions);
+        }
         return both_results<F, G>{std::forward<result_t<F>>(first),
                                   detail::run_last(spark.function(), report)};
     }
-    return both_results<F, G>{
-        std::forward<result_t<F>>(first),
-        reinterpret_cast<join_spark<G>*>(detail::address_again(spark))->wait_and_take(report)};
+    return both_results<F, G>{std::forward<result_t<F>>(first),
+                              reinterpret_cast<join_spark<G, Report>*>(detail::address_again(spark))
+                                  ->template wait_and_take<Functions>(report)};
 }
 
 /// A join of a stopped task, announced. Where it unwinds already, both functions run, and here: a destructor
 /// that called join needs both results, and a thief could not know that its part must not be stopped. Is it
 /// still here? Else throws stopped.
 template <std::uint64_t Functions, class G, class Report>
-[[nodiscard]] PILFER_COLD bool join_stopped(join_spark<G>& spark, Report report) {
+[[nodiscard]] PILFER_COLD bool join_stopped(join_spark<G, Report>& spark, Report report) {
     if (detail::must_leave()) {
-        spark.template abandon<Functions>(report);
         detail::count_dropped(this_worker());
+        spark.template abandon<Functions>(report, true);
         throw stopped();
     }
     return detail::reclaim(this_worker(), spark.entry()) != nullptr;
@@ -209,12 +229,12 @@ template <std::uint64_t Functions, class G, class Report>
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
 /// f would live across a call on the fast path too, and each frame would save one more register.
 template <std::uint64_t Functions, class F, class G, class Report>
-PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G>& spark, Report report) {
+PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G, Report>& spark,
+                                            Report report) {
     bool here = false; // both: no memory for the announcement is no error
     if (!detail::announce_tripped(w, spark.entry())) [[unlikely]] {
         if (detail::must_leave()) [[unlikely]] {
-            detail::count_dropped(this_worker(), Functions + 1);
-            throw stopped();
+            detail::drop_and_leave(Functions + 1);
         }
         here = true;
     } else if (detail::stopped_here(this_worker())) [[unlikely]] {
@@ -230,7 +250,7 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
 /// `Functions`: how many of the user's g stands for.
 template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
 PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
-    join_spark<G> spark(w, g);
+    join_spark<G, Report> spark(w, g, report);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
         auto results = detail::join_tripped<Functions, F, G>(w, f, spark, report);
@@ -280,8 +300,10 @@ PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
 /// references. Nothing is allocated.
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
-/// function has ended; functions that had not started are dropped and counted one by one, further exceptions
-/// too (suppressed_exceptions()). Outside a pool the whole join runs in pool::common().
+/// function has ended; functions that had not started are dropped and counted one by one, on whatever worker
+/// they are, further exceptions too (suppressed_exceptions()). Functions that run are not disturbed (in a
+/// scope they are). `stopped` is no such exception: one of another function goes out instead. Outside a pool
+/// the whole join runs in pool::common().
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.

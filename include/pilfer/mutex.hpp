@@ -90,16 +90,29 @@ private:
         const detail::worker* w = detail::this_worker();
         return w != nullptr ? w->current.load(detail::rlx) : outside();
     }
+    /// The same, which has or has not one lock more from now on.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE const void* holder() noexcept {
+        const detail::worker* w = detail::this_worker();
+        if (w == nullptr) {
+            return outside();
+        }
+        detail::activation* const a = w->current.load(detail::rlx);
+        detail::takes_lock(a);
+        return a;
+    }
     [[nodiscard]] static const void* outside() noexcept;
 #if defined(PILFER_CHECKED)
     bool took() noexcept;
     void leaves() noexcept;
 #else
     PILFER_ALWAYS_INLINE bool took() noexcept {
-        m_owner.store(self(), detail::rlx); // O1
+        m_owner.store(holder(), detail::rlx); // O1
         return true;
     }
-    PILFER_ALWAYS_INLINE void leaves() noexcept { m_owner.store(nullptr, detail::rlx); }
+    PILFER_ALWAYS_INLINE void leaves() noexcept {
+        m_owner.store(nullptr, detail::rlx);
+        detail::gives_lock(detail::running_task());
+    }
 #endif
 
     struct owner_wait;

@@ -78,7 +78,7 @@ public:
 
     /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
     /// may run on another thread; locals keep their addresses. On one worker the order of effects is
-    /// that of a plain call. After a child has failed f is dropped and counted.
+    /// that of a plain call. After a child has failed, which cancels the scope, f is dropped and counted.
     ///
     /// f is moved to the new stack. Where no stack can be had, inside a catch block, and if f takes more
     /// than 2 KiB or is aligned to more than 64 bytes, it runs as a plain call. On a thread that is no worker
@@ -112,9 +112,11 @@ public:
     template <class F>
     void defer(weight heavy, F&& f);
 
-    /// Waits for all children, then rethrows the first exception of any. Children that nobody started
-    /// run here, newest first; then the context suspends and the worker goes on with other work. The
-    /// scope may be used again afterwards. Throws usage_error if the caller does not own the scope.
+    /// Waits for all children, then rethrows the first exception of any. That one has cancelled the scope
+    /// (see cancel()) as soon as it left its child, so that the siblings end early; `stopped`, by which they
+    /// leave, is no exception here. Children that nobody started run here, newest first; then the context
+    /// suspends and the worker goes on with other work. The scope may be used again afterwards, cancelled or
+    /// not. Throws usage_error if the caller does not own the scope.
     /// Cost with nothing stolen or deferred: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
@@ -130,9 +132,11 @@ public:
 
     /// Stops every task below of this scope: children that have not started never start; a running one gets
     /// `stopped` at its next spawn, defer, join, loop or wait, and leaves by it; who waits for a time, a
-    /// future, a channel, an event or in lock_cancellable() is taken out at once. sync() waits for their
-    /// ends as ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its
-    /// further children are dropped until then. Dropped ones are counted.
+    /// future, a channel, an event or in lock_cancellable() is taken out at once. One that holds a
+    /// pilfer::mutex or shared_mutex, or is inside a call of a `locked` or `queued` object, is stopped behind
+    /// the unlock, and so is what it does in scopes that began under the lock. sync() waits for their ends as
+    /// ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its further
+    /// children are dropped until then. Dropped ones are counted.
     ///
     /// Allowed to the owner, to every task below, and to whoever else knows that the scope lives during the
     /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
@@ -141,7 +145,8 @@ public:
     /// and a look at each scope on the way up to the first that says so.
     void cancel() noexcept;
 
-    /// Was cancel() called since the last sync() began to return? Cost: one relaxed load.
+    /// Was cancel() called, or has a child failed, since the last sync() began to return? Cost: one relaxed
+    /// load.
     [[nodiscard]] bool cancelled() const noexcept {
         return (disturbed().load(detail::rlx) & detail::disturb::requested) != 0;
     }
@@ -230,7 +235,7 @@ private:
     /// Drops a child. Throws stopped if whoever offers it is stopped, too.
     void drop_or_leave(detail::worker* w);
     [[noreturn]] void not_owner(const char* call) const;
-    void fail(std::exception_ptr error) noexcept;
+    std::uint32_t fail(std::exception_ptr error) noexcept;
     /// In a handler: with the exception that it handles. No object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.

@@ -51,6 +51,8 @@ private:
 
     [[nodiscard]] bool lock_within(detail::instant until) noexcept;
     [[nodiscard]] bool share_within(detail::instant until) noexcept;
+    [[nodiscard]] bool try_lock_within(detail::instant until) noexcept;
+    [[nodiscard]] bool try_share_within(detail::instant until) noexcept;
     [[nodiscard]] bool enter_and_wait(std::uintptr_t as, detail::instant until) noexcept;
     [[nodiscard]] entry* grant() noexcept;
 

@@ -39,7 +39,8 @@ struct stop_relay;
 /// is below of. Callbacks run in the call of scope::cancel(), behind everything else that it does; they must
 /// not wait for anything that suspends a task. Made and destroyed by the same task, one that is made inside
 /// exit_scope's make() before that returns; a coroutine does not keep one across a co_await that leads to
-/// another pool; on threads that are no workers it is never requested. Throws std::bad_alloc. Cost: two
+/// another pool; on threads that are no workers, and where it is made under a lock of the library, it is
+/// never requested. Throws std::bad_alloc. Cost: two
 /// allocations and two short locks.
 class PILFER_API stop_on_cancel {
 public:

@@ -113,9 +113,11 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     worker* w = this_worker();
     activation* a = w->current.load(rlx);
-    scope_place* const innermost = a->innermost.load(rlx);
-    m_scopes = innermost != d->within ? innermost : nullptr;
-    for (auto* s = innermost; s != d->within; s = scope_place::strip(s)->above()) {
+    // Locks are of the task that ends here, and so is what they keep from being stopped.
+    scope_place* const innermost = scope_place::as_free(a->innermost.load(rlx));
+    scope_place* const outermost = scope_place::as_free(d->within);
+    m_scopes = innermost != outermost ? innermost : nullptr;
+    for (auto* s = innermost; scope_place::as_free(s) != outermost; s = scope_place::strip(s)->above()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
                               "no sync() has awaited");
@@ -126,6 +128,7 @@ void resumption::take_scopes_along(const pool_core& to) {
         share_scopes(*w->pool, innermost); // M4: another worker may go on in them
     }
     a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
+    a->locks = 0;
 }
 
 void resumption::bring_scopes() noexcept {
@@ -133,7 +136,8 @@ void resumption::bring_scopes() noexcept {
         return;
     }
     activation* a = this_activation();
-    for (auto* s = m_scopes; s != within(); s = scope_place::strip(s)->above()) {
+    for (auto* s = m_scopes; scope_place::as_free(s) != scope_place::as_free(within());
+         s = scope_place::strip(s)->above()) {
         scope_access::hand_to(*scope_access::of(s), a);
     }
     a->innermost.store(m_scopes, rlx);

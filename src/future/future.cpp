@@ -369,8 +369,8 @@ void future_core::wait_for_end(may_leave when) {
 /// Those who wait for the end leave only with it, so a task that may be stopped before waits in the list of
 /// those with a time limit. False: it is to wait as any other.
 bool future_core::wait_stoppably() {
-    if (scope_place::strip(place_below(this_activation()->innermost.load(rlx))) == nullptr) {
-        return false; // below of no scope: see wait_in()
+    if (worker* w = this_worker(); w == nullptr || !can_be_stopped(w)) {
+        return false; // see wait_in()
     }
     timed_waiters* there = nullptr;
     try {

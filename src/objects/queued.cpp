@@ -35,10 +35,13 @@ queued_core::~queued_core() {
 
 queued_core::ending queued_core::wait(queued_call& c, instant until) {
     auto what = awaited::anything;
-    scope_place own(this_activation()->innermost.load(rlx)); // what f spawns is below of this
+    // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
+    // holder's.
+    scope_place own(this_activation()->innermost.load(rlx));
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
         c.within = &own;
+        c.uncaught = w->current.load(rlx)->uncaught;
         if (w->pool->size() > 1) {
             own.seal(); // Q3: others may end this call, and nothing else that encloses it
             static_cast<scheduler*>(w)->count.scopes_shared.add();
@@ -63,7 +66,8 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
 /// Whoever makes a condition true may stand anywhere: so the call runs as a task of its own, below the scopes
 /// of its own caller, and with the exceptions that its caller handles or unwinds for. With those of who
 /// serves (in a catch block, or behind an f that threw) `throw;` in f would throw a stranger's, its spawn
-/// would be a plain call, and no cancellation would take it out of a wait.
+/// would be a plain call, and no cancellation would take it out of a wait. Where its caller unwinds, f is
+/// part of that: no `stopped` may leave it.
 queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) noexcept {
     using verdict = queued_call::queue::verdict;
     worker* const w = this_worker();
@@ -72,7 +76,7 @@ queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) no
     verdict v;
     if (w != nullptr && w->pool == c.pool && left > 0) {
         {
-            const nested_activation caller(w, c.within);
+            const nested_activation caller(w, c.within, c.uncaught);
             m_lock.is_inside(this_activation());
             v = c.look(c, true);
         }

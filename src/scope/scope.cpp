@@ -145,8 +145,11 @@ void scope::fail() noexcept {
     } catch (const stopped&) {
         return; // it has left, as it should: swallowed here
     } catch (...) {
-        fail(std::current_exception());
+        if ((fail(std::current_exception()) & disturb::requested) != 0) {
+            return;
+        }
     }
+    stops::request(disturbed());
 }
 
 void scope::drop_or_leave(worker* w) {
@@ -154,11 +157,14 @@ void scope::drop_or_leave(worker* w) {
     leave_if_stopped();
 }
 
-void scope::fail(std::exception_ptr error) noexcept {
+/// The word as it was.
+std::uint32_t scope::fail(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
-    if ((disturbed().fetch_add(1, rlx) & disturb::failures) == 0) {
+    const std::uint32_t was = disturbed().fetch_add(1, rlx);
+    if ((was & disturb::failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
+    return was;
 }
 
 /// The deferred child of this scope behind an entry, null if there is none. The look may hit a record that
@@ -305,8 +311,11 @@ void scope::sync_children(worker* w) {
 /// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
 /// and the like.
 void scope::leave() noexcept {
-    if (m_owner->innermost.load(rlx) == scope_place::as_owner(&m_link)) {
-        m_owner->innermost.store(m_link.above(), rlx);
+    if (auto* const at = m_owner->innermost.load(rlx);
+        scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
+        // A lock that is held here was taken since this scope began, and is held further on.
+        m_owner->innermost.store(
+            scope_place::holds(at) ? scope_place::as_holder(m_link.above()) : m_link.above(), rlx);
         return;
     }
     const auto unlink = [this] {

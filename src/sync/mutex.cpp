@@ -94,7 +94,7 @@ mutex::~mutex() {
 bool mutex::took() noexcept {
     const detail::worker* w = detail::this_worker();
     m_runner.store(w != nullptr ? w->current.load(detail::rlx)->ctx : nullptr, detail::rlx);
-    m_owner.store(self(), detail::rlx);
+    m_owner.store(holder(), detail::rlx);
     return true;
 }
 
@@ -105,6 +105,7 @@ void mutex::leaves() noexcept {
                    "a mutex is unlocked by another one than has locked it");
     m_runner.store(nullptr, detail::rlx);
     m_owner.store(nullptr, detail::rlx);
+    detail::gives_lock(detail::running_task());
 }
 
 void mutex::look(detail::wait_facts& f) const noexcept {

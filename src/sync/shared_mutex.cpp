@@ -21,6 +21,7 @@ shared_mutex::~shared_mutex() {
 }
 
 void shared_mutex::unlock() noexcept {
+    detail::gives_lock(detail::running_task());
     m_waiting.lock();
     detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
     m_writer = false;
@@ -30,6 +31,7 @@ void shared_mutex::unlock() noexcept {
 }
 
 void shared_mutex::unlock_shared() noexcept {
+    detail::gives_lock(detail::running_task());
     m_waiting.lock();
     detail::ensure([this] { return m_readers > 0; }, "a shared mutex is unlocked that nobody shares");
     --m_readers;
@@ -57,7 +59,24 @@ shared_mutex::entry* shared_mutex::grant() noexcept {
     return chain;
 }
 
+/// Whoever shares it holds a lock, too.
 bool shared_mutex::lock_within(detail::instant until) noexcept {
+    const bool owned = try_lock_within(until);
+    if (owned) {
+        detail::takes_lock(detail::running_task());
+    }
+    return owned;
+}
+
+bool shared_mutex::share_within(detail::instant until) noexcept {
+    const bool shares = try_share_within(until);
+    if (shares) {
+        detail::takes_lock(detail::running_task());
+    }
+    return shares;
+}
+
+bool shared_mutex::try_lock_within(detail::instant until) noexcept {
     m_waiting.lock();
     if (!m_writer && m_readers == 0) { // then nobody waits
         m_writer = true;
@@ -67,7 +86,7 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     return enter_and_wait(writes, until);
 }
 
-bool shared_mutex::share_within(detail::instant until) noexcept {
+bool shared_mutex::try_share_within(detail::instant until) noexcept {
     m_waiting.lock();
     if (!m_writer && m_waiting.empty()) {
         ++m_readers;

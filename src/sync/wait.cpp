@@ -46,11 +46,9 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
     }
 }
 
-/// A task that is below of no scope is never stopped, and one that unwinds does not leave a second time.
-[[nodiscard]] bool may_be_stopped(worker* w) noexcept {
-    return scope_place::strip(place_below(w->current.load(rlx)->innermost.load(rlx))) != nullptr &&
-           !unwinds(w);
-}
+/// A task that is below of no scope, or holds a lock, is never stopped, and one that unwinds does not leave a
+/// second time.
+[[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
 
 void block_in(waiters& list, waiters::entry& e, instant until) noexcept {
     foreign_waiter self;

@@ -56,6 +56,7 @@ void scheduler::run_queued(submission* s, context& here) noexcept {
     spark* const job = s;
     san::acquire(job);
     here.self.innermost.store(job->within(), rlx); // a coroutine that goes on stands in scopes
+    here.self.locks = 0;
     current.store(&here.self, rlx);
     (void)stopped_here(this); // see start()
     if (suspension* const next = job->run(job, this)) {

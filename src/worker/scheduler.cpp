@@ -419,6 +419,7 @@ void scheduler::start(task_word job) noexcept {
     current.store(&c->self, rlx);
     scope_place* const within = scope_access::within(job);
     c->self.innermost.store(within, rlx);
+    c->self.locks = 0;
     if (deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
         (void)stops::stopped_at(this, within); // tells its scope, which its first look is at
     }

@@ -35,6 +35,20 @@ const auto each_trip = [](auto tell) noexcept {
     });
 };
 
+/// Under the lock of `all`. The sources that this cancellation has found: another one finds its own.
+[[nodiscard]] told_source* tell_those_that_wait() noexcept {
+    each_worker([](scheduler& w) noexcept { w.stoppable.tell(); });
+    return std::exchange(told_sources, nullptr);
+}
+
+void request_stops(told_source* mine) noexcept {
+    while (mine != nullptr) {
+        const std::unique_ptr<told_source> t(mine);
+        mine = t->next;
+        t->source.request_stop();
+    }
+}
+
 /// Of a child that was not begun; not the job of any context.
 [[nodiscard]] void* left_out(context* c) noexcept { return &c->next; }
 
@@ -66,15 +80,14 @@ void stops::remove(pool_core& p) noexcept {
 
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
     told_source* mine = nullptr;
-    all.request(disturbed, each_trip, [&mine] {
-        each_worker([](scheduler& w) noexcept { w.stoppable.tell(); });
-        mine = std::exchange(told_sources, nullptr); // before another cancellation finds its own
-    });
-    while (mine != nullptr) {
-        const std::unique_ptr<told_source> t(mine);
-        mine = t->next;
-        t->source.request_stop();
-    }
+    all.request(disturbed, each_trip, [&mine] { mine = tell_those_that_wait(); });
+    request_stops(mine);
+}
+
+void stops::look_again() noexcept {
+    told_source* mine = nullptr;
+    all.again([&mine] { mine = tell_those_that_wait(); });
+    request_stops(mine);
 }
 
 void stops::tell(told_source* t) noexcept {
@@ -123,13 +136,53 @@ void leave_if_stopped() {
     }
 }
 
+void drop_and_leave(std::uint64_t tasks) {
+    count_dropped(this_worker(), tasks);
+    throw stopped();
+}
+
+bool says_stopped(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+bool leaves_by_stopped() noexcept {
+    try {
+        throw;
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 scope_place* place_below(scope_place* innermost) noexcept {
     scope_place* at = innermost;
+    bool holds = scope_place::holds(at);
     while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&
            (scope_place::strip(at)->head().disturbed.load(rlx) & disturb::shields) == 0) {
         at = scope_place::strip(at)->above();
+        holds = holds || scope_place::holds(at);
     }
-    return at;
+    return holds ? scope_place::as_holder(at) : at;
+}
+
+void outlive_lock(activation* a) noexcept {
+    scope_place* at = a->innermost.load(rlx);
+    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr) {
+        scope_place* const own = scope_place::strip(at);
+        at = own->above();
+        if (scope_place::holds(at)) {
+            own->outlives_lock();
+            stops::look_again();
+            return;
+        }
+    }
 }
 
 std::exception_ptr stopped_error() noexcept {

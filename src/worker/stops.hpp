@@ -27,6 +27,8 @@ void remove(pool_core& p) noexcept;
 
 /// Cancels the scope of that word.
 void request(std::atomic<std::uint32_t>& disturbed) noexcept;
+/// A lock is free under which a scope began that goes on: those below of it may be stopped now.
+void look_again() noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.
 void tell(told_source* t) noexcept;
 /// A scope that was cancelled is through.

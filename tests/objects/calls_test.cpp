@@ -502,28 +502,31 @@ TEST_P(row_D8_queued, a_served_call_sees_the_exceptions_of_its_caller) {
     }
 }
 
-// The scope that is cancelled is the caller's; who serves unwinds, and would not be taken out of a wait.
-TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
+// The scope that is cancelled is the caller's. Who is inside, served or not, ends first; its caller leaves
+// behind that, and its server, which unwinds, goes on.
+TEST_P(row_D8_queued, a_served_call_ends_before_its_caller_is_stopped) {
     pilfer::pool pool(with_workers());
     pilfer::queued<int> q(0);
-    pilfer::event never;
+    pilfer::event go_on;
     entered calls;
     std::atomic<pilfer::scope*> own{nullptr};
     std::atomic<bool> runs{false};
-    std::atomic<bool> was_stopped{false};
+    std::atomic<bool> returned{false};
     auto caller = pool.async([&] {
         pilfer::scope s;
         own = &s;
         s.defer([&] {
-            try {
-                q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
-                    runs = true;
-                    EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
-                    ADD_FAILURE() << "not taken out of its wait";
-                });
-            } catch (const pilfer::stopped&) {
-                was_stopped = true;
-            }
+            const int result = q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
+                runs = true;
+                go_on.wait();
+                EXPECT_FALSE(pilfer::cancelled());
+                return 3;
+            });
+            EXPECT_EQ(result, 3);
+            EXPECT_TRUE(pilfer::cancelled());
+            returned = true;
+            pilfer::sleep_for(60s);
+            ADD_FAILURE() << "not stopped";
         });
         s.sync();
     });
@@ -537,9 +540,59 @@ TEST_P(row_D8_queued, a_served_call_is_stopped_with_its_caller) {
     });
     ASSERT_TRUE(support::eventually([&] { return runs.load(); }));
     own.load()->cancel();
+    go_on.set();
     caller.get();
     server.get();
-    EXPECT_TRUE(was_stopped);
+    EXPECT_TRUE(returned);
+}
+
+// A destructor calls while its task, which is stopped, unwinds: served or not, f is part of that, and
+// `stopped` must not come out of the call.
+TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_unwinds) {
+    pilfer::pool pool(with_workers());
+    for (std::uint64_t round = 0; round < support::hundredth_of(1'000); ++round) {
+        pilfer::queued<int> q(0);
+        entered calls;
+        std::atomic<bool> through{false};
+        const auto f = [&](int& v) {
+            EXPECT_FALSE(pilfer::cancelled()); // inside the lock
+            pilfer::sleep_for(std::chrono::microseconds(1));
+            pilfer::event once;
+            pilfer::scope s;
+            s.spawn([] {});
+            s.defer([] {});
+            s.sync();
+            EXPECT_FALSE(once.wait_for(std::chrono::microseconds(1)));
+            EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
+            EXPECT_EQ(std::uncaught_exceptions(), 1);
+            v = 2;
+        };
+        struct calls_at_its_end {
+            pilfer::queued<int>& q;
+            entered& calls;
+            decltype(f)& body;
+            std::atomic<bool>& through;
+            ~calls_at_its_end() {
+                q.call_when(calls([](int v) { return v == 1; }), body);
+                through = true;
+            }
+        };
+        auto caller = pool.async([&] {
+            pilfer::scope s;
+            s.defer([&] {
+                const calls_at_its_end guard{q, calls, f, through};
+                s.cancel();
+                pilfer::sleep_for(60s);
+                ADD_FAILURE() << "not stopped";
+            });
+            s.sync();
+        });
+        calls.until(1);
+        pool.run([&] { q.call([](int& v) { v = 1; }); });
+        caller.get();
+        EXPECT_TRUE(through);
+        EXPECT_EQ(q.read([](int v) { return v; }), 2);
+    }
 }
 
 TEST_P(row_D8_queued, time_limits_race_those_who_serve) {

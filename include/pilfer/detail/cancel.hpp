@@ -44,14 +44,14 @@ template <class Link>
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit.
+/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free.
 template <class Link>
 [[nodiscard]] bool is_stopped(Link* place) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     Link* end = place;
     for (;; end = Link::strip(end)->above()) {
         Link* const s = Link::strip(end);
-        if (s == nullptr) {
+        if (s == nullptr || Link::holds(end)) {
             return false;
         }
         s->seen_here();
@@ -155,6 +155,16 @@ public:
     [[nodiscard]] bool ever() const noexcept {
         Atom::fence_sc(); // C5
         return m_ever.load(rlx);
+    }
+    /// What kept tasks from being stopped is over, which the caller has written before: another look at those
+    /// that wait. Nobody who cancels meanwhile misses it (C6).
+    template <class Behind>
+    void again(Behind behind) noexcept {
+        m_lock.lock();
+        if (m_live != 0) {
+            behind();
+        }
+        m_lock.unlock();
     }
     /// While nobody cancels.
     template <class F>

@@ -36,6 +36,9 @@ struct activation {
     std::atomic<scope_place*> innermost{nullptr};
     /// Exceptions that were in flight on this stack where the task began: those are not its own.
     unsigned uncaught = 0;
+    /// How many locks of the library the task holds, times 2; 1 more if `innermost` says so since the first
+    /// of them. (What it stands in may have said so before.)
+    unsigned locks = 0;
 };
 
 /// One that runs on top of another one's frame: every activation but a context's own.
@@ -43,7 +46,7 @@ struct activation_on_top : activation {
     activation* beneath;
     PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within,
                                            unsigned in_flight) noexcept
-        : activation{under->ctx, within, in_flight}, beneath(under) {}
+        : activation{under->ctx, within, in_flight, 0}, beneath(under) {}
 };
 
 /// Who owns a context: src/context/README.md has the table. Kept in the checked build only.

@@ -28,8 +28,10 @@ public:
     scope_link& operator=(const scope_link&) = delete;
 
     // Who stands in a scope is below of it, or its owner: a cancellation stops the former only. A pointer to
-    // a link says which by its lowest bit, and may be null with or without it. above(), the `innermost` of an
-    // activation and the `within` of a task are such pointers: never dereferenced before strip().
+    // a link says which by its lowest bit, and may be null with or without it. The next bit says that whoever
+    // stands there holds a lock: cancellations of that scope and of those further out wait for its end.
+    // above(), the `innermost` of an activation and the `within` of a task are such pointers: never
+    // dereferenced before strip().
 
     /// Where whoever made it stands. An address that the compiler computes as it would the link's own.
     [[nodiscard]] static scope_link* as_owner(scope_link* link) noexcept {
@@ -39,7 +41,16 @@ public:
         return (reinterpret_cast<std::uintptr_t>(place) & 1) != 0;
     }
     [[nodiscard]] static scope_link* strip(scope_link* place) noexcept {
-        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{1});
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{3});
+    }
+    [[nodiscard]] static scope_link* as_holder(scope_link* place) noexcept {
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) | 2);
+    }
+    [[nodiscard]] static scope_link* as_free(scope_link* place) noexcept {
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{2});
+    }
+    [[nodiscard]] static bool holds(const scope_link* place) noexcept {
+        return (reinterpret_cast<std::uintptr_t>(place) & 2) != 0;
     }
 
     [[nodiscard]] Head& head() noexcept { return m_head; }
@@ -94,7 +105,11 @@ public:
     void seal() noexcept { m_mark.store(marked | settled, rlx); }
     /// Owner, where scopes end in another order than the reverse of their beginning, under the reach locks of
     /// all workers: `gone`, which ends, is no longer above this one.
-    void relink(const scope_link& gone) noexcept { m_above.store(gone.above(), rlx); }
+    void relink(const scope_link& gone) noexcept {
+        m_above.store(holds(above()) ? as_holder(gone.above()) : gone.above(), rlx);
+    }
+    /// Owner: it began while its owner held a lock, which is free now. (C6)
+    void outlives_lock() noexcept { m_above.store(as_free(above()), rlx); }
 
 private:
     using mark = std::uint16_t; // narrow: it lies in the padding of the head, and one store clears both

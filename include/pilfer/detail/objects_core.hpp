@@ -98,6 +98,7 @@ struct queued_call : waiters::entry {
     pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
     scope_place* within = nullptr;          ///< what the caller stands in
     exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
+    unsigned uncaught = 0;                  ///< how many of them were in flight before the caller began
 };
 
 class PILFER_API queued_core {

@@ -143,6 +143,20 @@ PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
     }
 }
 
+/// Code of the user in a loop. Once any has thrown, on whatever worker, no more of it begins.
+template <class F>
+PILFER_ALWAYS_INLINE auto as_part(common_report report, F part) {
+    if (report.failed()) [[unlikely]] {
+        detail::drop_and_leave(0); // the error itself arrives by a join
+    }
+    try {
+        return part();
+    } catch (...) {
+        report.fails();
+        throw;
+    }
+}
+
 template <class I, class Body>
 void run_range(I first, I last, Body& body, common_report report, piece_size piece) {
     piece.start();
@@ -156,7 +170,7 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
             return;
         }
         const I stop = detail::advanced(first, piece.next(left));
-        detail::run_piece(first, stop, body);
+        detail::as_part(report, [&] { detail::run_piece(first, stop, body); });
         first = stop;
         piece.done();
     }
@@ -176,22 +190,26 @@ template <class I, class T, class Map, class Combine>
                                             piece.of_lower());
             };
             auto upper = [&]() -> T {
-                T start = map(detail::element(middle));
+                T start = detail::as_part(report, [&]() -> T { return map(detail::element(middle)); });
                 return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
                                             report, piece.of_upper());
             };
             auto halves = detail::join_two(this_worker(), lower, upper, report);
-            // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
-            return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
+            return detail::as_part(report, [&]() -> T {
+                // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
+                return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
+            });
         }
         const I stop = detail::advanced(first, piece.next(left));
         kept_close<Map, decltype(detail::element(first))> close_map = map;
         kept_close<Combine, T, mapped> close_combine = combine;
-        T close_sum = std::move(sum);
-        for (I at = first; at != stop; ++at) { // see run_range
-            close_sum = close_combine(std::move(close_sum), close_map(detail::element(at)));
-        }
-        sum = std::move(close_sum);
+        detail::as_part(report, [&] {
+            T close_sum = std::move(sum);
+            for (I at = first; at != stop; ++at) { // see run_range
+                close_sum = close_combine(std::move(close_sum), close_map(detail::element(at)));
+            }
+            sum = std::move(close_sum);
+        });
         first = stop;
         piece.done();
     }

@@ -85,10 +85,60 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 /// destructor must not throw a second one.
 [[nodiscard]] PILFER_API bool must_leave() noexcept;
 /// Where the running task is below of: past the scopes of its own, which never stop it and may end, in any
-/// order, while it goes on. Up to a shield of its own.
+/// order, while it goes on. Up to a shield of its own. As a holder, if a lock lies on the way.
 [[nodiscard]] PILFER_API scope_place* place_below(scope_place* innermost) noexcept;
+/// Can any cancellation stop the running task while it stays where it is?
+[[nodiscard]] inline bool can_be_stopped(worker* w) noexcept {
+    scope_place* const place = detail::place_below(w->current.load(rlx)->innermost.load(rlx));
+    return scope_place::strip(place) != nullptr && !scope_place::holds(place);
+}
+/// Its last lock is free, but not the innermost scope began under the first one.
+PILFER_API PILFER_COLD void outlive_lock(activation* a) noexcept;
+/// The running task (null: none) has one more lock of the library, or one less. Until it has none only
+/// scopes that begin meanwhile stop it, and what it does in these. (Row D6)
+PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
+    if (a == nullptr) {
+        return;
+    }
+    unsigned locks = a->locks;
+    if (locks == 0) {
+        scope_place* const at = a->innermost.load(rlx);
+        locks = scope_place::holds(at) ? 0 : 1;
+        a->innermost.store(scope_place::as_holder(at), rlx);
+    }
+    a->locks = locks + 2;
+}
+PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
+    if (a == nullptr) {
+        return;
+    }
+    const unsigned locks = a->locks;
+    if (locks > 3) {
+        a->locks = locks - 2;
+        return;
+    }
+    a->locks = 0;
+    if (locks == 3) {
+        scope_place* const at = a->innermost.load(rlx);
+        a->innermost.store(scope_place::as_free(at), rlx);
+        if (!scope_place::holds(at)) [[unlikely]] {
+            detail::outlive_lock(a);
+        }
+    }
+}
+/// Whoever runs here; null on threads and between two tasks.
+[[nodiscard]] PILFER_ALWAYS_INLINE activation* running_task() noexcept {
+    const worker* w = this_worker();
+    return w != nullptr ? w->current.load(rlx) : nullptr;
+}
 /// Throws stopped if it has to. On any thread.
 PILFER_API void leave_if_stopped();
+/// So many tasks do not start, and whoever would have started them leaves.
+[[noreturn]] PILFER_API PILFER_COLD void drop_and_leave(std::uint64_t tasks);
+/// Is that a `stopped`, and no error?
+[[nodiscard]] PILFER_API bool says_stopped(const std::exception_ptr& error) noexcept;
+/// The same of the exception that is handled here.
+[[nodiscard]] PILFER_API bool leaves_by_stopped() noexcept;
 /// What a task that never began leaves behind; without memory std::bad_alloc.
 [[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
 /// See announce_rest().
@@ -101,7 +151,10 @@ PILFER_API void leave_if_stopped();
 class nested_activation {
 public:
     nested_activation(worker* w, scope_place* within) noexcept
-        : m_self(w->current.load(rlx), within, w->exceptions->in_flight()) {
+        : nested_activation(w, within, w->exceptions->in_flight()) {}
+    /// For one that unwinds if more than so many exceptions are in flight here.
+    nested_activation(worker* w, scope_place* within, unsigned not_its_own) noexcept
+        : m_self(w->current.load(rlx), within, not_its_own) {
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;

@@ -17,7 +17,7 @@ inline namespace v0 {
 /// reach the rest of a loop whose body is long.
 ///
 /// The first exception is rethrown after all running parts have ended. Parts that nobody had started are
-/// left out; one that runs meanwhile on another worker finishes all its iterations. `body` is shared by all
+/// left out; one that runs meanwhile on another worker ends with its piece. `body` is shared by all
 /// workers, it must be callable from several at once: a small closure whose call is const may be called
 /// through a copy of its bytes.
 ///

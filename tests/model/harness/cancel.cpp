@@ -343,6 +343,135 @@ struct shielded : process<3> {
     void finish() { check_quiet(); }
 };
 
+/// Two children of a scope: one fails; the other one fails, too, or goes on until it is stopped.
+template <bool Both>
+struct failing : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> outer;
+    plain<unsigned> error = 0;
+    model::atomic<bool> thrown{false};
+
+    failing() { outer.make(nullptr); }
+
+    /// scope::fail()
+    void fail(unsigned what) {
+        const std::uint32_t was = outer->place.head().disturbed.fetch_add(1, rlx);
+        if ((was & disturb::failures) == 0) {
+            error = what;
+        }
+        if ((was & disturb::requested) == 0) {
+            cancel(*outer.get());
+        }
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            while (outer->ended.load(acq) != 2) {
+                here().relax();
+            }
+            const std::uint32_t was = outer->place.head().disturbed.exchange(0, rlx);
+            check((was & disturb::failures) == (Both ? 2 : 1), "the number of failures");
+            check((was & disturb::requested) != 0, "nobody was told");
+            check(error != 0, "a failure without its exception");
+            all.over(each_trip());
+            outer.end();
+            return;
+        }
+        if (Both || i == 1) {
+            fail(i);
+            thrown.store(true, rel);
+        } else {
+            for (;;) {
+                const bool must = thrown.load(acq);
+                const bool is = stopped_at(workers[i], &outer->place);
+                check(is || !must, "a sibling goes on behind an exception");
+                if (is) {
+                    break;
+                }
+                here().relax();
+            }
+        }
+        outer->ended.fetch_add(1, rel);
+    }
+    void finish() { check_quiet(); }
+};
+
+/// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
+/// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
+/// stopped before that, and not be left waiting behind it.
+struct outlived : process<2> {
+    static constexpr unsigned threads = 3;
+    struct frame {
+        stop_list::listener l;
+        waiters* list;
+        waiters::entry e;
+    };
+    box<scope> outer;
+    box<scope> inner;
+    box<waiters> object;
+    box<frame> waiting;
+    model::atomic<bool> is_cancelled{false};
+    bool is_free = false; // of the checker itself
+
+    outlived() {
+        outer.make(nullptr);
+        inner.make(link::as_holder(&outer->place));
+        object.make();
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            cancel(*outer.get());
+            is_cancelled.store(true, rel);
+            end_of_round(*outer.get(), 1);
+            return;
+        }
+        if (i == 1) {
+            link* const here_it_stands = link::as_owner(&inner->place);
+            check(!stopped_at(workers[0], here_it_stands), "a holder is stopped");
+            // gives_lock(), outlive_lock()
+            is_free = true;
+            inner->place.outlives_lock();
+            all.again([this] {
+                for (worker& w : workers) {
+                    w.stoppable.tell();
+                }
+            });
+            const bool must = is_cancelled.load(acq);
+            check(stopped_at(workers[0], here_it_stands) || !must, "a task goes on behind its lock");
+            end_of_round(*inner.get(), 1);
+            inner.end();
+            outer->ended.store(1, rel);
+            return;
+        }
+        frame& f = *waiting.make();
+        f.list = object.get();
+        f.l.place = &inner->place;
+        f.l.stop = [](stop_list::listener& self) noexcept {
+            auto& w = reinterpret_cast<frame&>(self);
+            waiters::entry& e = w.e;
+            if (w.list->withdraw(e)) {
+                go_on(e);
+            }
+        };
+        object->lock();
+        object->add(f.e);
+        object->unlock();
+        workers[1].stoppable.add(f.l);
+        if (!stopped_at(workers[1], &inner->place) || !object->withdraw(f.e)) {
+            wait_in(*object.get(), f.e, false);
+        }
+        check(is_free, "stopped under the lock");
+        workers[1].stoppable.remove(f.l);
+        waiting.end();
+        inner->ended.store(1, rel);
+    }
+    void finish() {
+        check(object->empty(), "somebody is left in the list");
+        object.end();
+        outer.end();
+        check_quiet();
+    }
+};
+
 const registered<starting> r1("cancel_start", "a scope is cancelled while tasks below start and run");
 const registered<beside> r2("cancel_beside", "two cancellations, one of which ends earlier");
 const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task out of its wait");
@@ -354,5 +483,8 @@ const registered<out_of_turn<false, false>> r5("cancel_unlink",
 const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
 const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
+const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
+const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
+const registered<outlived> r12("cancel_holder", "a lock is free before a scope ends that began under it");
 
 } // namespace

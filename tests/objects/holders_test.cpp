@@ -1,0 +1,436 @@
+// Who holds a lock, and what it does in scopes that began under it, finishes first: row D6.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <shared_mutex>
+#include <stdexcept>
+#include <tuple>
+
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class row_D6_holders : public testing::TestWithParam<unsigned> {
+protected:
+    support::watchdog limit{support::patience};
+    pilfer::pool pool{{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, row_D6_holders, testing::Values(1U, 2U, 3U, 8U));
+
+/// Yields until it holds, up to a minute.
+template <class F>
+void until(F holds) {
+    const auto end = std::chrono::steady_clock::now() + 60s;
+    while (!holds()) {
+        ASSERT_LT(std::chrono::steady_clock::now(), end);
+        pilfer::yield();
+    }
+}
+
+/// Waits for what nobody does: only a cancellation ends it early.
+void wait_to_be_stopped() {
+    pilfer::event never;
+    EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
+    ADD_FAILURE() << "not stopped";
+}
+
+/// One object of each kind, and a way to be inside of it.
+struct objects {
+    pilfer::mutex mutex;
+    pilfer::shared_mutex shared;
+    pilfer::locked<int> locked{0};
+    pilfer::locked<int, pilfer::shared_mutex> readable{0};
+    pilfer::queued<int> queued{0};
+
+    static constexpr int kinds = 10;
+    void inside(int kind, const std::function<void()>& f) {
+        switch (kind) {
+        case 0: {
+            const std::lock_guard guard(mutex);
+            return f();
+        }
+        case 1: {
+            const std::lock_guard guard(shared);
+            return f();
+        }
+        case 2: {
+            const std::shared_lock guard(shared);
+            return f();
+        }
+        case 3:
+            return locked.call([&](int&) { f(); });
+        case 4:
+            return readable.read([&](const int&) { f(); });
+        case 5:
+            return queued.call([&](int&) { f(); });
+        case 6:
+            return queued.call_when([](int) { return true; }, [&](int&) { f(); });
+        case 7: {
+            std::unique_lock guard(mutex, std::try_to_lock);
+            EXPECT_TRUE(guard);
+            return f();
+        }
+        case 8: { // in another order than the reverse
+            pilfer::mutex other;
+            mutex.lock();
+            other.lock();
+            mutex.unlock();
+            f();
+            return other.unlock();
+        }
+        default:
+            EXPECT_TRUE(locked.try_call_for(1h, [&](int&) { f(); }));
+        }
+    }
+};
+
+// Cancelled while it is inside; all that it does there has its usual results, and it leaves behind the
+// unlock.
+TEST_P(row_D6_holders, finish_and_leave_at_the_unlock) {
+    for (int kind = 0; kind < objects::kinds; ++kind) {
+        objects all;
+        std::atomic<bool> entered{false};
+        std::atomic<bool> finished{false};
+        std::atomic<bool> left{false};
+        pilfer::event cancelled;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                struct tells {
+                    std::atomic<bool>& it;
+                    ~tells() { it = true; }
+                };
+                const tells guard{left};
+                all.inside(kind, [&] {
+                    entered = true;
+                    cancelled.wait();
+                    EXPECT_FALSE(pilfer::cancelled());
+                    std::atomic<int> ran{0};
+                    pilfer::scope own;
+                    own.spawn([&] {
+                        pilfer::sleep_for(1us);
+                        pilfer::scope further;
+                        further.defer([&] { ran += pilfer::cancelled() ? 100 : 1; });
+                        further.sync();
+                    });
+                    own.defer([&] { ++ran; });
+                    own.sync();
+                    EXPECT_EQ(ran, 2);
+                    EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
+                    pilfer::for_each(0, 1000, [&](int) { ++ran; });
+                    EXPECT_EQ(ran, 1002);
+                    pilfer::sleep_for(1us);
+                    EXPECT_FALSE(pilfer::cancelled());
+                    finished = true;
+                });
+                EXPECT_TRUE(pilfer::cancelled());
+                wait_to_be_stopped();
+            });
+            until([&] { return entered.load(); });
+            s.cancel();
+            cancelled.set();
+            s.sync();
+            EXPECT_TRUE(finished) << "kind " << kind;
+            EXPECT_TRUE(left);
+        });
+    }
+}
+
+// Of the children of one scope, which began before the lock, those that hold no lock are stopped; the parent,
+// which holds one, is not.
+TEST_P(row_D6_holders, children_from_before_are_stopped_each_by_itself) {
+    pilfer::mutex mine;
+    pilfer::mutex of_a_child;
+    std::atomic<int> waiting{0};
+    std::atomic<bool> finished{false};
+    std::atomic<bool> synced{false};
+    pilfer::event cancelled;
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            pilfer::scope own;
+            own.spawn([&] {
+                ++waiting;
+                wait_to_be_stopped();
+            });
+            own.spawn([&] {
+                const std::lock_guard guard(of_a_child);
+                ++waiting;
+                cancelled.wait();
+                pilfer::sleep_for(1us);
+                finished = true;
+            });
+            {
+                const std::lock_guard guard(mine);
+                ++waiting;
+                own.sync();
+                EXPECT_FALSE(pilfer::cancelled());
+                EXPECT_TRUE(finished);
+                synced = true;
+            }
+            EXPECT_TRUE(pilfer::cancelled());
+            pilfer::sleep_for(60s);
+            ADD_FAILURE() << "not stopped";
+        });
+        until([&] { return waiting == 3; });
+        s.cancel();
+        cancelled.set();
+        s.sync();
+        EXPECT_TRUE(synced);
+    });
+}
+
+// A scope that began under the lock, and goes on behind it: its child, which waits, is taken out at the
+// unlock.
+TEST_P(row_D6_holders, a_scope_outlives_the_lock) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
+        pilfer::mutex m;
+        std::atomic<bool> inside{false};
+        std::atomic<bool> waits{false};
+        std::atomic<bool> left{false};
+        pilfer::event cancelled;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                std::optional<pilfer::scope> before;
+                before.emplace();
+                m.lock();
+                pilfer::scope own;
+                pilfer::scope further;
+                own.spawn([&] {
+                    struct tells {
+                        std::atomic<bool>& it;
+                        ~tells() { it = true; }
+                    };
+                    const tells guard{left};
+                    waits = true;
+                    wait_to_be_stopped();
+                });
+                before.reset(); // out of turn, and it leaves the lock to the one behind it
+                inside = true;
+                if (round % 2 == 0) {
+                    cancelled.wait();
+                    EXPECT_FALSE(pilfer::cancelled());
+                }
+                if (!left) {
+                    m.unlock();
+                } else {
+                    ADD_FAILURE() << "stopped under the lock";
+                }
+                until([&] { return left.load(); });
+                EXPECT_TRUE(pilfer::cancelled());
+                further.sync();
+                pilfer::sleep_for(60s);
+                ADD_FAILURE() << "not stopped";
+            });
+            until([&] { return inside && waits; });
+            s.cancel();
+            cancelled.set();
+            s.sync();
+        });
+        EXPECT_TRUE(left);
+    }
+}
+
+// Scopes and locks begin and end in any order: in the end nothing is left that keeps the task.
+TEST_P(row_D6_holders, scopes_and_locks_in_any_order) {
+    std::mt19937 random(7);
+    for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
+        pool.run([&] {
+            pilfer::scope s;
+            bool reached = false;
+            s.spawn([&] {
+                pilfer::mutex locks[3];
+                bool held[3] = {};
+                std::optional<pilfer::scope> scopes[3];
+                s.cancel();
+                for (int step = 0; step < 12; ++step) {
+                    const auto i = random() % 3;
+                    if (random() % 2 == 0) {
+                        held[i] ? locks[i].unlock() : locks[i].lock();
+                        held[i] = !held[i];
+                    } else if (scopes[i]) {
+                        scopes[i].reset();
+                    } else {
+                        scopes[i].emplace();
+                    }
+                    EXPECT_EQ(pilfer::cancelled(), !held[0] && !held[1] && !held[2]);
+                }
+                for (int i = 0; i < 3; ++i) {
+                    if (held[i]) {
+                        locks[i].unlock();
+                    }
+                }
+                EXPECT_TRUE(pilfer::cancelled());
+                reached = true;
+            });
+            s.sync();
+            EXPECT_TRUE(reached);
+        });
+    }
+}
+
+// A scope that begins under the lock can be cancelled like any.
+TEST_P(row_D6_holders, a_cancellation_of_an_inner_scope_acts_at_once) {
+    pool.run([] {
+        pilfer::locked<int> object(0);
+        object.call([](int&) {
+            pilfer::scope s;
+            s.spawn([] { wait_to_be_stopped(); });
+            s.cancel();
+            s.sync();
+            s.spawn([] { wait_to_be_stopped(); });
+            s.defer([] { throw std::out_of_range("a sibling"); });
+            EXPECT_THROW(s.sync(), std::out_of_range);
+        });
+        // And the exit of a holder is over for it at the unlock.
+        pilfer::exit_scope<int> e;
+        pilfer::mutex m;
+        bool unlocked = false;
+        e.spawn([&] {
+            m.lock();
+            EXPECT_TRUE(e.exit_value(3));
+            EXPECT_FALSE(pilfer::cancelled());
+            m.unlock();
+            unlocked = true;
+            pilfer::sleep_for(60s);
+            ADD_FAILURE() << "not stopped";
+        });
+        EXPECT_EQ(e.sync(), 3);
+        EXPECT_TRUE(unlocked);
+    });
+}
+
+// A stolen branch of a join under the lock belongs to the holder; its own locks end nothing of that.
+TEST_P(row_D6_holders, a_stolen_branch_is_excepted) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    pilfer::mutex outer;
+    pilfer::mutex inner;
+    std::atomic<bool> stolen{false};
+    pilfer::event cancelled;
+    bool finished = false;
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            const std::lock_guard guard(outer);
+            finished = std::get<1>(pilfer::join(
+                [&] {
+                    while (!stolen) {
+                        std::this_thread::yield();
+                    }
+                },
+                [&] {
+                    stolen = true;
+                    { const std::lock_guard own(inner); }
+                    cancelled.wait();
+                    { const std::lock_guard own(inner); }
+                    pilfer::sleep_for(1us);
+                    return !pilfer::cancelled();
+                }));
+        });
+        until([&] { return stolen.load(); });
+        s.cancel();
+        cancelled.set();
+        s.sync();
+        EXPECT_TRUE(finished);
+    });
+}
+
+// A cancellation at any moment: who has begun to change the object has ended it, with all that it spawned.
+TEST_P(row_D6_holders, the_invariant_holds) {
+    struct account {
+        long from = 0;
+        long to = 0;
+        long parts = 0;
+    };
+    std::atomic<std::uint64_t> calls{0};
+    std::mt19937 random(GetParam());
+    for (std::uint64_t round = 0; round < support::hundredth_of(100'000); ++round) {
+        pilfer::mutex m;
+        account by_mutex;
+        pilfer::locked<account> locked;
+        pilfer::queued<account> queued;
+        const auto seed = random();
+        std::atomic<bool> done{false};
+        const auto move = [&calls](account& a, unsigned how) {
+            EXPECT_EQ(a.from + a.to, 0) << "somebody has left in the middle";
+            ++calls;
+            --a.from;
+            std::atomic<long> parts{0};
+            pilfer::scope own;
+            if (how % 5 == 0) {
+                pilfer::sleep_for(1us);
+            } else if (how % 5 == 1) {
+                own.spawn([&] {
+                    pilfer::yield();
+                    ++parts;
+                });
+                own.defer([&] { ++parts; });
+                own.sync();
+                EXPECT_EQ(parts, 2);
+            } else if (how % 5 == 2) {
+                (void)pilfer::join([&] { ++parts; }, [&] { ++parts; });
+                EXPECT_EQ(parts, 2);
+            } else if (how % 5 == 3) {
+                pilfer::event e;
+                own.defer([&] { e.set(); });
+                own.spawn([&] { e.wait(); });
+                own.sync();
+            } else {
+                pilfer::for_each(0, 10, [&](int) { ++parts; });
+                EXPECT_EQ(parts, 10);
+            }
+            a.parts += parts;
+            ++a.to;
+        };
+        pool.run([&] {
+            pilfer::scope s;
+            for (unsigned i = 0; i < 6; ++i) {
+                const auto task = [&, i, how = seed] {
+                    for (unsigned k = 0; k < 50; ++k) {
+                        const auto what = static_cast<unsigned>(how + i * 7 + k);
+                        if (i % 3 == 0) {
+                            const std::lock_guard guard(m);
+                            move(by_mutex, what);
+                        } else if (i % 3 == 1) {
+                            locked.call([&](account& a) { move(a, what); });
+                        } else {
+                            // Odd ones wait until even ones have served them.
+                            queued.call_when([k](const account& a) { return k % 2 == 0 || a.to % 2 == 1; },
+                                             [&](account& a) { move(a, what); });
+                        }
+                    }
+                };
+                if (i % 2 == 0) {
+                    s.spawn(task);
+                } else {
+                    s.defer(task);
+                }
+            }
+            s.defer([&] {
+                for (unsigned n = static_cast<unsigned>(seed >> 8) % 32; n > 0; --n) {
+                    pilfer::yield();
+                }
+                s.cancel();
+                done = true;
+            });
+            s.sync();
+        });
+        ASSERT_EQ(by_mutex.from + by_mutex.to, 0);
+        locked.read([](const account& a) { ASSERT_EQ(a.from + a.to, 0); });
+        queued.read([](const account& a) { ASSERT_EQ(a.from + a.to, 0); });
+        ASSERT_TRUE(done);
+    }
+    EXPECT_GT(calls, 0U);
+}
+
+} // namespace
