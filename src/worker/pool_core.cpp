@@ -136,6 +136,16 @@ bool pool_core::wake_somebody() noexcept {
     }
     worker* w = this_worker();
     const bool own = w != nullptr && w->pool == this;
+    if (!own) {
+        const unsigned last = m_alert.load(rlx);
+        const unsigned who = m_idle->anyone_alert(last, 8);
+        if (who != pool_sleepers::nobody) {
+            if (who != last) {
+                m_alert.store(who, rlx);
+            }
+            return true;
+        }
+    }
     // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
     // turns.
     const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % m_size;
