@@ -71,7 +71,7 @@ struct patience {
     unsigned in_vain = 0;
     unsigned skipped = 0;
 };
-constinit thread_local patience mine;
+constinit thread_local patience looks_outside;
 
 } // namespace
 
@@ -83,14 +83,16 @@ bool short_wait::begins() noexcept {
     if (alone) {
         return false;
     }
-    if (mine.in_vain < enough) {
+    if (looks_outside.in_vain < enough) {
         return true;
     }
-    mine.skipped = (mine.skipped + 1) % try_again;
-    return mine.skipped == 0;
+    looks_outside.skipped = (looks_outside.skipped + 1) % try_again;
+    return looks_outside.skipped == 0;
 }
 
-void short_wait::ends(bool helped) noexcept { mine.in_vain = helped ? 0 : mine.in_vain + 1; }
+void short_wait::ends(bool helped) noexcept {
+    looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
+}
 
 void block_on(foreign_waiter& waiter) noexcept { waiter.wait<futex_park>(); }
 

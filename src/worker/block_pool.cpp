@@ -41,7 +41,7 @@ union lasting_pool {
     ~lasting_pool() {}
     block_pool of_all;
 };
-constinit lasting_pool outside;
+constinit lasting_pool blocks_outside;
 
 /// No object with a destructor: that would be registered in memory whose lack ends the program, and be used
 /// by other destructors behind its end.
@@ -50,7 +50,7 @@ struct outside_list {
     plain_block_list of[block_classes];
     state now = state::fresh;
 };
-constinit thread_local outside_list mine __attribute__((tls_model("initial-exec")));
+constinit thread_local outside_list kept_outside __attribute__((tls_model("initial-exec")));
 
 void close_list(outside_list& l) noexcept {
     l.now = outside_list::state::closed;
@@ -68,12 +68,13 @@ void close_list(outside_list& l) noexcept {
 
 /// That of the calling thread; null: it keeps none, because nobody would end them, or it has ended them.
 [[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
-    if (mine.now == outside_list::state::fresh) [[unlikely]] {
+    if (kept_outside.now == outside_list::state::fresh) [[unlikely]] {
         const pthread_key_t* const key = key_of_ends();
-        mine.now = key != nullptr && pthread_setspecific(*key, &mine) == 0 ? outside_list::state::open
-                                                                            : outside_list::state::closed;
+        kept_outside.now = key != nullptr && pthread_setspecific(*key, &kept_outside) == 0
+                               ? outside_list::state::open
+                               : outside_list::state::closed;
     }
-    return mine.now == outside_list::state::open ? &mine : nullptr;
+    return kept_outside.now == outside_list::state::open ? &kept_outside : nullptr;
 }
 
 /// The thread that ends the program has no other end.
@@ -82,16 +83,17 @@ struct end_of_program {
     end_of_program(const end_of_program&) = delete;
     end_of_program& operator=(const end_of_program&) = delete;
     ~end_of_program() {
-        close_list(mine);
-        outside.of_all.close();
+        close_list(kept_outside);
+        blocks_outside.of_all.close();
     }
 };
 const end_of_program at_the_end;
 
-// Never inlined: whoever calls them may be a frame that moves, and would keep the address of the thread-local.
+// Never inlined: whoever calls them may be a frame that moves, and would keep the address of the
+// thread-local.
 [[nodiscard]] PILFER_NOINLINE void* take_outside(std::size_t size_class) noexcept {
     outside_list* const l = list_outside();
-    return l != nullptr ? l->of[size_class].take(outside.of_all, size_class) : nullptr;
+    return l != nullptr ? l->of[size_class].take(blocks_outside.of_all, size_class) : nullptr;
 }
 
 [[nodiscard]] PILFER_NOINLINE bool put_outside(std::size_t size_class, void* block) noexcept {
@@ -99,7 +101,7 @@ const end_of_program at_the_end;
     if (l == nullptr) {
         return false;
     }
-    l->of[size_class].put(outside.of_all, size_class, block);
+    l->of[size_class].put(blocks_outside.of_all, size_class, block);
     return true;
 }
 
@@ -188,10 +190,10 @@ void block_pool::give(std::size_t size_class, free_block* batch) noexcept {
             return;
         }
     }
-    if (this == &outside.of_all) {
+    if (this == &blocks_outside.of_all) {
         destroy(batch);
     } else {
-        outside.of_all.give(size_class, batch);
+        blocks_outside.of_all.give(size_class, batch);
     }
 }
 

@@ -38,8 +38,8 @@ public:
 
     /// 32 blocks, linked by next; null: none are here.
     [[nodiscard]] free_block* take(std::size_t size_class) noexcept;
-    /// Takes 32 linked blocks. What is more than a pool keeps goes to the threads outside, which take it where
-    /// they only submit, and what is more than those keep to the system's allocator.
+    /// Takes 32 linked blocks. What is more than a pool keeps goes to the threads outside, which take it
+    /// where they only submit, and what is more than those keep to the system's allocator.
     void give(std::size_t size_class, free_block* batch) noexcept;
     /// Gives all back to the system's allocator, and from now on all that comes.
     void close() noexcept;

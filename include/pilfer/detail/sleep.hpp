@@ -109,8 +109,8 @@ public:
         m_seats[i].state.store(running, rlx);
         Atom::fence_sc(); // S6, with the fence of whoever calls anyone_alert()
     }
-    /// After a push to a queue of all workers and a fence: is one of them awake that will look there? Of those
-    /// from `first` on, in the ring; it says which. At most `most` are asked.
+    /// After a push to a queue of all workers and a fence: is one of them awake that will look there? Of
+    /// those from `first` on, in the ring; it says which. At most `most` are asked.
     [[nodiscard]] unsigned anyone_alert(unsigned first, unsigned most) const noexcept {
         const unsigned n = most < m_count ? most : m_count;
         for (unsigned k = 0, i = first < m_count ? first : 0; k < n; ++k, i = i + 1 < m_count ? i + 1 : 0) {
