@@ -1,10 +1,9 @@
 #include "worker/block_pool.hpp"
 
-#include <pthread.h>
-
 #include <new>
 #include <utility>
 
+#include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -59,22 +58,15 @@ void close_list(outside_list& l) noexcept {
     }
 }
 
-[[nodiscard]] pthread_key_t* key_of_ends() noexcept {
-    static pthread_key_t key;
-    static const bool made =
-        pthread_key_create(&key, [](void* l) { close_list(*static_cast<outside_list*>(l)); }) == 0;
-    return made ? &key : nullptr;
-}
-
 /// That of the calling thread; null: it keeps none, because nobody would end them, or it has ended them.
 [[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
-    if (kept_outside.now == outside_list::state::fresh) [[unlikely]] {
-        const pthread_key_t* const key = key_of_ends();
-        kept_outside.now = key != nullptr && pthread_setspecific(*key, &kept_outside) == 0
-                               ? outside_list::state::open
-                               : outside_list::state::closed;
+    using state = outside_list::state;
+    if (kept_outside.now == state::fresh) [[unlikely]] {
+        const bool told =
+            os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
+        kept_outside.now = told ? state::open : state::closed;
     }
-    return kept_outside.now == outside_list::state::open ? &kept_outside : nullptr;
+    return kept_outside.now == state::open ? &kept_outside : nullptr;
 }
 
 /// The thread that ends the program has no other end.
@@ -112,7 +104,7 @@ void* take_block(std::size_t bytes) noexcept {
     if (c == block_classes) {
         return ::operator new(bytes, std::nothrow);
     }
-    if constexpr (recycles) {
+    if (recycles) {
         worker* w = this_worker();
         auto* self = static_cast<scheduler*>(w);
         if (void* block = w != nullptr ? self->blocks[c].take(self->core().blocks, c) : take_outside(c)) {
