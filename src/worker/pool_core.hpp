@@ -308,7 +308,7 @@ private:
     } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
-    std::atomic<unsigned> m_alert{0}; // whom foreign submitters saw searching last
+    std::atomic<unsigned> m_seen_alert{0}; // whom a thread outside saw searching last
 
     closing<std_atom, futex_park> m_closing;
     queue_places<std_atom, futex_park> m_places;

@@ -316,6 +316,7 @@ void scheduler::found_work(unsigned likely) noexcept {
     leave_alarms();
     if (!m_token) {
         if (m_alert) {
+            // S6: whoever queued something since the search began may have told nobody.
             m_alert = false;
             m_pool.idle().settle_alert(index);
             if (anything_queued()) {

@@ -129,6 +129,8 @@ bool scheduler::search() noexcept {
             return true;
         }
     } else {
+        // Said before the first look: until found_work() or the scan before its sleep it looks at what is
+        // queued.
         m_alert = true;
         m_pool.idle().be_alert(index);
     }

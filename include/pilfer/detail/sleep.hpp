@@ -2,7 +2,7 @@
 //
 // A sleeper announces itself, tells every worker, fences, looks at everything once more and only then
 // sleeps on a word of its own. A publisher reads nothing but its own tripwire while nobody sleeps. The
-// rule, the seven simpler rules that lose wake-ups, and edges S1..S5: src/idle/README.md.
+// rule, the seven simpler rules that lose wake-ups, and edges S1..S6: src/idle/README.md.
 #pragma once
 
 #include <bit>
