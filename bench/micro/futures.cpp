@@ -156,8 +156,7 @@ void inside_tbb(benchmark::State& state) {
 BENCHMARK(inside_tbb)->UseRealTime();
 #endif
 
-// ---- from outside: the CPU time is that of all threads
-// -------------------------------------------------------------------------------
+// ---- from outside: the CPU time is that of all threads -------------------------------------------
 
 void outside_batch(benchmark::State& state) {
     pilfer::pool pool(of(workers));
@@ -192,6 +191,13 @@ void outside_one_locked(benchmark::State& state) {
 }
 BENCHMARK(outside_one_locked)->MeasureProcessCPUTime()->UseRealTime();
 
+void outside_one_std_async(benchmark::State& state) {
+    for (auto _ : state) {
+        std::async(std::launch::async, work).get();
+    }
+}
+BENCHMARK(outside_one_std_async)->MeasureProcessCPUTime()->UseRealTime();
+
 #if defined(BENCH_HAS_TBB)
 void outside_batch_tbb(benchmark::State& state) {
     oneapi::tbb::task_arena arena(static_cast<int>(workers) + 1, 1);
@@ -205,6 +211,51 @@ void outside_batch_tbb(benchmark::State& state) {
     state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
 }
 BENCHMARK(outside_batch_tbb)->MeasureProcessCPUTime()->UseRealTime();
+
+void outside_one_tbb(benchmark::State& state) {
+    oneapi::tbb::task_arena arena(static_cast<int>(workers) + 1, 1);
+    oneapi::tbb::task_group group;
+    for (auto _ : state) {
+        arena.enqueue(group.defer(work));
+        arena.execute([&] { group.wait(); });
+    }
+}
+BENCHMARK(outside_one_tbb)->MeasureProcessCPUTime()->UseRealTime();
+#endif
+
+#if defined(BENCH_HAS_OPENMP)
+// Only a thread of the team makes tasks, and it runs some of them itself while it waits; so it is one more.
+template <class Rounds>
+void outside_openmp(Rounds rounds) {
+#pragma omp parallel num_threads(workers + 1)
+#pragma omp single
+    rounds();
+}
+
+void outside_batch_openmp(benchmark::State& state) {
+    outside_openmp([&] {
+        for (auto _ : state) {
+            for (std::size_t i = 0; i < batch; ++i) {
+#pragma omp task
+                work();
+            }
+#pragma omp taskwait
+        }
+    });
+    state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(batch));
+}
+BENCHMARK(outside_batch_openmp)->MeasureProcessCPUTime()->UseRealTime();
+
+void outside_one_openmp(benchmark::State& state) {
+    outside_openmp([&] {
+        for (auto _ : state) {
+#pragma omp task
+            work();
+#pragma omp taskwait
+        }
+    });
+}
+BENCHMARK(outside_one_openmp)->MeasureProcessCPUTime()->UseRealTime();
 #endif
 
 } // namespace

@@ -219,6 +219,12 @@ void thread_join(std::uintptr_t id) noexcept { pthread_join(static_cast<pthread_
 
 std::uint64_t thread_id() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
 
+bool at_thread_end(void (*end)(void* self), void* self) noexcept {
+    static pthread_key_t key;
+    static const bool made = pthread_key_create(&key, end) == 0;
+    return made && pthread_setspecific(key, self) == 0;
+}
+
 void thread_name(const char* name) noexcept {
     pthread_setname_np(pthread_self(), name);
     // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.

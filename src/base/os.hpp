@@ -38,6 +38,9 @@ guard_kind guard(void* at, std::size_t bytes) noexcept;
 void thread_join(std::uintptr_t id) noexcept;
 /// The calling thread's number in the system (the LWP of a debugger).
 [[nodiscard]] std::uint64_t thread_id() noexcept;
+/// end(self) when the calling thread ends, behind the destructors of its thread-locals; not where it ends the
+/// program. One `end` for all callers. False: there is no place for it.
+[[nodiscard]] bool at_thread_end(void (*end)(void* self), void* self) noexcept;
 /// Names the calling thread, at most 15 characters.
 void thread_name(const char* name) noexcept;
 

@@ -331,6 +331,9 @@ void future_core::wait_for_end(may_leave when) {
     }
     worker* w = this_worker();
     if (w == nullptr) {
+        if (short_wait::is_over([this] { return is_done(); })) {
+            return;
+        }
         foreign_waiter self;
         future_waiter entry;
         entry.who = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;

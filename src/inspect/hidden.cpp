@@ -15,7 +15,7 @@ namespace {
 
 [[nodiscard]] bool somebody_looks_for_work(pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
-        if (p.idle().is_searching(i) ||
+        if (p.idle().is_searching(i) || p.idle().is_alert(i) ||
             (p.idle().is_running(i) && p.at(i).current.load(std::memory_order_relaxed) == nullptr)) {
             return true;
         }

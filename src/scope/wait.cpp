@@ -64,6 +64,36 @@ std::exception_ptr unset_error() noexcept {
         [] { return broken_promise("pilfer: the promise was destroyed before it was set"); });
 }
 
+namespace {
+
+/// Of the calling thread: waits in a row that were longer than a look, and those since then.
+struct patience {
+    unsigned in_vain = 0;
+    unsigned skipped = 0;
+};
+constinit thread_local patience looks_outside;
+
+} // namespace
+
+/// Where the threads of a pool and those outside share a CPU a look only keeps the one awaited from running.
+bool short_wait::begins() noexcept {
+    static const bool alone = os::affinity_cpus() == 1;
+    constexpr unsigned enough = 2;
+    constexpr unsigned try_again = 32;
+    if (alone) {
+        return false;
+    }
+    if (looks_outside.in_vain < enough) {
+        return true;
+    }
+    looks_outside.skipped = (looks_outside.skipped + 1) % try_again;
+    return looks_outside.skipped == 0;
+}
+
+void short_wait::ends(bool helped) noexcept {
+    looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
+}
+
 void block_on(foreign_waiter& waiter) noexcept { waiter.wait<futex_park>(); }
 
 suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
@@ -101,6 +131,9 @@ void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
+        if (short_wait::is_over([&end] { return end.is_done(); })) {
+            return;
+        }
         foreign_waiter self;
         if (end.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
             block_on(self);

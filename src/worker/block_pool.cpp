@@ -3,6 +3,7 @@
 #include <new>
 #include <utility>
 
+#include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -31,6 +32,71 @@ void destroy(free_block* list) noexcept {
     }
 }
 
+// ---- of threads outside all pools ---------------------------------------------------------------
+
+/// Of all threads outside. It is used behind the end of the program's statics.
+union lasting_pool {
+    constexpr lasting_pool() : of_all(block_pool::patience::gives_up) {}
+    ~lasting_pool() {}
+    block_pool of_all;
+};
+constinit lasting_pool blocks_outside;
+
+/// No object with a destructor: that would be registered in memory whose lack ends the program, and be used
+/// by other destructors behind its end.
+struct outside_list {
+    enum class state : unsigned char { fresh, open, closed };
+    plain_block_list of[block_classes];
+    state now = state::fresh;
+};
+constinit thread_local outside_list kept_outside __attribute__((tls_model("initial-exec")));
+
+void close_list(outside_list& l) noexcept {
+    l.now = outside_list::state::closed;
+    for (plain_block_list& each : l.of) {
+        each.clear();
+    }
+}
+
+/// That of the calling thread; null: it keeps none, because nobody would end them, or it has ended them.
+[[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
+    using state = outside_list::state;
+    if (kept_outside.now == state::fresh) [[unlikely]] {
+        const bool told =
+            os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
+        kept_outside.now = told ? state::open : state::closed;
+    }
+    return kept_outside.now == state::open ? &kept_outside : nullptr;
+}
+
+/// The thread that ends the program has no other end.
+struct end_of_program {
+    end_of_program() = default;
+    end_of_program(const end_of_program&) = delete;
+    end_of_program& operator=(const end_of_program&) = delete;
+    ~end_of_program() {
+        close_list(kept_outside);
+        blocks_outside.of_all.close();
+    }
+};
+const end_of_program at_the_end;
+
+// Never inlined: whoever calls them may be a frame that moves, and would keep the address of the
+// thread-local.
+[[nodiscard]] PILFER_NOINLINE void* take_outside(std::size_t size_class) noexcept {
+    outside_list* const l = list_outside();
+    return l != nullptr ? l->of[size_class].take(blocks_outside.of_all, size_class) : nullptr;
+}
+
+[[nodiscard]] PILFER_NOINLINE bool put_outside(std::size_t size_class, void* block) noexcept {
+    outside_list* const l = list_outside();
+    if (l == nullptr) {
+        return false;
+    }
+    l->of[size_class].put(blocks_outside.of_all, size_class, block);
+    return true;
+}
+
 } // namespace
 
 void* take_block(std::size_t bytes) noexcept {
@@ -38,9 +104,10 @@ void* take_block(std::size_t bytes) noexcept {
     if (c == block_classes) {
         return ::operator new(bytes, std::nothrow);
     }
-    if (worker* w = this_worker(); recycles && w != nullptr) {
-        auto& self = *static_cast<scheduler*>(w);
-        if (void* block = self.blocks[c].take(self.core().blocks, c)) {
+    if (recycles) {
+        worker* w = this_worker();
+        auto* self = static_cast<scheduler*>(w);
+        if (void* block = w != nullptr ? self->blocks[c].take(self->core().blocks, c) : take_outside(c)) {
             return block;
         }
     }
@@ -49,19 +116,25 @@ void* take_block(std::size_t bytes) noexcept {
 
 void put_block(void* block, std::size_t bytes) noexcept {
     const std::size_t c = class_of(bytes);
-    worker* w = this_worker();
-    if (!recycles || c == block_classes || w == nullptr) {
+    if (!recycles || c == block_classes) {
         ::operator delete(block);
         return;
     }
-    auto& self = *static_cast<scheduler*>(w);
-    self.blocks[c].put(self.core().blocks, c, block);
+    if (worker* w = this_worker(); w != nullptr) {
+        auto& self = *static_cast<scheduler*>(w);
+        self.blocks[c].put(self.core().blocks, c, block);
+    } else if (!put_outside(c, block)) {
+        ::operator delete(block);
+    }
 }
 
-block_list::~block_list() { destroy(m_first); }
+void plain_block_list::clear() noexcept {
+    destroy(std::exchange(m_first, nullptr));
+    m_count = 0;
+}
 
 /// The newest go: they were given back one after the other, and the older ones are as warm to a list so long.
-void block_list::cut(block_pool& p, std::size_t size_class) noexcept {
+void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     free_block* const batch = m_first;
     free_block* last = batch;
     for (unsigned i = 1; i < block_pool::batch_size; ++i) {
@@ -72,16 +145,26 @@ void block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     p.give(size_class, batch);
 }
 
-block_pool::~block_pool() {
-    for (free_block* batch : m_batches) {
-        while (batch != nullptr) {
-            destroy(std::exchange(batch, batch->next_batch));
+block_pool::~block_pool() { close(); }
+
+void block_pool::close() noexcept {
+    if (!lock()) {
+        return;
+    }
+    const std::lock_guard held(m_mutex, std::adopt_lock);
+    m_closed = true;
+    for (free_block*& first : m_batches) {
+        while (first != nullptr) {
+            destroy(std::exchange(first, first->next_batch));
         }
     }
 }
 
 free_block* block_pool::take(std::size_t size_class) noexcept {
-    const std::lock_guard lock(m_mutex);
+    if (!lock()) {
+        return nullptr;
+    }
+    const std::lock_guard held(m_mutex, std::adopt_lock);
     free_block* const batch = m_batches[size_class];
     if (batch != nullptr) {
         m_batches[size_class] = batch->next_batch;
@@ -91,15 +174,19 @@ free_block* block_pool::take(std::size_t size_class) noexcept {
 }
 
 void block_pool::give(std::size_t size_class, free_block* batch) noexcept {
-    {
-        const std::lock_guard lock(m_mutex);
-        if (m_count[size_class] < most_batches) {
+    if (lock()) {
+        const std::lock_guard held(m_mutex, std::adopt_lock);
+        if (!m_closed && m_count[size_class] < most_batches) {
             batch->next_batch = std::exchange(m_batches[size_class], batch);
             ++m_count[size_class];
             return;
         }
     }
-    destroy(batch);
+    if (this == &blocks_outside.of_all) {
+        destroy(batch);
+    } else {
+        blocks_outside.of_all.give(size_class, batch);
+    }
 }
 
 } // namespace detail

@@ -1,5 +1,6 @@
 // Memory for the states of futures, which may outlive every pool: blocks of operator new in two sizes.
 // Workers keep those that were given back on them for the next one, and hand batches to and from their pool.
+// So do threads outside all pools, by what they share: see block_pool.cpp.
 //
 // Not the records of `defer`: those are cut out of chunks that end with the pool.
 #pragma once
@@ -21,37 +22,49 @@ struct free_block {
 inline constexpr std::size_t block_bytes[] = {128, 256};
 inline constexpr std::size_t block_classes = sizeof block_bytes / sizeof block_bytes[0];
 
-/// What a pool's workers share. Batches only: its lock is taken once in 32 times.
+/// What a pool's workers share, or all threads outside. Batches only: its lock is taken once in 32 times.
 class block_pool {
 public:
     static constexpr unsigned batch_size = 32;
 
-    block_pool() = default;
+    enum class patience : bool { waits, gives_up };
+
+    /// `gives_up`: where another thread holds its lock it is as if empty, or full. A child of fork() may find
+    /// the lock held by a thread that it does not have.
+    constexpr explicit block_pool(patience p = patience::waits) : m_patience(p) {}
     block_pool(const block_pool&) = delete;
     block_pool& operator=(const block_pool&) = delete;
     ~block_pool();
 
     /// 32 blocks, linked by next; null: none are here.
     [[nodiscard]] free_block* take(std::size_t size_class) noexcept;
-    /// Takes 32 linked blocks. More than it keeps go back to the system's allocator.
+    /// Takes 32 linked blocks. What is more than a pool keeps goes to the threads outside, which take it
+    /// where they only submit, and what is more than those keep to the system's allocator.
     void give(std::size_t size_class, free_block* batch) noexcept;
+    /// Gives all back to the system's allocator, and from now on all that comes.
+    void close() noexcept;
 
 private:
     static constexpr unsigned most_batches = 64; // half a megabyte of the larger ones
 
+    [[nodiscard]] bool lock() noexcept {
+        if (m_patience == patience::gives_up) {
+            return m_mutex.try_lock();
+        }
+        m_mutex.lock();
+        return true;
+    }
+
+    const patience m_patience;
     std::mutex m_mutex;
     free_block* m_batches[block_classes] = {};
     unsigned m_count[block_classes] = {};
+    bool m_closed = false;
 };
 
-/// Of one worker; by its thread only.
-class block_list {
+/// Of one thread; by it only. clear() ends it.
+class plain_block_list {
 public:
-    block_list() = default;
-    block_list(const block_list&) = delete;
-    block_list& operator=(const block_list&) = delete;
-    ~block_list();
-
     /// Null: neither here nor in the pool.
     [[nodiscard]] void* take(block_pool& p, std::size_t size_class) noexcept {
         if (m_first == nullptr) {
@@ -66,6 +79,7 @@ public:
         --m_count;
         return b;
     }
+    void clear() noexcept;
     void put(block_pool& p, std::size_t size_class, void* block) noexcept {
         m_first = ::new (block) free_block{m_first, nullptr};
         if (++m_count == most) {
@@ -74,13 +88,22 @@ public:
     }
 
 private:
-    /// A worker on which many are given back keeps so many.
+    /// A thread on which many are given back keeps so many.
     static constexpr unsigned most = 8 * block_pool::batch_size;
 
     PILFER_COLD void cut(block_pool& p, std::size_t size_class) noexcept;
 
     free_block* m_first = nullptr;
     unsigned m_count = 0;
+};
+
+/// Of one worker.
+class block_list : public plain_block_list {
+public:
+    block_list() = default;
+    block_list(const block_list&) = delete;
+    block_list& operator=(const block_list&) = delete;
+    ~block_list() { clear(); }
 };
 
 } // namespace detail

@@ -18,6 +18,9 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
+/// So many seats are looked at, a line each, to spare a wake-up.
+constexpr unsigned most_asked_alert = 8;
+
 [[nodiscard]] bool must_pin(const options& o) {
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
     // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
@@ -136,6 +139,18 @@ bool pool_core::wake_somebody() noexcept {
     }
     worker* w = this_worker();
     const bool own = w != nullptr && w->pool == this;
+    if (!own) {
+        // Who searches will look before it runs anything (S6): a stream of tasks pays no system call for
+        // each.
+        const unsigned last = m_seen_alert.load(rlx);
+        const unsigned who = m_idle->anyone_alert(last, most_asked_alert);
+        if (who != pool_sleepers::nobody) {
+            if (who != last) {
+                m_seen_alert.store(who, rlx);
+            }
+            return true;
+        }
+    }
     // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
     // turns.
     const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % m_size;

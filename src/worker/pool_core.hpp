@@ -43,6 +43,37 @@ namespace detail {
 class timed_task;
 class reaction;
 
+/// A thread outside is about to wait: looks for as long as a sleep and a wake-up would take whether that is
+/// over. Where that did not help lately, only now and then.
+class short_wait {
+public:
+    template <class Done>
+    [[nodiscard]] static bool is_over(Done done) noexcept {
+        if (!begins()) {
+            return false;
+        }
+        // Ever more rarely: each look takes the line away from who is about to write.
+        unsigned step = 1;
+        for (unsigned pauses = 0; pauses < most_pauses; pauses += step) {
+            step = step < 64 ? 2 * step : step;
+            for (unsigned i = 0; i < step; ++i) {
+                cpu_relax();
+            }
+            if (done()) {
+                ends(true);
+                return true;
+            }
+        }
+        ends(false);
+        return false;
+    }
+
+private:
+    static constexpr unsigned most_pauses = 256; // 3 to 15 us
+    [[nodiscard]] static bool begins() noexcept;
+    static void ends(bool helped) noexcept;
+};
+
 class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
@@ -276,6 +307,8 @@ private:
         bool told = false;
     } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
+
+    std::atomic<unsigned> m_seen_alert{0}; // whom a thread outside saw searching last
 
     closing<std_atom, futex_park> m_closing;
     queue_places<std_atom, futex_park> m_places;

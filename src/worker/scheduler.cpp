@@ -112,7 +112,7 @@ void scheduler::run() noexcept {
         sleep();
     }
     note_missed();
-    if (m_token) {
+    if (m_token || m_alert) {
         m_pool.idle().settle_token(index); // it was for the end: nobody is owed another look
     }
     if (context* mine = free_contexts.exchange(nullptr, rlx)) {
@@ -315,8 +315,17 @@ void scheduler::sleep() noexcept {
 void scheduler::found_work(unsigned likely) noexcept {
     leave_alarms();
     if (!m_token) {
+        if (m_alert) {
+            // S6: whoever queued something since the search began may have told nobody.
+            m_alert = false;
+            m_pool.idle().settle_alert(index);
+            if (anything_queued()) {
+                m_pool.notify_any();
+            }
+        }
         return;
     }
+    m_alert = false;
     m_token = false;
     PILFER_CHAOS_POINT(token);
     auto& idle = m_pool.idle();

@@ -237,6 +237,7 @@ private:
     bool m_all_alarms = false;  // the next look at alarms is one at everybody's
     bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
     bool m_token = false;       // woken: look again before running what is found
+    bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off

@@ -128,6 +128,11 @@ bool scheduler::search() noexcept {
         if (hint < n && hint != index && try_steal(hint, false)) {
             return true;
         }
+    } else {
+        // Said before the first look: until found_work() or the scan before its sleep it looks at what is
+        // queued.
+        m_alert = true;
+        m_pool.idle().be_alert(index);
     }
     const auto length = [this](unsigned i) { return m_pool.at(i).deque.thief().scales().weight(); };
     // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what

@@ -107,6 +107,38 @@ TEST_P(Sleepers, AWakeUpIsATokenWithAHint) {
     EXPECT_FALSE(b.idle.is_searching(last));
 }
 
+TEST_P(Sleepers, WhoSearchesIsAlertUntilItFindsWork) {
+    plain_bed b(GetParam());
+    const unsigned n = b.count;
+    EXPECT_EQ(b.idle.anyone_alert(0, n), nobody);
+    for (unsigned i = 0; i < n; ++i) {
+        b.idle.be_alert(i);
+        EXPECT_TRUE(b.idle.is_alert(i));
+        EXPECT_FALSE(b.idle.is_searching(i)) << "only who was woken holds a token";
+        EXPECT_FALSE(b.idle.is_asleep(i));
+        EXPECT_FALSE(b.idle.is_running(i));
+        EXPECT_EQ(b.idle.anyone_alert(i, 1), i) << "the first one asked";
+        EXPECT_EQ(b.idle.anyone_alert((i + 1) % n, n), i) << "the last one asked";
+        EXPECT_EQ(b.idle.anyone_alert((i + 1) % n, n + 5), i) << "no more than there are";
+        EXPECT_EQ(b.idle.anyone_alert(n + 7, n), i) << "no such worker to begin with";
+        EXPECT_EQ(b.idle.anyone_alert((i + 1) % n, n - 1), nobody) << "not asked";
+        EXPECT_EQ(b.idle.anyone_alert(i, 0), nobody);
+        b.idle.settle_alert(i);
+        EXPECT_TRUE(b.idle.is_running(i));
+        EXPECT_EQ(b.idle.anyone_alert(0, n), nobody);
+    }
+}
+
+TEST(SleepersAlert, ATokenIsAsGoodAndASleeperIsNot) {
+    plain_bed b(3);
+    b.lay_down(1);
+    EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
+    EXPECT_TRUE(b.idle.wake(1, 1));
+    EXPECT_EQ(b.idle.anyone_alert(0, 3), 1U);
+    b.idle.settle_token(1);
+    EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
+}
+
 TEST(SleepersSteps, WhoFindsWorkAtTheSecondLookWithdraws) {
     plain_bed b(3);
     bool told = false;

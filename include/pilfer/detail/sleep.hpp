@@ -2,7 +2,7 @@
 //
 // A sleeper announces itself, tells every worker, fences, looks at everything once more and only then
 // sleeps on a word of its own. A publisher reads nothing but its own tripwire while nobody sleeps. The
-// rule, the seven simpler rules that lose wake-ups, and edges S1..S5: src/idle/README.md.
+// rule, the seven simpler rules that lose wake-ups, and edges S1..S6: src/idle/README.md.
 #pragma once
 
 #include <bit>
@@ -30,6 +30,7 @@ public:
         asleep = 1,
         token = 2,  // woken, and obliged to look again before it runs what it finds
         afield = 3, // asleep, and not on this word: a bell has to be rung
+        alert = 4,  // searching, and obliged to look at what is queued before it runs what it finds
     };
     /// One per worker, on a line of its own.
     struct alignas(line_bytes) seat {
@@ -99,6 +100,27 @@ public:
         m_seats[i].state.store(running, rlx);
         Atom::fence_sc(); // S5, with the publisher's fence before is_searching()
     }
+    /// Worker `i`, which holds no token, begins to search: whoever queues something for anybody need wake
+    /// nobody meanwhile.
+    void be_alert(unsigned i) noexcept { m_seats[i].state.store(alert, rlx); }
+    /// Worker `i` was alert and has found work. A look at what is queued must follow before the work is run,
+    /// and somebody be told if anything is.
+    void settle_alert(unsigned i) noexcept {
+        m_seats[i].state.store(running, rlx);
+        Atom::fence_sc(); // S6, with the fence of whoever calls anyone_alert()
+    }
+    /// After a push to a queue of all workers and a fence: is one of them awake that will look there? Of
+    /// those from `first` on, in the ring; it says which. At most `most` are asked.
+    [[nodiscard]] unsigned anyone_alert(unsigned first, unsigned most) const noexcept {
+        const unsigned n = most < m_count ? most : m_count;
+        for (unsigned k = 0, i = first < m_count ? first : 0; k < n; ++k, i = i + 1 < m_count ? i + 1 : 0) {
+            const std::uint32_t now = m_seats[i].state.load(rlx);
+            if (now == alert || now == token) {
+                return i;
+            }
+        }
+        return nobody;
+    }
     [[nodiscard]] bool anyone_asleep() const noexcept {
         for (unsigned k = 0; k * 64 < m_count; ++k) {
             if (m_map[k].load(rlx) != 0) {
@@ -131,6 +153,8 @@ public:
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
+    /// Does it search, woken or not?
+    [[nodiscard]] bool is_alert(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == alert; }
     /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
     [[nodiscard]] bool is_running(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == running; }
     /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.

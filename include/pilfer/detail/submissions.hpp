@@ -27,11 +27,15 @@ public:
     /// Workers, also before they sleep. The order of the reads matters: a taker empties m_in only while
     /// it holds the lock, and fills m_out before it lets go (Q2), so that one of the three tells.
     [[nodiscard]] bool empty() const noexcept {
+        // Usually this tells, and m_in is left to those who push.
+        if (m_out.load(rlx) != nullptr) {
+            return false;
+        }
         return m_in.load(acq) == nullptr && m_lock.load(acq) == 0 && m_out.load(acq) == nullptr;
     }
     /// Workers: the oldest, or nothing if there is none or another worker is at it.
     [[nodiscard]] node* pop() noexcept {
-        if (m_in.load(rlx) == nullptr && m_out.load(rlx) == nullptr) {
+        if (m_out.load(rlx) == nullptr && m_in.load(rlx) == nullptr) {
             return nullptr;
         }
         if (m_lock.load(rlx) != 0 || PILFER_CHAOS_MAYBE(busy) || m_lock.exchange(1, acq) != 0) {
@@ -43,7 +47,9 @@ public:
         }
         PILFER_CHAOS_POINT(lock);
         if (oldest != nullptr) {
-            m_out.store(oldest->next, rel);
+            node* const after = oldest->next;
+            m_out.store(after, rel);
+            __builtin_prefetch(after, 1); // its pusher's core has it, and somebody is about to run it
         }
         m_lock.store(0, rel); // Q2
         return oldest;

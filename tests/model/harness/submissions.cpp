@@ -86,8 +86,9 @@ struct never_empty : queue_client<atom, 6> {
     void finish() { drain(5); }
 };
 
-/// Pushers that look at the map, workers that look at the queue before they sleep.
-template <class Atom>
+/// Pushers that look at the map, workers that look at the queue before they sleep. `Alert`: workers say while
+/// they search, and who pushes wakes nobody then.
+template <class Atom, bool Alert = false>
 struct slept_over : queue_client<Atom, 4> {
     static constexpr unsigned threads = 4;
     using item = typename queue_client<Atom, 4>::item;
@@ -97,10 +98,10 @@ struct slept_over : queue_client<Atom, 4> {
     void thread(unsigned i) {
         if (i < 2) {
             this->push(2 * i);
-            wake_somebody(i);
+            tell_somebody(i);
             if (i == 0) {
                 this->push(1);
-                wake_somebody(0);
+                tell_somebody(0);
             }
             resting::at_the_end();
             return;
@@ -108,6 +109,15 @@ struct slept_over : queue_client<Atom, 4> {
         for (const unsigned self = i - 2;;) {
             if (pop(self)) {
                 continue;
+            }
+            if constexpr (Alert) { // scheduler::search()
+                if (!m_token[self]) {
+                    m_alert[self] = true;
+                    m_idle.be_alert(self);
+                }
+                if (pop(self)) {
+                    continue;
+                }
             }
             const auto how = m_idle.sleep(
                 self, [] {}, [this] { return !this->m_queue.empty(); });
@@ -124,9 +134,10 @@ struct slept_over : queue_client<Atom, 4> {
     void finish() {}
 
 private:
-    void wake_somebody(unsigned from) {
+    /// A thread outside.
+    void tell_somebody(unsigned from) {
         Atom::fence_sc();
-        if (m_idle.anyone_asleep()) {
+        if (m_idle.anyone_asleep() && !(Alert && m_idle.anyone_alert(from, 2) != sleepers::nobody)) {
             (void)m_idle.wake_one(from, from);
         }
     }
@@ -138,6 +149,8 @@ private:
         }
         if (m_token[self]) {
             settle(self);
+        } else if (m_alert[self]) {
+            settle_alert(self);
         }
         this->m_tasks.run(n->number);
         if (m_ended++ != 0) {
@@ -148,6 +161,7 @@ private:
     /// As scheduler::found_work().
     void settle(unsigned self) {
         m_token[self] = false;
+        m_alert[self] = false;
         m_idle.settle_token(self);
         for (unsigned woken = 0; woken < 2 && !this->m_queue.empty(); ++woken) {
             if (m_idle.wake_one(self, self) == sleepers::nobody) {
@@ -156,10 +170,21 @@ private:
         }
     }
 
+    /// The same, and pool_core::notify_any().
+    void settle_alert(unsigned self) {
+        m_alert[self] = false;
+        m_idle.settle_alert(self);
+        if (!this->m_queue.empty()) {
+            Atom::fence_sc();
+            (void)m_idle.wake_one(self, self);
+        }
+    }
+
     typename sleepers::seat m_seats[2];
     typename sleepers::map_word m_map[1];
     sleepers m_idle{m_seats, m_map, 2};
     bool m_token[2] = {};
+    bool m_alert[2] = {};
     resting m_resting;
     unsigned m_ended = 0; // of the checker itself
 };
@@ -209,6 +234,10 @@ const registered<never_empty> r2("submissions_empty", "empty() beside takers and
 const registered<slept_over<atom>> r3("submissions_sleep",
                                       "pushers that look at the map, workers that sleep");
 const registered<slept_over<symmetric_atom>> r4("submissions_sleep_pinned", "the same without membarrier");
+const registered<slept_over<atom, true>> r6("submissions_alert",
+                                            "the same, and searching workers that spare a wake-up");
+const registered<slept_over<symmetric_atom, true>> r7("submissions_alert_pinned",
+                                                      "the same without membarrier");
 const registered<summoned> r5("submissions_summon", "submitters that summon a worker inside a task");
 
 } // namespace
