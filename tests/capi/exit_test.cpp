@@ -56,13 +56,19 @@ TEST_P(row_E2_exit, row_D4_one_winner) {
         for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
             std::atomic<int> winners{0};
             std::atomic<int*> winner{nullptr};
+            std::atomic<int> begun{0};
             std::array<int, 4> values{};
             struct racer {
                 pilfer_exit_scope* scope;
                 std::atomic<int>* winners;
                 std::atomic<int*>* winner;
+                std::atomic<int>* begun;
                 int* value;
                 void operator()() const {
+                    begun->fetch_add(1);
+                    while (*begun < 4) { // else the first one would keep the others from starting
+                        pilfer_yield();
+                    }
                     const int first = pilfer_exit_scope_exit_value(scope, value);
                     EXPECT_TRUE(first == 0 || first == 1) << first;
                     if (first == 1) {
@@ -73,7 +79,7 @@ TEST_P(row_E2_exit, row_D4_one_winner) {
             };
             std::array<racer, 4> racers{};
             for (std::size_t i = 0; i < 4; ++i) {
-                racers[i] = {&s, &winners, &winner, &values[i]};
+                racers[i] = {&s, &winners, &winner, &begun, &values[i]};
                 const int code = i % 2 == 0 ? defer(s, racers[i]) : spawn(s, racers[i]);
                 EXPECT_EQ(code, 0);
             }
@@ -269,6 +275,7 @@ TEST_P(row_E2_exit, row_D3_deadline) {
             auto runs = [&] { ++ran; };
             ASSERT_EQ(pilfer_deadline_begin(&limit, &s, ns), 0);
             EXPECT_EQ(defer(s, runs), 0);
+            pilfer_sleep_for(100'000);
             EXPECT_EQ(pilfer_deadline_end(&limit), 0);
             EXPECT_EQ(pilfer_scope_cancelled(&s), 0);
             EXPECT_EQ(pilfer_scope_sync(&s), 0);

@@ -24,7 +24,10 @@ void look(const void* value, void* arg) { *static_cast<long*>(arg) = *static_cas
 int at_least(const void* value, void* arg) {
     return *static_cast<const long*>(value) >= *static_cast<long*>(arg) ? 1 : 0;
 }
-void take(void* value, void* arg) { *static_cast<long*>(value) -= *static_cast<long*>(arg); }
+void take(void* value, void* arg) {
+    EXPECT_EQ(at_least(value, arg), 1) << "called where its condition does not hold";
+    *static_cast<long*>(value) -= *static_cast<long*>(arg);
+}
 
 using make_locked = int (*)(pilfer_locked**, void*);
 constexpr make_locked both_kinds[] = {pilfer_locked_new, pilfer_locked_new_shared};
