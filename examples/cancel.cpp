@@ -25,6 +25,7 @@ void compute() {
     const visit v;
     for (;;) {
         (void)pilfer::join([] {}, [] {}); // throws pilfer::stopped
+        pilfer::yield();                  // else a pool of one worker would never get to a timer
     }
 }
 

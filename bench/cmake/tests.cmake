@@ -13,6 +13,11 @@ foreach(kernel IN LISTS bench_kernels)
     set_tests_properties(bench.${kernel}.spoiled PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
 endforeach()
 
+foreach(figure IN ITEMS tree tail first waits)
+    add_test(NAME bench.masters.${figure} COMMAND bench-masters ${figure} --tiny --repeat 2)
+    set_tests_properties(bench.masters.${figure} PROPERTIES LABELS bench TIMEOUT ${PILFER_TEST_TIMEOUT})
+endforeach()
+
 find_package(Python3 COMPONENTS Interpreter QUIET)
 if(Python3_FOUND)
     add_test(NAME bench.scripts COMMAND "${Python3_EXECUTABLE}" "${CMAKE_CURRENT_SOURCE_DIR}/test_scripts.py"

@@ -1,5 +1,6 @@
-/* A scope is cancelled: what has not started never starts, who waits is called back with PILFER_ECANCELED,
- * and so is who computes, at its next join or spawn. The tasks return by themselves. */
+/* A scope is cancelled, by a task and by a time limit: what has not started never starts, who waits is called
+ * back with PILFER_ECANCELED, and so is who computes, at its next join or spawn. The tasks return by
+ * themselves. */
 #include <pilfer/pilfer.h>
 
 #include <stdatomic.h>
@@ -14,6 +15,7 @@ static void compute(void* data) {
     (void)data;
     atomic_fetch_add(&inside, 1);
     while (pilfer_join2(nothing, NULL, nothing, NULL) != PILFER_ECANCELED) {
+        pilfer_yield(); /* else a pool of one worker would never get to a timer */
     }
     atomic_fetch_sub(&inside, 1);
 }
@@ -37,6 +39,14 @@ static void program(void* data) {
     pilfer_scope_defer(&s, cancel, &s);
     const int code = pilfer_scope_sync(&s);
     printf("%s, %d tasks are left\n", pilfer_strerror(code), atomic_load(&inside));
+    pilfer_deadline limit;
+    if (pilfer_deadline_begin(&limit, &s, 10 * 1000 * 1000) == 0) { /* 10 ms */
+        pilfer_scope_spawn(&s, compute, NULL);
+        pilfer_scope_spawn(&s, wait_for_ever, NULL);
+        pilfer_scope_sync(&s);
+        pilfer_deadline_end(&limit);
+    }
+    printf("too late: %d tasks are left\n", atomic_load(&inside));
     pilfer_scope_end(&s);
 }
 

@@ -159,6 +159,8 @@ PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
  * descriptor at once. Such a task frees what it has and returns. By any task or thread, while the scope
  * lives; the scope may be used again behind its next sync, which waits as ever. */
 PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
+/* 1 if this scope was cancelled and no sync has begun to return since, else 0. */
+PILFER_C_API int pilfer_scope_cancelled(const pilfer_scope* scope);
 /* 1 if a scope was cancelled that the running task is below of, else 0. */
 PILFER_C_API int pilfer_cancelled(void);
 /* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
@@ -166,6 +168,56 @@ PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
 /* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
  * or PILFER_EUSAGE. */
 PILFER_C_API int pilfer_scope_end(pilfer_scope* scope);
+
+/* A time limit of a scope: it lies where the caller puts it, and stays there from begin to end. */
+typedef struct pilfer_deadline {
+    union {
+        uint64_t words[8];
+        void* pointers[8];
+    } opaque;
+} pilfer_deadline;
+
+/* In `ns` nanoseconds pilfer_scope_cancel is called for the scope, unless the limit ends before; the scope
+ * must live until it does. As late as any timer (pilfer_after) where every worker is inside a task that
+ * neither ends nor waits. PILFER_ENOMEM, PILFER_ECLOSED: there is no limit. Cost: a timer and one
+ * allocation. */
+PILFER_C_API int pilfer_deadline_begin(pilfer_deadline* limit, pilfer_scope* scope, uint64_t ns);
+/* Waits for a cancellation that is under way. From then on the limit does nothing, and its memory is the
+ * caller's again. Whether it was in time says pilfer_scope_cancelled, until the sync. */
+PILFER_C_API int pilfer_deadline_end(pilfer_deadline* limit);
+
+/* A scope that each task below may leave with a value: that stops all the others, as pilfer_scope_cancel
+ * does. What is said of scopes holds. */
+typedef struct pilfer_exit_scope {
+    union {
+        uint64_t words[24];
+        void* pointers[24];
+    } opaque;
+} pilfer_exit_scope;
+
+PILFER_C_API int pilfer_exit_scope_begin(pilfer_exit_scope* scope);
+PILFER_C_API int pilfer_exit_scope_spawn(pilfer_exit_scope* scope, void (*f)(void*), void* arg);
+PILFER_C_API int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(void*), void* arg);
+/* Claims the exit. 1: this call was the first since the last sync; all tasks below were stopped, and
+ * make(arg, value) has set *value, which is NULL before, and returned 0. It may wait, and spawn into scopes
+ * that it begins: that is excepted, unless a scope further out is cancelled or exits; its calls then give
+ * PILFER_ECANCELED. The caller, where it is not the owner, is stopped as soon as this has returned. 0:
+ * another one was first, or it was cancelled; make was not called. If make returns a negative code, so does
+ * this call, and the exit stays claimed without a value; a positive one is PILFER_EINVAL. By the owner, and
+ * by every task below. Cost of the first: that of pilfer_scope_cancel; of the others one load. */
+PILFER_C_API int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void* arg, void** value),
+                                        void* arg);
+/* The same with a value that is there. 0: it stays the caller's. */
+PILFER_C_API int pilfer_exit_scope_exit_value(pilfer_exit_scope* scope, void* value);
+/* Stops all tasks below without a value, unless one has claimed the exit. By the owner, and by every task
+ * below. */
+PILFER_C_API int pilfer_exit_scope_cancel(pilfer_exit_scope* scope);
+/* Waits for all children. 1: *value is that of the exit; 0: there was none, *value is NULL. Codes are those
+ * of pilfer_scope_sync: with PILFER_EUSAGE *value is as before, with others it is what the exit has made, to
+ * be let go of, or NULL. `value` may be NULL. The scope may be used again. */
+PILFER_C_API int pilfer_exit_scope_sync(pilfer_exit_scope* scope, void** value);
+/* A sync whose value is lost, and never 1; the memory as after pilfer_scope_end. */
+PILFER_C_API int pilfer_exit_scope_end(pilfer_exit_scope* scope);
 
 /* ---- loops ---- */
 
@@ -270,6 +322,8 @@ PILFER_C_API int pilfer_mutex_init(pilfer_mutex* mutex);
 PILFER_C_API void pilfer_mutex_destroy(pilfer_mutex* mutex);
 /* Not recursive. It belongs to the task or thread that locked it, and is unlocked by it. */
 PILFER_C_API int pilfer_mutex_lock(pilfer_mutex* mutex);
+/* The same, but a task that is stopped while it waits gets PILFER_ECANCELED, without the mutex. */
+PILFER_C_API int pilfer_mutex_lock_cancellable(pilfer_mutex* mutex);
 /* PILFER_ETIMEDOUT: somebody has it. */
 PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
 PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
@@ -508,5 +562,7 @@ PILFER_C_API void pilfer_subscription_free(pilfer_subscription* subscription);
 #ifdef __cplusplus
 }
 #endif
+
+#include <pilfer/pilfer_objects.h>
 
 #endif

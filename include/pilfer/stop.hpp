@@ -58,7 +58,7 @@ private:
 
 /// Cancels a scope when its time has come, unless it ends before. It ends before the scope does, as one that
 /// is declared behind it; a cancellation that is under way is waited for. As late as any timer where every
-/// worker is inside a task that neither announces nor waits. Throws what after() throws. Cost: a timer and
+/// worker is inside a task that neither ends nor waits. Throws what after() throws. Cost: a timer and
 /// one allocation.
 class deadline {
 public:

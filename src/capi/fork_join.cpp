@@ -176,6 +176,13 @@ int pilfer_scope_cancel(pilfer_scope* scope) {
     return 0;
 }
 
+int pilfer_scope_cancelled(const pilfer_scope* scope) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return std::launder(reinterpret_cast<const pilfer::scope*>(scope))->cancelled() ? 1 : 0;
+}
+
 int pilfer_cancelled(void) { return pilfer::cancelled() ? 1 : 0; }
 
 int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns) {

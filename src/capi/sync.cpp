@@ -130,6 +130,9 @@ void pilfer_mutex_destroy(pilfer_mutex* mutex) { finish(mutex); }
 int pilfer_mutex_lock(pilfer_mutex* mutex) {
     return on(mutex, [](pilfer::mutex& m) { m.lock(); });
 }
+int pilfer_mutex_lock_cancellable(pilfer_mutex* mutex) {
+    return on(mutex, [](pilfer::mutex& m) { m.lock_cancellable(); });
+}
 int pilfer_mutex_try_lock(pilfer_mutex* mutex) {
     return in_time(mutex, [](pilfer::mutex& m) { return m.try_lock(); });
 }

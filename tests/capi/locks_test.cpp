@@ -9,12 +9,11 @@
 #include <utility>
 #include <vector>
 
-#include "support/harness.hpp"
-#include "support/process.hpp"
+#include "capi/support.hpp"
 
 namespace {
 
-using namespace support;
+using namespace capi_tests;
 
 constexpr std::uint64_t hour = 3'600'000'000'000;
 
@@ -41,32 +40,6 @@ public:
 private:
     pilfer_pool* m_pool = nullptr;
 };
-
-/// f(i) for i below n as tasks of the pool, awaited.
-template <class F>
-void tasks(pilfer_pool* pool, unsigned n, F f) {
-    struct one {
-        F* function;
-        unsigned i;
-    };
-    std::vector<one> all;
-    for (unsigned i = 0; i < n; ++i) {
-        all.push_back({&f, i});
-    }
-    std::vector<pilfer_future*> futures(n);
-    for (unsigned i = 0; i < n; ++i) {
-        const auto run = [](void* p) -> void* {
-            auto* o = static_cast<one*>(p);
-            (*o->function)(o->i);
-            return nullptr;
-        };
-        ASSERT_EQ(pilfer_async(pool, run, &all[i], &futures[i]), 0);
-    }
-    for (pilfer_future* future : futures) {
-        EXPECT_EQ(pilfer_future_get(future, nullptr), 0);
-        pilfer_future_free(future);
-    }
-}
 
 class row_E2_locks : public over_workers {};
 

@@ -32,6 +32,11 @@ void* no_following(void*, void*) { return nullptr; }
 void* no_handling(pilfer_future*, void*) { return nullptr; }
 int never_again(void*) { return 0; }
 int never_taken(void*, void*) { return 0; }
+int no_made(void*, void**) { return 0; }
+void no_change(void*, void*) {}
+void no_look(const void*, void*) {}
+void no_changes(void* const*, void*) {}
+int is_ready(const void*, void*) { return 1; }
 void no_piece(std::size_t, std::size_t, void*) {}
 
 /// The text is wrong for that option: refused, said with the option's name, and nothing changed.
@@ -126,6 +131,13 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         pilfer_latch latch;
         void* got = nullptr;
         ASSERT_EQ(pilfer_scope_begin(&s), 0);
+        pilfer_exit_scope exits;
+        ASSERT_EQ(pilfer_exit_scope_begin(&exits), 0);
+        pilfer_deadline limit;
+        pilfer_locked* locked = nullptr;
+        ASSERT_EQ(pilfer_locked_new(&locked, &s), 0);
+        pilfer_queued* queued = nullptr;
+        ASSERT_EQ(pilfer_queued_new(&queued, &s), 0);
         std::array<char, 128> text{};
         int value = 0;
         const pilfer_reducer sums = {sizeof value, [](void*, void*) {},
@@ -184,7 +196,50 @@ TEST_F(row_E2_alone, bad_input_arguments) {
             pilfer_scope_sync(nullptr),
             pilfer_scope_shared(nullptr),
             pilfer_scope_cancel(nullptr),
+            pilfer_scope_cancelled(nullptr),
             pilfer_scope_end(nullptr),
+            pilfer_deadline_begin(nullptr, &s, 1),
+            pilfer_deadline_begin(&limit, nullptr, 1),
+            pilfer_deadline_end(nullptr),
+            pilfer_exit_scope_begin(nullptr),
+            pilfer_exit_scope_spawn(nullptr, nothing, nullptr),
+            pilfer_exit_scope_spawn(&exits, nullptr, nullptr),
+            pilfer_exit_scope_defer(nullptr, nothing, nullptr),
+            pilfer_exit_scope_defer(&exits, nullptr, nullptr),
+            pilfer_exit_scope_exit(nullptr, no_made, nullptr),
+            pilfer_exit_scope_exit(&exits, nullptr, nullptr),
+            pilfer_exit_scope_exit_value(nullptr, nullptr),
+            pilfer_exit_scope_cancel(nullptr),
+            pilfer_exit_scope_sync(nullptr, &got),
+            pilfer_exit_scope_end(nullptr),
+            pilfer_mutex_lock_cancellable(nullptr),
+            pilfer_locked_new(nullptr, nullptr),
+            pilfer_locked_new_shared(nullptr, nullptr),
+            pilfer_locked_call(nullptr, no_change, nullptr),
+            pilfer_locked_call(locked, nullptr, nullptr),
+            pilfer_locked_read(nullptr, no_look, nullptr),
+            pilfer_locked_read(locked, nullptr, nullptr),
+            pilfer_locked_try_call(nullptr, no_change, nullptr),
+            pilfer_locked_try_call(locked, nullptr, nullptr),
+            pilfer_locked_call_for(nullptr, no_change, nullptr, 1),
+            pilfer_locked_call_for(locked, nullptr, nullptr, 1),
+            pilfer_call_all(nullptr, 1, no_changes, nullptr),
+            pilfer_call_all(&locked, 0, no_changes, nullptr),
+            pilfer_call_all(&locked, 1, nullptr, nullptr),
+            pilfer_queued_new(nullptr, nullptr),
+            pilfer_queued_call(nullptr, no_change, nullptr),
+            pilfer_queued_call(queued, nullptr, nullptr),
+            pilfer_queued_read(nullptr, no_look, nullptr),
+            pilfer_queued_read(queued, nullptr, nullptr),
+            pilfer_queued_call_when(nullptr, is_ready, no_change, nullptr),
+            pilfer_queued_call_when(queued, nullptr, no_change, nullptr),
+            pilfer_queued_call_when(queued, is_ready, nullptr, nullptr),
+            pilfer_queued_try_call_when(nullptr, is_ready, no_change, nullptr),
+            pilfer_queued_try_call_when(queued, nullptr, no_change, nullptr),
+            pilfer_queued_try_call_when(queued, is_ready, nullptr, nullptr),
+            pilfer_queued_call_when_for(nullptr, is_ready, no_change, nullptr, 1),
+            pilfer_queued_call_when_for(queued, nullptr, no_change, nullptr, 1),
+            pilfer_queued_call_when_for(queued, is_ready, nullptr, nullptr, 1),
             pilfer_for_each(0, 9, nullptr, nullptr),
             pilfer_reduce(0, 9, nullptr, nullptr, &value),
             pilfer_reduce(0, 9, &sums, nullptr, nullptr),
@@ -289,6 +344,11 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         EXPECT_EQ(subscription, nullptr);
         EXPECT_EQ(bytes, 0U);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
+        EXPECT_EQ(pilfer_exit_scope_end(&exits), 0);
+        pilfer_locked_free(locked);
+        pilfer_locked_free(nullptr);
+        pilfer_queued_free(queued);
+        pilfer_queued_free(nullptr);
         pilfer_future_free(ready);
         pilfer_promise_free(nullptr);
         EXPECT_EQ(pilfer_promise_future(nullptr), nullptr);
@@ -386,6 +446,10 @@ void throws(void*) { throw std::runtime_error("x"); }
 void* throws_value(void*) { throw std::runtime_error("x"); }
 void* throws_following(void*, void*) { throw std::runtime_error("x"); }
 void throws_piece(std::size_t, std::size_t, void*) { throw std::runtime_error("x"); }
+int throws_made(void*, void**) { throw std::runtime_error("x"); }
+void throws_inside(void*, void*) { throw std::runtime_error("x"); }
+void throws_all(void* const*, void*) { throw std::runtime_error("x"); }
+int throws_asked(const void*, void*) { throw std::runtime_error("x"); }
 int throws_each_time(void*) { throw std::runtime_error("x"); }
 int throws_taken(void*, void*) { throw std::runtime_error("x"); }
 /// Not over before the process is.
@@ -426,6 +490,27 @@ INSTANTIATE_TEST_SUITE_P(
         thrower{"spawn", throws_in_scope<pilfer_scope_spawn>},
         thrower{"defer", throws_in_scope<pilfer_scope_defer>},
         thrower{"loop", [] { return pilfer_for_each(0, 9, throws_piece, nullptr); }},
+        thrower{"exit",
+                [] {
+                    pilfer_exit_scope s;
+                    return pilfer_exit_scope_begin(&s) + pilfer_exit_scope_exit(&s, throws_made, nullptr);
+                }},
+        thrower{"locked",
+                [] {
+                    pilfer_locked* o = nullptr;
+                    return pilfer_locked_new(&o, nullptr) + pilfer_locked_call(o, throws_inside, nullptr);
+                }},
+        thrower{"call_all",
+                [] {
+                    pilfer_locked* o = nullptr;
+                    return pilfer_locked_new(&o, nullptr) + pilfer_call_all(&o, 1, throws_all, nullptr);
+                }},
+        thrower{"condition",
+                [] {
+                    pilfer_queued* o = nullptr;
+                    return pilfer_queued_new(&o, nullptr) +
+                           pilfer_queued_call_when(o, throws_asked, throws_inside, nullptr);
+                }},
         thrower{"fold",
                 [] {
                     pilfer_reducer r = intervals;

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "support/child.hpp"
 #include "support/harness.hpp"
@@ -60,6 +61,38 @@ public:
 private:
     pilfer_pool* m_pool = nullptr;
 };
+
+/// A function of C from a callable that lives longer than the call.
+template <class F>
+inline void call_of(void* f) {
+    (*static_cast<F*>(f))();
+}
+
+/// f(i) for i below n as tasks of the pool, awaited.
+template <class F>
+void tasks(pilfer_pool* pool, unsigned n, F f) {
+    struct one {
+        F* function;
+        unsigned i;
+    };
+    std::vector<one> all;
+    for (unsigned i = 0; i < n; ++i) {
+        all.push_back({&f, i});
+    }
+    std::vector<pilfer_future*> futures(n);
+    for (unsigned i = 0; i < n; ++i) {
+        const auto run = [](void* p) -> void* {
+            auto* o = static_cast<one*>(p);
+            (*o->function)(o->i);
+            return nullptr;
+        };
+        ASSERT_EQ(pilfer_async(pool, run, &all[i], &futures[i]), 0);
+    }
+    for (pilfer_future* future : futures) {
+        EXPECT_EQ(pilfer_future_get(future, nullptr), 0);
+        pilfer_future_free(future);
+    }
+}
 
 struct number {
     unsigned n;

@@ -1,0 +1,162 @@
+// Early exit with a value, and time limits of scopes, for C.
+#include <pilfer/exit_scope.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+
+#include <pilfer/pilfer.h>
+#include <pilfer/stop.hpp>
+
+#include "capi/call.hpp"
+#include "capi/error.hpp"
+#include "capi/objects.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace capi {
+namespace {
+
+using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
+
+/// The value lies beside the scope of C++ and not in it: that one lets go of it where its owner is stopped,
+/// and a pointer has no destructor that would free what it refers to.
+struct exits {
+    void* value = nullptr;  ///< of the claimer, then of the owner (J3 in ../scope)
+    exit_scope<bool> scope; ///< has the claimer a value?
+};
+
+[[nodiscard]] exits& of(pilfer_exit_scope* s) noexcept { return in<exits>(s); }
+
+template <class F>
+int on_exits(pilfer_exit_scope* s, void (*function)(void*), void* argument, F f) noexcept {
+    if (s == nullptr || function == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return capi::guarded([&] { f(of(s).scope, void_call{function, argument}); });
+}
+
+/// make() returns a code, as a function of C does that cannot throw.
+template <class Make>
+int leave(exits& e, Make make) noexcept {
+    int code = 0;
+    bool first = false;
+    const int failed = capi::guarded([&] {
+        first = e.scope.exit([&] {
+            code = make();
+            return code == 0;
+        });
+    });
+    if (failed != 0) {
+        return failed;
+    }
+    if (code != 0) {
+        return code < 0 ? code : PILFER_EINVAL;
+    }
+    return first ? 1 : 0;
+}
+
+} // namespace
+} // namespace capi
+} // namespace v0
+} // namespace pilfer
+
+using namespace pilfer::capi;
+
+extern "C" {
+
+int pilfer_exit_scope_begin(pilfer_exit_scope* scope) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    ::new (static_cast<void*>(scope)) exits;
+    return 0;
+}
+
+int pilfer_exit_scope_spawn(pilfer_exit_scope* scope, void (*f)(void*), void* arg) {
+    return on_exits(scope, f, arg, [](pilfer::exit_scope<bool>& s, void_call call) { s.spawn(call); });
+}
+
+int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(void*), void* arg) {
+    return on_exits(scope, f, arg, [](pilfer::exit_scope<bool>& s, void_call call) { s.defer(call); });
+}
+
+int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void*, void**), void* arg) {
+    if (scope == nullptr || make == nullptr) {
+        return PILFER_EINVAL;
+    }
+    exits& e = of(scope);
+    return leave(e, [&] {
+        void* value = nullptr;
+        const int code = pilfer::capi::call(make, arg, &value);
+        if (code == 0) {
+            e.value = value;
+        }
+        return code;
+    });
+}
+
+int pilfer_exit_scope_exit_value(pilfer_exit_scope* scope, void* value) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    exits& e = of(scope);
+    return leave(e, [&] {
+        e.value = value;
+        return 0;
+    });
+}
+
+int pilfer_exit_scope_cancel(pilfer_exit_scope* scope) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    of(scope).scope.cancel();
+    return 0;
+}
+
+int pilfer_exit_scope_sync(pilfer_exit_scope* scope, void** value) {
+    if (scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    exits& e = of(scope);
+    std::optional<bool> made;
+    const int code = guarded([&] { made = e.scope.sync(); });
+    if (code == PILFER_EUSAGE) {
+        return code;
+    }
+    if (value != nullptr) {
+        *value = e.value;
+    }
+    e.value = nullptr;
+    return code == 0 && made.value_or(false) ? 1 : code;
+}
+
+int pilfer_exit_scope_end(pilfer_exit_scope* scope) {
+    const int code = pilfer_exit_scope_sync(scope, nullptr);
+    if (code != PILFER_EINVAL && code != PILFER_EUSAGE) {
+        std::destroy_at(&of(scope));
+    }
+    return code > 0 ? 0 : code;
+}
+
+int pilfer_deadline_begin(pilfer_deadline* limit, pilfer_scope* scope, uint64_t ns) {
+    if (limit == nullptr || scope == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] {
+        ::new (static_cast<void*>(limit)) pilfer::deadline(in<pilfer::scope>(scope), c_nanoseconds(ns));
+    });
+}
+
+int pilfer_deadline_end(pilfer_deadline* limit) {
+    if (limit == nullptr) {
+        return PILFER_EINVAL;
+    }
+    std::destroy_at(&in<pilfer::deadline>(limit));
+    return 0;
+}
+
+} // extern "C"
