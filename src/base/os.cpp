@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -219,10 +220,24 @@ void thread_join(std::uintptr_t id) noexcept { pthread_join(static_cast<pthread_
 
 std::uint64_t thread_id() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
 
+namespace {
+pthread_key_t end_key;
+std::atomic<bool> end_key_lives{false};
+} // namespace
+
 bool at_thread_end(void (*end)(void* self), void* self) noexcept {
-    static pthread_key_t key;
-    static const bool made = pthread_key_create(&key, end) == 0;
-    return made && pthread_setspecific(key, self) == 0;
+    static const bool made = [end] {
+        const bool could = pthread_key_create(&end_key, end) == 0;
+        end_key_lives.store(could, std::memory_order_release);
+        return could;
+    }();
+    return made && end_key_lives.load(std::memory_order_acquire) && pthread_setspecific(end_key, self) == 0;
+}
+
+void forget_thread_ends() noexcept {
+    if (end_key_lives.exchange(false, std::memory_order_acq_rel)) {
+        pthread_key_delete(end_key);
+    }
 }
 
 void thread_name(const char* name) noexcept {

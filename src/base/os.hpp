@@ -41,6 +41,8 @@ void thread_join(std::uintptr_t id) noexcept;
 /// end(self) when the calling thread ends, behind the destructors of its thread-locals; not where it ends the
 /// program. One `end` for all callers. False: there is no place for it.
 [[nodiscard]] bool at_thread_end(void (*end)(void* self), void* self) noexcept;
+/// Threads that end from now on call nothing: `end` may be code of a library that is being unloaded.
+void forget_thread_ends() noexcept;
 /// Names the calling thread, at most 15 characters.
 void thread_name(const char* name) noexcept;
 
