@@ -1,81 +1,33 @@
 // Tasks that wait for descriptors: who is woken and by what, times, closing, many of them, and what a pool
 // that has them still owes to everybody else.
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
 #include <netinet/in.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <numeric>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include <pilfer/io.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/yield.hpp>
 
-#include "base/os.hpp"
+#include "io/support.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "waits/waits.hpp"
 
 namespace {
 
 using namespace support;
+using namespace io_tests;
 using namespace std::chrono_literals;
 namespace io = pilfer::io;
-
-/// Both ends of a pipe or of a pair of sockets; non-blocking.
-class ends {
-public:
-    enum kind { pipes, sockets };
-    explicit ends(kind k = pipes) {
-        const int error = k == pipes
-                              ? ::pipe2(m_fd, O_NONBLOCK | O_CLOEXEC)
-                              : ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, m_fd);
-        if (error != 0) {
-            std::abort();
-        }
-    }
-    ends(ends&& other) noexcept : m_fd{std::exchange(other.m_fd[0], -1), std::exchange(other.m_fd[1], -1)} {}
-    ~ends() {
-        close(0);
-        close(1);
-    }
-    [[nodiscard]] int in() const { return m_fd[0]; }
-    [[nodiscard]] int out() const { return m_fd[1]; }
-    void close(int which) {
-        if (m_fd[which] >= 0) {
-            ::close(std::exchange(m_fd[which], -1));
-        }
-    }
-    void say(char c = 'x') const { EXPECT_EQ(::write(m_fd[1], &c, 1), 1); }
-    /// What is there; 0: nothing.
-    [[nodiscard]] char hear() const {
-        char c = 0;
-        return ::read(m_fd[0], &c, 1) == 1 ? c : '\0';
-    }
-    void fill() const {
-        const std::string much(1 << 16, 'f');
-        while (::write(m_fd[1], much.data(), much.size()) > 0) {
-        }
-    }
-
-private:
-    int m_fd[2];
-};
-
-[[nodiscard]] bool is(std::error_code e, std::errc what) { return e == std::make_error_code(what); }
 
 class row_C9_io : public over_workers {};
 PILFER_OVER_WORKERS(row_C9_io);
@@ -471,140 +423,6 @@ TEST_P(row_C9_io, accept_and_connect) {
     EXPECT_TRUE(
         is(pool.run([&] { return io::connect(late, any, sizeof at); }), std::errc::connection_refused));
     ::close(late);
-}
-
-class io_alone : public guarded {};
-
-/// As many pairs as there may be open files, up to `most`; the limit is raised as far as allowed.
-[[nodiscard]] unsigned pairs_allowed(unsigned most) {
-    rlimit files{};
-    getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = std::min<rlim_t>(files.rlim_max, 2 * most + 200);
-    setrlimit(RLIMIT_NOFILE, &files);
-    getrlimit(RLIMIT_NOFILE, &files);
-    return static_cast<unsigned>(std::min<rlim_t>(most, (files.rlim_cur - 100) / 2));
-}
-
-TEST_F(io_alone, row_C9_ten_thousand_wait_in_suspended_contexts) {
-#if defined(PILFER_TEST_EMULATED)
-    const unsigned n = pairs_allowed(300);
-#else
-    const unsigned n = pairs_allowed(sanitized ? 300 : 10'000);
-#endif
-    std::vector<ends> all;
-    all.reserve(n);
-    for (unsigned i = 0; i < n; ++i) {
-        all.emplace_back(ends::sockets);
-    }
-    const std::size_t threads = thread_count(); // a sanitizer has its own
-    pilfer::pool pool(workers(2));
-    std::atomic<unsigned> heard{0};
-    auto waits = pool.async([&] {
-        pilfer::scope s;
-        for (const ends& e : all) {
-            s.defer([&] {
-                char c = 0;
-                if (io::read(e.in(), &c, 1).bytes == 1 && c == 'x') {
-                    ++heard;
-                }
-            });
-        }
-        s.sync();
-    });
-    for (unsigned i = 0; i < n; ++i) {
-        all[(i * 7919) % n].say();
-        if (i == n / 2) {
-            std::this_thread::sleep_for(2ms);
-        }
-    }
-    waits.get();
-    EXPECT_EQ(heard, n);
-    EXPECT_EQ(thread_count(), threads + 2) << "the workers, and nobody else";
-}
-
-TEST_F(io_alone, a_pool_that_waits_for_no_descriptor_has_none) {
-#if defined(PILFER_TEST_EMULATED)
-    GTEST_SKIP() << "the emulator has some of its own, now and then";
-#endif
-    const auto files = [] {
-        namespace fs = std::filesystem;
-        return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
-    };
-    const auto before = files();
-    {
-        pilfer::pool pool(workers(2));
-        pool.run([] { pilfer::sleep_for(1ms); });
-        EXPECT_EQ(files(), before);
-        const ends e;
-        pool.run([&] { (void)io::wait_readable(e.in(), 20ms); });
-        pool.run([&] { (void)io::wait_readable(e.in(), 20ms); });
-        EXPECT_EQ(files(), before + 4) << "two of the test, an epoll, and an eventfd";
-    }
-    EXPECT_EQ(files(), before);
-}
-
-TEST_F(io_alone, no_descriptors_left_is_an_error_and_no_end) {
-    const ends e;
-    rlimit files{};
-    getrlimit(RLIMIT_NOFILE, &files);
-    const rlimit few{static_cast<rlim_t>(std::max(e.in(), e.out())) + 1, files.rlim_max};
-    pilfer::pool pool(workers(1));
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    // Looked at behind it: UndefinedBehaviorSanitizer needs descriptors to look at an error's category.
-    const std::error_code error = pool.run([&] { return io::wait_readable(e.in()); });
-    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
-    EXPECT_TRUE(is(error, std::errc::too_many_files_open));
-    e.say();
-    EXPECT_FALSE(pool.run([&] { return io::wait_readable(e.in()); })) << "the next wait tries again";
-}
-
-TEST_F(io_alone, other_threads_block) {
-    const ends e;
-    EXPECT_TRUE(is(io::wait_readable(e.in(), 2ms), std::errc::timed_out));
-    EXPECT_FALSE(io::wait_writable(e.out()));
-    std::thread writer([&] {
-        std::this_thread::sleep_for(1ms);
-        EXPECT_FALSE(io::write(e.out(), "ab", 2).error);
-    });
-    EXPECT_FALSE(io::wait_readable(e.in()));
-    char both[2] = {};
-    EXPECT_EQ(io::read(e.in(), both, 1).bytes, 1U);
-    EXPECT_EQ(io::read(e.in(), both + 1, 1).bytes, 1U);
-    EXPECT_EQ(both[1], 'b');
-    writer.join();
-}
-
-TEST_F(io_alone, a_report_names_the_descriptor_and_no_stall_is_reported) {
-    const auto result = waits::in_child([] {
-        waits::own_stderr err;
-        ends e;
-        e.fill();
-        {
-            pilfer::options o = workers(2);
-            o.stall_report = 50;
-            pilfer::pool pool(o);
-            auto reader = pool.async([&] { return io::wait_readable(e.out(), 1h); });
-            auto writer = pool.async([&] { return io::wait_writable(e.out()); });
-            const std::string fd = std::to_string(e.out());
-            std::ostringstream text;
-            const auto says = [&](const std::string& part) {
-                return text.str().find(part) != std::string::npos;
-            };
-            while (!says("waits for descriptor " + fd + " to be readable") ||
-                   !says("waits for descriptor " + fd + " to be writable")) {
-                text.str("");
-                pool.dump(text);
-            }
-            err.listen(300ms);
-            EXPECT_EQ(io::forget(e.out()), 2U);
-            (void)reader.get();
-            (void)writer.get();
-        }
-        const bool silent = err.count("stall") == 0;
-        err.give_back();
-        return silent ? 0 : 1;
-    });
-    EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
 } // namespace
