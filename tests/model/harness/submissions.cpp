@@ -18,10 +18,10 @@ protected:
     struct item : queue::node {
         unsigned number = 0;
     };
-    void push(unsigned i) {
+    bool push(unsigned i) {
         m_items[i].number = i;
         m_tasks.announce(i);
-        m_queue.push(&m_items[i]);
+        return m_queue.push(&m_items[i]);
     }
     /// The lock is given back by the last step of pop(), so what follows it runs in the order of its holders.
     bool pop() {
@@ -97,11 +97,9 @@ struct slept_over : queue_client<Atom, 4> {
 
     void thread(unsigned i) {
         if (i < 2) {
-            this->push(2 * i);
-            tell_somebody(i);
+            tell_somebody(i, this->push(2 * i));
             if (i == 0) {
-                this->push(1);
-                tell_somebody(0);
+                tell_somebody(0, this->push(1));
             }
             resting::at_the_end();
             return;
@@ -135,9 +133,10 @@ struct slept_over : queue_client<Atom, 4> {
 
 private:
     /// A thread outside.
-    void tell_somebody(unsigned from) {
+    void tell_somebody(unsigned from, bool kept_up) {
         Atom::fence_sc();
-        if (m_idle.anyone_asleep() && !(Alert && m_idle.anyone_alert(from, 2) != sleepers::nobody)) {
+        if (m_idle.anyone_asleep() &&
+            !(Alert && kept_up && m_idle.anyone_alert(from, 2) != sleepers::nobody)) {
             (void)m_idle.wake_one(from, from);
         }
     }
