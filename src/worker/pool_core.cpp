@@ -132,24 +132,25 @@ void pool_core::wait_for_start() noexcept {
 
 // ---- telling workers --------------------------------------------------------------------------
 
-bool pool_core::wake_somebody() noexcept {
+/// Who searches will look before it runs anything (S6), so that a submission need not pay a system call.
+bool pool_core::somebody_is_alert() noexcept {
+    const unsigned last = m_seen_alert.load(rlx);
+    const unsigned who = m_idle->anyone_alert(last, most_asked_alert);
+    if (who != pool_sleepers::nobody && who != last) {
+        m_seen_alert.store(who, rlx);
+    }
+    return who != pool_sleepers::nobody;
+}
+
+bool pool_core::wake_somebody(bool spare) noexcept {
     std_atom::fence_sc(); // S2 for those without a tripwire of their own
     if (!m_idle->anyone_asleep()) {
         return false;
     }
     worker* w = this_worker();
     const bool own = w != nullptr && w->pool == this;
-    if (!own) {
-        // Who searches will look before it runs anything (S6): a stream of tasks pays no system call for
-        // each.
-        const unsigned last = m_seen_alert.load(rlx);
-        const unsigned who = m_idle->anyone_alert(last, most_asked_alert);
-        if (who != pool_sleepers::nobody) {
-            if (who != last) {
-                m_seen_alert.store(who, rlx);
-            }
-            return true;
-        }
+    if (spare && !own && somebody_is_alert()) {
+        return true;
     }
     // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
     // turns.
@@ -164,7 +165,7 @@ bool pool_core::wake_somebody() noexcept {
     return true;
 }
 
-void pool_core::notify_any() noexcept {
+void pool_core::notify_any(bool spare) noexcept {
     if (m_one_lock != nullptr) {
         return; // who queued it has called somebody
     }
@@ -172,7 +173,7 @@ void pool_core::notify_any() noexcept {
     if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
         return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
     }
-    if (wake_somebody()) {
+    if (wake_somebody(spare)) {
         return;
     }
     // Any of them may be inside a task that announces nothing: all are told, the first to look takes it.
@@ -287,9 +288,11 @@ void pool_core::queue_submission(submission* s) noexcept {
         return;
     }
     PILFER_CHAOS_POINT(accept);
-    submissions.push(s);
+    // Only where the one before was fetched: a worker that searches and has lost its CPU fetches nothing, and
+    // all of a stream would wait for it.
+    const bool kept_up = submissions.push(s);
     PILFER_CHAOS_POINT(accept);
-    notify_any();
+    notify_any(kept_up);
 }
 
 void pool_core::accept_bounded(submission* s) {

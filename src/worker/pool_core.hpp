@@ -182,7 +182,7 @@ public:
     [[nodiscard]] const queue_places<std_atom, futex_park>& places() const noexcept { return m_places; }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
     /// worker to make way after its next 64 announcements.
-    void notify_any() noexcept;
+    void notify_any() noexcept { notify_any(false); }
     /// A thread outside has marked so many scopes by what it submitted.
     void shared_from_outside(std::uint64_t scopes) noexcept { m_shared_outside.fetch_add(scopes, rlx); }
     /// The same for one worker's inbox.
@@ -282,7 +282,10 @@ private:
     void sweep_reactions() noexcept;
     void end_swept() noexcept;
     void end_once();
-    [[nodiscard]] bool wake_somebody() noexcept;
+    /// `spare`: nobody, if a worker searches, which will look. For threads outside.
+    void notify_any(bool spare) noexcept;
+    [[nodiscard]] bool wake_somebody(bool spare = false) noexcept;
+    [[nodiscard]] bool somebody_is_alert() noexcept;
     void wake_watch() noexcept;
 
     options m_options;

@@ -129,12 +129,12 @@ TEST_P(Sleepers, WhoSearchesIsAlertUntilItFindsWork) {
     }
 }
 
-TEST(SleepersAlert, ATokenIsAsGoodAndASleeperIsNot) {
+TEST(SleepersAlert, NeitherASleeperNorWhoWasWokenIsAlert) {
     plain_bed b(3);
     b.lay_down(1);
     EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
     EXPECT_TRUE(b.idle.wake(1, 1));
-    EXPECT_EQ(b.idle.anyone_alert(0, 3), 1U);
+    EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody) << "it may not have a CPU yet";
     b.idle.settle_token(1);
     EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
 }

@@ -114,8 +114,8 @@ public:
     [[nodiscard]] unsigned anyone_alert(unsigned first, unsigned most) const noexcept {
         const unsigned n = most < m_count ? most : m_count;
         for (unsigned k = 0, i = first < m_count ? first : 0; k < n; ++k, i = i + 1 < m_count ? i + 1 : 0) {
-            const std::uint32_t now = m_seats[i].state.load(rlx);
-            if (now == alert || now == token) {
+            // Not with a token: who was woken may not have a CPU for long.
+            if (is_alert(i)) {
                 return i;
             }
         }

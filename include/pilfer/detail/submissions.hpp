@@ -17,12 +17,13 @@ public:
         typename Atom::template plain<node*> previous = nullptr; // in a one-lock pool only: src/onelock
     };
 
-    /// Anyone.
-    void push(node* n) noexcept {
+    /// Anyone. True: what was pushed before has been fetched, to be taken.
+    bool push(node* n) noexcept {
         node* head = m_in.load(rlx);
         do {
             n->next = head;
         } while (!m_in.compare_exchange_weak(head, n, rel, rlx)); // Q1
+        return head == nullptr;
     }
     /// Workers, also before they sleep. The order of the reads matters: a taker empties m_in only while
     /// it holds the lock, and fills m_out before it lets go (Q2), so that one of the three tells.

@@ -21,7 +21,7 @@ protected:
     void push(unsigned i) {
         m_items[i].number = i;
         m_tasks.announce(i);
-        m_queue.push(&m_items[i]);
+        (void)m_queue.push(&m_items[i]);
     }
     /// The lock is given back by the last step of pop(), so what follows it runs in the order of its holders.
     bool pop() {
@@ -134,7 +134,8 @@ struct slept_over : queue_client<Atom, 4> {
     void finish() {}
 
 private:
-    /// A thread outside.
+    /// A thread outside. Nothing rests on what it spares only where the push before was fetched, which is for
+    /// speed.
     void tell_somebody(unsigned from) {
         Atom::fence_sc();
         if (m_idle.anyone_asleep() && !(Alert && m_idle.anyone_alert(from, 2) != sleepers::nobody)) {
