@@ -637,16 +637,27 @@ TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
                     ++i;
                 }
             };
-            auto other = pool.async([&] {
-                spin(round * 7 % 64);
-                q.call([](int& v) { v = 1; });
-            });
-            pilfer::yield(); // the other one begins first where there is one worker
-            while (!begun) {
+            const auto act = [&](bool cancels) {
+                if (cancels) {
+                    outer.cancel();
+                } else {
+                    q.call([](int& v) { v = 1; });
+                }
+            };
+            while (!begun) { // before anybody cancels: it would not begin
                 pilfer::yield();
             }
-            spin(round * 13 % 64);
-            outer.cancel();
+            std::atomic<bool> there{false};
+            auto other = pool.async([&] {
+                there = true;
+                spin(round * 7 % 64 * 256);
+                act(round % 2 == 0);
+            });
+            while (!there && GetParam() > 1) {
+                std::this_thread::yield();
+            }
+            spin(round * 13 % 64 * 128);
+            act(round % 2 != 0);
             other.get();
             outer.sync();
             EXPECT_EQ(returned + left, 1);
