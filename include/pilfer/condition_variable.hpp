@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include <pilfer/cancel.hpp>
 #include <pilfer/detail/wait.hpp>
 
 namespace pilfer {
@@ -17,9 +18,12 @@ enum class cv_status { no_timeout, timeout };
 /// false again by then: use the forms with a predicate. Notifications reach waiters in the order in which
 /// they came.
 ///
-/// With a time limit it must not be destroyed before the waits have returned; without one (as in the
-/// standard) once all are notified. Throws what lock.unlock() and the predicate throw; locking again must not
-/// throw. Cost of a notification without waiters: two atomic operations.
+/// A task that is stopped (scope::cancel) while it waits, and holds no other lock, leaves by `stopped` with
+/// the lock locked; it has taken no notification.
+///
+/// With a time limit, and by tasks below of a scope, it must not be destroyed before the waits have returned;
+/// otherwise (as in the standard) once all are notified. Throws what lock.unlock() and the predicate throw;
+/// locking again must not throw. Cost of a notification without waiters: two atomic operations.
 class PILFER_API condition_variable {
 public:
     constexpr condition_variable() noexcept = default;
@@ -79,13 +83,17 @@ private:
         try {
             lock.unlock();
         } catch (...) {
-            if (wait_in(self, 0)) { // it leaves at once
-                notify_one();       // the notification was for one that waits
+            if (wait_in(self, 0, detail::leaves::at_the_end)) { // it leaves at once
+                notify_one();                                   // the notification was for one that waits
             }
             throw;
         }
-        const bool notified = wait_in(self, until);
+        const bool notified = wait_in(self, until, detail::leaves::when_stopped);
+        const bool leaves = !notified && detail::must_leave(); // asked here: who holds a lock need not
         relock(lock);
+        if (leaves) {
+            throw stopped();
+        }
         return notified;
     }
     template <class Lock>
@@ -93,7 +101,7 @@ private:
         lock.lock();
     }
     void enter(entry& e) noexcept;
-    [[nodiscard]] bool wait_in(entry& e, detail::instant until) noexcept;
+    [[nodiscard]] bool wait_in(entry& e, detail::instant until, detail::leaves when) noexcept;
 
     detail::waiters m_waiting;
 };

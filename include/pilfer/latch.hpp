@@ -13,9 +13,10 @@ inline namespace v0 {
 
 /// As the standard's, with time limits. A task that waits suspends, any other thread blocks. Who has been
 /// told by wait(), try_wait() or one of the others that it is open may destroy it, once all waits with a time
-/// limit have returned. No call throws or
-/// allocates, except the constructor for a negative count. Cost: one short lock each. The checked build
-/// aborts with a message if more arrive than were expected.
+/// limit, and of tasks below of a scope, have returned. A task that is stopped (scope::cancel) while it waits
+/// leaves by `stopped`; what it has counted down stays. No call throws otherwise or allocates, except the
+/// constructor for a negative count. Cost: one short lock each. The checked build aborts with a message if
+/// more arrive than were expected.
 class PILFER_API latch {
 public:
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
@@ -34,8 +35,8 @@ public:
     void count_down(std::ptrdiff_t update = 1) noexcept;
     /// Never fails where it is open.
     [[nodiscard]] bool try_wait() const noexcept;
-    void wait() const noexcept { (void)wait_within(detail::never); }
-    void arrive_and_wait(std::ptrdiff_t update = 1) noexcept {
+    void wait() const { (void)wait_within(detail::never); }
+    void arrive_and_wait(std::ptrdiff_t update = 1) {
         count_down(update);
         wait();
     }
@@ -50,7 +51,7 @@ public:
     }
 
 private:
-    [[nodiscard]] bool wait_within(detail::instant until) const noexcept;
+    [[nodiscard]] bool wait_within(detail::instant until) const;
 
     mutable detail::waiters m_waiting;
     std::ptrdiff_t m_left; // under the list's lock

@@ -21,8 +21,8 @@ public:
     ~semaphore_core();
 
     void release(std::ptrdiff_t update, std::ptrdiff_t max) noexcept;
-    /// False: the time is over. `until` 0: without a wait.
-    [[nodiscard]] bool acquire(instant until) noexcept;
+    /// False: the time is over. `until` 0: without a wait. Throws stopped, without having acquired.
+    [[nodiscard]] bool acquire(instant until);
 
 private:
     waiters m_waiting;
@@ -33,9 +33,11 @@ private:
 
 /// As the standard's: `acquire` takes one of what `release` gives, and waits where there is none. A task that
 /// waits suspends, any other thread blocks. Who waits is served in the order of coming, and nobody takes what
-/// was released for those who wait. No call throws or allocates, except the constructor for a count that is
-/// negative or above max(). Cost: one short lock each. The checked build aborts with a message if more than
-/// max() is released, or less than nothing.
+/// was released for those who wait. A task that is stopped (scope::cancel) while it waits leaves by `stopped`
+/// and takes nothing; so the semaphore may end only when the waits of tasks below of a scope have returned.
+/// No call throws otherwise or allocates, except the constructor for a count that is negative or above max().
+/// Cost: one short lock each. The checked build aborts with a message if more than max() is released, or less
+/// than nothing.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(LeastMax >= 0);
@@ -51,9 +53,9 @@ public:
 
     /// Gives `update` at once; does not wait.
     void release(std::ptrdiff_t update = 1) noexcept { m_core.release(update, max()); }
-    void acquire() noexcept { (void)m_core.acquire(detail::never); }
+    void acquire() { (void)m_core.acquire(detail::never); }
     /// Never fails where there is something to take.
-    [[nodiscard]] bool try_acquire() noexcept { return m_core.acquire(0); }
+    [[nodiscard]] bool try_acquire() noexcept { return m_core.acquire(0); } // no wait, so nothing is thrown
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> d) {
         return m_core.acquire(detail::after(d));

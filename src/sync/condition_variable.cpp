@@ -39,8 +39,8 @@ void condition_variable::enter(entry& e) noexcept {
     m_waiting.unlock();
 }
 
-bool condition_variable::wait_in(entry& e, detail::instant until) noexcept {
-    detail::wait_in(m_waiting, e, until, condition_kind, this);
+bool condition_variable::wait_in(entry& e, detail::instant until, detail::leaves when) noexcept {
+    detail::wait_in(m_waiting, e, until, condition_kind, this, detail::awaited::anything, when);
     return e.end == detail::waiters::fate::notified;
 }
 

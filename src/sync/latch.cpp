@@ -33,7 +33,7 @@ bool latch::try_wait() const noexcept {
     return open;
 }
 
-bool latch::wait_within(detail::instant until) const noexcept {
+bool latch::wait_within(detail::instant until) const {
     m_waiting.lock(); // who goes on may destroy it: whoever opened it is through with it behind this
     if (m_left == 0) {
         m_waiting.unlock();
@@ -42,8 +42,13 @@ bool latch::wait_within(detail::instant until) const noexcept {
     detail::waiters::entry self;
     m_waiting.add(self);
     m_waiting.unlock();
-    detail::wait_in(m_waiting, self, until, latch_kind, this);
-    return self.end == detail::waiters::fate::notified;
+    detail::wait_in(m_waiting, self, until, latch_kind, this, detail::awaited::anything,
+                    detail::leaves::when_stopped);
+    const bool open = self.end == detail::waiters::fate::notified;
+    if (!open) {
+        detail::leave_if_stopped();
+    }
+    return open;
 }
 
 } // namespace v0

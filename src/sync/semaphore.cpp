@@ -33,7 +33,7 @@ void semaphore_core::release(std::ptrdiff_t update, [[maybe_unused]] std::ptrdif
     go_on_all(chain);
 }
 
-bool semaphore_core::acquire(instant until) noexcept {
+bool semaphore_core::acquire(instant until) {
     m_waiting.lock();
     if (m_count > 0) {
         --m_count;
@@ -47,8 +47,12 @@ bool semaphore_core::acquire(instant until) noexcept {
     waiters::entry self;
     m_waiting.add(self);
     m_waiting.unlock();
-    wait_in(m_waiting, self, until, semaphore_kind, this);
-    return self.end == waiters::fate::notified;
+    wait_in(m_waiting, self, until, semaphore_kind, this, awaited::anything, leaves::when_stopped);
+    const bool acquired = self.end == waiters::fate::notified;
+    if (!acquired) {
+        leave_if_stopped();
+    }
+    return acquired;
 }
 
 } // namespace detail

@@ -604,6 +604,72 @@ TEST_P(cancel, row_D9_queued_calls_are_served_or_stopped) {
     }
 }
 
+// One call, one that serves it, and one that cancels, each at any moment, in a scope that nothing else
+// shares.
+TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
+    std::atomic<int> finished{0};
+    std::atomic<int> stopped{0};
+    const std::uint64_t rounds = support::hundredth_of(100'000);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        pool.run([&] {
+            pilfer::queued<int> q(0);
+            std::atomic<int> ran{0};
+            std::atomic<int> returned{0};
+            std::atomic<int> left{0};
+            pilfer::scope outer;
+            std::atomic<bool> begun{false};
+            outer.spawn([&] {
+                begun = true;
+                try {
+                    q.call_when([](int v) { return v == 1; },
+                                [&](int& v) {
+                                    ++ran;
+                                    v = 2;
+                                });
+                    ++returned;
+                } catch (const pilfer::stopped&) {
+                    ++left;
+                    throw;
+                }
+            });
+            const auto spin = [](std::uint64_t turns) {
+                for (std::atomic<std::uint64_t> i{0}; i < turns;) {
+                    ++i;
+                }
+            };
+            const auto act = [&](bool cancels) {
+                if (cancels) {
+                    outer.cancel();
+                } else {
+                    q.call([](int& v) { v = 1; });
+                }
+            };
+            while (!begun) { // before anybody cancels: it would not begin
+                pilfer::yield();
+            }
+            std::atomic<bool> there{false};
+            auto other = pool.async([&] {
+                there = true;
+                spin(round * 7 % 64 * 256);
+                act(round % 2 == 0);
+            });
+            while (!there && GetParam() > 1) {
+                std::this_thread::yield();
+            }
+            spin(round * 13 % 64 * 128);
+            act(round % 2 != 0);
+            other.get();
+            outer.sync();
+            EXPECT_EQ(returned + left, 1);
+            EXPECT_EQ(returned, ran);
+            EXPECT_EQ(q.read([](int v) { return v; }), 1 + ran);
+            finished += returned;
+            stopped += left;
+        });
+    }
+    EXPECT_EQ(finished + stopped, static_cast<int>(rounds));
+}
+
 // ---- deadlines and stop tokens -----------------------------------------------------------------
 
 TEST_P(cancel, row_D3_deadline) {
