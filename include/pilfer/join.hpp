@@ -20,9 +20,11 @@ namespace detail {
 /// A small closure without state of its own is copied: the frame then needs it only once in memory, and
 /// the original may stay in registers.
 template <class G>
-inline constexpr bool held_by_value =
-    std::is_trivially_copyable_v<G> &&
-    sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 && requires(const G& g) { g(); };
+inline constexpr bool held_by_value = std::is_trivially_copyable_v<G> &&
+                                      sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 &&
+                                      requires(const G& g) {
+    g();
+};
 
 /// How a function goes to the cold half of a join.
 template <class F>

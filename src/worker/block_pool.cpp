@@ -75,7 +75,8 @@ struct end_of_program {
     end_of_program(const end_of_program&) = delete;
     end_of_program& operator=(const end_of_program&) = delete;
     ~end_of_program() {
-        // Of dlclose, too, where the library is part of what is unloaded: what other threads keep is lost then.
+        // Of dlclose, too, where the library is part of what is unloaded: what other threads keep is lost
+        // then.
         os::forget_thread_ends();
         close_list(kept_outside);
         blocks_outside.of_all.close();

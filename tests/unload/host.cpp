@@ -38,7 +38,8 @@ int main(int, char** argv) {
             each.join();
         }
         if (!gone || sums != std::vector<int>{499500, 499500}) {
-            std::fprintf(stderr, "unload_host: %s, sums %d and %d\n", gone ? "unloaded" : "still loaded", sums[0], sums[1]);
+            std::fprintf(stderr, "unload_host: %s, sums %d and %d\n", gone ? "unloaded" : "still loaded",
+                         sums[0], sums[1]);
             return 1;
         }
     }

@@ -19,8 +19,8 @@ namespace detail {
 template <class T>
 using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// What a call without arguments gives. With none, std::invoke(f) is f(), and std::invoke_result would be a dozen
-/// classes more to make for each function that is passed.
+/// What a call without arguments gives. With none, std::invoke(f) is f(), and std::invoke_result would be a
+/// dozen classes more to make for each function that is passed.
 template <class F>
 using called_t = decltype(std::declval<F&>()());
 

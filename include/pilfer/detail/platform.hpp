@@ -11,8 +11,9 @@
 
 // For code that must be part of its caller's frame: around a switch of stacks.
 #define PILFER_SAME_FRAME inline __attribute__((always_inline))
-// For the fast paths, whose cost is counted in instructions. Where nothing is optimised they stay functions: written
-// out in each caller they made unoptimised code several times as large, and slow to compile and to step through.
+// For the fast paths, whose cost is counted in instructions. Where nothing is optimised they stay functions:
+// written out in each caller they made unoptimised code several times as large, and slow to compile and to
+// step through.
 #if defined(__OPTIMIZE__)
 #define PILFER_ALWAYS_INLINE inline __attribute__((always_inline))
 #else

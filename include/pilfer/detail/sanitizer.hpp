@@ -51,7 +51,7 @@ PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
 /// released after the last look at `to`: an instrumented caller's look must come before whatever runs on
 /// that stack next, for its memory may soon be something else.
 PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
-                                [[maybe_unused]] const void* edge = nullptr) noexcept {
+                             [[maybe_unused]] const void* edge = nullptr) noexcept {
 #if defined(PILFER_ASAN)
     __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
 #endif
@@ -93,7 +93,7 @@ struct hidden_order {
 };
 
 PILFER_SAME_FRAME void unpoison([[maybe_unused]] const void* low,
-                                   [[maybe_unused]] std::size_t size) noexcept {
+                                [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)
     __asan_unpoison_memory_region(low, size);
 #endif
