@@ -1,5 +1,6 @@
 #include "worker/block_pool.hpp"
 
+#include <atomic>
 #include <new>
 #include <utility>
 
@@ -51,14 +52,20 @@ struct outside_list {
 };
 constinit thread_local outside_list kept_outside __attribute__((tls_model("initial-exec")));
 
-void close_list(outside_list& l) noexcept {
-    l.now = outside_list::state::closed;
+void clear_list(outside_list& l) noexcept {
     for (plain_block_list& each : l.of) {
         each.clear();
     }
 }
+void close_list(outside_list& l) noexcept {
+    l.now = outside_list::state::closed;
+    clear_list(l);
+}
 
-/// That of the calling thread; null: it keeps none, because nobody would end them, or it has ended them.
+std::atomic<unsigned> pools{0};
+
+/// That of the calling thread; null: it keeps none, because there is no pool, nobody would end them, or it
+/// has ended them.
 [[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
     using state = outside_list::state;
     if (kept_outside.now == state::fresh) [[unlikely]] {
@@ -66,7 +73,7 @@ void close_list(outside_list& l) noexcept {
             os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
         kept_outside.now = told ? state::open : state::closed;
     }
-    return kept_outside.now == state::open ? &kept_outside : nullptr;
+    return kept_outside.now == state::open && pools.load(rlx) != 0 ? &kept_outside : nullptr;
 }
 
 /// The thread that ends the program has no other end.
@@ -148,14 +155,33 @@ void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     p.give(size_class, batch);
 }
 
+blocks_user::blocks_user() noexcept { pools.fetch_add(1, rlx); }
+
+blocks_user::~blocks_user() {
+    if (pools.fetch_sub(1, rlx) == 1) {
+        clear_list(kept_outside);
+        blocks_outside.of_all.clear();
+    }
+}
+
 block_pool::~block_pool() { close(); }
 
 void block_pool::close() noexcept {
+    if (lock()) {
+        m_closed = true;
+        m_mutex.unlock();
+    }
+    clear();
+}
+
+void block_pool::clear() noexcept {
     if (!lock()) {
         return;
     }
     const std::lock_guard held(m_mutex, std::adopt_lock);
-    m_closed = true;
+    for (unsigned& count : m_count) {
+        count = 0;
+    }
     for (free_block*& first : m_batches) {
         while (first != nullptr) {
             destroy(std::exchange(first, first->next_batch));

@@ -41,7 +41,9 @@ public:
     /// Takes 32 linked blocks. What is more than a pool keeps goes to the threads outside, which take it
     /// where they only submit, and what is more than those keep to the system's allocator.
     void give(std::size_t size_class, free_block* batch) noexcept;
-    /// Gives all back to the system's allocator, and from now on all that comes.
+    /// Gives all back to the system's allocator.
+    void clear() noexcept;
+    /// The same, and from now on all that comes.
     void close() noexcept;
 
 private:
@@ -95,6 +97,16 @@ private:
 
     free_block* m_first = nullptr;
     unsigned m_count = 0;
+};
+
+/// A part of each pool. With the last one goes what the thread that ends it keeps, and all threads outside in
+/// common: without a pool nothing is kept any more.
+class blocks_user {
+public:
+    blocks_user() noexcept;
+    blocks_user(const blocks_user&) = delete;
+    blocks_user& operator=(const blocks_user&) = delete;
+    ~blocks_user();
 };
 
 /// Of one worker.

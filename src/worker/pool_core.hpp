@@ -208,6 +208,7 @@ public:
     /// By who takes something: see left_queue().
     submission_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
+    const blocks_user uses_blocks;       // first: it ends behind all that gives blocks back
     stack_pool stacks;
     record_pool records;
     block_pool blocks;
