@@ -3,13 +3,15 @@
 //
 // A task calls its children by join, spawn, defer, async, a loop, a reduction, another pool's run(), or
 // plainly, and may throw afterwards. Checked: nobody runs twice; who ran also ended; where no exception came
-// out, every child ran and ended well and the sums are right; an exception comes from a task below;
-// broken_promise only after drop.
+// out, every child ran and ended well and the sums are right; an exception comes from a task below; who is stopped
+// is so beside a task that threw; broken_promise only after drop.
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <span>
 #include <vector>
@@ -43,7 +45,7 @@ constexpr unsigned kinds = 9;
 /// Kinds before it wait for children only, which is safe with few stacks: see options.max_contexts.
 constexpr unsigned structured_kinds = 7;
 
-enum class end { none, well, thrown, broken };
+enum class end { none, well, thrown, stopped, broken };
 
 struct task {
     how kind = how::plain;
@@ -148,8 +150,11 @@ void run_children(task& t, std::vector<std::uint64_t>& sums) {
         if (n > 0 && t.value % 4 > 1) {
             futures.front().wait();
         }
-        // Nobody may be left behind in the common pool, which has no end.
+        // Nobody may be left behind in the common pool, which has no end. Nor by a task that is stopped: who holds a
+        // lock waits to the end.
         const std::shared_ptr<void> all(nullptr, [&](void*) {
+            pilfer::mutex hold;
+            const std::lock_guard held(hold);
             for (const auto& f : futures) {
                 f.wait();
             }
@@ -182,6 +187,9 @@ std::uint64_t run(task& t) {
     } catch (const pilfer::broken_promise&) {
         t.ended = end::broken;
         throw;
+    } catch (const pilfer::stopped&) {
+        t.ended = end::stopped;
+        throw;
     } catch (const thrown& e) {
         t.ended = end::thrown;
         const task* by = e.by;
@@ -198,16 +206,22 @@ std::uint64_t run(task& t) {
     return sum;
 }
 
+[[nodiscard]] bool somebody_threw(const task& t) {
+    return t.ended == end::thrown ||
+           std::any_of(t.children.begin(), t.children.end(), [](const auto& c) { return somebody_threw(*c); });
+}
+
 /// When everything is over.
-void check(const task& t, bool may_break) {
+void check(const task& t, bool may_break, bool may_stop) {
     require(t.started == (t.ended == end::none ? 0 : 1), "a task began and never ended");
     require(may_break || t.ended != end::broken, "a promise was broken without a drop");
-    bool failed = t.throws;
+    require(may_stop || t.ended != end::stopped, "a task was stopped beside nobody who threw");
+    bool failed = t.throws || t.ended == end::stopped;
     for (const auto& c : t.children) {
         require(t.started == 1 || c->started == 0, "a child ran without its parent");
         require(t.ended != end::well || c->ended == end::well, "a task ended well without its child");
         failed = failed || c->ended == end::thrown || (may_break && c->ended != end::well);
-        check(*c, may_break);
+        check(*c, may_break, may_stop);
     }
     require(t.started == 0 || t.ended == end::well || failed, "an exception without a reason");
 }
@@ -283,7 +297,7 @@ void run_program(input in) {
         }
     }
     for (const auto& root : f.roots) {
-        check(*root, mode == pilfer::shutdown_mode::drop);
+        check(*root, mode == pilfer::shutdown_mode::drop, somebody_threw(*root));
     }
 }
 
