@@ -70,9 +70,12 @@ public:
         if (!m_core.unlock_fast()) [[unlikely]] {
             unlock_slow();
         }
+        // The mutex may be gone. What acts behind a lock may call the user's code, which may want this one.
+        detail::gives_lock(detail::running_task());
     }
 
-    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt().
+    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt(). Behind
+    /// that, gives_lock().
     void pass() noexcept { leaves(); }
     void adopt() noexcept { took(); }
     /// For the library: reports.
@@ -111,7 +114,6 @@ private:
     }
     PILFER_ALWAYS_INLINE void leaves() noexcept {
         m_owner.store(nullptr, detail::rlx);
-        detail::gives_lock(detail::running_task());
     }
 #endif
 

@@ -97,7 +97,9 @@ void queued_core::leave_and_serve() noexcept {
     const auto rest = m_calls.serve(
         [this, &left](waiters::entry& e) noexcept { return look(static_cast<queued_call&>(e), left); },
         [](waiters::entry& e) noexcept { go_on(e); });
-    if (!rest.is_given) {
+    if (rest.is_given) {
+        gives_lock(running_task()); // behind the new owner's completion: see mutex::unlock()
+    } else {
         m_lock.leave();
         if (rest.last != nullptr) {
             go_on(*rest.last);

@@ -155,6 +155,7 @@ void scope::fail() noexcept {
 void scope::drop_or_leave(worker* w) {
     count_dropped(w);
     leave_if_stopped();
+    leave_though_locked();
 }
 
 /// The word as it was.
@@ -313,7 +314,11 @@ void scope::sync_children(worker* w) {
 void scope::leave() noexcept {
     if (auto* const at = m_owner->innermost.load(rlx);
         scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
-        // A lock that is held here was taken since this scope began, and is held further on.
+        // A lock that is held here was taken since this scope began, and is held further on. If what this scope
+        // began in says the same, its end must not take that out.
+        if (scope_place::holds(at) && scope_place::holds(m_link.above())) {
+            m_owner->locks &= ~1U;
+        }
         m_owner->innermost.store(
             scope_place::holds(at) ? scope_place::as_holder(m_link.above()) : m_link.above(), rlx);
         return;
@@ -322,6 +327,9 @@ void scope::leave() noexcept {
         for (auto* below = scope_place::strip(m_owner->innermost.load(rlx)); below != nullptr;
              below = scope_place::strip(below->above())) {
             if (scope_place::strip(below->above()) == &m_link) {
+                if (scope_place::holds(below->above()) && scope_place::holds(m_link.above())) {
+                    m_owner->locks &= ~1U; // as above
+                }
                 below->relink(m_link);
                 return true;
             }

@@ -105,7 +105,6 @@ void mutex::leaves() noexcept {
                    "a mutex is unlocked by another one than has locked it");
     m_runner.store(nullptr, detail::rlx);
     m_owner.store(nullptr, detail::rlx);
-    detail::gives_lock(detail::running_task());
 }
 
 void mutex::look(detail::wait_facts& f) const noexcept {

@@ -21,23 +21,23 @@ shared_mutex::~shared_mutex() {
 }
 
 void shared_mutex::unlock() noexcept {
-    detail::gives_lock(detail::running_task());
     m_waiting.lock();
     detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
     m_writer = false;
     entry* const chain = grant();
     m_waiting.unlock();
     detail::go_on_all(chain);
+    detail::gives_lock(detail::running_task()); // last: see mutex::unlock()
 }
 
 void shared_mutex::unlock_shared() noexcept {
-    detail::gives_lock(detail::running_task());
     m_waiting.lock();
     detail::ensure([this] { return m_readers > 0; }, "a shared mutex is unlocked that nobody shares");
     --m_readers;
     entry* const chain = grant();
     m_waiting.unlock();
     detail::go_on_all(chain);
+    detail::gives_lock(detail::running_task());
 }
 
 /// Under the lock: gives it to those at the head of the queue who can have it, as a chain.

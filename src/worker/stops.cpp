@@ -136,6 +136,19 @@ void leave_if_stopped() {
     }
 }
 
+void leave_though_locked() {
+    worker* const w = this_worker();
+    if (w == nullptr || unwinds(w)) {
+        return;
+    }
+    auto& self = *static_cast<scheduler*>(w);
+    scope_place* const place = w->current.load(rlx)->innermost.load(rlx);
+    if (self.deque.trip().has_and_sees(tripwire<std_atom>::stop) &&
+        self.looks_up.during(self.deque.owner().pinned(), [place] { return is_stopped(place, true); })) {
+        throw stopped();
+    }
+}
+
 void drop_and_leave(std::uint64_t tasks) {
     count_dropped(this_worker(), tasks);
     throw stopped();

@@ -9,6 +9,8 @@
 #include <random>
 #include <shared_mutex>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
 #include <tuple>
 
 #include "support/harness.hpp"
@@ -343,6 +345,139 @@ TEST_P(row_D6_holders, a_stolen_branch_is_excepted) {
         s.sync();
         EXPECT_TRUE(finished);
     });
+}
+
+// It may end scopes that began before its own locks, in their turn and out of it, and is excepted as before.
+TEST_P(row_D6_holders, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody steals from one worker";
+    }
+    for (const bool in_turn : {true, false}) {
+        pilfer::mutex outer;
+        pilfer::mutex inner;
+        std::atomic<bool> stolen{false};
+        pilfer::event cancelled;
+        bool excepted = false;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                const std::lock_guard guard(outer);
+                excepted = std::get<1>(pilfer::join(
+                    [&] {
+                        while (!stolen) {
+                            std::this_thread::yield();
+                        }
+                    },
+                    [&] {
+                        stolen = true;
+                        cancelled.wait();
+                        std::optional<pilfer::scope> older(std::in_place);
+                        inner.lock();
+                        {
+                            std::optional<pilfer::scope> younger(std::in_place);
+                            if (in_turn) {
+                                younger.reset();
+                            }
+                            older.reset();
+                        }
+                        inner.unlock();
+                        return !pilfer::cancelled();
+                    }));
+            });
+            until([&] { return stolen.load(); });
+            s.cancel();
+            cancelled.set();
+            s.sync();
+        });
+        EXPECT_TRUE(excepted) << in_turn;
+    }
+}
+
+// What a holder gives to a scope that began before the lock, and that is stopped, is not excepted: it is dropped, and
+// whoever gives it learns that at once.
+TEST_P(row_D6_holders, nothing_is_given_to_an_older_scope_that_drops_it) {
+    for (const bool spawns : {true, false}) {
+        pilfer::mutex m;
+        pilfer::event inside;
+        pilfer::event cancelled;
+        bool left = false;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                pilfer::scope own;
+                own.spawn(wait_to_be_stopped);
+                const std::lock_guard guard(m);
+                inside.set();
+                cancelled.wait();
+                own.sync(); // by then the scope has been told; the child is one from before
+                own.spawn(wait_to_be_stopped); // tells it again
+                const auto child = [] { ADD_FAILURE() << "began"; };
+                try {
+                    until([&] {
+                        if (spawns) {
+                            own.spawn(child);
+                        } else {
+                            own.defer(child);
+                        }
+                        return false;
+                    });
+                } catch (const pilfer::stopped&) {
+                    left = true;
+                    throw;
+                }
+            });
+            inside.wait();
+            s.cancel();
+            cancelled.set();
+            s.sync();
+        });
+        EXPECT_TRUE(left) << spawns;
+    }
+}
+
+// What is to be told behind the unlock runs the code of others, which may want the lock.
+TEST_P(row_D6_holders, an_unlock_is_over_before_anybody_is_told) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "the child must run while its parent does";
+    }
+    pilfer::mutex m;
+    std::atomic<bool> listens{false};
+    std::atomic<bool> free{false};
+    std::atomic<bool> told{false};
+    std::atomic<bool> unlocked{false};
+    pilfer::event cancelled;
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            std::unique_lock guard(m);
+            pilfer::scope own;
+            own.defer([&] {
+                const pilfer::stop_on_cancel relay;
+                const std::stop_callback callback(relay.token(), [&] {
+                    free = m.try_lock();
+                    if (free) {
+                        m.unlock();
+                    }
+                    told = true;
+                });
+                listens = true;
+                while (!unlocked) {
+                    std::this_thread::yield();
+                }
+            });
+            until([&] { return listens.load(); });
+            cancelled.wait();
+            guard.unlock();
+            unlocked = true;
+            own.sync();
+        });
+        until([&] { return listens.load(); });
+        s.cancel();
+        cancelled.set();
+        s.sync();
+    });
+    EXPECT_TRUE(told);
+    EXPECT_TRUE(free);
 }
 
 // A cancellation at any moment: who has begun to change the object has ended it, with all that it spawned.

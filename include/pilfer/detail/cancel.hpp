@@ -1,9 +1,10 @@
 // Cancelled scopes: the bits that say so, how it is made known, and the look upwards of a task.
 //
 // A canceller writes into its scope only, and trips every worker. Each task looks up for itself where it next
-// looks at its worker's tripwire. States, edges C1..C4 and why no task is missed: src/scope/README.md.
+// looks at its worker's tripwire. States, edges C1..C6 and why no task is missed: src/scope/README.md.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -26,16 +27,31 @@ inline constexpr std::uint32_t drops =
     ~(from_below | shields); ///< children that have not started never start
 } // namespace disturb
 
-/// Is there a shield against that scope on the way from `place` up to `end`, which is excluded?
-template <class Link>
-[[nodiscard]] bool is_shielded(Link* place, Link* end, const Link* against) noexcept {
-    for (Link* at = place; at != end; at = Link::strip(at)->above()) {
-        auto& head = Link::strip(at)->head();
-        if ((head.disturbed.load(rlx) & disturb::shields) != 0 && head.shielded() == against) {
+/// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first link of
+/// which f says true. A scope that ends out of turn may have been taken out of the chain meanwhile, `end` itself
+/// among them: then the way ends where the chain does, or `steps` links on, which is no further out than `end` was
+/// (unless two went at once, of two tasks).
+template <class Link, class F>
+bool walk_again(Link* place, const Link* end, std::size_t steps, F f) noexcept {
+    for (Link* at = place; steps > 0; --steps) {
+        Link* const s = Link::strip(at);
+        if (s == nullptr || s == end) {
+            break;
+        }
+        if (f(s->head())) {
             return true;
         }
+        at = s->above();
     }
     return false;
+}
+
+/// Is there a shield against that scope on the way?
+template <class Link>
+[[nodiscard]] bool is_shielded(Link* place, const Link* against, std::size_t steps) noexcept {
+    return walk_again(place, against, steps, [against](auto& head) {
+        return (head.disturbed.load(rlx) & disturb::shields) != 0 && head.shielded() == against;
+    });
 }
 
 /// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
@@ -44,14 +60,16 @@ template <class Link>
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free.
+/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free; unless the
+/// question is whether only locks keep it from being stopped: then nobody is told.
 template <class Link>
-[[nodiscard]] bool is_stopped(Link* place) noexcept {
+[[nodiscard]] bool is_stopped(Link* place, bool but_for_locks = false) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
+    std::size_t steps = 0;
     Link* end = place;
-    for (;; end = Link::strip(end)->above()) {
+    for (;; end = Link::strip(end)->above(), ++steps) {
         Link* const s = Link::strip(end);
-        if (s == nullptr || Link::holds(end)) {
+        if (s == nullptr || (Link::holds(end) && !but_for_locks)) {
             return false;
         }
         s->seen_here();
@@ -62,7 +80,7 @@ template <class Link>
         // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
         // for longer.
         if ((word & disturb::requested) != 0) {
-            const bool shielded = shields != 0 && is_shielded<Link>(place, end, s);
+            const bool shielded = shields != 0 && is_shielded<Link>(place, s, steps);
             shields -= shielded ? 1 : 0;
             // Its owner is not below of it: only what stops the owner itself counts.
             if (!Link::is_owner(end) && !shielded) {
@@ -71,11 +89,14 @@ template <class Link>
         }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
     }
-    for (Link* at = place; at != end; at = Link::strip(at)->above()) {
-        auto& word = Link::strip(at)->head().disturbed;
-        if ((word.load(rlx) & disturb::told) == 0) {
-            word.fetch_or(disturb::told, rlx); // C4
-        }
+    if (!but_for_locks) {
+        walk_again(place, Link::strip(end), steps, [](auto& head) {
+            auto& word = head.disturbed;
+            if ((word.load(rlx) & disturb::told) == 0) {
+                word.fetch_or(disturb::told, rlx); // C4
+            }
+            return false;
+        });
     }
     return true;
 }

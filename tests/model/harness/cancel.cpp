@@ -275,6 +275,54 @@ struct out_of_turn : process<2> {
     void finish() { elsewhere.end(); }
 };
 
+/// The same below of a cancelled scope, where the one that ends has been told already: so it is where the look ends,
+/// and may be gone when those below of it are told. What encloses the cancelled scope is not to be told.
+struct out_of_turn_told : process<2> {
+    static constexpr unsigned threads = 2;
+    box<scope> further;
+    box<scope> outer;
+    box<scope> middle;
+    box<scope> inner;
+    plain<unsigned> alive = 1; // the memory of `middle`
+
+    out_of_turn_told() {
+        further.make(nullptr);
+        outer.make(&further->place);
+        middle.make(&outer->place);
+        inner.make(link::as_owner(&middle->place));
+        cancel(*outer.get());
+        middle->place.head().disturbed.fetch_or(disturb::told, rlx); // by another look
+    }
+    void thread(unsigned i) {
+        if (i == 1) {
+            const bool is = workers[1].looks_up.during(false, [this] {
+                if (link::strip(inner->place.above()) == &middle->place) {
+                    check(alive == 1, "stands on a scope that has ended");
+                }
+                return pilfer::detail::is_stopped(&inner->place);
+            });
+            check(is, "goes on below of a cancelled scope");
+            check((inner->place.head().disturbed.load(rlx) & disturb::told) != 0, "the scope below is not told");
+            inner->ended.store(1, rel);
+            return;
+        }
+        inner->place.relink(middle->place);
+        all.apart([this] {
+            atom::heavy_fence();
+            workers[1].looks_up.wait_for_end();
+        });
+        alive = 0;
+        middle.end();
+        end_of_round(*inner.get(), 1);
+        inner.end();
+        end_of_round(*outer.get(), 0);
+        outer.end();
+        check((further->place.head().disturbed.load(rlx) & disturb::told) == 0, "somebody else is told");
+        further.end();
+    }
+    void finish() {}
+};
+
 /// A task in a scope below of one that it exits, behind its shield, while another task beside it is stopped
 /// and tells the scope that both are in, and somebody may cancel a scope further out.
 template <bool Outer>
@@ -483,6 +531,7 @@ const registered<out_of_turn<false, false>> r5("cancel_unlink",
 const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
 const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
+const registered<out_of_turn_told> r13("cancel_unlink_told", "a scope ends out of turn below of a cancelled one");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
 const registered<outlived> r12("cancel_holder", "a lock is free before a scope ends that began under it");
