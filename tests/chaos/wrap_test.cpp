@@ -84,6 +84,9 @@ TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
 }
 
 TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
+#if defined(PILFER_CHECKED)
+    GTEST_SKIP() << "the tripwire of a checked pool, which counts all, does not tell where its deque begins";
+#endif
     std::set<std::int64_t> edges_passed;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         const near_wraps on(seed);
