@@ -464,7 +464,7 @@ TEST_P(row_C7_coroutines, a_lock_is_not_held_across_a_wait) {
     pilfer::pool closed(workers(1));
     closed.shutdown();
     pilfer::channel<int> nobody_sends(1);
-    const pilfer::promise<int> nobody_sets;
+    const pilfer::promise<void> nobody_sets;
     const auto in_a_task = [&](auto by) {
         pool.run([&] {
             pilfer::scope s;
