@@ -371,6 +371,7 @@ TEST_F(coroutines, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
     }
 }
 
+task<> receives(pilfer::channel<int>& c) { (void)co_await pilfer::receive(c); }
 task<> waits(std::chrono::microseconds d) { co_await pilfer::resume_after(d); }
 
 /// `by`: what is awaited, itself or by a task, while a child has not been awaited, and once more behind that.
@@ -484,7 +485,7 @@ TEST_P(row_C7_coroutines, a_lock_is_not_held_across_a_wait) {
     in_a_task([&](auto) { return pool.schedule(); });
     in_a_task([&](auto) { return other.schedule(); });
     in_a_task([&](auto) { return closed.schedule(); });
-    in_a_task([&](auto) { return pilfer::receive(nobody_sends); });
+    in_a_task([&](auto) { return receives(nobody_sends); });
     in_a_task([&](auto) { return nobody_sets.get_future(); });
 }
 
