@@ -1,7 +1,7 @@
 // Cancelled scopes: the bits that say so, how it is made known, and the look upwards of a task.
 //
 // A canceller writes into its scope only, and trips every worker. Each task looks up for itself where it next
-// looks at its worker's tripwire. States, edges C1..C4 and why no task is missed: src/scope/README.md.
+// looks at its worker's tripwire. States, edges C1..C6 and why no task is missed: src/scope/README.md.
 #pragma once
 
 #include <cstdint>
