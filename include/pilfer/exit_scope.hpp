@@ -52,8 +52,9 @@ public:
     /// and make() has given the value. It may wait, and spawn into scopes that it opens: all that it does
     /// there is excepted, unless a scope further out is cancelled or exits; then `stopped` leaves make() and
     /// this call, and there is no value. In scopes that were there before nothing starts. A calling task that
-    /// is not the owner is stopped, too, as soon as this has returned. False: another one was first, or it
-    /// was cancelled, and make was not called.
+    /// is not the owner is stopped, too, as soon as this has returned, but not while it holds a lock (see
+    /// scope::cancel()). False: another one was first, it was cancelled, or a child has failed, and make was
+    /// not called.
     ///
     /// Allowed to the owner and to every task below. What make() throws leaves this call: the exit stays
     /// claimed without a value. Cost of the first: that of scope::cancel(); of the others one load.
@@ -61,6 +62,9 @@ public:
     [[nodiscard]] bool exit(F&& make) {
         if (m_claimed.load(detail::rlx) || m_claimed.exchange(true, detail::rlx)) {
             return false;
+        }
+        if (m_scope.cancelled()) {
+            return false; // by a child that failed: no value could leave sync()
         }
         {
             const detail::exit_shield shield(m_scope);

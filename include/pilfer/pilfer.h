@@ -157,8 +157,10 @@ PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* Stops all tasks below the scope: those that have not started never start, and the calls of the others that
  * spawn, join, loop or wait give PILFER_ECANCELED, waits for a time, a future, a channel, an event, a
  * semaphore, a latch, a condition (the mutex is locked then) or a descriptor at once; who holds a mutex or
- * shared mutex only behind the unlock. Such a task frees what it has and returns. By any task or thread,
- * while the scope lives; the scope may be used again behind its next sync, which waits as ever. */
+ * shared mutex, or is inside a call of a pilfer_locked or pilfer_queued, only behind the unlock. One that
+ * waits under a lock for what a stopped task was to bring waits on, and so does sync. Such a task frees what
+ * it has and returns. By any task or thread, while the scope lives; the scope may be used again behind its
+ * next sync, which waits as ever. */
 PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
 /* 1 if this scope was cancelled and no sync has begun to return since, else 0. */
 PILFER_C_API int pilfer_scope_cancelled(const pilfer_scope* scope);
@@ -202,10 +204,11 @@ PILFER_C_API int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(voi
 /* Claims the exit. 1: this call was the first since the last sync; all tasks below were stopped, and
  * make(arg, value) has set *value, which is NULL before, and returned 0. It may wait, and spawn into scopes
  * that it begins: that is excepted, unless a scope further out is cancelled or exits; its calls then give
- * PILFER_ECANCELED. The caller, where it is not the owner, is stopped as soon as this has returned. 0:
- * another one was first, or it was cancelled; make was not called. If make returns a negative code, so does
- * this call, and the exit stays claimed without a value; a positive one is PILFER_EINVAL. By the owner, and
- * by every task below. Cost of the first: that of pilfer_scope_cancel; of the others one load. */
+ * PILFER_ECANCELED. The caller, where it is not the owner, is stopped as soon as this has returned, but not
+ * while it holds a lock. 0: another one was first, or it was cancelled; make was not called. If make returns
+ * a negative code, so does this call, and the exit stays claimed without a value; a positive one is
+ * PILFER_EINVAL. By the owner, and by every task below. Cost of the first: that of pilfer_scope_cancel; of
+ * the others one load. */
 PILFER_C_API int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void* arg, void** value),
                                         void* arg);
 /* The same with a value that is there. 0: it stays the caller's. */
@@ -240,7 +243,8 @@ struct pilfer_reducer {
     void (*combine)(void* left, void* right, void* arg);
 };
 /* Combines *result with all elements of [first, last), in order. How they are grouped depends on who was
- * idle. */
+ * idle. PILFER_ECANCELED: the task is stopped; *result was combined with some of them, and so was every value
+ * that `identity` has made. */
 PILFER_C_API int pilfer_reduce(size_t first, size_t last, const struct pilfer_reducer* how, void* arg,
                                void* result);
 

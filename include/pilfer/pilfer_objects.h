@@ -36,8 +36,8 @@ PILFER_C_API int pilfer_locked_call_for(pilfer_locked* object, void (*f)(void* v
                                         uint64_t ns);
 /* f(values, arg) under the locks of all `n` objects, at least 1; values[i] is that of objects[i]. They are
  * taken in the order of their addresses, so that such calls never wait for each other in a cycle.
- * PILFER_EUSAGE: one is named twice, or the caller is inside of one. Over 8 of them: one allocation, and
- * PILFER_ENOMEM without memory for it. */
+ * PILFER_EUSAGE: one is named twice, or the caller is inside of one. Over 8 of them: two allocations,
+ * and PILFER_ENOMEM without memory for them. */
 PILFER_C_API int pilfer_call_all(pilfer_locked* const* objects, size_t n,
                                  void (*f)(void* const* values, void* arg), void* arg);
 

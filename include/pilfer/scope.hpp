@@ -138,6 +138,12 @@ public:
     /// ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its further
     /// children are dropped until then. Dropped ones are counted.
     ///
+    /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
+    /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
+    /// is not cancelled with you, or with a time limit. A stolen branch of a join, and what pool::run has
+    /// submitted, is not stopped before it ends where a lock was held as it was announced, even if that is
+    /// free by then.
+    ///
     /// Allowed to the owner, to every task below, and to whoever else knows that the scope lives during the
     /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
     /// Cost: one write to each worker of the process, and a look at those that wait below of any scope; until
@@ -235,8 +241,10 @@ private:
     /// Drops a child. Throws stopped if whoever offers it is stopped, too.
     void drop_or_leave(detail::worker* w);
     [[noreturn]] void not_owner(const char* call) const;
-    std::uint32_t fail(std::exception_ptr error) noexcept;
-    /// In a handler: with the exception that it handles. No object of it in the frame that calls a child.
+    /// Notes the error, and cancels nothing; returns the word `disturbed` as it was before.
+    std::uint32_t note_failure(std::exception_ptr error) noexcept;
+    /// In a handler: with the exception that it handles; cancels the scope, unless that is a `stopped`. No
+    /// object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.
     [[nodiscard]] bool outside() const noexcept { return m_owner->ctx == nullptr; }

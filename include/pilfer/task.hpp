@@ -273,8 +273,10 @@ private:
 /// While it is suspended it holds no stack and no worker, and it may go on on another thread: no
 /// thread-local, errno or lock of a std::mutex may be kept across a co_await. A scope may live across one if
 /// no child of it is left: where one is, a co_await that suspends throws usage_error, also in a task that
-/// this one awaits. Such a scope becomes shared(). Between two co_awaits the coroutine is an ordinary task,
-/// and may fork, wait and block.
+/// this one awaits. Such a scope becomes shared(). No lock of the library may be held either (of a mutex or
+/// shared_mutex, or by a call of a locked or queued object): a co_await that is not ready throws usage_error;
+/// nothing has happened then, and the lock is held as before. Between two co_awaits the coroutine is an
+/// ordinary task, and may fork, lock, wait and block.
 ///
 /// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
 /// begun, and lets the others end, as it does with any task.

@@ -45,8 +45,8 @@ struct reduction {
     void* argument;
 
     /// As detail::run_range, whose pieces are folded into `sum`; the upper half of a range gets a sum of its
-    /// own.
-    void run(std::size_t first, std::size_t last, void* sum, detail::piece_size piece) const noexcept {
+    /// own. Throws stopped, as a join does.
+    void run(std::size_t first, std::size_t last, void* sum, detail::piece_size piece) const {
         piece.start();
         while (first != last) {
             const std::uint64_t left = last - first;
@@ -66,14 +66,23 @@ struct reduction {
 
 private:
     void split(std::size_t first, std::size_t last, void* sum, void* other,
-               const detail::piece_size& piece) const noexcept {
+               const detail::piece_size& piece) const {
         const std::size_t middle = last - detail::given_away(last - first);
-        auto lower = [&]() noexcept { run(first, middle, sum, piece.of_lower()); };
-        auto upper = [&]() noexcept {
+        auto lower = [&] { run(first, middle, sum, piece.of_lower()); };
+        bool made = false;
+        auto upper = [&] {
             capi::call(how.identity, other, argument);
+            made = true;
             run(middle, last, other, piece.of_upper());
         };
-        (void)detail::join_two(detail::this_worker(), lower, upper);
+        try {
+            (void)detail::join_two(detail::this_worker(), lower, upper);
+        } catch (...) {
+            if (made) { // it may own something, and no other function ends a value
+                capi::call(how.combine, sum, other, argument);
+            }
+            throw;
+        }
         capi::call(how.combine, sum, other, argument);
     }
 };

@@ -113,10 +113,12 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     worker* w = this_worker();
     activation* a = w->current.load(rlx);
-    // Locks are of the task that ends here, and so is what they keep from being stopped.
-    scope_place* const innermost = scope_place::as_free(a->innermost.load(rlx));
+    if (a->locks != 0) { // whose count and place are of the task that would end here
+        throw usage_error("pilfer: a lock of the library is held across a co_await that suspends");
+    }
+    scope_place* const innermost = a->innermost.load(rlx);
     scope_place* const outermost = scope_place::as_free(d->within);
-    m_scopes = innermost != outermost ? innermost : nullptr;
+    m_scopes = scope_place::as_free(innermost) != outermost ? innermost : nullptr;
     for (auto* s = innermost; scope_place::as_free(s) != outermost; s = scope_place::strip(s)->above()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
@@ -124,11 +126,12 @@ void resumption::take_scopes_along(const pool_core& to) {
         }
     }
     is_within(d->within);
-    if (innermost != nullptr && (w->pool != &to || to.schedulers() > 1)) {
-        share_scopes(*w->pool, innermost); // M4: another worker may go on in them
+    if (scope_place::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
+        share_scopes(*w->pool, scope_place::as_free(innermost)); // M4: another worker may go on in them
     }
-    a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
-    a->locks = 0;
+    if (m_scopes != nullptr) {
+        a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
+    }
 }
 
 void resumption::bring_scopes() noexcept {

@@ -145,7 +145,7 @@ void scope::fail() noexcept {
     } catch (const stopped&) {
         return; // it has left, as it should: swallowed here
     } catch (...) {
-        if ((fail(std::current_exception()) & disturb::requested) != 0) {
+        if ((note_failure(std::current_exception()) & disturb::requested) != 0) {
             return;
         }
     }
@@ -158,8 +158,7 @@ void scope::drop_or_leave(worker* w) {
     leave_though_locked();
 }
 
-/// The word as it was.
-std::uint32_t scope::fail(std::exception_ptr error) noexcept {
+std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
     const std::uint32_t was = disturbed().fetch_add(1, rlx);
     if ((was & disturb::failures) == 0) {

@@ -62,7 +62,7 @@ void close_list(outside_list& l) noexcept {
     clear_list(l);
 }
 
-std::atomic<unsigned> pools{0};
+std::atomic<unsigned> pools_that_use{0};
 
 /// That of the calling thread; null: it keeps none, because there is no pool, nobody would end them, or it
 /// has ended them.
@@ -73,7 +73,7 @@ std::atomic<unsigned> pools{0};
             os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
         kept_outside.now = told ? state::open : state::closed;
     }
-    return kept_outside.now == state::open && pools.load(rlx) != 0 ? &kept_outside : nullptr;
+    return kept_outside.now == state::open && pools_that_use.load(rlx) != 0 ? &kept_outside : nullptr;
 }
 
 /// The thread that ends the program has no other end.
@@ -155,10 +155,10 @@ void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     p.give(size_class, batch);
 }
 
-blocks_user::blocks_user() noexcept { pools.fetch_add(1, rlx); }
+blocks_user::blocks_user() noexcept { pools_that_use.fetch_add(1, rlx); }
 
 blocks_user::~blocks_user() {
-    if (pools.fetch_sub(1, rlx) == 1) {
+    if (pools_that_use.fetch_sub(1, rlx) == 1) {
         clear_list(kept_outside);
         blocks_outside.of_all.clear();
     }

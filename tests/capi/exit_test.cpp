@@ -299,6 +299,68 @@ TEST_F(row_E2_exit_alone, bad_input_a_deadline_where_nobody_keeps_the_time) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
+/// Sums whose parts own memory.
+struct owning_sums {
+    std::atomic<int> owned{0};
+    std::atomic<bool> folds{false};
+    std::atomic<bool> go_on{false};
+    static owning_sums& of(void* self) { return *static_cast<owning_sums*>(self); }
+    static void identity(void* value, void* self) {
+        *static_cast<std::uint64_t**>(value) = new std::uint64_t{0};
+        ++of(self).owned;
+    }
+    static void fold(void* value, std::size_t begin, std::size_t end, void* self) {
+        for (; begin != end; ++begin) {
+            **static_cast<std::uint64_t**>(value) += begin;
+        }
+        of(self).folds = true;
+        while (!of(self).go_on) {
+            std::this_thread::yield();
+        }
+    }
+    static void combine(void* left, void* right, void* self) {
+        **static_cast<std::uint64_t**>(left) += **static_cast<std::uint64_t**>(right);
+        delete *static_cast<std::uint64_t**>(right);
+        --of(self).owned;
+    }
+    static constexpr pilfer_reducer how{sizeof(std::uint64_t*), identity, fold, combine};
+};
+
+// Its joins throw where the task is stopped, and nothing of what was begun may be lost.
+TEST_P(row_E2_exit, loops_of_a_stopped_task) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "nobody is beside who could cancel";
+    }
+    const c_pool pool(GetParam());
+    pool.run([] {
+        for (std::uint64_t round = 0; round < hundredth_of(10'000); ++round) {
+            pilfer_scope s;
+            ASSERT_EQ(pilfer_scope_begin(&s), 0);
+            owning_sums sums;
+            std::atomic<int> ended{0};
+            auto loops = [&] {
+                std::uint64_t whole = 0;
+                std::uint64_t* sum = &whole;
+                EXPECT_EQ(pilfer_reduce(0, 100'000, &owning_sums::how, &sums, &sum), PILFER_ECANCELED);
+                EXPECT_EQ(sum, &whole);
+                EXPECT_EQ(sums.owned, 0);
+                EXPECT_EQ(pilfer_for_each(
+                              0, 100'000, [](std::size_t, std::size_t, void*) {}, nullptr),
+                          PILFER_ECANCELED);
+                ++ended;
+            };
+            ASSERT_EQ(defer(s, loops), 0);
+            while (!sums.folds) {
+                std::this_thread::yield();
+            }
+            ASSERT_EQ(pilfer_scope_cancel(&s), 0);
+            sums.go_on = true;
+            ASSERT_EQ(pilfer_scope_end(&s), 0);
+            ASSERT_EQ(ended, 1);
+        }
+    });
+}
+
 TEST_P(row_E2_exit, row_D7_lock_cancellable) {
     const c_pool pool(GetParam());
     pool.run([] {

@@ -371,6 +371,7 @@ TEST_F(coroutines, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
     }
 }
 
+task<> receives(pilfer::channel<int>& c) { (void)co_await pilfer::receive(c); }
 task<> waits(std::chrono::microseconds d) { co_await pilfer::resume_after(d); }
 
 /// `by`: what is awaited, itself or by a task, while a child has not been awaited, and once more behind that.
@@ -420,6 +421,107 @@ TEST_P(row_C7_coroutines, a_scope_with_children_does_not_live_across_a_wait) {
         EXPECT_EQ(ran, 1);
         co_await f;
     }(late));
+}
+
+// ---- locks ------------------------------------------------------------------------------------
+
+/// `by`: what is awaited, itself or by a task, under a lock and in a scope that is cancelled.
+template <class By>
+task<> keeps_a_lock_across_a_wait(By by, pilfer::scope& cancelled) {
+    pilfer::shared_mutex first;
+    pilfer::mutex second;
+    pilfer::scope before;
+    first.lock_shared();
+    {
+        pilfer::scope under;
+        cancelled.cancel();
+        co_await nothing(); // does not suspend
+        bool refused = false;
+        try {
+            co_await by(1h);
+        } catch (const pilfer::usage_error& e) {
+            refused = std::string(e.what()).find("lock") != std::string::npos;
+        }
+        EXPECT_TRUE(refused);
+        EXPECT_FALSE(first.try_lock()) << "it is held as before";
+        EXPECT_FALSE(pilfer::cancelled()) << "by a holder";
+        EXPECT_EQ(two_children_of(under), 2);
+        second.lock();
+        first.unlock_shared();
+        EXPECT_FALSE(pilfer::cancelled()) << "there is another lock";
+        second.unlock();
+        EXPECT_TRUE(pilfer::cancelled());
+    }
+    EXPECT_TRUE(pilfer::cancelled());
+    second.lock();
+    EXPECT_FALSE(pilfer::cancelled()) << "the counts are right";
+    second.unlock();
+    EXPECT_TRUE(pilfer::cancelled());
+}
+
+TEST_P(row_C7_coroutines, a_lock_is_not_held_across_a_wait) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool other(workers(1));
+    pilfer::pool closed(workers(1));
+    closed.shutdown();
+    pilfer::channel<int> nobody_sends(1);
+    const pilfer::promise<void> nobody_sets;
+    const auto in_a_task = [&](auto by) {
+        pool.run([&] {
+            pilfer::scope s;
+            bool ended = false;
+            s.defer([&] {
+                pool.run(keeps_a_lock_across_a_wait(by, s));
+                ended = true;
+            });
+            s.sync();
+            EXPECT_TRUE(ended);
+        });
+    };
+    in_a_task([](auto d) { return pilfer::resume_after(d); });
+    in_a_task([](auto d) { return waits(d); });
+    in_a_task([](auto) { return by_a_thread(); });
+    in_a_task([](auto) { return stays(); });
+    in_a_task([&](auto) { return pool.schedule(); });
+    in_a_task([&](auto) { return other.schedule(); });
+    in_a_task([&](auto) { return closed.schedule(); });
+    in_a_task([&](auto) { return receives(nobody_sends); });
+    in_a_task([&](auto) { return nobody_sets.get_future(); });
+}
+
+/// Below of a call that holds a lock: it is a holder as far as being stopped goes, and may suspend.
+task<> waits_below_of_a_holder(pilfer::pool& closed, pilfer::scope& cancelled) {
+    pilfer::scope own;
+    cancelled.cancel();
+    EXPECT_FALSE(pilfer::cancelled());
+    co_await stays();
+    EXPECT_FALSE(pilfer::cancelled());
+    EXPECT_THROW(co_await closed.schedule(), pilfer::pool_closed);
+    EXPECT_FALSE(pilfer::cancelled());
+    co_await pilfer::resume_after(100us);
+    EXPECT_FALSE(pilfer::cancelled());
+    EXPECT_EQ(two_children_of(own), 2);
+}
+
+TEST_P(row_C7_coroutines, a_task_that_holds_a_lock_may_await_one) {
+    pilfer::pool pool(with_workers());
+    pilfer::pool closed(workers(1));
+    closed.shutdown();
+    pool.run([&] {
+        pilfer::mutex held;
+        pilfer::scope s;
+        bool ended = false;
+        s.defer([&] {
+            held.lock();
+            pool.run(waits_below_of_a_holder(closed, s));
+            EXPECT_FALSE(pilfer::cancelled());
+            held.unlock();
+            EXPECT_TRUE(pilfer::cancelled());
+            ended = true;
+        });
+        s.sync();
+        EXPECT_TRUE(ended);
+    });
 }
 
 TEST_P(row_C7_coroutines, what_follows_one_runs_in_its_pool) {

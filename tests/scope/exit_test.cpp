@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 #include "support/harness.hpp"
 
@@ -93,6 +94,51 @@ TEST_P(exits, row_D4_nothing_and_exceptions) {
         EXPECT_TRUE(s.exit_value(2)); // by the owner
         EXPECT_FALSE(s.exit_value(3));
         EXPECT_EQ(s.sync(), 2);
+    });
+}
+
+// A child has failed, so sync() throws: a value would be lost, and is not made.
+TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
+    pool.run([&] {
+        for (std::uint64_t round = 0; round < rounds; ++round) {
+            pilfer::exit_scope<int> s;
+            std::atomic<int> refused{0};
+            const auto exits_late = [&] {
+                while (!pilfer::cancelled()) {
+                    std::this_thread::yield();
+                }
+                EXPECT_FALSE(s.exit([]() -> int {
+                    ADD_FAILURE() << "a value of a scope that has failed was made";
+                    return 1;
+                }));
+                ++refused;
+                EXPECT_THROW(work_for_ever(), pilfer::stopped) << "its caller is stopped as ever";
+            };
+            const bool beside = GetParam() > 1 && round % 2 == 0;
+            std::atomic<bool> begun{false};
+            if (beside) {
+                s.defer([&] {
+                    begun = true;
+                    exits_late();
+                });
+            }
+            s.spawn([&] {
+                while (beside && !begun) {
+                    pilfer::yield();
+                }
+                throw std::logic_error("the first one");
+            });
+            while (beside && refused == 0) { // else the rest may have been stolen, and come first
+                pilfer::yield();
+            }
+            if (beside || GetParam() == 1) {
+                EXPECT_FALSE(s.exit_value(2)) << "by the owner";
+            }
+            EXPECT_THROW((void)s.sync(), std::logic_error);
+            EXPECT_EQ(refused, beside ? 1 : 0);
+            s.spawn([&] { EXPECT_TRUE(s.exit_value(3)); });
+            ASSERT_EQ(s.sync(), 3) << "the next round";
+        }
     });
 }
 

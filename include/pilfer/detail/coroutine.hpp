@@ -81,7 +81,7 @@ public:
     }
     /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the
     /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
-    /// only; usage_error where a scope that has children would live across the wait.
+    /// only; usage_error where a scope that has children would live across the wait, or a lock be held.
     void begin();
     /// Behind begin(), before anybody can call go_on(): what it waits for, for reports.
     void park(const parked_kind& why, const void* object) noexcept;

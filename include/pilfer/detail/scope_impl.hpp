@@ -80,7 +80,7 @@ struct submitted_child : submission {
         scope* s = c->owner;
         san::acquire(s);
         if (detail::dropping(w)) {
-            s->fail(detail::dropped_error());
+            (void)s->note_failure(detail::dropped_error());
             detail::count_dropped(w);
         } else if (s->drops()) {
             detail::count_dropped(w);

@@ -153,7 +153,7 @@ public:
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
-    /// Does it search, woken or not?
+    /// Does it search without a token, and owe a look at what is queued? One that was woken (a token) is not.
     [[nodiscard]] bool is_alert(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == alert; }
     /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
     [[nodiscard]] bool is_running(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == running; }
