@@ -74,8 +74,8 @@ public:
         detail::gives_lock(detail::running_task());
     }
 
-    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt(). Behind
-    /// that, gives_lock().
+    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt().
+    /// Behind that, gives_lock().
     void pass() noexcept { leaves(); }
     void adopt() noexcept { took(); }
     /// For the library: reports.
@@ -112,9 +112,7 @@ private:
         m_owner.store(holder(), detail::rlx); // O1
         return true;
     }
-    PILFER_ALWAYS_INLINE void leaves() noexcept {
-        m_owner.store(nullptr, detail::rlx);
-    }
+    PILFER_ALWAYS_INLINE void leaves() noexcept { m_owner.store(nullptr, detail::rlx); }
 #endif
 
     struct owner_wait;

@@ -313,8 +313,8 @@ void scope::sync_children(worker* w) {
 void scope::leave() noexcept {
     if (auto* const at = m_owner->innermost.load(rlx);
         scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
-        // A lock that is held here was taken since this scope began, and is held further on. If what this scope
-        // began in says the same, its end must not take that out.
+        // A lock that is held here was taken since this scope began, and is held further on. If what this
+        // scope began in says the same, its end must not take that out.
         if (scope_place::holds(at) && scope_place::holds(m_link.above())) {
             m_owner->locks &= ~1U;
         }

@@ -3,8 +3,8 @@
 //
 // A task calls its children by join, spawn, defer, async, a loop, a reduction, another pool's run(), or
 // plainly, and may throw afterwards. Checked: nobody runs twice; who ran also ended; where no exception came
-// out, every child ran and ended well and the sums are right; an exception comes from a task below; who is stopped
-// is so beside a task that threw; broken_promise only after drop.
+// out, every child ran and ended well and the sums are right; an exception comes from a task below; who is
+// stopped is so beside a task that threw; broken_promise only after drop.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -150,8 +150,8 @@ void run_children(task& t, std::vector<std::uint64_t>& sums) {
         if (n > 0 && t.value % 4 > 1) {
             futures.front().wait();
         }
-        // Nobody may be left behind in the common pool, which has no end. Nor by a task that is stopped: who holds a
-        // lock waits to the end.
+        // Nobody may be left behind in the common pool, which has no end. Nor by a task that is stopped: who
+        // holds a lock waits to the end.
         const std::shared_ptr<void> all(nullptr, [&](void*) {
             pilfer::mutex hold;
             const std::lock_guard held(hold);
@@ -207,8 +207,8 @@ std::uint64_t run(task& t) {
 }
 
 [[nodiscard]] bool somebody_threw(const task& t) {
-    return t.ended == end::thrown ||
-           std::any_of(t.children.begin(), t.children.end(), [](const auto& c) { return somebody_threw(*c); });
+    return t.ended == end::thrown || std::any_of(t.children.begin(), t.children.end(),
+                                                 [](const auto& c) { return somebody_threw(*c); });
 }
 
 /// When everything is over.

@@ -393,8 +393,8 @@ TEST_P(row_D6_holders, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own
     }
 }
 
-// What a holder gives to a scope that began before the lock, and that is stopped, is not excepted: it is dropped, and
-// whoever gives it learns that at once.
+// What a holder gives to a scope that began before the lock, and that is stopped, is not excepted: it is
+// dropped, and whoever gives it learns that at once.
 TEST_P(row_D6_holders, nothing_is_given_to_an_older_scope_that_drops_it) {
     for (const bool spawns : {true, false}) {
         pilfer::mutex m;

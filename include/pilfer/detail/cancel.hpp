@@ -27,10 +27,10 @@ inline constexpr std::uint32_t drops =
     ~(from_below | shields); ///< children that have not started never start
 } // namespace disturb
 
-/// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first link of
-/// which f says true. A scope that ends out of turn may have been taken out of the chain meanwhile, `end` itself
-/// among them: then the way ends where the chain does, or `steps` links on, which is no further out than `end` was
-/// (unless two went at once, of two tasks).
+/// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first
+/// link of which f says true. A scope that ends out of turn may have been taken out of the chain meanwhile,
+/// `end` itself among them: then the way ends where the chain does, or `steps` links on, which is no further
+/// out than `end` was (unless two went at once, of two tasks).
 template <class Link, class F>
 bool walk_again(Link* place, const Link* end, std::size_t steps, F f) noexcept {
     for (Link* at = place; steps > 0; --steps) {
@@ -60,8 +60,8 @@ template <class Link>
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free; unless the
-/// question is whether only locks keep it from being stopped: then nobody is told.
+/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free; unless
+/// the question is whether only locks keep it from being stopped: then nobody is told.
 template <class Link>
 [[nodiscard]] bool is_stopped(Link* place, bool but_for_locks = false) noexcept {
     unsigned shields = 0; // passed, and against scopes further up

@@ -133,8 +133,8 @@ PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
 }
 /// Throws stopped if it has to. On any thread.
 PILFER_API void leave_if_stopped();
-/// The same of a task that only its locks keep from being stopped: what it announced in a scope that began before
-/// them was dropped, and it must not go on as if that had run.
+/// The same of a task that only its locks keep from being stopped: what it announced in a scope that began
+/// before them was dropped, and it must not go on as if that had run.
 PILFER_API void leave_though_locked();
 /// So many tasks do not start, and whoever would have started them leaves.
 [[noreturn]] PILFER_API PILFER_COLD void drop_and_leave(std::uint64_t tasks);

@@ -275,8 +275,9 @@ struct out_of_turn : process<2> {
     void finish() { elsewhere.end(); }
 };
 
-/// The same below of a cancelled scope, where the one that ends has been told already: so it is where the look ends,
-/// and may be gone when those below of it are told. What encloses the cancelled scope is not to be told.
+/// The same below of a cancelled scope, where the one that ends has been told already: so it is where the
+/// look ends, and may be gone when those below of it are told. What encloses the cancelled scope is not to be
+/// told.
 struct out_of_turn_told : process<2> {
     static constexpr unsigned threads = 2;
     box<scope> further;
@@ -302,7 +303,8 @@ struct out_of_turn_told : process<2> {
                 return pilfer::detail::is_stopped(&inner->place);
             });
             check(is, "goes on below of a cancelled scope");
-            check((inner->place.head().disturbed.load(rlx) & disturb::told) != 0, "the scope below is not told");
+            check((inner->place.head().disturbed.load(rlx) & disturb::told) != 0,
+                  "the scope below is not told");
             inner->ended.store(1, rel);
             return;
         }
@@ -531,7 +533,8 @@ const registered<out_of_turn<false, false>> r5("cancel_unlink",
 const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
 const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
-const registered<out_of_turn_told> r13("cancel_unlink_told", "a scope ends out of turn below of a cancelled one");
+const registered<out_of_turn_told> r13("cancel_unlink_told",
+                                       "a scope ends out of turn below of a cancelled one");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
 const registered<outlived> r12("cancel_holder", "a lock is free before a scope ends that began under it");
