@@ -620,7 +620,10 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept {
 } // namespace
 
 PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) noexcept {
-    c->job = nullptr; // a child of spawn, which may be next on this stack, does not say what it is
+    // For a child of spawn, which may be next on this stack: it writes neither.
+    c->job = nullptr;
+    ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
+    c->self.locks = 0;
     // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     note(trace::what::ended);
     record_end();

@@ -78,6 +78,16 @@ TEST_F(row_C3_owners, the_checked_build_names_misuse) {
         pilfer::mutex m;
         m.lock();
     });
+    static pilfer::mutex kept;
+    expect_stopped("a task ended that holds a lock of the library", [] {
+        pilfer::pool(workers(1)).run([] {
+            pilfer::scope s;
+            s.spawn([] { kept.lock(); });
+            s.sync();
+        });
+    });
+    expect_stopped("a task ended that holds a lock of the library",
+                   [] { pilfer::pool(workers(1)).run([] { kept.lock(); }); });
     expect_stopped("a shared mutex is unlocked that nobody shares", [] {
         pilfer::shared_mutex m;
         m.unlock_shared();

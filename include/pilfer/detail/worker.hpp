@@ -273,6 +273,8 @@ PILFER_API void put_context_cold(worker* w, context* c) noexcept;
 
 PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     PILFER_CHAOS_POINT(contexts);
+    // A child of spawn on this stack would count on from there: it does not set this word.
+    ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
     // The list has not changed since this context was taken from it in the usual case: then next and
     // rank are still right.
     c->change(context_state::running, context_state::cached);
