@@ -216,8 +216,8 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Repor
 }
 
 /// A join of a stopped task, announced. Where it unwinds already, both functions run, and here: a destructor
-/// that called join needs both results, and a thief could not know that its part must not be stopped. True: it
-/// was taken back; false: a thief has it. Where the task has to leave, throws stopped.
+/// that called join needs both results, and a thief could not know that its part must not be stopped. True:
+/// it was taken back; false: a thief has it. Where the task has to leave, throws stopped.
 template <std::uint64_t Functions, class G, class Report>
 [[nodiscard]] PILFER_COLD bool join_stopped(join_spark<G, Report>& spark, Report report) {
     if (detail::must_leave()) {
