@@ -225,20 +225,26 @@ TEST_P(row_C10_sync_for, a_scope_that_was_given_up_on_is_awaited_at_its_end) {
 TEST_P(row_C10_sync_for, exceptions_arrive_when_all_have_ended) {
     pilfer::pool pool(with_workers());
     pool.run([] {
+        pilfer::event begun;
         pilfer::event thrown;
         pilfer::event go_on;
         pilfer::scope s;
         s.spawn([&] {
+            begun.set();
             while (!go_on.is_set()) { // the other one's exception would end a wait
                 pilfer::yield();
             }
             throw 8;
         });
+        begun.wait(); // behind the other one's exception it would never begin
         s.spawn([&] {
             thrown.set();
             throw 7;
         });
         thrown.wait();
+        while (!s.cancelled()) { // that one is the first
+            pilfer::yield();
+        }
         EXPECT_FALSE(s.sync_for(1ms)) << "one has not ended";
         go_on.set();
         try {
