@@ -160,9 +160,9 @@ public:
     /// As sync(), but waits for at most `d`, negative and endless durations included. True: all children have
     /// ended. False: some have not; nothing is rethrown, the scope can be used and awaited again, and its
     /// destructor waits for them. Unlike sync() it runs no children itself, which might take longer: those
-    /// that nobody has started run on the workers, the caller's among them while it waits. So with a `d` that
-    /// is not above 0, for which nobody waits, none of them gets further by this call. Cost: a suspension and
-    /// an alarm, unless all have ended.
+    /// that nobody has started run on the workers, the caller's among them while it waits. A `d` that is not
+    /// above 0, or over already, waits as yield() does, so that a loop of such calls keeps no child from
+    /// running. Cost: a suspension and an alarm, unless all have ended.
     template <class Rep, class Period>
     [[nodiscard]] bool sync_for(std::chrono::duration<Rep, Period> d) {
         return sync_within(detail::after(d));

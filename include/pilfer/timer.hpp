@@ -104,8 +104,9 @@ private:
 
 /// The calling task sleeps for `d`: its context suspends, and the worker does other things. Any other thread
 /// blocks. Never shorter; longer while no worker sleeps and the one that it fell asleep on is inside a task
-/// that neither ends nor waits (others look after its alarms at every 64th end of a task). Throws stopped if
-/// the task is (scope::cancel), and nothing else. Cost: a suspension and a place in a heap; no allocation.
+/// that neither ends nor waits (others look after its alarms at every 64th end of a task). Where `d` is not
+/// above 0 a task lets others go first, as by yield(). Throws stopped if the task is (scope::cancel), and
+/// nothing else. Cost: a suspension and a place in a heap; no allocation.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     detail::sleep_until(detail::after(d));

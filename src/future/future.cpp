@@ -394,14 +394,15 @@ bool future_core::wait_stoppably() {
 
 bool future_core::wait_until(instant until) {
     if (!is_done()) {
-        if (until <= detail::now()) {
-            return false;
-        }
-        auto& room = this->room().room;
-        waiters::entry e;
-        if (room.enter(e)) {
-            wait_in(room.waiters(), e, until, kind_of(m_source), this, awaited::anything,
-                    leaves::when_stopped);
+        if (until > detail::now()) {
+            auto& room = this->room().room;
+            waiters::entry e;
+            if (room.enter(e)) {
+                wait_in(room.waiters(), e, until, kind_of(m_source), this, awaited::anything,
+                        leaves::when_stopped);
+            }
+        } else {
+            give_way();
         }
         if (!is_done()) { // the end may have come right behind the time
             leave_if_stopped();

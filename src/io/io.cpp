@@ -49,7 +49,11 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
 [[nodiscard]] int wait(int fd, std::uint32_t what, instant until) noexcept {
     detail::worker* const w = detail::this_worker();
     if (w == nullptr || fd < 0 || (until != detail::never && until <= detail::now())) {
-        return wait_on_thread(fd, what, until);
+        const int error = wait_on_thread(fd, what, until);
+        if (error == ETIMEDOUT) {
+            detail::give_way();
+        }
+        return error;
     }
     if (w->pool->by_one_lock() != nullptr) {
         return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });

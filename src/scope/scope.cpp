@@ -379,12 +379,16 @@ void scope::wait_and_rethrow(worker* home) {
 
 /// True: all children have ended, and the counter is as new.
 bool scope::wait_until(instant until) noexcept {
-    for (;;) {
+    for (bool first = true;; first = false) {
         if (m_children.all_done()) {
             break;
         }
         if (until <= now()) {
-            return false;
+            if (!first) {
+                return false;
+            }
+            give_way();
+            continue;
         }
         // Before the counter is published: what runs on top of this frame may defer into this scope, and
         // counts itself plainly. (W4)

@@ -121,6 +121,10 @@ void mutex::look(detail::wait_facts& f) const noexcept { f.state = m_core.is_hel
 bool mutex::lock_slow(detail::instant until, detail::leaves when) noexcept {
     using protocol = detail::mutex_protocol<detail::std_atom, detail::futex_park>;
     if (until != detail::never && until <= detail::now()) {
+        if (m_core.try_lock()) {
+            return true;
+        }
+        detail::give_way(detail::awaited::a_holder);
         return m_core.try_lock();
     }
     protocol::entry self;

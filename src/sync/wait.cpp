@@ -110,6 +110,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     }
     if (until != never && until <= now()) {
         if (list.withdraw(e)) {
+            give_way(what);
             return;
         }
         until = never; // whoever took it out is about to complete it
@@ -132,6 +133,15 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     }
     if (until != never) {
         (void)disarm(clock);
+    }
+}
+
+void give_way(awaited what) noexcept {
+    if (worker* w = this_worker()) {
+        // See the end of wait_in().
+        if (what == awaited::a_holder || !static_cast<scheduler*>(w)->help_on_top()) {
+            static_cast<scheduler*>(this_worker())->let_others_first();
+        }
     }
 }
 

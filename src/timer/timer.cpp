@@ -55,6 +55,7 @@ constexpr std::uint64_t most_missed = 16;
 
 void sleep_until(instant until) {
     if (until <= now()) {
+        give_way();
         leave_if_stopped(); // a point like any other
         return;
     }

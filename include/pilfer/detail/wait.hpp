@@ -48,6 +48,10 @@ enum class leaves {
 PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
                         const void* object, awaited what = awaited::anything,
                         leaves when = leaves::at_the_end) noexcept;
+/// A wait whose time is over before it begins. What it is for may be ready on this very worker, where a loop
+/// of such waits would keep it from running: the calling task lets others go first, as by yield(), and may
+/// go on on another worker. On any other thread: nothing, the system's threads get their turn.
+void give_way(awaited what = awaited::anything) noexcept;
 /// `e` was taken out and the lock is free again: it goes on. Nothing of `e`, its frame or, unless the caller
 /// has other rights to it, the object is touched afterwards.
 PILFER_API void go_on(waiters::entry& e) noexcept;

@@ -1,0 +1,197 @@
+// Loops of waits whose time is over before they begin: what they ask for may need the worker that asks.
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+
+#include "sync/support.hpp"
+
+namespace {
+
+using namespace sync_tests;
+
+class row_C10_polls : public over_workers {
+protected:
+    /// body() in a task of a pool with contexts for all, and of one in which children run on top of it.
+    template <class Body>
+    void in_pools(Body body) {
+        for (const unsigned contexts : {0U, 1U}) {
+            pilfer::options o = with_workers();
+            o.max_contexts = contexts;
+            pilfer::pool pool(o);
+            pool.run(body);
+        }
+    }
+};
+
+TEST_P(row_C10_polls, of_a_scope_run_its_children) {
+    in_pools([] {
+        std::atomic<int> ran{0};
+        pilfer::scope s;
+        for (int i = 0; i < 10; ++i) {
+            s.defer([&] {
+                s.defer([&] { ran.fetch_add(1); });
+                ran.fetch_add(1);
+            });
+        }
+        while (!s.sync_for(0ns)) {
+        }
+        EXPECT_EQ(ran, 20);
+    });
+}
+
+TEST_P(row_C10_polls, of_a_future_run_its_task) {
+    in_pools([] {
+        auto f = pilfer::async([] { return 7; });
+        while (f.wait_for(-1s) != pilfer::future_status::ready) {
+        }
+        EXPECT_EQ(f.get(), 7);
+        auto g = pilfer::async([] { return 8; });
+        while (g.wait_until(std::chrono::steady_clock::now()) != pilfer::future_status::ready) {
+        }
+        EXPECT_EQ(g.get(), 8);
+    });
+}
+
+TEST_P(row_C10_polls, of_primitives_run_who_ends_them) {
+    in_pools([] {
+        pilfer::event e;
+        pilfer::latch l(1);
+        pilfer::counting_semaphore<> permits(0);
+        pilfer::channel<int> values(1);
+        auto f = pilfer::async([&] {
+            e.set();
+            l.count_down();
+            permits.release();
+            EXPECT_TRUE(values.send(3));
+        });
+        while (!e.wait_for(0ns)) {
+        }
+        while (!l.wait_for(0ns)) {
+        }
+        while (!permits.try_acquire_for(0ns)) {
+        }
+        std::optional<int> value;
+        while (!value) {
+            value = values.try_receive_for(0ns);
+        }
+        EXPECT_EQ(value, 3);
+        f.get();
+    });
+}
+
+TEST_P(row_C10_polls, of_a_barrier_and_of_a_condition) {
+    in_pools([] {
+        pilfer::barrier<> meets(2);
+        pilfer::mutex m;
+        pilfer::condition_variable changed;
+        bool holds = false;
+        auto f = pilfer::async([&] {
+            (void)meets.arrive();
+            const std::lock_guard lock(m);
+            holds = true;
+        });
+        const auto mine = meets.arrive();
+        while (!meets.wait_for(mine, 0ns)) {
+        }
+        std::unique_lock lock(m);
+        while (!changed.wait_for(lock, 0ns, [&] { return holds; })) {
+        }
+        lock.unlock();
+        f.get();
+    });
+}
+
+TEST_P(row_C10_polls, of_a_pipe_run_who_writes) {
+    in_pools([] {
+        int ends[2];
+        ASSERT_EQ(pipe(ends), 0);
+        auto f = pilfer::async([&] { EXPECT_EQ(write(ends[1], "x", 1), 1); });
+        while (pilfer::io::wait_readable(ends[0], 0ns)) {
+        }
+        f.get();
+        close(ends[0]);
+        close(ends[1]);
+    });
+}
+
+/// A holder has a stack, and goes on behind it.
+template <class Lock>
+void poll_beside_a_holder() {
+    Lock m;
+    pilfer::event holds;
+    auto f = pilfer::async([&] {
+        m.lock();
+        holds.set();
+        for (int i = 0; i < 10; ++i) {
+            pilfer::yield();
+        }
+        m.unlock();
+    });
+    holds.wait();
+    while (!m.try_lock_for(0ns)) {
+    }
+    m.unlock();
+    f.get();
+}
+
+TEST_P(row_C10_polls, of_locks_let_their_holder_go_on) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        poll_beside_a_holder<pilfer::mutex>();
+        poll_beside_a_holder<pilfer::shared_mutex>();
+    });
+}
+
+TEST_P(row_C10_polls, by_sleeps_without_length) {
+    in_pools([] {
+        auto f = pilfer::async([] { return 1; });
+        while (!f.ready()) {
+            pilfer::sleep_for(0ns);
+        }
+    });
+}
+
+TEST_P(row_C10_polls, let_sleepers_wake) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        pilfer::scope s;
+        s.defer([] { pilfer::sleep_for(200us); });
+        while (!s.sync_for(0ns)) {
+        }
+        auto f = pilfer::async([] { pilfer::sleep_for(200us); });
+        while (f.wait_for(0ns) != pilfer::future_status::ready) {
+        }
+    });
+}
+
+/// What the poller waits for may be submitted meanwhile.
+TEST_P(row_C10_polls, let_submissions_run) {
+    pilfer::pool pool(with_workers());
+    pilfer::event begun;
+    pilfer::event told;
+    auto f = pool.async([&] {
+        begun.set();
+        while (!told.wait_for(0ns)) {
+        }
+    });
+    begun.wait();
+    pool.run([&] { told.set(); });
+    f.get();
+}
+
+/// Outside of every pool it is the system's threads that run.
+TEST_P(row_C10_polls, of_threads_outside) {
+    pilfer::pool pool(with_workers());
+    auto f = pool.async([] { return 5; });
+    while (f.wait_for(0ns) != pilfer::future_status::ready) {
+    }
+    EXPECT_EQ(f.get(), 5);
+}
+
+PILFER_OVER_WORKERS(row_C10_polls);
+
+} // namespace
