@@ -69,14 +69,14 @@ template <class F>
     return found;
 }
 
-/// So many children run on top of a holder of a lock until it makes way for what is queued.
+/// So many children run on top of a frame under a lock until it makes way for what is queued.
 constexpr unsigned most_before_others = 4096;
 
-/// Between two children that run on top of their waiting owner: what others ask for. What is queued waits
-/// until a holder of a lock has run its children, but not for ever. (W5)
-void attend_between(const activation& owner, unsigned& run) noexcept {
+/// Between two children of a scope that began at `place`, on top of their waiting owner: what others ask for.
+/// Under a lock what is queued waits until the children have run, but not for ever. (W5)
+void attend_between(const activation& owner, scope_place* place, unsigned& run) noexcept {
     auto& here = *static_cast<scheduler*>(this_worker());
-    if (owner.locks != 0 && !here.records() && ++run % most_before_others != 0) {
+    if (!here.records() && waits_under_lock(owner, place) && ++run % most_before_others != 0) {
         here.share_between_tasks();
     } else {
         attend(&here);
@@ -241,7 +241,7 @@ void scope::wait_for_children(worker* home) noexcept {
         (void)stopped_here(this_worker()); // tells this scope: its children do not start
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend_between(*m_owner, run);
+                attend_between(*m_owner, m_link.above(), run);
                 (void)stopped_here(this_worker());
             }
         }
@@ -251,7 +251,7 @@ void scope::wait_for_children(worker* home) noexcept {
         const bool under_lock = waits_under_lock(*m_owner, m_link.above());
         if (under_lock && static_cast<scheduler*>(this_worker())->take_back(awaited)) {
             if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend_between(*m_owner, run);
+                attend_between(*m_owner, m_link.above(), run);
             }
             continue;
         }
@@ -317,7 +317,7 @@ void scope::sync_children(worker* w) {
             }
             w = this_worker();
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
-                attend_between(*m_owner, run);
+                attend_between(*m_owner, m_link.above(), run);
                 w = this_worker();
                 if (w->deque.trip().has(tripwire<std_atom>::stop)) {
                     break;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <thread>
 #include <tuple>
@@ -50,31 +51,17 @@ public:
     using function = std::function<void(int)>;
     static constexpr int carriers = support::sanitized ? 300 : 1000;
 
+    /// Who does that, in which lock.
+    enum class way { mutex, shared, readers, locked, queued, served, carrier, none };
+
     explicit divided(const pilfer::options& o) : m_pool(o), m_order(carriers) {}
 
     /// `ready` runs outside of the pool, when all is divided. `on_top(i)`: on the stack of the holder.
     /// Returns what the sync of the holder has thrown.
-    std::exception_ptr run(
-        const std::function<void()>& ready, function on_top = [](int) {}) {
-        auto holder = m_pool.async([&] {
-            const std::lock_guard guard(m_mutex);
-            pilfer::scope own;
-            m_own = &own;
-            m_stack = this_stack();
-            m_worker = this_index();
-            for (int i = 0; i < carriers; ++i) {
-                own.defer([this, i, &on_top] { carrier(i, on_top); });
-            }
-            stand_until([this] { return m_standing == m_pool.workers() - 1; });
-            m_divided = true;
-            stand_until([this] { return m_go.load(); });
-            try {
-                own.sync();
-            } catch (...) {
-                m_error = std::current_exception();
-            }
-            m_ended = true;
-        });
+    std::exception_ptr run(const std::function<void()>& ready, const function& on_top = {},
+                           way how = way::mutex) {
+        m_how = how;
+        auto holder = m_pool.async([&] { inside([&] { hold(on_top); }); });
         stand_until([this] { return m_divided.load(); });
         ready();
         m_go = true;
@@ -98,6 +85,58 @@ public:
     void cancel() { m_own->cancel(); }
 
 private:
+    void hold(const function& on_top) {
+        pilfer::scope own;
+        m_own = &own;
+        m_stack = this_stack();
+        m_worker = this_index();
+        for (int i = 0; i < carriers; ++i) {
+            own.defer([this, i, &on_top] { carrier(i, on_top); });
+        }
+        stand_until([this] { return m_standing == m_pool.workers() - 1; });
+        m_divided = true;
+        stand_until([this] { return m_go.load(); });
+        try {
+            own.sync();
+        } catch (...) {
+            m_error = std::current_exception();
+        }
+        m_ended = true;
+    }
+    void inside(const std::function<void()>& f) {
+        switch (m_how) {
+        case way::none:
+            return f();
+        case way::mutex: {
+            const std::lock_guard guard(m_mutex);
+            return f();
+        }
+        case way::shared: {
+            const std::lock_guard guard(m_shared);
+            return f();
+        }
+        case way::readers: {
+            const std::shared_lock guard(m_shared);
+            return f();
+        }
+        case way::locked:
+            return m_locked.call([&](int&) { f(); });
+        case way::queued:
+            return m_queued.call([&](int&) { f(); });
+        case way::served: { // whoever makes the condition true runs f
+            pilfer::scope s;
+            s.spawn([&] { m_queued.call_when([](int n) { return n != 0; }, [&](int&) { f(); }); });
+            m_queued.call([](int& n) { ++n; });
+            return s.sync();
+        }
+        case way::carrier: { // of one that waits for it
+            const std::lock_guard guard(m_mutex);
+            pilfer::scope s;
+            s.defer(f);
+            return s.sync();
+        }
+        }
+    }
     void carrier(int i, const function& on_top) {
         if (this_index() != m_worker) {
             ++m_started;
@@ -105,15 +144,21 @@ private:
             stand_until([this] { return m_started == carriers || m_ended || m_own->cancelled(); });
             return;
         }
-        EXPECT_EQ(this_stack(), m_stack);
+        EXPECT_TRUE(this_stack() == m_stack || m_how == way::none);
         EXPECT_TRUE(m_go) << "on top of the holder before that waits";
         ++m_started;
         m_order.add(i);
-        on_top(i);
+        if (on_top) {
+            on_top(i);
+        }
     }
 
     pilfer::pool m_pool;
+    way m_how = way::mutex;
     pilfer::mutex m_mutex;
+    pilfer::shared_mutex m_shared;
+    pilfer::locked<int> m_locked{0};
+    pilfer::queued<int> m_queued{0};
     record m_order;
     pilfer::scope* m_own = nullptr;
     const context* m_stack = nullptr;
@@ -190,6 +235,35 @@ TEST(row_D10_alone, what_was_announced_before_the_lock_waits) {
         s.sync();
     });
     EXPECT_EQ(ran, others);
+}
+
+// Whatever the lock is, and whoever is under it: a reader, f of a queued call on the stack of whoever serves
+// it, a carrier that waits for its own ones. Without a lock what is queued comes first.
+TEST_P(row_D10_divided, under_every_lock) {
+    for (const auto how :
+         {divided::way::mutex, divided::way::shared, divided::way::readers, divided::way::locked,
+          divided::way::queued, divided::way::served, divided::way::carrier, divided::way::none}) {
+        divided d(with(workers()));
+        std::vector<pilfer::future<void>> all;
+        EXPECT_EQ(d.run(
+                      [&] {
+                          for (int i = 0; i < 100; ++i) {
+                              all.push_back(d.pool().async([&d] { d.other(); }));
+                          }
+                      },
+                      {}, how),
+                  nullptr);
+        for (auto& f : all) {
+            f.get();
+        }
+        EXPECT_EQ(d.started(), divided::carriers);
+        if (how == divided::way::none) {
+            EXPECT_NE(d.too_early(), 0);
+        } else {
+            EXPECT_EQ(d.too_early(), 0) << static_cast<int>(how);
+            EXPECT_EQ(d.order().size(), static_cast<std::size_t>(divided::carriers) - (workers() - 1));
+        }
+    }
 }
 
 // The first exception of one that was taken back cancels the scope: the rest is dropped, wherever it lies,
