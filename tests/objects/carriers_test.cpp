@@ -54,18 +54,31 @@ public:
     /// Who does that, in which lock.
     enum class way { mutex, shared, readers, locked, queued, served, carrier, none };
 
-    explicit divided(const pilfer::options& o) : m_pool(o), m_order(carriers) {}
+    explicit divided(pilfer::options o) : m_pool(by_half(o)), m_order(carriers) {}
 
     /// `ready` runs outside of the pool, when all is divided. `on_top(i)`: on the stack of the holder.
     /// Returns what the sync of the holder has thrown.
     std::exception_ptr run(const std::function<void()>& ready, const function& on_top = {},
                            way how = way::mutex) {
         m_how = how;
-        auto holder = m_pool.async([&] { inside([&] { hold(on_top); }); });
+        std::vector<pilfer::future<void>> one_each;
+        for (unsigned i = 0; i < m_pool.workers(); ++i) {
+            one_each.push_back(m_pool.async([&] {
+                ++m_begun;
+                stand_until([this] { return m_begun == m_pool.workers(); });
+                if (this_index() == 0) {
+                    inside([&] { hold(on_top); });
+                } else {
+                    stand_until([this] { return m_announced.load(); }); // and then it steals
+                }
+            }));
+        }
         stand_until([this] { return m_divided.load(); });
         ready();
         m_go = true;
-        holder.get();
+        for (auto& f : one_each) {
+            f.get();
+        }
         EXPECT_TRUE(m_mutex.try_lock()) << "it is free behind the holder";
         m_mutex.unlock();
         return m_error;
@@ -85,6 +98,10 @@ public:
     void cancel() { m_own->cancel(); }
 
 private:
+    [[nodiscard]] static pilfer::options& by_half(pilfer::options& o) {
+        o.steal = pilfer::steal_amount::half();
+        return o;
+    }
     void hold(const function& on_top) {
         pilfer::scope own;
         m_own = &own;
@@ -93,6 +110,7 @@ private:
         for (int i = 0; i < carriers; ++i) {
             own.defer([this, i, &on_top] { carrier(i, on_top); });
         }
+        m_announced = true;
         stand_until([this] { return m_standing == m_pool.workers() - 1; });
         m_divided = true;
         stand_until([this] { return m_go.load(); });
@@ -166,6 +184,8 @@ private:
     std::atomic<unsigned> m_standing{0};
     std::atomic<int> m_started{0};
     std::atomic<int> m_too_early{0};
+    std::atomic<unsigned> m_begun{0};
+    std::atomic<bool> m_announced{false};
     std::atomic<bool> m_divided{false};
     std::atomic<bool> m_go{false};
     std::atomic<bool> m_ended{false};
