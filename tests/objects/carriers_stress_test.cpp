@@ -74,7 +74,11 @@ protected:
                         });
                         break;
                     case 2: {
-                        const std::lock_guard guard((*locks)[i].inner);
+                        // Without stacks another one that wants it may run on top of who has it.
+                        std::unique_lock guard((*locks)[i].inner, std::defer_lock);
+                        if (strict) {
+                            guard.lock();
+                        }
                         pilfer::scope further;
                         further.defer([&, i] { check(i); });
                         further.spawn([&, i] { check(i); });
