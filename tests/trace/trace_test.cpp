@@ -103,6 +103,59 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
     }
 }
 
+// What a holder of a lock takes back from thieves is a theft of its own kind.
+TEST_P(row_G2_trace, says_what_runs_on_top_of_a_holder) {
+    pilfer::options o = traced(GetParam());
+    o.steal = pilfer::steal_amount::half();
+    pilfer::pool pool(o);
+    std::atomic<unsigned> begun{0};
+    std::atomic<unsigned> standing{0};
+    std::atomic<unsigned> ran{0};
+    std::atomic<bool> announced{false};
+    constexpr unsigned children = 256;
+    std::vector<pilfer::future<void>> one_each;
+    for (unsigned i = 0; i < pool.workers(); ++i) {
+        one_each.push_back(pool.async([&] {
+            const bool holder = ++begun == pool.workers();
+            while (begun != pool.workers() || (!holder && !announced)) {
+                std::this_thread::yield();
+            }
+            if (!holder) {
+                return; // and steals, with more than it starts
+            }
+            const unsigned here = pilfer::detail::this_worker()->index;
+            pilfer::locked<int> object(0);
+            object.call([&](int&) {
+                pilfer::scope s;
+                for (unsigned c = 0; c < children; ++c) {
+                    s.defer([&, here] {
+                        ++ran;
+                        if (pilfer::detail::this_worker()->index != here) {
+                            ++standing;
+                            while (ran != children) {
+                                std::this_thread::yield();
+                            }
+                        }
+                    });
+                }
+                announced = true;
+                while (standing != pool.workers() - 1) {
+                    std::this_thread::yield();
+                }
+                s.sync();
+            });
+        }));
+    }
+    for (auto& f : one_each) {
+        f.get();
+    }
+    pool.shutdown();
+    expect_agreement(pool);
+    if (pool.workers() > 1) {
+        EXPECT_GT(written(pool).count("under a lock: stolen deferred"), 0U);
+    }
+}
+
 TEST_P(row_G2_trace, a_ring_that_wraps_stays_balanced) {
     for (const std::size_t size : {64U, 128U}) {
         pilfer::options o = traced(GetParam(), size);
