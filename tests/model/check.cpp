@@ -235,8 +235,9 @@ int main(int argc, char** argv) try {
     CLI::App* mutate = app.add_subcommand("mutate", "weakens every order, one at a time");
     mutate->add_option("--explained", explanations, "why survivors are harmless")->capture_default_str();
     mutate->add_option("--only", only, "mutants whose names contain this");
-    mutate->add_flag("--believe", believe,
-                     "a 64th of the budgets for mutants that are explained: they take nearly all of the time");
+    mutate->add_flag(
+        "--believe", believe,
+        "a 64th of the budgets for mutants that are explained: they take nearly all of the time");
     budgets(mutate);
     CLI11_PARSE(app, argc, argv);
 
