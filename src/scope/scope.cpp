@@ -69,6 +69,20 @@ template <class F>
     return found;
 }
 
+/// So many children run on top of a frame under a lock until it makes way for what is queued.
+constexpr unsigned most_before_others = 4096;
+
+/// Between two children of a scope that began at `place`, on top of their waiting owner: what others ask for.
+/// Under a lock what is queued waits until the children have run, but not for ever. (W5)
+void attend_between(const activation& owner, scope_place* place, unsigned& run) noexcept {
+    auto& here = *static_cast<scheduler*>(this_worker());
+    if (!here.records() && waits_under_lock(owner, place) && ++run % most_before_others != 0) {
+        here.share_between_tasks();
+    } else {
+        attend(&here);
+    }
+}
+
 } // namespace
 
 void scope::not_owner(const char* call) const {
@@ -221,16 +235,25 @@ bool scope::run_newest_child(worker* w) noexcept {
 }
 
 void scope::wait_for_children(worker* home) noexcept {
+    const auto awaited = reinterpret_cast<awaited_by_holders::word>(&m_link);
+    unsigned run = 0;
     for (;;) {
         (void)stopped_here(this_worker()); // tells this scope: its children do not start
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
-            if (worker* w = this_worker(); w->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend(w);
+            if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
+                attend_between(*m_owner, m_link.above(), run);
                 (void)stopped_here(this_worker());
             }
         }
         if (m_children.all_done()) {
             break;
+        }
+        const bool under_lock = waits_under_lock(*m_owner, m_link.above());
+        if (under_lock && static_cast<scheduler*>(this_worker())->take_back(awaited)) {
+            if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
+                attend_between(*m_owner, m_link.above(), run);
+            }
+            continue;
         }
         if (static_cast<scheduler*>(this_worker())->help_on_top()) {
             continue;
@@ -243,6 +266,8 @@ void scope::wait_for_children(worker* home) noexcept {
             return static_cast<scope_wait&>(self).children->publish();
         };
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
+        const awaited_by_holders::entered here(under_lock ? &pool_of(m_owner)->for_holders() : nullptr,
+                                               awaited);
         suspend(this_worker(), s);
         break;
     }
@@ -273,6 +298,7 @@ void scope::sync_children(worker* w) {
         wait_and_rethrow(home); // it looks before each child
         return;
     }
+    unsigned run = 0;
     activation_on_top child(m_owner, &m_link, w->exceptions->in_flight());
     w->current.store(&child, rlx);
     while (m_children.owed() > 0)
@@ -291,7 +317,7 @@ void scope::sync_children(worker* w) {
             }
             w = this_worker();
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
-                attend(w);
+                attend_between(*m_owner, m_link.above(), run);
                 w = this_worker();
                 if (w->deque.trip().has(tripwire<std_atom>::stop)) {
                     break;

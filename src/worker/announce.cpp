@@ -332,6 +332,7 @@ bool scheduler::help_on_top() noexcept {
     const task_word task = help_own();
     if (task != 0) {
         count.run_own.add();
+        count.no_context.add();
         note_run(trace::what::top_own, task);
         run_on_top(task);
         return true;
@@ -342,6 +343,7 @@ bool scheduler::help_on_top() noexcept {
         if (const task_word stolen = help_other((index + k) % m_pool.size())) {
             count.run_stolen.add();
             count.tasks_stolen.add();
+            count.no_context.add();
             note_run(trace::what::top_stolen, stolen, (index + k) % m_pool.size());
             run_on_top(stolen);
             return true;
@@ -352,6 +354,7 @@ bool scheduler::help_on_top() noexcept {
         if (auto* n = m_pool.submissions.pop()) {
             m_pool.left_queue();
             count.run_submitted.add();
+            count.no_context.add();
             note_slice(trace::what::top_submitted, trace::task::submission);
             spark* job = static_cast<submission*>(n);
             san::release(job);
@@ -372,24 +375,7 @@ task_word scheduler::help_own() noexcept {
     return own.pop(1); // the same one, or nothing where thieves were faster
 }
 
-/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
-/// behind it is that frame's affair.
-task_word scheduler::help_other(unsigned victim) noexcept {
-    return m_pool.at(victim).deque.thief().insist(
-        [](task_word t) { return (t & kind_mask) != kind_continuation; },
-        [this](steal_status status) {
-            count.steals_tried.add();
-            if (status == steal_status::lost) {
-                count.steals_lost.add();
-            } else if (status != steal_status::success) {
-                count.steals_failed.add();
-            }
-        },
-        marking());
-}
-
 void scheduler::run_on_top(task_word task) noexcept {
-    count.no_context.add();
     nested_activation child(this, scope_access::within(task));
     (void)stopped_here(this); // see start()
     auto* const beneath = record_leave();

@@ -26,6 +26,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
+#include "worker/holders.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
@@ -229,6 +230,7 @@ public:
     [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
+    [[nodiscard]] awaited_by_holders& for_holders() noexcept { return m_for_holders; }
 
     [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
 
@@ -329,6 +331,7 @@ private:
     std::atomic<bool> m_stop{false};
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
+    awaited_by_holders m_for_holders;
     timer_watch<std_atom> m_watch;
     std::atomic<readiness*> m_io{nullptr};
     std::mutex m_io_mutex; // while it is made

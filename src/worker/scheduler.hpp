@@ -20,6 +20,7 @@
 #include "trace/ring.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
+#include "worker/holders.hpp"
 #include "worker/overdue.hpp"
 #include "worker/readiness.hpp"
 #include "worker/tally.hpp"
@@ -61,6 +62,12 @@ public:
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
+    /// Before a wait under a lock, for what `awaited` names (see awaited_by_holders): runs on top of the
+    /// calling frame what nobody has started of that, if it is the oldest task of another worker. False: none
+    /// is.
+    [[nodiscard]] bool take_back(awaited_by_holders::word awaited) noexcept;
+    /// Answers those who want work, between two tasks. Makes no way for what is queued.
+    void share_between_tasks() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
     /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
@@ -151,6 +158,7 @@ private:
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_submission() noexcept;
     [[nodiscard]] bool search() noexcept;
+    [[nodiscard]] bool rob_for_holders() noexcept;
     [[nodiscard]] bool rob_anybody() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
@@ -173,7 +181,6 @@ private:
     [[nodiscard]] bool look_at_descriptors(readiness& io) noexcept;
     void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     void found_work(unsigned likely) noexcept;
-    void share_between_tasks() noexcept;
 
     /// For exposing: marks the scopes of each task before it becomes stealable (M1).
     [[nodiscard]] auto marking() noexcept {
@@ -201,6 +208,8 @@ private:
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool grow_ring() noexcept;
     [[nodiscard]] task_word help_own() noexcept;
+    template <class Accept>
+    [[nodiscard]] task_word insist_on(unsigned victim, Accept accept) noexcept;
     [[nodiscard]] task_word help_other(unsigned victim) noexcept;
     void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;

@@ -123,16 +123,22 @@ bool scheduler::search() noexcept {
         return false;
     }
     judge_last_theft();
+    if (!m_token) {
+        // Said before the first look: until found_work() or the scan before its sleep it looks at what is
+        // queued.
+        m_alert = true;
+        m_pool.idle().be_alert(index);
+    }
+    // At one of 64 ends not, so that what is announced under locks without end starves nobody.
+    if (m_pool.for_holders().any() && (m_ends & fairness_mask) != fairness_mask / 4 * 3 &&
+        rob_for_holders()) {
+        return true;
+    }
     if (m_token) {
         const unsigned hint = m_pool.idle().hint(index);
         if (hint < n && hint != index && try_steal(hint, false)) {
             return true;
         }
-    } else {
-        // Said before the first look: until found_work() or the scan before its sleep it looks at what is
-        // queued.
-        m_alert = true;
-        m_pool.idle().be_alert(index);
     }
     const auto length = [this](unsigned i) { return m_pool.at(i).deque.thief().scales().weight(); };
     // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
