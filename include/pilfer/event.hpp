@@ -12,6 +12,7 @@ inline namespace v0 {
 namespace detail {
 
 class event_reaction;
+class event_resumption;
 
 } // namespace detail
 
@@ -46,6 +47,7 @@ public:
 
 private:
     friend class detail::event_reaction;
+    friend class detail::event_resumption;
     [[nodiscard]] bool wait_within(detail::instant until);
 
     detail::waiters m_waiting;

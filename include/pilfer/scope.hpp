@@ -455,8 +455,10 @@ struct scope_access {
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
-    /// No child of it is left that a sync() would have to wait for. By the owner.
-    [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
+    /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
+    [[nodiscard]] static bool empty(const scope& s) noexcept {
+        return (s.disturbance() & ~std::uint64_t{disturb::stops}) == 0;
+    }
     /// May the caller use what is the owner's?
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
         const worker* w = this_worker();
