@@ -211,6 +211,7 @@ TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
             const witness here(n);
             if (level == 0) {
                 co_await pilfer::resume_after(1h);
+                co_return;
             }
             try {
                 co_await down(level - 1, n, way);
