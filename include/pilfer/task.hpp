@@ -183,6 +183,11 @@ private:
 /// nothing has happened then, and the lock is held as before. Between two co_awaits the coroutine is an
 /// ordinary task, and may fork, lock, wait and block.
 ///
+/// It is below of the scopes that whoever runs it is below of (pool::run, sync_wait; through async and submit
+/// of none). Where one of them is cancelled, a co_await of a time, a future, a channel or an event that waits
+/// is ended, and one reached later throws: `stopped`, which arrives at whoever awaits it. schedule() throws
+/// it before it moves or behind that, awaitables of others before they begin.
+///
 /// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
 /// begun, and lets the others end, as it does with any task.
 ///
@@ -319,8 +324,8 @@ private:
 
 /// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
 /// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
-/// does not run the task itself, as get() does. Any number of coroutines, tasks and threads may wait at once.
-/// Allocates nothing.
+/// does not run the task itself, as get() does. Throws stopped (see task), as the others do. Any number of
+/// coroutines, tasks and threads may wait at once. Allocates nothing.
 template <class T>
 [[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
     return detail::future_awaiter<T, false>(f);

@@ -186,9 +186,8 @@ bool stoppable_resumption::may_be_stopped_below() noexcept {
 }
 
 bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept {
-    worker* w = this_worker();
     listener& l = *new (&m_listener) listener;
-    l.where = &static_cast<scheduler*>(w)->stoppable;
+    l.where = &static_cast<scheduler*>(this_worker())->stoppable;
     l.owner = this;
     l.take_out = take_out;
     l.place = place();
@@ -201,7 +200,12 @@ bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) n
     PILFER_CHAOS_POINT(publish);
     l.where->add(l);
     PILFER_CHAOS_POINT(publish);
-    return w->deque.trip().has(tripwire<std_atom>::stop) && stops::stopped_at(w, l.place); // C2
+    return is_stopped(); // C2
+}
+
+bool stoppable_resumption::is_stopped() noexcept {
+    worker* w = this_worker();
+    return w->deque.trip().has(tripwire<std_atom>::stop) && stops::stopped_at(w, place());
 }
 
 void stoppable_resumption::stay() noexcept {
@@ -269,7 +273,7 @@ bool future_resumption::wait_stoppably(future_core& f) noexcept {
         withdraw(); // the result is there
         return false;
     }
-    if (worker* w = this_worker(); stops::stopped_at(w, place())) { // it is not told later
+    if (is_stopped()) { // it is not told later
         m_taken_out = true;
         withdraw();
         return false;
@@ -290,6 +294,11 @@ bool timed_resumption::wait_until(instant when) {
     if (!may_be_stopped()) {
         arm_here(when); // C2
         return true;
+    }
+    if (is_stopped()) { // first: the time may be over before it could be disarmed
+        m_taken_out = true;
+        withdraw();
+        return false;
     }
     fire = &timed_resumption::time_has_come_first;
     arm_here(when);

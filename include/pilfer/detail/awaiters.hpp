@@ -67,7 +67,9 @@ class timed_awaiter : private timed_resumption {
 public:
     explicit timed_awaiter(instant when) noexcept : m_when(when) {}
     /// A time that is over is a point like any other: a loop of them has to end.
-    [[nodiscard]] bool await_ready() const noexcept { return m_when <= detail::now() && !detail::must_leave(); }
+    [[nodiscard]] bool await_ready() const noexcept {
+        return m_when <= detail::now() && !detail::must_leave();
+    }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         is_of(h);

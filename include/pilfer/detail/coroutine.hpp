@@ -152,6 +152,8 @@ protected:
     /// Once it may go on: from here on a cancellation calls take_out(), under the lock of a list that this
     /// leaves before it goes on. True: it is stopped already (C2), and the caller does the same.
     [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept;
+    /// At this moment.
+    [[nodiscard]] bool is_stopped() noexcept;
     /// Instead of withdraw().
     void stay() noexcept;
 
@@ -184,7 +186,7 @@ private:
     static void wait_is_over(told_waiter& self) noexcept;
     static void take_out(stoppable_resumption& self) noexcept;
 
-    caller m_caller;            // these from suspend_in() on
+    caller m_caller; // these from suspend_in() on
     waiters* m_waits_in;
     waiters::entry* m_waits_as;
 };
