@@ -115,10 +115,10 @@ public:
     /// Waits for all children, then rethrows the first exception of any. That one has cancelled the scope
     /// (see cancel()) as soon as it left its child, so that the siblings end early; `stopped`, by which they
     /// leave, is no exception here. Children that nobody started run here, newest first; then the context
-    /// suspends and the worker goes on with other work. Who holds a lock of the library (or is awaited by such a
-    /// task) first runs here also those that other workers have taken and not started, and makes no way for
-    /// queued tasks in between. The scope may be used again afterwards, cancelled or not. Throws usage_error if the caller does not own the scope.
-    /// Cost with nothing stolen or deferred: four loads.
+    /// suspends and the worker goes on with other work. Who holds a lock of the library (or is awaited by
+    /// such a task) first runs here also those that other workers have taken and not started, and makes no
+    /// way for queued tasks in between. The scope may be used again afterwards, cancelled or not. Throws
+    /// usage_error if the caller does not own the scope. Cost with nothing stolen or deferred: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
