@@ -108,11 +108,17 @@ leg() {
 # (PILFER_TEST_SCALE) takes everything, also where the folder remembers the short one.
 only_switching_rooms() {
     if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
-        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,deque,future,join,objects,scope,sync,timer,worker" \
+        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,future,join,objects,scope,sync,timer,worker" \
             "-DPILFER_EXAMPLES=OFF"
     else
         echo "-DPILFER_TEST_ROOMS= -DPILFER_EXAMPLES=ON"
     fi
+}
+
+# only_some_optimised: the configuration of the optimised legs. The tests of these rooms rest on what is inlined into them.
+only_some_optimised() {
+    echo "-DPILFER_TEST_FLAGS=-O1" \
+        "-DPILFER_TEST_OPTIMISED=context,deque,future,idle,join,parallel,scope,sync,worker"
 }
 
 # whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other

@@ -63,6 +63,17 @@ pilfer::task<int> add_up(pilfer::channel<int>& numbers) {
     co_return sum;
 }
 
+// Sums what comes until it is stopped: the frames of a coroutine that leaves end like those of a function.
+pilfer::task<> serve(pilfer::channel<int>& requests, int& sum, bool& left) {
+    const struct at_end {
+        bool& left;
+        ~at_end() { left = true; }
+    } end{left};
+    while (const auto n = co_await pilfer::receive(requests)) {
+        sum += *n;
+    }
+}
+
 } // namespace
 
 int main() {
@@ -86,6 +97,26 @@ int main() {
     pilfer::channel<int> numbers(4);
     pool.submit(count_to(numbers, 100));
     std::printf("received: %d\n", pool.run(add_up(numbers)));
+
+    // A scope that is cancelled takes the coroutines that its tasks run out of their waits.
+    int sum = 0;
+    bool left = false;
+    pool.run([&] {
+        pilfer::channel<int> requests(0);
+        pilfer::scope s;
+        s.defer([&] {
+            pool.run(serve(requests, sum, left));
+            std::puts("never printed: serve() leaves by pilfer::stopped");
+        });
+        s.defer([&] {
+            for (const int n : {20, 22}) {
+                (void)requests.send(n);
+            }
+            s.cancel();
+        });
+        s.sync();
+    });
+    std::printf("served until it was stopped: %d, %s\n", sum, left ? "left" : "still there");
 
     // Nobody waits for this one but the end of the pool.
     int written = 0;

@@ -12,13 +12,15 @@ inline namespace v0 {
 namespace detail {
 
 class event_reaction;
+class event_resumption;
 
 } // namespace detail
 
 /// Manual reset: set() lets everybody go on who waits, and everybody who comes, until reset(). Whoever waited
 /// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
-/// blocks. No call throws or allocates. Who has seen it set by one of the waits (not by is_set()) may destroy
-/// it, once all waits with a time limit have returned. Cost: one short lock each; is_set() is a load.
+/// blocks; a coroutine can co_await it (<pilfer/task.hpp>). No call throws or allocates. Who has seen it set
+/// by one of the waits (not by is_set()) may destroy it, once all waits with a time limit have returned.
+/// Cost: one short lock each; is_set() is a load.
 class PILFER_API event {
 public:
     constexpr explicit event(bool set = false) noexcept : m_set(set) {}
@@ -46,6 +48,7 @@ public:
 
 private:
     friend class detail::event_reaction;
+    friend class detail::event_resumption;
     [[nodiscard]] bool wait_within(detail::instant until);
 
     detail::waiters m_waiting;

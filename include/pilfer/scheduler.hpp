@@ -85,12 +85,15 @@ public:
         m_refused = true; // nobody else has seen this
         return false;
     }
-    void await_resume() const {
+    void await_resume() {
         if (m_refused) {
             throw pool_closed();
         }
         if (dropped()) {
             std::rethrow_exception(detail::dropped_error());
+        }
+        if (scope_place::strip(place()) != nullptr) {
+            leave_if_stopped(); // cancelled while it was queued
         }
     }
 

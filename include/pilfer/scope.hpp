@@ -134,7 +134,8 @@ public:
 
     /// Stops every task below of this scope: children that have not started never start; a running one gets
     /// `stopped` at its next spawn, defer, join, loop or wait, and leaves by it; who waits for a time, a
-    /// future, a channel, an event or in lock_cancellable() is taken out at once. One that holds a
+    /// future, a channel, an event or in lock_cancellable() is taken out at once; so is a coroutine that such
+    /// a task runs (docs/coroutines.md). One that holds a
     /// pilfer::mutex or shared_mutex, or is inside a call of a `locked` or `queued` object, is stopped behind
     /// the unlock, and so is what it does in scopes that began under the lock. sync() waits for their ends as
     /// ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its further
@@ -457,8 +458,10 @@ struct scope_access {
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
     [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
-    /// No child of it is left that a sync() would have to wait for. By the owner.
-    [[nodiscard]] static bool empty(const scope& s) noexcept { return s.undisturbed(); }
+    /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
+    [[nodiscard]] static bool empty(const scope& s) noexcept {
+        return (s.disturbance() & ~std::uint64_t{disturb::stops}) == 0;
+    }
     /// May the caller use what is the owner's?
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
         const worker* w = this_worker();

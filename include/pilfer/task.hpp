@@ -11,12 +11,14 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
-#include <pilfer/detail/channel_resumption.hpp>
+#include <pilfer/detail/awaiters.hpp>
 #include <pilfer/detail/coroutine.hpp>
 #include <pilfer/detail/detached.hpp>
+#include <pilfer/detail/foreign_awaiter.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
+#include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/scheduler.hpp>
@@ -29,103 +31,6 @@ template <class T = void>
 class task;
 
 namespace detail {
-
-// ---- awaitables of others ---------------------------------------------------------------------
-
-/// Of this library: knows how to come back to the pool.
-template <class A>
-inline constexpr bool is_own_awaitable = requires {
-    typename A::pilfer_awaitable;
-};
-template <class T>
-inline constexpr bool is_own_awaitable<future<T>> = true;
-
-template <class A>
-decltype(auto) awaiter_of(A&& a) {
-    if constexpr (requires { static_cast<A&&>(a).operator co_await(); }) {
-        return static_cast<A&&>(a).operator co_await();
-    } else if constexpr (requires { operator co_await(static_cast<A&&>(a)); }) {
-        return operator co_await(static_cast<A&&>(a));
-    } else {
-        return static_cast<A&&>(a);
-    }
-}
-
-/// What is handed out in place of a coroutine that awaits something foreign: whoever resumes it, on whatever
-/// thread, only makes the real one a task of its pool again.
-struct stand_in_coroutine {
-    struct promise_type {
-        stand_in_coroutine get_return_object() noexcept {
-            return {std::coroutine_handle<promise_type>::from_promise(*this)};
-        }
-        std::suspend_always initial_suspend() const noexcept { return {}; }
-        std::suspend_never final_suspend() const noexcept { return {}; }
-        void return_void() const noexcept {}
-        void unhandled_exception() const noexcept { std::terminate(); }
-    };
-    std::coroutine_handle<> handle;
-};
-inline stand_in_coroutine stand_in_for(resumption* r) {
-    r->go_on();
-    co_return;
-}
-
-template <class A>
-class foreign_awaiter {
-    using awaiter = decltype(detail::awaiter_of(std::declval<A>()));
-
-public:
-    explicit foreign_awaiter(A&& a) : m_awaiter(detail::awaiter_of(static_cast<A&&>(a))) {}
-    [[nodiscard]] decltype(auto) await_ready() { return m_awaiter.await_ready(); }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        m_place.is_of(h);
-        m_place.begin();
-        m_place.park(parked_elsewhere, nullptr);
-        std::coroutine_handle<> other;
-        std::coroutine_handle<> next;
-        bool suspended = false;
-        try {
-            other = stand_in_for(&m_place).handle;
-            suspended = suspend(other, next);
-        } catch (...) {
-            stay(other);
-            throw;
-        }
-        if (!suspended) {
-            stay(other);
-            return false;
-        }
-        // This may be gone.
-        if (next) {
-            next.resume();
-        }
-        return true;
-    }
-    decltype(auto) await_resume() { return m_awaiter.await_resume(); }
-
-private:
-    bool suspend(std::coroutine_handle<> h, std::coroutine_handle<>& next) {
-        using answer = decltype(m_awaiter.await_suspend(h));
-        if constexpr (std::is_void_v<answer>) {
-            m_awaiter.await_suspend(h);
-            return true;
-        } else if constexpr (std::same_as<answer, bool>) {
-            return m_awaiter.await_suspend(h);
-        } else {
-            next = m_awaiter.await_suspend(h);
-            return true;
-        }
-    }
-    void stay(std::coroutine_handle<> other) noexcept {
-        m_place.withdraw();
-        if (other) {
-            other.destroy();
-        }
-    }
-    awaiter m_awaiter;
-    resumption m_place;
-};
 
 // ---- the coroutine ----------------------------------------------------------------------------
 
@@ -278,6 +183,11 @@ private:
 /// nothing has happened then, and the lock is held as before. Between two co_awaits the coroutine is an
 /// ordinary task, and may fork, lock, wait and block.
 ///
+/// It is below of the scopes that whoever runs it is below of (pool::run, sync_wait; through async and submit
+/// of none). Where one of them is cancelled, a co_await of a time, a future, a channel or an event that waits
+/// is ended, and one reached later throws: `stopped`, which arrives at whoever awaits it. schedule() throws
+/// it before it moves or behind that, awaitables of others before they begin.
+///
 /// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
 /// begun, and lets the others end, as it does with any task.
 ///
@@ -408,61 +318,14 @@ private:
     task<T> m_task;
 };
 
-// ---- futures and times ------------------------------------------------------------------------
-
-/// `Copies`: of a future that does not outlive the expression.
-template <class T, bool Copies>
-class future_awaiter : private future_resumption {
-public:
-    explicit future_awaiter(const future<T>& f)
-        : m_state(static_cast<future_state<T>&>(f.core())) {} // which throws for one that refers to nothing
-    [[nodiscard]] bool await_ready() const noexcept { return m_state.is_done(); }
-    template <class Promise>
-    void await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        wait_for(m_state);
-    }
-    decltype(auto) await_resume() const {
-        m_state.wait(); // it is done: for the record of who waited for whom
-        if constexpr (std::is_void_v<T>) {
-            (void)m_state.look();
-        } else if constexpr (std::is_reference_v<T>) {
-            return static_cast<T>(*m_state.look());
-        } else if constexpr (!Copies) {
-            return (m_state.look());
-        } else if constexpr (std::copy_constructible<T>) {
-            return T(m_state.look());
-        } else {
-            return T(m_state.take());
-        }
-    }
-
-private:
-    future_state<T>& m_state;
-};
-
-/// What resume_after() gives.
-class timed_awaiter : private timed_resumption {
-public:
-    explicit timed_awaiter(instant when) noexcept : m_when(when) {}
-    [[nodiscard]] bool await_ready() const noexcept { return m_when <= detail::now(); }
-    template <class Promise>
-    void await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        wait_until(m_when);
-    }
-    void await_resume() const noexcept {}
-
-private:
-    instant m_when;
-};
-
 } // namespace detail
+
+// ---- futures and times ------------------------------------------------------------------------
 
 /// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
 /// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
-/// does not run the task itself, as get() does. Any number of coroutines, tasks and threads may wait at once.
-/// Allocates nothing.
+/// does not run the task itself, as get() does. Throws stopped (see task), as the others do. Any number of
+/// coroutines, tasks and threads may wait at once. Allocates nothing.
 template <class T>
 [[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
     return detail::future_awaiter<T, false>(f);
@@ -501,62 +364,6 @@ template <class Clock, class Duration>
 }
 
 // ---- channels ---------------------------------------------------------------------------------
-
-namespace detail {
-
-struct channel_access {
-    template <class T>
-    [[nodiscard]] static channel_core& core(channel<T>& c) noexcept {
-        return c.m_core;
-    }
-    template <class T>
-    [[nodiscard]] static std::optional<T> received(channel<T>& c, channel_core::cell* cell) {
-        return c.received(cell);
-    }
-};
-
-template <class T>
-class send_awaiter : private channel_resumption {
-public:
-    using item = channel_item<T>;
-    send_awaiter(channel<T>& c, std::unique_ptr<item> what) noexcept
-        : m_core(channel_access::core(c)), m_what(std::move(what)) {}
-    [[nodiscard]] bool await_ready() noexcept { return try_send(m_core, *m_what); }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        return wait_to_send(m_core, *m_what);
-    }
-    [[nodiscard]] bool await_resume() noexcept {
-        if (sent()) {
-            (void)m_what.release(); // NOLINT(bugprone-unused-return-value): it is the channel's
-            return true;
-        }
-        return false;
-    }
-
-private:
-    channel_core& m_core;
-    std::unique_ptr<item> m_what;
-};
-
-template <class T>
-class receive_awaiter : private channel_resumption {
-public:
-    explicit receive_awaiter(channel<T>& c) noexcept : m_channel(c) {}
-    [[nodiscard]] bool await_ready() noexcept { return try_receive(channel_access::core(m_channel)); }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        return wait_to_receive(channel_access::core(m_channel));
-    }
-    [[nodiscard]] std::optional<T> await_resume() { return channel_access::received(m_channel, received()); }
-
-private:
-    channel<T>& m_channel;
-};
-
-} // namespace detail
 
 /// What send() gives: co_await it, once.
 template <class T>
@@ -607,6 +414,14 @@ requires std::constructible_from<T, U&&>
 template <class T>
 [[nodiscard]] channel_receive<T> receive(channel<T>& c) noexcept {
     return channel_receive<T>(c);
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+/// co_await e: as e.wait(), but waits without a stack, in turn with tasks and threads. Throws outside of all
+/// pools what pool::common() throws. Cost: one short lock, two if it waits.
+[[nodiscard]] inline detail::event_awaiter operator co_await(event& e) noexcept {
+    return detail::event_awaiter(e);
 }
 
 // ---- ways in ----------------------------------------------------------------------------------

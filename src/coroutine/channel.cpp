@@ -22,11 +22,10 @@ bool channel_resumption::settle(const protocol::outcome& o) noexcept {
     return o.what == protocol::step::done || o.what == protocol::step::closed;
 }
 
-bool channel_resumption::publish(const protocol::outcome& o) noexcept {
+bool channel_resumption::wait(channel_core& c, const protocol::outcome& o) noexcept {
     m_waited = o.what == protocol::step::wait; // before anybody can make it go on
-    if (!settle(o) && m_entry.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(this)) |
-                                           waiter_is_told)) { // C2
-        return true;
+    if (!settle(o)) {
+        return suspend_in(c.state().list(), m_entry);
     }
     withdraw();
     return false;
@@ -41,17 +40,13 @@ bool channel_resumption::try_receive(channel_core& c) noexcept { return settle(c
 bool channel_resumption::wait_to_send(channel_core& c, protocol::cell& what) {
     begin();
     park(parked_for_room, &c);
-    return publish(c.state().offer(what, &m_entry));
+    return wait(c, c.state().offer(what, &m_entry));
 }
 
 bool channel_resumption::wait_to_receive(channel_core& c) {
     begin();
     park(parked_for_value, &c);
-    return publish(c.state().take(&m_entry));
-}
-
-void channel_resumption::wait_is_over(told_waiter& self) noexcept {
-    static_cast<channel_resumption&>(self).go_on();
+    return wait(c, c.state().take(&m_entry));
 }
 
 } // namespace detail

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <new>
 
 #include <pilfer/error.hpp>
 #include <pilfer/scope.hpp>
 
 #include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -156,6 +158,17 @@ void resumption::go_on() noexcept {
     m_pool->queue_begun(this, m_of_worker); // needs no memory
 }
 
+void resumption::queue() noexcept {
+    unpark();
+    m_pool->queue_begun(this, m_of_worker);
+}
+
+void resumption::leave_if_stopped() const {
+    if (m_who->driver != nullptr) {
+        detail::leave_if_stopped();
+    }
+}
+
 suspension* resumption::drive_on() noexcept {
     bring_scopes();
     return drive_unit(*m_who, within());
@@ -165,10 +178,108 @@ suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
     return static_cast<resumption*>(static_cast<submission*>(self))->drive_on();
 }
 
-void future_resumption::wait_for(future_core& f) {
+// ---- waits that a cancellation ends -----------------------------------------------------------
+
+bool stoppable_resumption::may_be_stopped_below() noexcept {
+    scope_place* const below = place_below(place());
+    return scope_place::strip(below) != nullptr && !scope_place::holds(below);
+}
+
+bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept {
+    listener& l = *new (&m_listener) listener;
+    l.where = &static_cast<scheduler*>(this_worker())->stoppable;
+    l.owner = this;
+    l.take_out = take_out;
+    l.place = place();
+    l.stop = [](list::listener& self) noexcept {
+        auto& known = static_cast<listener&>(self);
+        known.take_out(*known.owner);
+    };
+    m_listens = true;
+    run = &stoppable_resumption::run_listening;
+    PILFER_CHAOS_POINT(publish);
+    l.where->add(l);
+    PILFER_CHAOS_POINT(publish);
+    return is_stopped(); // C2
+}
+
+bool stoppable_resumption::is_stopped() noexcept {
+    worker* w = this_worker();
+    return w->deque.trip().has(tripwire<std_atom>::stop) && stops::stopped_at(w, place());
+}
+
+void stoppable_resumption::stay() noexcept {
+    if (m_listens) {
+        m_listener.where->remove(m_listener);
+    }
+    withdraw();
+}
+
+/// On whatever worker it goes on, the list is that of the one where it suspended. Who took it out may still
+/// be in there, with this frame in hand.
+suspension* stoppable_resumption::run_listening(spark* self, worker* /*w*/) noexcept {
+    auto* r = static_cast<stoppable_resumption*>(static_cast<submission*>(self));
+    r->m_listener.where->remove(r->m_listener);
+    return r->drive_on();
+}
+
+bool listed_resumption::suspend_in(waiters& l, waiters::entry& e) noexcept {
+    m_caller.tell = &listed_resumption::wait_is_over;
+    m_caller.owner = this;
+    m_waits_in = &l;
+    m_waits_as = &e;
+    if (may_be_stopped() && listen(&listed_resumption::take_out) && l.withdraw(e)) {
+        m_taken_out = true;
+    } else if (e.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
+                              waiter_is_told)) { // C2'
+        return true;
+    }
+    stay();
+    return false;
+}
+
+void listed_resumption::wait_is_over(told_waiter& self) noexcept {
+    static_cast<caller&>(self).owner->go_on();
+}
+
+void listed_resumption::take_out(stoppable_resumption& self) noexcept {
+    auto& r = static_cast<listed_resumption&>(self);
+    waiters::entry& e = *r.m_waits_as;
+    if (r.m_waits_in->withdraw(e)) {
+        r.m_taken_out = true;
+        if (e.done.complete() != 0) {
+            r.queue();
+        }
+    }
+}
+
+bool future_resumption::wait_for(future_core& f) {
     begin();
     park(parked_for_future, &f);
+    if (may_be_stopped()) {
+        return wait_stoppably(f);
+    }
     f.listen(*this); // C2
+    return true;
+}
+
+/// Those who listen for the end leave only with it: see future_core::wait_stoppably().
+bool future_resumption::wait_stoppably(future_core& f) noexcept {
+    waiters::entry& e = *new (&m_entry) waiters::entry;
+    if (timed_waiters* const there = f.try_room()) {
+        if (there->room.enter(e)) {
+            return suspend_in(there->room.waiters(), e);
+        }
+        withdraw(); // the result is there
+        return false;
+    }
+    if (is_stopped()) { // it is not told later
+        m_taken_out = true;
+        withdraw();
+        return false;
+    }
+    f.listen(*this); // C2
+    return true;
 }
 
 future_core* future_resumption::result_is_there(future_listener& self) noexcept {
@@ -176,13 +287,34 @@ future_core* future_resumption::result_is_there(future_listener& self) noexcept 
     return nullptr;
 }
 
-void timed_resumption::wait_until(instant when) {
+bool timed_resumption::wait_until(instant when) {
     begin();
     park(parked_for_time, nullptr);
     when = std::min(when, never - 1);
+    if (!may_be_stopped()) {
+        arm_here(when); // C2
+        return true;
+    }
+    if (is_stopped()) { // first: the time may be over before it could be disarmed
+        m_taken_out = true;
+        withdraw();
+        return false;
+    }
+    fire = &timed_resumption::time_has_come_first;
+    arm_here(when);
+    if (listen(&timed_resumption::take_out) && disarm(*this)) {
+        m_taken_out = true;
+    } else if (m_done.publish(reinterpret_cast<std::uintptr_t>(this))) { // C2'
+        return true;
+    }
+    stay();
+    return false;
+}
+
+void timed_resumption::arm_here(instant when) noexcept {
     // Not told::soon: a coroutine that foreign code resumed does not return to a scheduler at once.
     if (worker* w = this_worker()) {
-        arm(static_cast<scheduler&>(*w), *this, when, told::at_once); // C2
+        arm(static_cast<scheduler&>(*w), *this, when, told::at_once);
     } else {
         arm(common_core(), *this, when);
     }
@@ -193,7 +325,29 @@ void timed_resumption::time_has_come(alarm& self) noexcept {
     static_cast<timed_resumption&>(self).go_on();
 }
 
+/// Of one that a cancellation might take out: it may not have suspended yet.
+void timed_resumption::time_has_come_first(alarm& self) noexcept {
+    auto& r = static_cast<timed_resumption&>(self);
+    self.over();
+    if (r.m_done.complete() != 0) {
+        r.go_on();
+    }
+}
+
+void timed_resumption::take_out(stoppable_resumption& self) noexcept {
+    auto& r = static_cast<timed_resumption&>(self);
+    if (disarm(r)) {
+        r.m_taken_out = true;
+        if (r.m_done.complete() != 0) {
+            r.queue();
+        }
+    }
+}
+
+// ---- another pool -----------------------------------------------------------------------------
+
 bool moving_resumption::move_to(pool_core& p) {
+    leave_if_stopped();
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
         // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be
@@ -247,20 +401,27 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     m_first = &first;
     first.then = this;
     worker* w = this_worker();
+    // In a destructor that runs because of an exception it is below of nothing, and not stopped: what comes
+    // out of here would be a second one.
+    const bool unwinding = w != nullptr && unwinds(w);
     if (w != nullptr && w->pool == &p) {
         // It waits for all of it: so what begins here stands in its scopes.
-        const nested_activation child(w, w->current.load(rlx)->innermost.load(rlx));
+        const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->innermost.load(rlx));
         if (drive(first) != nullptr) {
             return; // within the caller's unit, without a suspension at its end
         }
     } else {
-        is_within(share_scopes(p));
+        scope_place* const within = share_scopes(p);
+        is_within(unwinding ? nullptr : within);
         submit(p, this);
     }
     wait(p);
     san::acquire(this);
-    if (m_dropped) {
+    if (m_kept_off == kept_off::dropped) {
         std::rethrow_exception(dropped_error());
+    }
+    if (m_kept_off == kept_off::stopped) {
+        throw stopped();
     }
 }
 
@@ -291,8 +452,9 @@ void waited_root::wait(pool_core& p) noexcept {
 
 suspension* waited_root::run_root(spark* self, worker* w) noexcept {
     auto* r = static_cast<waited_root*>(static_cast<submission*>(self));
-    if (dropping(w)) {
-        r->m_dropped = true;
+    const bool drops = dropping(w);
+    if (drops || stopped_here(w)) {
+        r->m_kept_off = drops ? kept_off::dropped : kept_off::stopped;
         count_dropped(w);
         return r->over(w);
     }

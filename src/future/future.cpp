@@ -375,10 +375,8 @@ bool future_core::wait_stoppably() {
     if (worker* w = this_worker(); w == nullptr || !can_be_stopped(w)) {
         return false; // see wait_in()
     }
-    timed_waiters* there = nullptr;
-    try {
-        there = &room();
-    } catch (const std::bad_alloc&) {
+    timed_waiters* const there = try_room();
+    if (there == nullptr) {
         return false; // it is stopped behind its wait
     }
     waiters::entry e;
@@ -424,6 +422,14 @@ timed_waiters& future_core::room() {
         }
     }
     return *there;
+}
+
+timed_waiters* future_core::try_room() noexcept {
+    try {
+        return &room();
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
 }
 
 } // namespace detail

@@ -151,10 +151,10 @@ using place_key = std::tuple<std::string, unsigned, unsigned, access, bool>;
     return true;
 }
 
-/// Small budgets first over all harnesses: most mutants die at once.
-void hunt(const mutant& m, const budget& b, report& r) {
+/// Small budgets first over all harnesses: most mutants die at once. `briefly`: only these.
+void hunt(const mutant& m, const budget& b, bool briefly, report& r) {
     here().mutate(&m.what);
-    for (const std::uint64_t part : {std::uint64_t{64}, std::uint64_t{1}}) {
+    for (std::uint64_t part = 64; part >= (briefly ? 64 : 1); part /= 64) {
         for (const kind k : {kind::priorities, kind::random, kind::exhaustive}) {
             for (const unsigned h : m.killers) {
                 budget small = b;
@@ -181,14 +181,16 @@ void hunt(const mutant& m, const budget& b, report& r) {
 } // namespace
 
 bool mutate_all(const budget& b, unsigned processes, const std::string& explanations, const std::string& only,
-                bool verbose) {
+                bool believe, bool verbose) {
     std::map<std::string, std::string> why;
     if (!read_explanations(explanations, why)) {
         return false;
     }
     const std::vector<mutant> mutants = all_mutants(only);
-    const auto reports = run_jobs(static_cast<unsigned>(mutants.size()), processes,
-                                  [&](unsigned i, report& r) { hunt(mutants[i], b, r); });
+    const auto reports =
+        run_jobs(static_cast<unsigned>(mutants.size()), processes, [&](unsigned i, report& r) {
+            hunt(mutants[i], b, believe && why.count(mutants[i].name) != 0, r);
+        });
     unsigned killed = 0;
     unsigned explained = 0;
     unsigned wrong = 0;

@@ -12,6 +12,6 @@ namespace model {
 /// Prints a line per mutant and a sum. False: one is neither killed nor explained, or an explanation names a
 /// mutant that does not exist or was killed. `only`: parts of the names of sites, empty for all.
 [[nodiscard]] bool mutate_all(const budget& b, unsigned processes, const std::string& explanations,
-                              const std::string& only, bool verbose);
+                              const std::string& only, bool believe, bool verbose);
 
 } // namespace model

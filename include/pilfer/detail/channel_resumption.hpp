@@ -9,11 +9,9 @@ inline namespace v0 {
 namespace detail {
 
 /// For one send or one receive. Argument: src/coroutine/README.md.
-class PILFER_API channel_resumption : public resumption, private told_waiter {
+class PILFER_API channel_resumption : public listed_resumption {
 public:
     using protocol = channel_core::protocol;
-
-    channel_resumption() noexcept : told_waiter{&channel_resumption::wait_is_over} {}
 
     // Without a wait; false: it would have to.
     [[nodiscard]] bool try_send(channel_core& c, protocol::cell& what) noexcept;
@@ -32,9 +30,8 @@ public:
     }
 
 private:
-    static void wait_is_over(told_waiter& self) noexcept;
     [[nodiscard]] bool settle(const protocol::outcome& o) noexcept;
-    [[nodiscard]] bool publish(const protocol::outcome& o) noexcept;
+    [[nodiscard]] bool wait(channel_core& c, const protocol::outcome& o) noexcept;
 
     waiters::entry m_entry;
     protocol::step m_step = protocol::step::busy;

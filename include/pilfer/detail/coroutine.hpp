@@ -5,8 +5,11 @@
 
 #include <concepts>
 #include <coroutine>
+#include <cstdint>
 
+#include <pilfer/cancel.hpp>
 #include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/cancel.hpp>
 #include <pilfer/detail/future_state.hpp>
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/parked.hpp>
@@ -89,6 +92,15 @@ public:
     void withdraw() noexcept;
     /// Once, by anyone, on any stack: runs nothing of the user's. The frame may be gone when it returns.
     void go_on() noexcept;
+    /// Behind is_of(), before begin(): a coroutine that is stopped leaves here. One of another library does
+    /// not, since nobody knows what it is below of.
+    void leave_if_stopped() const;
+    /// It was taken out of its wait.
+    void leave_if_taken_out() const {
+        if (m_taken_out) [[unlikely]] {
+            throw stopped();
+        }
+    }
 
 protected:
     /// On the worker that is about to suspend it: see begin(). And where it does not suspend after all.
@@ -96,6 +108,10 @@ protected:
     void bring_scopes() noexcept;
     /// In the task that goes on with it, which this ends. Returns whom to resume.
     [[nodiscard]] suspension* drive_on() noexcept;
+    /// As go_on(), where locks are held: it is queued, not announced.
+    void queue() noexcept;
+    /// Where it stands while it is suspended; null: in no scope, or nobody knows.
+    [[nodiscard]] scope_place* place() noexcept { return m_scopes != nullptr ? m_scopes : within(); }
 
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
@@ -109,30 +125,103 @@ private:
     pool_core* m_pool = nullptr;
     scope_place* m_scopes = nullptr; // the innermost of those that live across this wait
     bool m_of_worker = false;        // begun as a unit of a worker, else as a submission
+
+protected:
+    // Of those whose wait a cancellation ends.
+    bool m_listens = false;   // the listener is in a worker's list
+    bool m_taken_out = false; // by a cancellation: written by who took it out
 };
 
 /// It waits for an awaitable of others.
 PILFER_API extern const parked_kind parked_elsewhere;
 
-/// Waits for a future.
-class PILFER_API future_resumption : public resumption, public future_listener {
+/// One whose wait a cancellation ends, if it is below of a scope. Argument: src/coroutine/README.md.
+class PILFER_API stoppable_resumption : public resumption {
+    using list = stop_list<std_atom, futex_park, scope_place>;
+
 public:
+    // NOLINTNEXTLINE(modernize-use-equals-default): the listener is made where one is needed
+    stoppable_resumption() noexcept {}
+
+protected:
+    ~stoppable_resumption() = default;
+    /// Behind begin(): can a cancellation reach it? One test where it is below of no scope.
+    [[nodiscard]] bool may_be_stopped() noexcept {
+        return scope_place::strip(place()) != nullptr && may_be_stopped_below();
+    }
+    /// Once it may go on: from here on a cancellation calls take_out(), under the lock of a list that this
+    /// leaves before it goes on. True: it is stopped already (C2), and the caller does the same.
+    [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept;
+    /// At this moment.
+    [[nodiscard]] bool is_stopped() noexcept;
+    /// Instead of withdraw().
+    void stay() noexcept;
+
+private:
+    struct listener : list::listener {
+        list* where;
+        stoppable_resumption* owner;
+        void (*take_out)(stoppable_resumption& self) noexcept;
+    };
+    [[nodiscard]] bool may_be_stopped_below() noexcept;
+    static suspension* run_listening(spark* self, worker* w) noexcept;
+
+    union {
+        listener m_listener; // while m_listens
+    };
+};
+
+/// Waits in a list.
+class PILFER_API listed_resumption : public stoppable_resumption {
+protected:
+    ~listed_resumption() = default;
+    /// `e` of this is in `l`, as `told`. True: it is suspended, and the caller touches nothing of this.
+    /// False: it goes on at once.
+    [[nodiscard]] bool suspend_in(waiters& l, waiters::entry& e) noexcept;
+
+private:
+    struct caller : told_waiter {
+        listed_resumption* owner;
+    };
+    static void wait_is_over(told_waiter& self) noexcept;
+    static void take_out(stoppable_resumption& self) noexcept;
+
+    caller m_caller; // these from suspend_in() on
+    waiters* m_waits_in;
+    waiters::entry* m_waits_as;
+};
+
+/// Waits for a future.
+class PILFER_API future_resumption : public listed_resumption, public future_listener {
+public:
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the entry is made where one is needed
     future_resumption() noexcept : future_listener(&future_resumption::result_is_there) {}
-    /// The caller touches nothing of this behind it.
-    void wait_for(future_core& f);
+    /// As suspend_in().
+    [[nodiscard]] bool wait_for(future_core& f);
 
 private:
     static future_core* result_is_there(future_listener& self) noexcept;
+    [[nodiscard]] bool wait_stoppably(future_core& f) noexcept;
+
+    union {
+        waiters::entry m_entry;
+    };
 };
 
 /// Waits for a time.
-class PILFER_API timed_resumption : public resumption, private alarm {
+class PILFER_API timed_resumption : public stoppable_resumption, private alarm {
 public:
     timed_resumption() noexcept { fire = &timed_resumption::time_has_come; }
-    void wait_until(instant when);
+    /// The same.
+    [[nodiscard]] bool wait_until(instant when);
 
 private:
     static void time_has_come(alarm& self) noexcept;
+    static void time_has_come_first(alarm& self) noexcept;
+    static void take_out(stoppable_resumption& self) noexcept;
+    void arm_here(instant when) noexcept;
+
+    handover<std_atom> m_done; // of the time or a cancellation, and the coroutine that suspends
 };
 
 /// Goes on in a pool.
@@ -170,9 +259,12 @@ private:
     static suspension* run_root(spark* self, worker* w) noexcept;
     void wait(pool_core& p) noexcept;
 
+    /// Why it never began.
+    enum class kept_off : std::uint8_t { no, dropped, stopped };
+
     handover<std_atom> m_done;
     coroutine_frame* m_first = nullptr;
-    bool m_dropped = false;
+    kept_off m_kept_off = kept_off::no;
 };
 
 } // namespace detail

@@ -114,6 +114,8 @@ public:
     /// Waits, without claiming, at most until about `until`. True: the result is there. Throws
     /// std::bad_alloc: the first one for this future makes a room for all of them.
     [[nodiscard]] bool wait_until(instant until);
+    /// Where those wait who may leave before the end, made for the first one; null: no memory for it.
+    [[nodiscard]] timed_waiters* try_room() noexcept;
     /// `l` is told when the result is there, which may be at once, in this call.
     void listen(future_listener& l) noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.

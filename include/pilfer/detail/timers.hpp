@@ -61,8 +61,8 @@ public:
         note_earliest();
         m_lock.unlock();
     }
-    /// By the owner of `t`, which was armed, on any thread. True: it has not fired and will not. False: it
-    /// has, and whoever fired it is through with it.
+    /// By the owner of `t`, which was armed, or in its name, on any thread. True: it has not fired and will
+    /// not. False: it has, and whoever fired it is through with it.
     static bool disarm(timer& t) noexcept {
         timer_heap* const home = t.home;
         home->m_lock.lock();

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+"""How long a compiler takes for a hundred calls of join, spawn and defer, each with functions of its own.
+
+bench/compile_time.py [--against INCLUDE] [--rounds N]: processor time in seconds, medians of rounds in turn; with another
+tree's include folder also the ratio of this tree's to that one's.
+"""
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import tempfile
+
+CALLS = {
+    "join": "pilfer::join([&] { x += %d; }, [&] { y += %d; });",
+    "spawn": "pilfer::scope s; s.spawn([&] { x += %d; }); s.sync();",
+    "defer": "pilfer::scope s; s.defer([&] { x += %d; }); s.sync();",
+}
+COMPILERS = (
+    ("g++", "-O3"),
+    ("clang++-19", "-O3"),
+    ("clang++-19", "-O0", "-fsanitize=address,undefined"),
+)
+
+
+def seconds(compiler, include, source):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([*compiler, "-std=c++20", "-DPILFER_STATIC", "-I", include, "-c", source, "-o", os.devnull], check=True)
+    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--against", help="include folder of another tree")
+    parser.add_argument("--rounds", type=int, default=3)
+    arguments = parser.parse_args()
+    here = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "include")
+    trees = [here] + ([arguments.against] if arguments.against else [])
+    for compiler in COMPILERS:
+        for name, call in CALLS.items():
+            with tempfile.NamedTemporaryFile("w", suffix=".cpp") as file:
+                file.write("#include <pilfer/pilfer.hpp>\n")
+                for i in range(100):
+                    body = call.replace("%d", str(i))
+                    file.write(f"void f{i}(int& x, int& y) {{ (void)y; {body} }}\n")
+                file.flush()
+                times = [[] for _ in trees]
+                for _ in range(arguments.rounds):
+                    for tree, taken in zip(trees, times):
+                        taken.append(seconds(compiler, tree, file.name))
+            medians = [statistics.median(taken) for taken in times]
+            ratio = f"  {medians[0] / medians[1]:.2f}" if len(medians) > 1 else ""
+            print(f"{' '.join(compiler):45} {name:6} {medians[0]:6.2f}{ratio}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

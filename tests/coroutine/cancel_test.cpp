@@ -1,0 +1,652 @@
+// Coroutines below of cancelled scopes: rows D3 and D7.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <coroutine>
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "coroutine/support.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using coroutine_tests::witness;
+using pilfer::task;
+
+class coroutine_cancel : public testing::TestWithParam<unsigned> {
+    support::watchdog m_watchdog{support::patience};
+
+protected:
+    pilfer::pool pool{{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, coroutine_cancel, testing::Values(1U, 2U, 3U, 8U));
+
+/// Until it holds; other tasks run meanwhile.
+template <class F>
+void until(F holds) {
+    while (!holds()) {
+        pilfer::yield();
+    }
+}
+
+/// What a test's coroutines wait for: nothing of it ever comes by itself.
+struct things {
+    pilfer::event event;
+    pilfer::channel<int> empty{0};
+    pilfer::channel<int> full{1};
+    pilfer::promise<int> promise;
+    pilfer::future<int> result = promise.get_future();
+    things() { EXPECT_TRUE(full.try_send(0)); }
+};
+enum kind { a_time, a_result, a_copied_result, a_value, room, an_event, kinds };
+
+task<int> waits(things& all, int what) {
+    switch (what) {
+    case a_time:
+        co_await pilfer::resume_after(1h);
+        break;
+    case a_result:
+        co_return co_await all.result;
+    case a_copied_result:
+        co_return co_await pilfer::future<int>(all.result);
+    case a_value:
+        co_return (co_await pilfer::receive(all.empty)).value_or(-1);
+    case room:
+        co_return co_await pilfer::send(all.full, 1) ? 1 : 0;
+    default:
+        co_await all.event;
+        break;
+    }
+    co_return 0;
+}
+/// The same so many levels down, each with something that ends.
+task<int> waits_below(things& all, int what, int levels, std::atomic<int>& alive) {
+    const witness here(alive);
+    if (levels == 0) {
+        co_return co_await waits(all, what);
+    }
+    const int got = co_await waits_below(all, what, levels - 1, alive);
+    co_return got + 1;
+}
+
+TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
+    constexpr int waiting = 1000;
+    std::atomic<int> begun{0};
+    std::atomic<int> left{0};
+    std::atomic<int> alive{0};
+    things all;
+    pool.run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < waiting; ++i) {
+            s.defer([&, i] {
+                ++begun;
+                try {
+                    (void)pool.run(waits_below(all, i % kinds, i % 4, alive));
+                    ADD_FAILURE() << "the wait of a stopped coroutine returned: " << i % kinds;
+                } catch (const pilfer::stopped&) {
+                    ++left;
+                    throw;
+                }
+            });
+        }
+        s.defer([&] {
+            until([&] { return begun == waiting; });
+            s.cancel();
+        });
+        s.sync();
+    });
+    EXPECT_EQ(left, waiting);
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(all.full.size(), 1U);
+    all.promise.set_value(5);
+    EXPECT_EQ(all.result.get(), 5);
+    EXPECT_TRUE(all.empty.size() == 0 && !all.empty.try_send(1)) << "somebody is left in the channel";
+}
+
+TEST_P(coroutine_cancel, row_D7_nobody_is_stopped_where_nobody_cancels) {
+    things all;
+    pool.run([&] {
+        std::atomic<int> sum{0};
+        std::atomic<int> alive{0};
+        std::atomic<int> begun{0};
+        pilfer::scope s;
+        for (int i = 0; i < 60; ++i) {
+            s.defer([&, i] {
+                ++begun;
+                sum += pool.run(waits_below(all, 1 + i % (kinds - 1), 2, alive));
+            });
+        }
+        s.defer([&] {
+            until([&] { return begun == 60; });
+            all.promise.set_value(1);
+            all.event.set();
+            for (int i = 0; i < 12; ++i) {
+                EXPECT_TRUE(all.empty.send(1));
+                EXPECT_TRUE(all.full.receive().has_value());
+            }
+        });
+        s.sync();
+        EXPECT_EQ(sum, 2 * 60 + 4 * 12);
+        EXPECT_EQ(alive, 0);
+    });
+}
+
+/// Of another library: ready or not; never resumes anybody.
+struct foreign {
+    bool ready;
+    int* asked;
+    [[nodiscard]] bool await_ready() const noexcept { return ready; }
+    void await_suspend(std::coroutine_handle<> /*h*/) const noexcept { ++*asked; }
+    [[nodiscard]] int await_resume() const noexcept { return 3; }
+};
+
+/// `wait()`: a coroutine that does one thing only. Was it stopped there?
+template <class Wait>
+task<bool> is_stopped_in(Wait wait) {
+    try {
+        co_await wait();
+    } catch (const std::exception&) {
+        ADD_FAILURE() << "it is no std::exception";
+    } catch (const pilfer::stopped&) {
+        co_return true;
+    }
+    co_return false;
+}
+
+TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
+    pilfer::pool other({.workers = 1});
+    things all;
+    int asked = 0;
+    bool was_stopped = false;
+    const auto behind = [&]() -> task<> {
+        for (int what = 0; what < kinds; ++what) {
+            EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await waits(all, what); })) << what;
+        }
+        EXPECT_TRUE(co_await is_stopped_in([]() -> task<> { co_await pilfer::resume_after(-1s); }));
+        EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await pool.schedule(); }));
+        EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await other.schedule(); }));
+        EXPECT_TRUE(coroutine_tests::runs_in(pool));
+        EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await foreign{false, &asked}; }));
+        EXPECT_EQ(asked, 0);
+        // What is ready is no wait.
+        EXPECT_EQ(*co_await pilfer::receive(all.full), 0);
+        EXPECT_TRUE(co_await pilfer::send(all.full, 7));
+        all.event.set();
+        co_await all.event;
+        pilfer::promise<int> set;
+        set.set_value(4);
+        EXPECT_EQ(co_await set.get_future(), 4);
+        EXPECT_EQ((co_await foreign{true, &asked}), 3);
+        EXPECT_EQ(co_await coroutine_tests::give(9), 9);
+        pilfer::scope own; // is told, and has no children
+        EXPECT_TRUE(pilfer::cancelled());
+        was_stopped = true;
+        co_await pilfer::resume_after(1h);
+        ADD_FAILURE() << "went on behind a swallowed `stopped`";
+    };
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            s.cancel();
+            pool.run(behind());
+            ADD_FAILURE() << "`stopped` does not come out of run()";
+        });
+        s.sync();
+    });
+    EXPECT_TRUE(was_stopped);
+}
+
+TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
+    std::atomic<int> alive{0};
+    std::vector<int> passed;
+    struct local {
+        static task<> down(int level, std::atomic<int>& n, std::vector<int>& way) {
+            const witness here(n);
+            if (level == 0) {
+                co_await pilfer::resume_after(1h);
+                co_return;
+            }
+            try {
+                co_await down(level - 1, n, way);
+            } catch (const pilfer::stopped&) {
+                way.push_back(level);
+                throw;
+            }
+        }
+    };
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope s;
+        s.defer([&] {
+            begun = true;
+            const struct at_end {
+                std::vector<int>& way;
+                ~at_end() { way.push_back(99); }
+            } at{passed};
+            pilfer::sync_wait(local::down(5, alive, passed));
+        });
+        s.defer([&] {
+            until([&] { return begun.load(); });
+            pilfer::sleep_for(1ms);
+            s.cancel();
+        });
+        s.sync();
+        EXPECT_FALSE(pilfer::cancelled());
+    });
+    EXPECT_EQ(alive, 0);
+    EXPECT_EQ(passed, (std::vector<int>{1, 2, 3, 4, 5, 99}));
+}
+
+// ---- exactly one of success and cancellation --------------------------------------------------
+
+/// Both at any moment, in both orders.
+template <class Succeed, class Cancel>
+void race(std::uint64_t round, Succeed succeed, Cancel cancel) {
+    const auto spin = [](std::uint64_t turns) {
+        for (std::atomic<std::uint64_t> i{0}; i < turns;) {
+            ++i;
+        }
+    };
+    auto first = [&] {
+        spin(round * 37 % 400);
+        succeed();
+    };
+    auto second = [&] {
+        spin(round * 53 % 400);
+        cancel();
+    };
+    const auto done = pilfer::async([&] { first(); });
+    second();
+    done.get();
+}
+
+TEST_P(coroutine_cancel, row_D7_exactly_one_of_success_and_cancellation) {
+    const std::uint64_t rounds = support::hundredth_of(10'000) * kinds;
+    std::atomic<int> went_on{0};
+    std::atomic<int> left{0};
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        const auto what = static_cast<kind>(round % kinds);
+        pool.run([&] {
+            things all;
+            std::atomic<int> alive{0};
+            std::atomic<bool> begun{false};
+            std::optional<int> got;
+            bool was_stopped = false;
+            pilfer::scope s;
+            s.defer([&] {
+                begun = true;
+                try {
+                    got = what == a_time ? pool.run([](std::atomic<int>& n) -> task<int> {
+                        const witness here(n);
+                        co_await pilfer::resume_after(2us);
+                        co_return 1;
+                    }(alive))
+                                         : pool.run(waits_below(all, what, 1, alive));
+                } catch (const pilfer::stopped&) {
+                    was_stopped = true;
+                    throw;
+                }
+            });
+            until([&] { return begun.load(); }); // by the owner, whom nobody stops
+            race(
+                round,
+                [&] {
+                    switch (what) {
+                    case a_result:
+                    case a_copied_result:
+                        all.promise.set_value(1);
+                        break;
+                    case a_value:
+                        (void)all.empty.try_send(2);
+                        break;
+                    case room:
+                        EXPECT_EQ(all.full.try_receive().value_or(-1), 0);
+                        break;
+                    case an_event:
+                        all.event.set();
+                        break;
+                    default:
+                        break;
+                    }
+                },
+                [&] { s.cancel(); });
+            s.sync();
+            EXPECT_NE(got.has_value(), was_stopped) << what;
+            EXPECT_EQ(alive, 0);
+            (got ? went_on : left)++;
+            if (what == room) { // there, if and only if it was sent
+                EXPECT_EQ(all.full.try_receive().value_or(0), got.value_or(1) - 1) << "sent, or lost";
+                EXPECT_EQ(all.full.size(), 0U);
+            }
+            if (what != a_result && what != a_copied_result) {
+                all.promise.set_value(0);
+            }
+        });
+    }
+    EXPECT_EQ(went_on + left, static_cast<int>(rounds));
+}
+
+// A value that was handed over is received, whoever cancels meanwhile.
+TEST_P(coroutine_cancel, row_D7_handed_over_or_stopped_never_both) {
+    struct local {
+        static task<> sends(pilfer::channel<int>& c, std::atomic<int>& n) {
+            for (;;) {
+                const bool is_sent = co_await pilfer::send(c, 1);
+                n += is_sent ? 1 : 0;
+            }
+        }
+        static task<> receives(pilfer::channel<int>& c, std::atomic<int>& n) {
+            for (;;) {
+                const auto got = co_await pilfer::receive(c);
+                n += got.has_value() ? 1 : 0;
+            }
+        }
+    };
+    for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
+        pool.run([&] {
+            pilfer::channel<int> c(0);
+            std::atomic<int> sent{0};
+            std::atomic<int> received{0};
+            pilfer::scope s;
+            for (int i = 0; i < 3; ++i) {
+                s.defer([&] { pool.run(local::receives(c, received)); });
+                s.defer([&] { pool.run(local::sends(c, sent)); });
+            }
+            s.defer([&] {
+                until([&] { return received >= 20; });
+                s.cancel();
+            });
+            s.sync();
+            EXPECT_EQ(sent, received);
+        });
+    }
+}
+
+// ---- who is below of what ---------------------------------------------------------------------
+
+TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
+    std::atomic<int> ended{0};
+    struct local {
+        static task<int> goes_on(std::atomic<int>& n, pilfer::event& go) {
+            co_await pilfer::resume_after(1us);
+            co_await go;
+            ++n;
+            co_return 4;
+        }
+    };
+    pool.run([&] {
+        pilfer::event go;
+        pilfer::future<int> result;
+        pilfer::scope s;
+        s.spawn([&] {
+            pool.submit(local::goes_on(ended, go));
+            result = pool.async(local::goes_on(ended, go));
+            s.cancel();
+        });
+        s.sync();
+        pilfer::scope own; // its owner is not below of it
+        own.cancel();
+        EXPECT_EQ(ended, 0);
+        go.set();
+        EXPECT_EQ(pilfer::sync_wait(local::goes_on(ended, go)), 4);
+        EXPECT_EQ(result.get(), 4);
+    });
+    pool.shutdown();
+    EXPECT_EQ(ended, 3);
+}
+
+TEST_P(coroutine_cancel, scopes_of_its_own_end_with_it) {
+    struct local {
+        static task<> owner(things& all, std::atomic<int>& ran) {
+            pilfer::scope first;
+            first.spawn([&] { ++ran; });
+            first.sync();
+            first.cancel(); // stops its children, not its owner
+            co_await pilfer::resume_after(1us);
+            co_await inner(all, ran);
+            ADD_FAILURE() << "was not stopped";
+        }
+        static task<> inner(things& all, std::atomic<int>& ran) {
+            pilfer::scope second;
+            co_await pilfer::resume_after(1us);
+            second.defer([&] { ++ran; });
+            second.sync();
+            (void)co_await waits(all, a_value);
+        }
+    };
+    for (std::uint64_t round = 0; round < support::hundredth_of(2'000); ++round) {
+        things all;
+        pool.run([&] {
+            std::atomic<int> ran{0};
+            pilfer::scope s;
+            s.defer([&] { pool.run(local::owner(all, ran)); });
+            s.defer([&] {
+                until([&] { return ran == 2; });
+                s.cancel();
+            });
+            s.sync();
+            EXPECT_EQ(ran, 2);
+        });
+    }
+}
+
+/// A lock is held by whoever runs it, or an exit's value is made: both are excepted.
+TEST_P(coroutine_cancel, what_is_protected_goes_on) {
+    const auto sleeps = []() -> task<int> {
+        co_await pilfer::resume_after(1us);
+        co_return 6;
+    };
+    pool.run([&] {
+        pilfer::mutex m;
+        int got = 0;
+        pilfer::scope s;
+        s.spawn([&] {
+            m.lock();
+            s.cancel();
+            got = pool.run(sleeps());
+            m.unlock();
+            (void)pool.run(sleeps());
+            ADD_FAILURE() << "was not stopped behind its lock";
+        });
+        s.sync();
+        EXPECT_EQ(got, 6);
+
+        std::atomic<int> begun{0};
+        pilfer::exit_scope<int> e;
+        e.defer([&] {
+            ++begun;
+            (void)pool.run([]() -> task<> { co_await pilfer::resume_after(1h); }());
+            ADD_FAILURE() << "another task went on";
+        });
+        e.defer([&] {
+            until([&] { return begun == 1; });
+            EXPECT_TRUE(e.exit([&] { return pool.run(sleeps()); }));
+        });
+        EXPECT_EQ(e.sync().value_or(0), 6);
+    });
+}
+
+TEST_P(coroutine_cancel, a_destructor_that_unwinds_may_run_one) {
+    pilfer::pool other({.workers = 1});
+    std::atomic<int> ran{0};
+    const auto sleeps = [&]() -> task<> {
+        co_await pilfer::resume_after(1us);
+        ++ran;
+    };
+    pool.run([&] {
+        pilfer::scope s;
+        s.spawn([&] {
+            struct at_end {
+                std::function<void()> f;
+                ~at_end() { f(); }
+            } const at{[&] {
+                pool.run(sleeps());
+                other.run(sleeps());
+            }};
+            s.cancel();
+            pilfer::sleep_for(1h);
+        });
+        s.sync();
+    });
+    EXPECT_EQ(ran, 2);
+}
+
+// ---- pools ------------------------------------------------------------------------------------
+
+TEST_P(coroutine_cancel, in_another_pool_too) {
+    pilfer::pool other({.workers = 2});
+    things all;
+    struct local {
+        static task<> moves(pilfer::pool& to, things& all, std::atomic<int>& arrived) {
+            co_await to.schedule();
+            EXPECT_TRUE(coroutine_tests::runs_in(to));
+            ++arrived;
+            try {
+                (void)co_await waits(all, a_value);
+            } catch (const pilfer::stopped&) {
+                EXPECT_TRUE(coroutine_tests::runs_in(to));
+                throw;
+            }
+        }
+    };
+    for (std::uint64_t round = 0; round < support::hundredth_of(2'000); ++round) {
+        pool.run([&] {
+            std::atomic<int> arrived{0};
+            pilfer::scope s;
+            s.defer([&] { pool.run(local::moves(other, all, arrived)); });
+            s.defer([&] { other.run(local::moves(pool, all, arrived)); });
+            s.defer([&] {
+                until([&] { return arrived == 2; });
+                s.cancel();
+            });
+            s.sync();
+        });
+    }
+}
+
+/// What has not begun never does; what is on its way is stopped as it arrives.
+TEST_P(coroutine_cancel, while_it_is_queued_elsewhere) {
+    pilfer::pool other({.workers = 1});
+    std::atomic<int> ran{0};
+    std::atomic<int> queued{0};
+    std::atomic<int> left{0};
+    std::atomic<bool> occupied{false};
+    std::atomic<bool> over{false};
+    const auto busy = other.async([&] {
+        occupied = true;
+        while (!over) {
+            std::this_thread::yield();
+        }
+    });
+    EXPECT_TRUE(support::eventually([&] { return occupied.load(); }, 60s));
+    const auto leaves = [&](auto f) {
+        return [&, f] {
+            ++queued;
+            try {
+                f();
+            } catch (const pilfer::stopped&) {
+                ++left;
+                throw;
+            }
+        };
+    };
+    pool.run([&] {
+        pilfer::scope s;
+        s.defer(leaves([&] {
+            other.run([](std::atomic<int>& n) -> task<> {
+                ++n;
+                co_return;
+            }(ran));
+        }));
+        s.defer(leaves([&] {
+            pool.run([](pilfer::pool& to, std::atomic<int>& n) -> task<> {
+                co_await to.schedule();
+                ++n;
+            }(other, ran));
+        }));
+        std::thread canceller([&] {
+            EXPECT_TRUE(support::eventually([&] { return queued == 2; }, 60s));
+            std::this_thread::sleep_for(5ms);
+            s.cancel();
+            over = true;
+        });
+        s.sync();
+        canceller.join();
+    });
+    busy.get();
+    EXPECT_EQ(ran, 0);
+    EXPECT_EQ(left, 2);
+}
+
+TEST(coroutine_cancel_one_lock, row_D7_leaves_its_wait) {
+    const support::watchdog end(support::patience);
+    for (const unsigned workers : {1U, 2U, 8U}) {
+        pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
+        for (int what = 0; what < kinds; ++what) {
+            things all;
+            std::atomic<int> alive{0};
+            std::atomic<bool> begun{false};
+            bool was_stopped = false;
+            pool.run([&] {
+                pilfer::scope s;
+                std::thread canceller([&] {
+                    EXPECT_TRUE(support::eventually([&] { return begun.load(); }, 60s));
+                    std::this_thread::sleep_for(1ms);
+                    s.cancel();
+                });
+                s.spawn([&] { // a call here, so `s` has no other child
+                    begun = true;
+                    try {
+                        (void)pool.run(waits_below(all, what, 2, alive));
+                    } catch (const pilfer::stopped&) {
+                        was_stopped = true;
+                        throw;
+                    }
+                });
+                s.sync();
+                canceller.join();
+            });
+            EXPECT_TRUE(was_stopped) << what;
+            EXPECT_EQ(alive, 0);
+        }
+    }
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+TEST_P(coroutine_cancel, row_C7_an_event_can_be_awaited) {
+    pilfer::event e;
+    std::atomic<int> seen{0};
+    struct local {
+        static task<> waits(pilfer::event& e, std::atomic<int>& n) {
+            co_await e;
+            ++n;
+        }
+    };
+    std::vector<pilfer::future<void>> all;
+    for (int i = 0; i < 100; ++i) {
+        all.push_back(pool.async(local::waits(e, seen)));
+    }
+    EXPECT_EQ(seen, 0);
+    e.set();
+    for (auto& one : all) {
+        one.get();
+    }
+    EXPECT_EQ(seen, 100);
+    pool.run(local::waits(e, seen)); // is set
+    e.reset();
+    const auto late = pool.async(local::waits(e, seen));
+    EXPECT_EQ(late.wait_for(1ms), pilfer::future_status::timeout);
+    e.set();
+    late.get();
+    EXPECT_EQ(seen, 102);
+}
+
+} // namespace
