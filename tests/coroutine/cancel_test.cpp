@@ -381,8 +381,8 @@ TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
             co_return 4;
         }
     };
+    pilfer::event go; // for longer than the coroutine that nobody waits for
     pool.run([&] {
-        pilfer::event go;
         pilfer::future<int> result;
         pilfer::scope s;
         s.spawn([&] {
