@@ -11,14 +11,12 @@
 #include <utility>
 #include <vector>
 
-#include "coroutine/support.hpp"
+#include "coroutine/cancelled.hpp"
 #include "support/process.hpp"
 
 namespace {
 
-using namespace std::chrono_literals;
-using coroutine_tests::witness;
-using pilfer::task;
+using namespace coroutine_tests;
 
 class coroutine_cancel : public testing::TestWithParam<unsigned> {
     support::watchdog m_watchdog{support::patience};
@@ -27,54 +25,6 @@ protected:
     pilfer::pool pool{{.workers = GetParam()}};
 };
 INSTANTIATE_TEST_SUITE_P(workers, coroutine_cancel, testing::Values(1U, 2U, 3U, 8U));
-
-/// Until it holds; other tasks run meanwhile.
-template <class F>
-void until(F holds) {
-    while (!holds()) {
-        pilfer::yield();
-    }
-}
-
-/// What a test's coroutines wait for: nothing of it ever comes by itself.
-struct things {
-    pilfer::event event;
-    pilfer::channel<int> empty{0};
-    pilfer::channel<int> full{1};
-    pilfer::promise<int> promise;
-    pilfer::future<int> result = promise.get_future();
-    things() { EXPECT_TRUE(full.try_send(0)); }
-};
-enum kind { a_time, a_result, a_copied_result, a_value, room, an_event, kinds };
-
-task<int> waits(things& all, int what) {
-    switch (what) {
-    case a_time:
-        co_await pilfer::resume_after(1h);
-        break;
-    case a_result:
-        co_return co_await all.result;
-    case a_copied_result:
-        co_return co_await pilfer::future<int>(all.result);
-    case a_value:
-        co_return (co_await pilfer::receive(all.empty)).value_or(-1);
-    case room:
-        co_return co_await pilfer::send(all.full, 1) ? 1 : 0;
-    default:
-        co_await all.event;
-        break;
-    }
-    co_return 0;
-}
-/// The same so many levels down, each with something that ends.
-task<int> waits_below(things& all, int what, int levels, std::atomic<int>& alive) {
-    const witness here(alive);
-    if (levels == 0) {
-        co_return co_await waits(all, what);
-    }
-    const int got = co_await waits_below(all, what, levels - 1, alive);
-    co_return got + 1;
-}
 
 TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
     constexpr int waiting = 1000;
@@ -172,7 +122,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
         EXPECT_TRUE(co_await is_stopped_in([]() -> task<> { co_await pilfer::resume_after(-1s); }));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await pool.schedule(); }));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await other.schedule(); }));
-        EXPECT_TRUE(coroutine_tests::runs_in(pool));
+        EXPECT_TRUE(runs_in(pool));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await foreign{false, &asked}; }));
         EXPECT_EQ(asked, 0);
         // What is ready is no wait.
@@ -184,7 +134,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
         set.set_value(4);
         EXPECT_EQ(co_await set.get_future(), 4);
         EXPECT_EQ((co_await foreign{true, &asked}), 3);
-        EXPECT_EQ(co_await coroutine_tests::give(9), 9);
+        EXPECT_EQ(co_await give(9), 9);
         pilfer::scope own; // is told, and has no children
         EXPECT_TRUE(pilfer::cancelled());
         was_stopped = true;
@@ -244,131 +194,6 @@ TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
     EXPECT_EQ(passed, (std::vector<int>{1, 2, 3, 4, 5, 99}));
 }
 
-// ---- exactly one of success and cancellation --------------------------------------------------
-
-/// Both at any moment, in both orders.
-template <class Succeed, class Cancel>
-void race(std::uint64_t round, Succeed succeed, Cancel cancel) {
-    const auto spin = [](std::uint64_t turns) {
-        for (std::atomic<std::uint64_t> i{0}; i < turns;) {
-            ++i;
-        }
-    };
-    auto first = [&] {
-        spin(round * 37 % 400);
-        succeed();
-    };
-    auto second = [&] {
-        spin(round * 53 % 400);
-        cancel();
-    };
-    const auto done = pilfer::async([&] { first(); });
-    second();
-    done.get();
-}
-
-TEST_P(coroutine_cancel, row_D7_exactly_one_of_success_and_cancellation) {
-    const std::uint64_t rounds = support::hundredth_of(10'000) * kinds;
-    std::atomic<int> went_on{0};
-    std::atomic<int> left{0};
-    for (std::uint64_t round = 0; round < rounds; ++round) {
-        const auto what = static_cast<kind>(round % kinds);
-        pool.run([&] {
-            things all;
-            std::atomic<int> alive{0};
-            std::atomic<bool> begun{false};
-            std::optional<int> got;
-            bool was_stopped = false;
-            pilfer::scope s;
-            s.defer([&] {
-                begun = true;
-                try {
-                    got = what == a_time ? pool.run([](std::atomic<int>& n) -> task<int> {
-                        const witness here(n);
-                        co_await pilfer::resume_after(2us);
-                        co_return 1;
-                    }(alive))
-                                         : pool.run(waits_below(all, what, 1, alive));
-                } catch (const pilfer::stopped&) {
-                    was_stopped = true;
-                    throw;
-                }
-            });
-            until([&] { return begun.load(); }); // by the owner, whom nobody stops
-            race(
-                round,
-                [&] {
-                    switch (what) {
-                    case a_result:
-                    case a_copied_result:
-                        all.promise.set_value(1);
-                        break;
-                    case a_value:
-                        (void)all.empty.try_send(2);
-                        break;
-                    case room:
-                        EXPECT_EQ(all.full.try_receive().value_or(-1), 0);
-                        break;
-                    case an_event:
-                        all.event.set();
-                        break;
-                    default:
-                        break;
-                    }
-                },
-                [&] { s.cancel(); });
-            s.sync();
-            EXPECT_NE(got.has_value(), was_stopped) << what;
-            EXPECT_EQ(alive, 0);
-            (got ? went_on : left)++;
-            if (what == room) { // there, if and only if it was sent
-                EXPECT_EQ(all.full.try_receive().value_or(0), got.value_or(1) - 1) << "sent, or lost";
-                EXPECT_EQ(all.full.size(), 0U);
-            }
-            if (what != a_result && what != a_copied_result) {
-                all.promise.set_value(0);
-            }
-        });
-    }
-    EXPECT_EQ(went_on + left, static_cast<int>(rounds));
-}
-
-// A value that was handed over is received, whoever cancels meanwhile.
-TEST_P(coroutine_cancel, row_D7_handed_over_or_stopped_never_both) {
-    struct local {
-        static task<> sends(pilfer::channel<int>& c, std::atomic<int>& n) {
-            for (;;) {
-                const bool is_sent = co_await pilfer::send(c, 1);
-                n += is_sent ? 1 : 0;
-            }
-        }
-        static task<> receives(pilfer::channel<int>& c, std::atomic<int>& n) {
-            for (;;) {
-                const auto got = co_await pilfer::receive(c);
-                n += got.has_value() ? 1 : 0;
-            }
-        }
-    };
-    for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
-        pool.run([&] {
-            pilfer::channel<int> c(0);
-            std::atomic<int> sent{0};
-            std::atomic<int> received{0};
-            pilfer::scope s;
-            for (int i = 0; i < 3; ++i) {
-                s.defer([&] { pool.run(local::receives(c, received)); });
-                s.defer([&] { pool.run(local::sends(c, sent)); });
-            }
-            s.defer([&] {
-                until([&] { return received >= 20; });
-                s.cancel();
-            });
-            s.sync();
-            EXPECT_EQ(sent, received);
-        });
-    }
-}
-
 // ---- who is below of what ---------------------------------------------------------------------
 
 TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
@@ -381,8 +206,8 @@ TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
             co_return 4;
         }
     };
+    pilfer::event go; // for longer than the coroutine that nobody waits for
     pool.run([&] {
-        pilfer::event go;
         pilfer::future<int> result;
         pilfer::scope s;
         s.spawn([&] {
@@ -506,12 +331,12 @@ TEST_P(coroutine_cancel, in_another_pool_too) {
     struct local {
         static task<> moves(pilfer::pool& to, things& all, std::atomic<int>& arrived) {
             co_await to.schedule();
-            EXPECT_TRUE(coroutine_tests::runs_in(to));
+            EXPECT_TRUE(runs_in(to));
             ++arrived;
             try {
                 (void)co_await waits(all, a_value);
             } catch (const pilfer::stopped&) {
-                EXPECT_TRUE(coroutine_tests::runs_in(to));
+                EXPECT_TRUE(runs_in(to));
                 throw;
             }
         }
