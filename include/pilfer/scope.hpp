@@ -460,7 +460,7 @@ struct scope_access {
     [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
     /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
     [[nodiscard]] static bool empty(const scope& s) noexcept {
-        return (s.disturbance() & ~std::uint64_t{disturb::stops}) == 0;
+        return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
     }
     /// May the caller use what is the owner's?
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {

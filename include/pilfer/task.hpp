@@ -325,7 +325,8 @@ private:
 /// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
 /// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
 /// does not run the task itself, as get() does. Throws stopped (see task), as the others do. Any number of
-/// coroutines, tasks and threads may wait at once. Allocates nothing.
+/// coroutines, tasks and threads may wait at once. Allocates nothing, but for the first wait below of a
+/// scope, as future::wait_for() does; without memory for that a cancellation does not end the wait.
 template <class T>
 [[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
     return detail::future_awaiter<T, false>(f);
@@ -350,8 +351,9 @@ private:
 };
 
 /// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool;
-/// until then it is an alarm in a heap, without a stack. Negative durations: at once. No allocation. Throws
-/// nothing in a pool; outside of all pools what pool::common() throws. A shutdown waits for it, whichever
+/// until then it is an alarm in a heap, without a stack. Negative durations: at once, without a turn for
+/// others. No allocation. Throws stopped (see task), as the others do; outside of all pools what
+/// pool::common() throws. A shutdown waits for it, whichever
 /// way, as for a task that sleeps.
 template <class Rep, class Period>
 [[nodiscard]] resume_time resume_after(std::chrono::duration<Rep, Period> d) noexcept {

@@ -288,6 +288,10 @@ future_core* future_resumption::result_is_there(future_listener& self) noexcept 
 }
 
 bool timed_resumption::wait_until(instant when) {
+    if (when <= detail::now()) { // nothing suspends, so scopes may stay, and coroutines of others go on
+        leave_if_stopped();
+        return false;
+    }
     begin();
     park(parked_for_time, nullptr);
     when = std::min(when, never - 1);

@@ -50,10 +50,11 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     detail::worker* const w = detail::this_worker();
     if (w == nullptr || fd < 0 || (until != detail::never && until <= detail::now())) {
         const int error = wait_on_thread(fd, what, until);
-        if (error == ETIMEDOUT) {
-            detail::give_way();
+        if (error != ETIMEDOUT) {
+            return error;
         }
-        return error;
+        detail::give_way();
+        return detail::must_leave() ? ECANCELED : error;
     }
     if (w->pool->by_one_lock() != nullptr) {
         return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });

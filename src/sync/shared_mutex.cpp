@@ -102,6 +102,12 @@ bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until) noex
         m_waiting.unlock();
         return false;
     }
+    if (until != detail::never && until <= detail::now()) {
+        // Not in the list meanwhile: those who come would stand behind it.
+        m_waiting.unlock();
+        detail::give_way(detail::awaited::a_holder);
+        return as == writes ? try_lock_within(0) : try_share_within(0);
+    }
     entry self;
     self.wants = as;
     m_waiting.add(self);

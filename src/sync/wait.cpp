@@ -110,7 +110,9 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     }
     if (until != never && until <= now()) {
         if (list.withdraw(e)) {
-            give_way(what);
+            if (what != awaited::a_holder) { // its caller may owe something to those who stand behind it
+                give_way(what);
+            }
             return;
         }
         until = never; // whoever took it out is about to complete it
@@ -138,8 +140,10 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
 
 void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
-        // See the end of wait_in().
-        if (what == awaited::a_holder || !static_cast<scheduler*>(w)->help_on_top()) {
+        // See the end of wait_in(). Who polls under a lock would hold it beneath who wants it, and is not
+        // refused a turn for that: it goes on to the unlock.
+        if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 ||
+            !static_cast<scheduler*>(w)->help_on_top()) {
             static_cast<scheduler*>(this_worker())->let_others_first();
         }
     }

@@ -110,6 +110,52 @@ task<bool> is_stopped_in(Wait wait) {
     co_return false;
 }
 
+/// Of another library, and begins at once.
+struct of_others {
+    struct promise_type {
+        of_others get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        std::suspend_never initial_suspend() noexcept { return {}; }
+        std::suspend_always final_suspend() noexcept { return {}; }
+        void return_void() {}
+        void unhandled_exception() { ADD_FAILURE() << "a coroutine of another library was stopped"; }
+    };
+    std::coroutine_handle<promise_type> at;
+};
+of_others awaits_a_time_that_is_over() { co_await pilfer::resume_after(-1s); }
+
+/// Nothing suspends, so nothing is asked of the scopes, or of who the coroutine is, but whether it is
+/// stopped.
+TEST_P(coroutine_cancel, row_D3_a_time_that_is_over_only_throws) {
+    std::atomic<int> ran{0};
+    bool was_stopped = false;
+    const auto behind = [&]() -> task<> {
+        pilfer::scope own;
+        own.defer([&] { ++ran; });
+        co_await pilfer::resume_after(0s);
+        own.sync();
+    };
+    pool.run([&] {
+        pool.run(behind());
+        EXPECT_EQ(ran, 1);
+        pilfer::scope s;
+        s.defer([&] {
+            s.cancel();
+            const of_others c = awaits_a_time_that_is_over();
+            EXPECT_TRUE(c.at.done());
+            c.at.destroy();
+            try {
+                pool.run(behind());
+            } catch (const pilfer::stopped&) {
+                was_stopped = true;
+                throw;
+            }
+        });
+        s.sync();
+    });
+    EXPECT_TRUE(was_stopped);
+    EXPECT_EQ(ran, 1);
+}
+
 TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
     pilfer::pool other({.workers = 1});
     things all;

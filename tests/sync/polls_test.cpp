@@ -6,6 +6,7 @@
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <system_error>
 
 #include "sync/support.hpp"
 
@@ -144,6 +145,42 @@ TEST_P(row_C10_polls, of_locks_let_their_holder_go_on) {
         poll_beside_a_holder<pilfer::mutex>();
         poll_beside_a_holder<pilfer::shared_mutex>();
     });
+}
+
+/// Nothing that may want the lock runs on top of who holds it.
+TEST_P(row_C10_polls, under_a_lock_come_to_the_unlock) {
+    in_pools([] {
+        pilfer::mutex m;
+        m.lock();
+        auto f = pilfer::async([&] { const std::lock_guard lock(m); });
+        for (int i = 0; i < 3; ++i) {
+            (void)f.wait_for(0ns);
+            pilfer::sleep_for(0ns);
+        }
+        m.unlock();
+        f.get();
+    });
+}
+
+TEST_P(row_C10_polls, of_a_descriptor_end_with_a_cancellation) {
+    pilfer::pool pool(with_workers());
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    pool.run([&] {
+        std::error_code how;
+        pilfer::scope s;
+        s.defer([&] {
+            do {
+                how = pilfer::io::wait_readable(ends[0], 0ns);
+            } while (how == std::errc::timed_out);
+        });
+        s.defer([&] { s.cancel(); });
+        s.sync();
+        // Whichever child was first: the other one may not have begun.
+        EXPECT_TRUE(!how || how == std::errc::operation_canceled) << how.message();
+    });
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST_P(row_C10_polls, by_sleeps_without_length) {
