@@ -67,9 +67,9 @@ public:
     /// Waits until the result is there, or until `d` is over, negative and endless durations included. Unlike
     /// wait() it never runs the task itself, which might take longer. On a worker the context suspends, a
     /// foreign thread blocks. In a task a wait whose time is over already lets others go first, as yield()
-    /// does, so that a loop of them comes to an end; ready() does not. The first one for a result makes what
-    /// all of them use: one allocation, and std::bad_alloc may be thrown. Cost: a list under a lock and an
-    /// alarm.
+    /// does, so that a loop of them comes to an end (not with the back-end one_lock); ready() does not. The
+    /// first one for a result makes what all of them use: one allocation, and std::bad_alloc may be thrown.
+    /// Cost: a list under a lock and an alarm.
     template <class Rep, class Period>
     future_status wait_for(std::chrono::duration<Rep, Period> d) const {
         return state().wait_until(detail::after(d)) ? future_status::ready : future_status::timeout;

@@ -140,8 +140,8 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
 
 void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
-        // See the end of wait_in(). Who polls under a lock would hold it beneath who wants it, and is not
-        // refused a turn for that: it goes on to the unlock.
+        // See the end of wait_in(). Nor under a lock: what runs on top might want it and wait for good, where
+        // a poll that runs nothing goes on to the unlock.
         if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 ||
             !static_cast<scheduler*>(w)->help_on_top()) {
             static_cast<scheduler*>(this_worker())->let_others_first();

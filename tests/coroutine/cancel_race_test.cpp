@@ -11,12 +11,7 @@ namespace {
 
 using namespace coroutine_tests;
 
-class coroutine_cancel_race : public testing::TestWithParam<unsigned> {
-    support::watchdog m_watchdog{support::patience};
-
-protected:
-    pilfer::pool pool{{.workers = GetParam()}};
-};
+class coroutine_cancel_race : public in_a_pool {};
 INSTANTIATE_TEST_SUITE_P(workers, coroutine_cancel_race, testing::Values(1U, 2U, 3U, 8U));
 
 /// Both at any moment, in both orders.

@@ -18,12 +18,7 @@ namespace {
 
 using namespace coroutine_tests;
 
-class coroutine_cancel : public testing::TestWithParam<unsigned> {
-    support::watchdog m_watchdog{support::patience};
-
-protected:
-    pilfer::pool pool{{.workers = GetParam()}};
-};
+class coroutine_cancel : public in_a_pool {};
 INSTANTIATE_TEST_SUITE_P(workers, coroutine_cancel, testing::Values(1U, 2U, 3U, 8U));
 
 TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {

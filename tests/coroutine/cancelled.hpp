@@ -10,6 +10,13 @@ namespace coroutine_tests {
 
 using namespace std::chrono_literals;
 
+class in_a_pool : public testing::TestWithParam<unsigned> {
+    support::watchdog m_watchdog{support::patience};
+
+protected:
+    pilfer::pool pool{{.workers = GetParam()}};
+};
+
 /// Until it holds; other tasks run meanwhile.
 template <class F>
 void until(F holds) {
