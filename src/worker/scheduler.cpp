@@ -496,17 +496,6 @@ PILFER_COLD void scheduler::note_missed() noexcept {
                  static_cast<std::uint32_t>(lost));
 }
 
-/// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
-/// Under a reach lock.
-void scheduler::mark_standing(activation* from) noexcept {
-    for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
-        mark_scopes(a->innermost.load(rlx));
-        if (a == &a->ctx->self) {
-            return;
-        }
-    }
-}
-
 /// Where all of these are settled, one load for each and no lock: the usual case for a frame that has waited
 /// before.
 void scheduler::mark_suspending(activation* from) noexcept {
@@ -521,46 +510,6 @@ void scheduler::mark_suspending(activation* from) noexcept {
         mark_standing(from);
         return true;
     });
-}
-
-/// M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
-PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
-    (void)s.home->deque.thief().locked([this, &s]() noexcept {
-        mark_standing(s.act);
-        return true;
-    });
-}
-
-scope_place* share_scopes(pool_core& p) noexcept {
-    auto* const inside = this_activation()->innermost.load(rlx);
-    // What is not settled belongs to the caller's pool, not to `p`; a thread outside ends its scopes itself.
-    if (worker* w = this_worker()) {
-        share_scopes(*w->pool, inside);
-    } else if (!scope_place::is_settled(inside)) {
-        p.shared_from_outside(scope_place::share(inside));
-    }
-    return inside;
-}
-
-void share_scopes(pool_core& p, scope_place* inside) noexcept {
-    if (scope_place::is_settled(inside)) {
-        return;
-    }
-    auto* const w = static_cast<scheduler*>(this_worker());
-    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (M5)
-    const std::uint64_t fresh =
-        at.deque.thief().locked([inside]() noexcept { return scope_place::share(inside); });
-    if (w != nullptr) {
-        w->count.scopes_shared.add(fresh);
-    } else {
-        p.shared_from_outside(fresh);
-    }
-}
-
-void share_from_below(worker* w, scope_place* innermost) noexcept {
-    if (w->pool->schedulers() > 1) {
-        share_scopes(*w->pool, innermost);
-    }
 }
 
 PILFER_NOINLINE activation* activation_outside() noexcept {
@@ -640,31 +589,6 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     san::leave(nullptr, m_view);
     pilfer_v0_jump(m_sp, nullptr);
 }
-
-// ---- rings ------------------------------------------------------------------------------------
-
-ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept {
-    using slot = ring<std_atom>::slot;
-    using entry = weight_entry<std_atom>;
-    static_assert(alignof(entry) == alignof(slot));
-    const auto n = static_cast<std::size_t>(capacity);
-    const std::size_t place = sizeof(slot) + (weighs ? sizeof(entry) : 0);
-    void* memory = ::operator new(sizeof(ring<std_atom>) + n * place, std::nothrow);
-    if (memory == nullptr) {
-        return nullptr;
-    }
-    auto* slots = reinterpret_cast<slot*>(static_cast<std::byte*>(memory) + sizeof(ring<std_atom>));
-    for (std::size_t i = 0; i < n; ++i) {
-        ::new (slots + i) slot(0);
-    }
-    auto* entries = weighs ? reinterpret_cast<entry*>(slots + n) : nullptr;
-    for (std::size_t i = 0; weighs && i < n; ++i) {
-        ::new (entries + i) entry();
-    }
-    return ::new (memory) ring<std_atom>{capacity - 1, nullptr, slots, entries};
-}
-
-void free_ring(ring<std_atom>* r) noexcept { ::operator delete(static_cast<void*>(r)); }
 
 } // namespace detail
 } // namespace v0

@@ -1,0 +1,62 @@
+// Which scopes become shared when a frame leaves its worker, or gives work to another pool (M5, M6:
+// ../scope).
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
+/// Under a reach lock.
+void scheduler::mark_standing(activation* from) noexcept {
+    for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
+        mark_scopes(a->innermost.load(rlx));
+        if (a == &a->ctx->self) {
+            return;
+        }
+    }
+}
+
+/// M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
+PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
+    (void)s.home->deque.thief().locked([this, &s]() noexcept {
+        mark_standing(s.act);
+        return true;
+    });
+}
+
+scope_place* share_scopes(pool_core& p) noexcept {
+    auto* const inside = this_activation()->innermost.load(rlx);
+    // What is not settled belongs to the caller's pool, not to `p`; a thread outside ends its scopes itself.
+    if (worker* w = this_worker()) {
+        share_scopes(*w->pool, inside);
+    } else if (!scope_place::is_settled(inside)) {
+        p.shared_from_outside(scope_place::share(inside));
+    }
+    return inside;
+}
+
+void share_scopes(pool_core& p, scope_place* inside) noexcept {
+    if (scope_place::is_settled(inside)) {
+        return;
+    }
+    auto* const w = static_cast<scheduler*>(this_worker());
+    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (M5)
+    const std::uint64_t fresh =
+        at.deque.thief().locked([inside]() noexcept { return scope_place::share(inside); });
+    if (w != nullptr) {
+        w->count.scopes_shared.add(fresh);
+    } else {
+        p.shared_from_outside(fresh);
+    }
+}
+
+void share_from_below(worker* w, scope_place* innermost) noexcept {
+    if (w->pool->schedulers() > 1) {
+        share_scopes(*w->pool, innermost);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
