@@ -60,6 +60,9 @@ struct options {
     /// Threads. 0: PILFER_WORKERS if set, else the smaller of the affinity mask and the cgroup quota,
     /// rounded up. Range 1 .. 4,096, also above the number of CPUs.
     unsigned workers = 0;
+    /// To how many workers pool::resize() may raise that. 0: to as many as the pool begins with. Else from
+    /// `workers` to 4,096. Each that is not there yet costs some 4 KB and a line to look at in each search.
+    unsigned max_workers = 0;
     /// Bytes of stack per context, rounded up to pages. Range 16 KiB .. 1 GiB. Only touched pages use
     /// memory.
     std::size_t stack_size = std::size_t{256} * 1024;

@@ -185,8 +185,12 @@ void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
 void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
+        if (w.thread_id.load(rlx) == 0) {
+            continue; // a place that resize() may fill
+        }
         const auto deque = w.deque.thief().look();
         const char* state = w.current.load(rlx) != nullptr ? "runs a task"
+                            : p.idle().is_aside(i)         ? "has stepped aside"
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
         text += "  worker " + std::to_string(i) + " (thread " + std::to_string(w.thread_id.load(rlx)) +
@@ -214,7 +218,7 @@ std::string dump_text(pool_core& p) {
     for (const waiting_context& k : s.waiting) {
         suspended += k.owner == &p ? 1 : 0;
     }
-    w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
+    w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.active(), "worker") +
              (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
              std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
              "; submissions: " + submissions_of(p) +

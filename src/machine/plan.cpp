@@ -135,11 +135,11 @@ void neighbourhoods::shrink(unsigned workers) noexcept {
 
 // ---- seating ----------------------------------------------------------------------------------
 
-seating seat(unsigned workers, pinning how, const topology& cpus) {
+seating seat(unsigned workers, unsigned most, pinning how, const topology& cpus) {
     if (cpus.empty() || (how != pinning::compact && how != pinning::spread)) {
-        return {.how = pinning::off, .mask = {}, .cpu = {}, .near = neighbourhoods(workers)};
+        return {.how = pinning::off, .mask = {}, .cpu = {}, .near = neighbourhoods(most)};
     }
-    seating s{.how = how, .mask = {}, .cpu = {}, .near = neighbourhoods(workers)};
+    seating s{.how = how, .mask = {}, .cpu = {}, .near = neighbourhoods(most)};
     const places at = place(cpus, workers, how);
     for (const unsigned p : at) {
         s.cpu.push_back(cpus[p].number);
@@ -148,15 +148,20 @@ seating seat(unsigned workers, pinning how, const topology& cpus) {
         s.mask.push_back(c.number);
     }
     std::sort(s.mask.begin(), s.mask.end());
-    s.near = neighbourhoods(cpus, at);
+    if (most == workers) {
+        s.near = neighbourhoods(cpus, at);
+    }
+    for (unsigned i = workers; i < most; ++i) {
+        s.cpu.push_back(s.cpu[i - workers]);
+    }
     return s;
 }
 
-seating seat(unsigned workers, pinning how) {
+seating seat(unsigned workers, unsigned most, pinning how) {
     if (how != pinning::compact && how != pinning::spread) {
-        return seat(workers, how, {});
+        return seat(workers, most, how, {});
     }
-    return seat(workers, how, this_machine(os::affinity_mask()));
+    return seat(workers, most, how, this_machine(os::affinity_mask()));
 }
 
 pinning pinning_from(const char* environment) {

@@ -132,7 +132,7 @@ void pool_core::check_end() noexcept {
         a.holds("the deque is empty", !w.deque.thief().has_any());
         a.holds("the inbox is empty", w.inbox().empty());
         a.holds("no alarm is set", w.alarms.earliest() == never);
-        a.holds("no worker owes a look", i >= m_size || m_idle->is_running(i));
+        a.holds("no worker owes a look", i >= m_threads || m_idle->is_running(i));
         a.holds("no task is current", w.current.load(rlx) == nullptr);
         for (unsigned k = 0; k < 2; ++k) {
             records_kept[k] += length(w.free_records[k].load(rlx));

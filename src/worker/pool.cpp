@@ -97,6 +97,10 @@ void choose_backend(options& o) {
     }
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_extra_workers", o.max_extra_workers, 0, 4096);
+    if (o.max_workers == 0) {
+        o.max_workers = o.workers;
+    }
+    check("max_workers", o.max_workers, o.workers, 4096, " (or 0 for as many as the pool begins with)");
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
     check("victim", static_cast<std::size_t>(o.victim), 0, 5);
@@ -159,7 +163,9 @@ pool::~pool() {
     delete m_core;
 }
 
-unsigned pool::workers() const noexcept { return m_core->size(); }
+unsigned pool::workers() const noexcept { return m_core->active(); }
+
+unsigned pool::resize(unsigned n) { return m_core->resize(n); }
 
 const options& pool::settings() const noexcept { return m_core->settings(); }
 

@@ -29,6 +29,11 @@ constexpr unsigned most_asked_alert = 8;
            o.backend == backend::one_lock || !heavy_fence_reaches_all();
 }
 
+/// Threads block by one lock, and a recording follows one worker: neither is resized.
+[[nodiscard]] unsigned most_workers(const options& o) {
+    return o.backend == backend::one_lock || o.profile ? o.workers : o.max_workers;
+}
+
 [[nodiscard]] const context* context_of_this_thread() noexcept {
     const worker* w = this_worker();
     const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
@@ -39,8 +44,9 @@ constexpr unsigned most_asked_alert = 8;
 
 pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
-      m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
+      m_size(most_workers(checked)), m_active(checked.workers), m_cpus(os::affinity_cpus()),
+      m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
+      m_seating(machine::seat(checked.workers, m_size, checked.pin)), m_workers_asked(workers_asked),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -70,7 +76,8 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
-    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size);
+    m_aside = std::make_unique<pool_sleepers::map_word[]>(words);
+    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size, m_aside.get());
     if (m_one_lock == nullptr && !stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
@@ -91,16 +98,24 @@ pool_core::~pool_core() {
     san::acquire(this);
 }
 
-void pool_core::start_threads() {
-    unsigned made = 0;
-    int error = 0;
+int pool_core::start_thread(unsigned i) noexcept {
     const auto entry = [](void* self) -> void* {
         static_cast<scheduler*>(self)->run();
         return nullptr;
     };
+    return os::thread_start(m_workers[i]->thread, entry, m_workers[i].get());
+}
+
+void pool_core::start_threads() {
+    const unsigned wanted = m_options.workers;
+    for (unsigned i = wanted; i < m_size; ++i) {
+        m_idle->seat_empty(i, true);
+    }
+    unsigned made = 0;
+    int error = 0;
     // One try for each: EAGAIN may be over at once, so the first refusal does not speak for the rest.
-    for (unsigned tries = 0; tries < m_size; ++tries) {
-        const int refused = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
+    for (unsigned tries = 0; tries < wanted; ++tries) {
+        const int refused = start_thread(made);
         if (refused == 0) {
             ++made;
         } else {
@@ -113,10 +128,21 @@ void pool_core::start_threads() {
     }
     // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
-    m_size = made;
     m_options.workers = made;
-    m_idle->shrink(made);
-    m_seating.near.shrink(made);
+    m_threads = made;
+    m_wanted = made;
+    m_active.store(made, rlx);
+    if (m_options.max_workers == wanted) {
+        m_options.max_workers = made;
+    }
+    if (m_size == wanted) {
+        m_size = made;
+        m_idle->shrink(made);
+        m_seating.near.shrink(made);
+    }
+    for (unsigned i = made; i < std::min(wanted, m_size); ++i) {
+        m_idle->seat_empty(i, true);
+    }
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
@@ -154,7 +180,7 @@ bool pool_core::wake_somebody(bool spare) noexcept {
     }
     // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
     // turns.
-    const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % m_size;
+    const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % active();
     const unsigned woken = m_idle->wake_one(from, from);
     if (woken == pool_sleepers::nobody) {
         return false;
@@ -204,7 +230,7 @@ bool pool_core::wake_up(unsigned i) noexcept {
 
 void pool_core::notify(unsigned i) noexcept {
     std_atom::fence_sc();
-    if (!m_idle->wake(i, i)) {
+    if (!m_idle->wake(i, i) && !m_idle->unpark(i)) {
         at(i).deque.trip().set(tripwire<std_atom>::summon);
     } else if (worker* w = this_worker(); w != nullptr && w->pool == this) {
         static_cast<scheduler*>(w)->woke(i);
@@ -230,7 +256,7 @@ void pool_core::enqueue_here(suspension* s) noexcept {
         }
         return;
     }
-    if (m_options.resume == resume::elsewhere && m_size > 1) {
+    if (m_options.resume == resume::elsewhere && active() > 1) {
         send_elsewhere(s, s->home->index);
         return;
     }
@@ -247,7 +273,10 @@ void pool_core::requeue(suspension* s) noexcept {
 }
 
 void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
-    send_to(s, (not_here + 1 + m_next.fetch_add(1, rlx) % (m_size - 1)) % m_size);
+    const unsigned n = active(); // those that have stepped aside have threads, too, so any is right
+    const unsigned others = not_here < n ? n - 1 : n;
+    const unsigned k = others == 0 ? 0 : m_next.fetch_add(1, rlx) % others;
+    send_to(s, others == 0 ? not_here : (not_here < n ? not_here + 1 + k : k) % n);
 }
 
 void pool_core::send_to(suspension* s, unsigned worker) noexcept {
@@ -443,16 +472,24 @@ void pool_core::end_once() {
 }
 
 void pool_core::stop_threads() noexcept {
-    m_stop.store(true, std::memory_order_release);
+    unsigned threads = 0;
+    {
+        const std::lock_guard lock(m_resize_mutex);
+        m_resized_no_more = true;
+        threads = m_threads;
+        m_stop.store(true, std::memory_order_release);
+    }
     std_atom::fence_sc();
     if (m_one_lock != nullptr) {
         end_threads_by_one_lock();
         return;
     }
-    for (unsigned i = 0; i < m_size; ++i) {
-        m_idle->wake(i, i);
+    for (unsigned i = 0; i < threads; ++i) {
+        if (!m_idle->wake(i, i)) {
+            (void)m_idle->unpark(i);
+        }
     }
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < threads; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
     m_blocking.join();

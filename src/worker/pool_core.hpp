@@ -94,7 +94,16 @@ public:
 
     void shutdown(shutdown_mode mode);
 
+    /// Workers that there can be: the deques that are looked at. See resize.cpp.
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
+    /// Those that take work: the first so many. The others step aside.
+    [[nodiscard]] unsigned active() const noexcept { return m_active.load(rlx); }
+    [[nodiscard]] bool steps_aside(unsigned worker) const noexcept { return worker >= active(); }
+    /// See pool::resize().
+    unsigned resize(unsigned n);
+    /// The same for who follows what the system gives: no more than `n` of those that resize() wants. Where
+    /// no thread can be made it stays with fewer.
+    void grant(unsigned n) noexcept;
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
     /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
     [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
@@ -224,7 +233,7 @@ public:
     void tell_if_stuck() noexcept;
     /// Jobs of blocking() on threads of it.
     [[nodiscard]] std::atomic<unsigned>& in_place() noexcept { return m_in_place; }
-    [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed; }
+    [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed.load(rlx); }
 #if defined(PILFER_CHAOS)
     /// Counts the pools of the process from 1.
     [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
@@ -246,7 +255,7 @@ public:
     /// Makes it; null: it could not be had, and `error` is an errno.
     [[nodiscard]] readiness* io(int& error) noexcept;
     /// The worker whose heap takes an alarm of a foreign thread.
-    [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % m_size); }
+    [[nodiscard]] scheduler& any_worker() noexcept { return at(m_next.fetch_add(1, rlx) % active()); }
 
     /// Suspended contexts; exact while all workers sleep.
     [[nodiscard]] std::uint64_t suspended() const noexcept;
@@ -265,6 +274,9 @@ public:
 
 private:
     void start_threads();
+    [[nodiscard]] int start_thread(unsigned i) noexcept;
+    void follow_limits() noexcept;
+    void call_back(unsigned i) noexcept;
     void end_threads_by_one_lock() noexcept;
     void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
@@ -293,7 +305,14 @@ private:
 
     options m_options;
     unsigned m_size;
-    bool m_oversubscribed;
+    std::atomic<unsigned> m_active;
+    const unsigned m_cpus;
+    std::atomic<bool> m_oversubscribed;
+    unsigned m_wanted; // under the mutex: by resize()
+    std::mutex m_resize_mutex;
+    unsigned m_threads = 0;          // made, the first so many; under that mutex once the pool is there
+    unsigned m_granted = UINT32_MAX; // under it: by grant()
+    bool m_resized_no_more = false;  // under it: the threads are being ended
     machine::seating m_seating;
     unsigned m_workers_asked;
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it
@@ -301,6 +320,7 @@ private:
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
+    std::unique_ptr<pool_sleepers::map_word[]> m_aside;
     std::unique_ptr<pool_sleepers> m_idle;
     std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
     std::unique_ptr<one_lock> m_one_lock;

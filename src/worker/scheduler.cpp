@@ -103,6 +103,16 @@ void scheduler::run() noexcept {
     // Only now it is known how many there are.
     m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size(), m_pool.near(index));
     for (;;) {
+        if (retires()) [[unlikely]] {
+            if (resume_here()) {
+                continue;
+            }
+            if (m_pool.stopping()) {
+                break;
+            }
+            step_aside();
+            continue;
+        }
         if (step()) {
             continue;
         }
@@ -166,12 +176,16 @@ bool scheduler::resume_one() noexcept {
     if (n == nullptr) {
         return false;
     }
+    resume_found(n, here ? trace::what::resume_here : trace::what::resume_any);
+    return true;
+}
+
+void scheduler::resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept {
     found_work(index);
     count.run_resumed.add();
-    note_slice(here ? trace::what::resume_here : trace::what::resume_any);
+    note_slice(how);
     m_ends = m_ends + 1;
     resume_now(*static_cast<suspension*>(n));
-    return true;
 }
 
 bool scheduler::run_own() noexcept {

@@ -172,6 +172,10 @@ private:
     void judge_last_theft() noexcept;
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     void sleep() noexcept;
+    void step_aside() noexcept;
+    [[nodiscard]] bool retires() const noexcept;
+    [[nodiscard]] bool resume_here() noexcept;
+    void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
     void fire_due(bool of_all) noexcept;
     [[nodiscard]] unsigned fire_due_of(scheduler& w, instant t) noexcept;

@@ -86,7 +86,7 @@ TEST_F(row_F3_pin, each_worker_has_the_cpu_of_the_plan) {
         for (const unsigned n : {1U, 2U, 3U, 5U}) {
             pilfer::pool pool(pinned(n, how));
             EXPECT_EQ(pool.settings().pin, how);
-            const cpus plan = machine::seat(n, how, machine::this_machine(mine)).cpu;
+            const cpus plan = machine::seat(n, n, how, machine::this_machine(mine)).cpu;
             const auto got = masks(pool);
             ASSERT_EQ(plan.size(), n);
             std::map<unsigned, std::size_t> share;
@@ -161,7 +161,7 @@ TEST_F(row_F3_pin, a_pool_made_by_a_pinned_worker_is_not_crowded_on_its_cpu) {
     for (const cpus& mask : masks(*unpinned)) {
         EXPECT_EQ(mask, mine);
     }
-    const cpus plan = machine::seat(2, pinning::spread, machine::this_machine(mine)).cpu;
+    const cpus plan = machine::seat(2, 2, pinning::spread, machine::this_machine(mine)).cpu;
     const auto got = masks(*also_pinned);
     EXPECT_EQ(got[0], cpus{plan[0]});
     EXPECT_EQ(got[1], cpus{plan[1]});

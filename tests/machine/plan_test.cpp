@@ -46,20 +46,20 @@ TEST(row_F2_place, without_knowledge_in_order_of_number) {
     const unsigned mask[] = {1, 3, 4};
     const auto cpus = machine::flat(mask);
     for (const auto how : {pinning::compact, pinning::spread}) {
-        EXPECT_EQ(machine::seat(1, how, cpus).cpu, (std::vector<unsigned>{1}));
-        EXPECT_EQ(machine::seat(3, how, cpus).cpu, (std::vector<unsigned>{1, 3, 4}));
-        EXPECT_EQ(machine::seat(5, how, cpus).cpu, (std::vector<unsigned>{1, 1, 3, 3, 4}));
+        EXPECT_EQ(machine::seat(1, 1, how, cpus).cpu, (std::vector<unsigned>{1}));
+        EXPECT_EQ(machine::seat(3, 3, how, cpus).cpu, (std::vector<unsigned>{1, 3, 4}));
+        EXPECT_EQ(machine::seat(5, 5, how, cpus).cpu, (std::vector<unsigned>{1, 1, 3, 3, 4}));
     }
 }
 
 TEST(row_F2_place, nothing_to_be_pinned_to_is_off) {
-    const auto s = machine::seat(3, pinning::compact, {});
+    const auto s = machine::seat(3, 3, pinning::compact, {});
     EXPECT_EQ(s.how, pinning::off);
     EXPECT_TRUE(s.cpu.empty());
 }
 
 TEST(row_F2_place, off_pins_nobody_and_makes_nobody_near) {
-    const auto s = machine::seat(3, pinning::off);
+    const auto s = machine::seat(3, 3, pinning::off);
     EXPECT_TRUE(s.cpu.empty());
     EXPECT_TRUE(s.mask.empty());
     for (unsigned i = 0; i < 3; ++i) {
@@ -152,7 +152,7 @@ TEST(row_F2_near, groups_are_nested_and_the_last_is_everybody) {
     for (int round = 0; round < 200; ++round) {
         const auto cpus = any_machine(dice);
         const unsigned workers = 2 + dice.below(2 * static_cast<unsigned>(cpus.size()));
-        const auto s = machine::seat(workers, pinning::spread, cpus);
+        const auto s = machine::seat(workers, workers, pinning::spread, cpus);
         for (unsigned i = 0; i < workers; ++i) {
             expect_nested(s.near.of(i), i, workers);
         }
@@ -163,7 +163,7 @@ TEST(row_F2_near, fewer_workers_than_planned) {
     balance::random dice(5);
     for (int round = 0; round < 100; ++round) {
         const auto cpus = any_machine(dice);
-        auto s = machine::seat(12, pinning::compact, cpus);
+        auto s = machine::seat(12, 12, pinning::compact, cpus);
         s.near.shrink(5);
         for (unsigned i = 0; i < 5; ++i) {
             balance::chooser next(pilfer::victim::nearest, i, 5, s.near.of(i));
@@ -182,7 +182,7 @@ TEST(row_F2_near, the_nearest_are_asked_first) {
     for (unsigned i = 0; i < 8; ++i) {
         cpus.push_back({i, i, i / 2, i / 4, 0, 0, 0, 0});
     }
-    const auto s = machine::seat(8, pinning::compact, cpus);
+    const auto s = machine::seat(8, 8, pinning::compact, cpus);
     balance::random dice(6);
     balance::chooser next(pilfer::victim::nearest, 5, 8, s.near.of(5));
     const auto ask = [&] {

@@ -42,8 +42,10 @@ public:
     /// may have been throttled by it, and another worker may take what this one saw. `woken`: a token.
     enum class outcome { found, woken };
 
-    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero. Both outlive this object.
-    sleepers(seat* seats, map_word* map, unsigned n) noexcept : m_seats(seats), m_map(map), m_count(n) {}
+    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero; `aside`: as many for who steps aside, null where
+    /// nobody does. All outlive this object.
+    sleepers(seat* seats, map_word* map, unsigned n, map_word* aside = nullptr) noexcept
+        : m_seats(seats), m_map(map), m_aside(aside), m_count(n) {}
 
     /// There are only `n` workers after all. Before anybody else knows this object.
     void shrink(unsigned n) noexcept { m_count = n; }
@@ -80,6 +82,56 @@ public:
             rest(m_seats[i].state);
         }
         return outcome::woken;
+    }
+    /// Worker `i`, which owes nobody a look, steps aside: no work wakes it, only unpark(). `called()` says whether
+    /// there is what it has to come back for; `rest(word)` as above.
+    template <class Called, class Rest>
+    outcome park(unsigned i, Called called, Rest rest) {
+        m_seats[i].state.store(asleep, rlx);
+        aside(i).fetch_or(bit(i), acq_rel);
+        Atom::fence_sc(); // S7: aside before the look, with the fence of whoever calls it
+        if (called()) {
+            PILFER_CHAOS_POINT(idle);
+            if ((aside(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
+                m_seats[i].state.store(running, rlx);
+                return outcome::found;
+            }
+            for (unsigned round = 0; m_seats[i].state.load(acq) == asleep; ++round) {
+                Atom::relax(round);
+            }
+            return outcome::woken;
+        }
+        while (m_seats[i].state.load(acq) == asleep) { // S7
+            PILFER_CHAOS_POINT(idle);
+            rest(m_seats[i].state);
+        }
+        return outcome::woken;
+    }
+    /// Calls worker `i` back if it has stepped aside; behind what it is called for, and a fence.
+    bool unpark(unsigned i) noexcept {
+        if (m_aside == nullptr || (aside(i).load(rlx) & bit(i)) == 0 ||
+            (aside(i).fetch_and(~bit(i), acq_rel) & bit(i)) == 0) {
+            return false;
+        }
+        PILFER_CHAOS_POINT(wake);
+        m_seats[i].hint.store(i, rlx);
+        m_seats[i].state.store(token, rel); // S7: carries what it is called for
+        Park::wake(m_seats[i].state);
+        return true;
+    }
+    /// Worker `i` has no thread: it counts as one that has stepped aside. Before its thread is made, and by who
+    /// makes it.
+    void seat_empty(unsigned i, bool empty) noexcept {
+        m_seats[i].state.store(empty ? asleep : running, rlx);
+        if (empty) {
+            aside(i).fetch_or(bit(i), acq_rel);
+        } else {
+            aside(i).fetch_and(~bit(i), acq_rel);
+        }
+    }
+    /// Has stepped aside, or has no thread.
+    [[nodiscard]] bool is_aside(unsigned i) const noexcept {
+        return m_aside != nullptr && (aside(i).load(acq) & bit(i)) != 0;
     }
     /// Worker `i`, inside `rest`: from now on it is woken by `bell`, the same for all of these sleepers.
     /// False: it is woken already. Not while another one is afield.
@@ -135,7 +187,11 @@ public:
         for (unsigned k = 0; k * 64 < m_count; ++k) {
             const unsigned here = m_count - k * 64 < 64 ? m_count - k * 64 : 64;
             const std::uint64_t all = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
-            if (m_map[k].load(acq) != all) { // acq: what they counted before they lay down
+            std::uint64_t down = m_map[k].load(acq); // what they counted before they lay down
+            if (m_aside != nullptr) {
+                down |= m_aside[k].load(acq);
+            }
+            if (down != all) {
                 return false;
             }
         }
@@ -149,7 +205,7 @@ public:
     }
     /// Asleep, and nobody is about to wake it.
     [[nodiscard]] bool is_left_asleep(unsigned i) const noexcept {
-        return (word(i).load(acq) & bit(i)) != 0 && is_asleep(i);
+        return ((word(i).load(acq) & bit(i)) != 0 || is_aside(i)) && is_asleep(i);
     }
     /// Has `i` been woken without having found work yet? Then it will look again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
@@ -211,6 +267,7 @@ public:
 
 private:
     [[nodiscard]] map_word& word(unsigned i) const noexcept { return m_map[i / 64]; }
+    [[nodiscard]] map_word& aside(unsigned i) const noexcept { return m_aside[i / 64]; }
     [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept { return std::uint64_t{1} << (i % 64); }
     [[nodiscard]] unsigned next_asleep(unsigned from) const noexcept {
         const unsigned words = (m_count + 63) / 64;
@@ -232,6 +289,7 @@ private:
 
     seat* m_seats;
     map_word* m_map;
+    map_word* m_aside;
     unsigned m_count;
     typename Atom::template atomic<Bell*> m_bell{nullptr};
 };

@@ -1,0 +1,117 @@
+// More and fewer workers while a pool runs. Protocol: src/worker/README.md, "Fewer workers, and more".
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include <pilfer/error.hpp>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+// ---- the pool ---------------------------------------------------------------------------------
+
+unsigned pool_core::resize(unsigned n) {
+    if (n < 1 || n > m_options.max_workers) {
+        throw std::invalid_argument("pilfer: a pool is resized to 1 to " + std::to_string(m_options.max_workers) +
+                                    " workers (options.max_workers), not to " + std::to_string(n));
+    }
+    if (is_closed()) {
+        throw pool_closed();
+    }
+    const std::lock_guard lock(m_resize_mutex);
+    m_wanted = n;
+    follow_limits();
+    return m_one_lock != nullptr || m_recorder != nullptr ? active() : std::min(m_wanted, m_threads);
+}
+
+void pool_core::grant(unsigned n) noexcept {
+    const std::lock_guard lock(m_resize_mutex);
+    m_granted = std::max(n, 1U);
+    follow_limits();
+}
+
+/// Under the mutex.
+void pool_core::follow_limits() noexcept {
+    if (m_one_lock != nullptr || m_recorder != nullptr || m_resized_no_more) {
+        return;
+    }
+    const unsigned wanted = std::min(m_wanted, m_granted);
+    for (; m_threads < wanted; ++m_threads) {
+        // What it finds asks it to look after whoever sleeps: they may have told everybody but it.
+        m_workers[m_threads]->deque.trip().set(tripwire<std_atom>::wanted);
+        m_idle->seat_empty(m_threads, false);
+        if (start_thread(m_threads) != 0) {
+            m_idle->seat_empty(m_threads, true);
+            break;
+        }
+    }
+    const unsigned now = std::min(wanted, m_threads);
+    const unsigned before = m_active.exchange(now, rlx);
+    m_oversubscribed.store(now > m_cpus, rlx);
+    std_atom::fence_sc(); // S7: said before the looks at who has stepped aside
+    for (unsigned i = before; i < now; ++i) {
+        (void)m_idle->unpark(i);
+    }
+    for (unsigned i = now; i < std::max(before, now); ++i) {
+        // Asleep: it changes its place. Busy: it makes way at one of its next announcements.
+        if (!m_idle->wake(i, i)) {
+            at(i).deque.trip().set(tripwire<std_atom>::summon);
+        }
+    }
+}
+
+// ---- the worker -------------------------------------------------------------------------------
+
+bool scheduler::retires() const noexcept { return m_pool.steps_aside(index); }
+
+/// What can go on nowhere else.
+bool scheduler::resume_here() noexcept {
+    auto* n = m_inbox.pop();
+    if (n == nullptr) {
+        return false;
+    }
+    resume_found(n, trace::what::resume_here);
+    return true;
+}
+
+/// Others get what lies here, and nobody counts on this worker any more.
+void scheduler::step_aside() noexcept {
+    found_work(index); // settles what it owes: a token, a look, the watch over alarms
+    if (deque.thief().has_any()) {
+        expose(load_now().own);
+        std_atom::fence_sc(); // the tasks before the look at the map; a sleeper's scan is behind its own fence
+        if (const unsigned woken = m_pool.idle().wake_one(index, index); woken != pool_core::pool_sleepers::nobody) {
+            woke(woken);
+        }
+    }
+    if (free_contexts.load(rlx) != nullptr) {
+        m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
+    }
+    m_pool.worker_is_idle();
+    count.sleeps.add();
+    note_slice(trace::what::sleep);
+    auto when = stall_watch::when::lying_down;
+    const auto called = [this] { return m_pool.stopping() || !retires() || !m_inbox.empty(); };
+    const auto rest = [&](std::atomic<std::uint32_t>& state) {
+        const in_posture resting(standing, posture::resting);
+        // It may be the last one to lie down in a pool where nobody can go on.
+        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
+        when = stall_watch::when::lying;
+        if (ns == 0) {
+            os::futex_wait(state, pool_core::pool_sleepers::asleep);
+        } else {
+            os::futex_wait_for(state, pool_core::pool_sleepers::asleep, ns);
+        }
+    };
+    const auto how = m_pool.idle().park(index, called, rest);
+    note(trace::what::awake);
+    m_token = m_token || how == pool_core::pool_sleepers::outcome::woken;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,420 @@
+// More and fewer workers while a pool runs: row F4.
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/os.hpp"
+#include "support/child.hpp"
+#include "support/harness.hpp"
+#include "support/process.hpp"
+#include "worker/pool_core.hpp"
+
+namespace {
+
+using namespace support;
+using namespace std::chrono_literals;
+
+[[nodiscard]] pilfer::options resizable(unsigned workers, unsigned most) {
+    pilfer::options o;
+    o.workers = workers;
+    o.max_workers = most;
+    return o;
+}
+
+[[nodiscard]] bool all_aside(pilfer::pool& pool, unsigned from, unsigned to) {
+    for (unsigned i = from; i < to; ++i) {
+        if (!pool.core().idle().is_aside(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Until workers [from, to) have stepped aside; the watchdog bounds it.
+void await_aside(pilfer::pool& pool, unsigned from, unsigned to) {
+    while (!all_aside(pool, from, to)) {
+        std::this_thread::sleep_for(100us);
+    }
+}
+
+class row_F4_resize : public guarded {};
+
+TEST_F(row_F4_resize, threads_are_made_once_and_end_with_the_pool) {
+    const auto before = thread_count();
+    {
+        pilfer::pool pool(resizable(2, 8));
+        EXPECT_EQ(pool.workers(), 2U);
+        EXPECT_EQ(thread_count(), before + 2);
+        EXPECT_EQ(pool.resize(5), 5U);
+        EXPECT_EQ(pool.workers(), 5U);
+        EXPECT_EQ(thread_count(), before + 5);
+        EXPECT_EQ(pool.resize(1), 1U);
+        EXPECT_EQ(pool.workers(), 1U);
+        await_aside(pool, 1, 5);
+        EXPECT_EQ(pool.resize(8), 8U);
+        EXPECT_EQ(thread_count(), before + 8);
+        EXPECT_EQ(pool.resize(3), 3U);
+        EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15));
+    }
+    EXPECT_TRUE(threads_become(before));
+}
+
+TEST_F(row_F4_resize, who_has_stepped_aside_runs_nothing) {
+    pilfer::pool pool(resizable(4, 4));
+    pool.resize(2);
+    await_aside(pool, 2, 4);
+    const auto before = pool.counters(2).run_stolen + pool.counters(3).run_stolen +
+                        pool.counters(2).run_submitted + pool.counters(3).run_submitted;
+    for (int round = 0; round < 20; ++round) {
+        EXPECT_EQ(pool.run([] { return fib_join(16); }), fib(16));
+        EXPECT_EQ(pool.run([] { return fib_spawn(14); }), fib(14));
+    }
+    EXPECT_EQ(pool.counters(2).run_stolen + pool.counters(3).run_stolen + pool.counters(2).run_submitted +
+                  pool.counters(3).run_submitted,
+              before);
+    EXPECT_TRUE(all_aside(pool, 2, 4));
+}
+
+TEST_F(row_F4_resize, who_is_called_back_takes_part) {
+    pilfer::pool pool(resizable(1, 3));
+    pool.resize(3);
+    pool.resize(1);
+    await_aside(pool, 1, 3);
+    pool.resize(3);
+    // Three tasks that need each other: each has a worker of its own.
+    std::atomic<int> met{0};
+    pool.run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < 3; ++i) {
+            s.defer([&] {
+                ++met;
+                while (met.load() < 3) {
+                    std::this_thread::yield();
+                }
+            });
+        }
+        s.sync();
+    });
+    EXPECT_EQ(met.load(), 3);
+}
+
+/// On a worker other than the first one, which runs something else meanwhile.
+template <class F>
+void on_the_second_worker(pilfer::pool& pool, const F& f) {
+    std::atomic<bool> over{false};
+    pool.run([&] {
+        pilfer::scope s;
+        for (unsigned i = 0; i < 2; ++i) {
+            s.defer([&] {
+                if (pilfer::detail::this_worker()->index == 0) {
+                    while (!over.load()) {
+                        std::this_thread::yield();
+                    }
+                    return;
+                }
+                f();
+                over = true;
+            });
+        }
+        s.sync();
+    });
+}
+
+TEST_F(row_F4_resize, what_a_leaving_worker_has_announced_is_run_by_others) {
+    for (int round = 0; round < 50; ++round) {
+        pilfer::pool pool(resizable(2, 2));
+        std::atomic<unsigned> ran{0};
+        std::atomic<bool> asked{false};
+        pool.run([&] {
+            pilfer::scope s;
+            std::atomic<bool> over{false};
+            // Taken by the second worker: it announces, and waits for all of it to be run.
+            s.defer([&] {
+                pilfer::scope own;
+                for (unsigned i = 0; i < 1000; ++i) {
+                    own.defer([&] { ++ran; });
+                }
+                pool.resize(1);
+                asked = true;
+                own.sync();
+                over = true;
+            });
+            while (!asked.load()) {
+                std::this_thread::yield();
+            }
+            s.sync();
+            EXPECT_TRUE(over.load());
+        });
+        EXPECT_EQ(ran.load(), 1000U);
+    }
+}
+
+TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
+    pilfer::pool pool(resizable(2, 2));
+    pilfer::event go;
+    std::thread::id began;
+    std::thread::id ended;
+    std::atomic<bool> waits{false};
+    std::atomic<bool> over{false};
+    pilfer::future<void> waiting;
+    on_the_second_worker(pool, [&] {
+        waiting = pool.async([&] {
+            began = std::this_thread::get_id();
+            waits = true;
+            go.wait();
+            ended = std::this_thread::get_id();
+            over = true;
+        });
+        while (!waits.load()) {
+            pilfer::yield(); // to this task, which nobody else has time for
+        }
+    });
+    pool.resize(1);
+    await_aside(pool, 1, 2);
+    go.set();
+    waiting.get();
+    EXPECT_TRUE(over.load());
+    EXPECT_NE(began, std::thread::id{});
+    EXPECT_EQ(ended, pool.run([] { return std::this_thread::get_id(); })); // the only one that works
+    EXPECT_TRUE(all_aside(pool, 1, 2));
+}
+
+TEST_F(row_F4_resize, one_that_must_go_on_there_does) {
+    auto o = resizable(2, 2);
+    o.resume = pilfer::resume::own_thread;
+    pilfer::pool pool(o);
+    pilfer::event go;
+    std::thread::id began;
+    std::thread::id ended;
+    std::atomic<bool> waits{false};
+    pilfer::future<void> waiting;
+    on_the_second_worker(pool, [&] {
+        waiting = pool.async([&] {
+            began = std::this_thread::get_id();
+            waits = true;
+            go.wait();
+            ended = std::this_thread::get_id();
+        });
+        while (!waits.load()) {
+            pilfer::yield();
+        }
+    });
+    pool.resize(1);
+    await_aside(pool, 1, 2);
+    go.set();
+    waiting.get();
+    EXPECT_EQ(began, ended);
+    await_aside(pool, 1, 2); // again
+}
+
+TEST_F(row_F4_resize, a_task_may_send_its_own_worker_away) {
+    for (int round = 0; round < 100; ++round) {
+        pilfer::pool pool(resizable(3, 3));
+        std::uint64_t got = 0;
+        pool.run([&] {
+            pilfer::scope s;
+            for (int i = 0; i < 8; ++i) {
+                s.spawn([&] { pool.resize(1); });
+            }
+            got = fib_join(12);
+        });
+        EXPECT_EQ(got, fib(12));
+        EXPECT_EQ(pool.workers(), 1U);
+    }
+}
+
+TEST_F(row_F4_resize, an_endless_recursion_makes_way) {
+    // Workers beyond the first one never come back to their schedulers by themselves.
+    pilfer::pool pool(resizable(4, 4));
+    std::atomic<bool> over{false};
+    std::atomic<unsigned> begun{0};
+    auto endless = pool.async([&] {
+        pilfer::scope s;
+        for (unsigned i = 0; i < 4; ++i) {
+            s.defer([&] {
+                ++begun;
+                while (!over.load()) {
+                    EXPECT_EQ(fib_join(10), fib(10));
+                }
+            });
+        }
+    });
+    while (begun.load() < 4) {
+        std::this_thread::sleep_for(1ms);
+    }
+    pool.resize(1);
+    await_aside(pool, 1, 4);
+    over = true;
+    endless.get();
+}
+
+TEST_F(row_F4_resize, alarms_of_a_leaving_worker_fire) {
+    pilfer::pool pool(resizable(4, 4));
+    std::atomic<unsigned> fired{0};
+    std::vector<pilfer::future<void>> all;
+    for (unsigned i = 0; i < 64; ++i) {
+        all.push_back(pool.async([&] {
+            pilfer::sleep_for(20ms);
+            ++fired;
+        }));
+    }
+    pool.resize(1);
+    for (auto& f : all) {
+        f.get();
+    }
+    EXPECT_EQ(fired.load(), 64U);
+    await_aside(pool, 1, 4);
+}
+
+TEST_F(row_F4_resize, a_dump_says_who_has_stepped_aside) {
+    pilfer::pool pool(resizable(2, 5));
+    pool.resize(3);
+    pool.resize(1);
+    await_aside(pool, 1, 3);
+    std::ostringstream out;
+    pool.dump(out);
+    const std::string text = out.str();
+    EXPECT_NE(text.find(": 1 worker;"), std::string::npos) << text;
+    EXPECT_NE(text.find("worker 1 (thread"), std::string::npos) << text;
+    EXPECT_NE(text.find("has stepped aside"), std::string::npos) << text;
+    EXPECT_EQ(text.find("worker 3"), std::string::npos) << text; // never made
+}
+
+TEST_F(row_F4_resize, a_standstill_is_told_whoever_lies_down_last) {
+    for (const bool others_first : {false, true}) {
+        const auto died = in_child([others_first] {
+            auto o = resizable(2, 2);
+            o.stall_report = 50;
+            pilfer::pool pool(o);
+            pilfer::event never;
+            const auto waits = pool.async([&] { never.wait(); });
+            if (others_first) {
+                std::this_thread::sleep_for(20ms);
+            }
+            pool.resize(1);
+            std::this_thread::sleep_for(1s);
+            std::_Exit(7); // nobody sets the event
+            return 0;
+        });
+        EXPECT_TRUE(died.exited_with(7)) << died;
+        EXPECT_TRUE(died.said("pilfer: stall: ")) << died;
+    }
+}
+
+TEST_F(row_F4_resize, other_back_ends_and_recordings_keep_their_workers) {
+    auto o = resizable(2, 4);
+    o.backend = pilfer::backend::one_lock;
+    pilfer::pool simple(o);
+    EXPECT_EQ(simple.resize(4), 2U);
+    EXPECT_EQ(simple.resize(1), 2U);
+    EXPECT_EQ(simple.workers(), 2U);
+    EXPECT_EQ(simple.run([] { return fib_join(10); }), fib(10));
+    auto r = resizable(1, 4);
+    r.profile = true;
+    pilfer::pool recording(r);
+    EXPECT_EQ(recording.resize(4), 1U);
+    EXPECT_EQ(recording.run([] { return fib_join(10); }), fib(10));
+}
+
+TEST_F(row_F4_resize, bad_input) {
+    pilfer::pool pool(resizable(2, 4));
+    for (const unsigned n : {0U, 5U, 4096U, 4097U}) {
+        try {
+            pool.resize(n);
+            FAIL() << n;
+        } catch (const std::invalid_argument& e) {
+            EXPECT_EQ(std::string(e.what()), "pilfer: a pool is resized to 1 to 4 workers (options.max_workers), not to " +
+                                                 std::to_string(n));
+        }
+        EXPECT_EQ(pool.workers(), 2U);
+    }
+    for (const unsigned most : {1U, 4097U}) {
+        try {
+            const pilfer::pool none(resizable(2, most));
+            FAIL() << most;
+        } catch (const std::invalid_argument& e) {
+            EXPECT_EQ(std::string(e.what()), "pilfer: options.max_workers must be from 2 to 4096 (or 0 for as many as the "
+                                             "pool begins with), not " +
+                                                 std::to_string(most));
+        }
+    }
+    pilfer::pool fixed(workers(2));
+    EXPECT_EQ(fixed.settings().max_workers, 2U);
+    EXPECT_THROW(fixed.resize(3), std::invalid_argument);
+    pool.shutdown();
+    EXPECT_THROW(pool.resize(1), pilfer::pool_closed);
+}
+
+/// A tree whose shape is a hash of where one is: as in uts, nobody knows before how large a part is.
+std::uint64_t tree(std::uint64_t at, unsigned depth) {
+    if (depth == 0) {
+        return 1;
+    }
+    at = (at ^ (at >> 31)) * 0x9e3779b97f4a7c15ULL;
+    const unsigned children = static_cast<unsigned>(at >> 61); // 0 .. 7
+    std::atomic<std::uint64_t> sum{1};
+    pilfer::scope s;
+    for (unsigned i = 0; i < children; ++i) {
+        s.spawn([&sum, at, i, depth] { sum += tree(at + i + 1, depth - 1); });
+    }
+    s.sync();
+    return sum;
+}
+
+TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
+    pilfer::pool alone(workers(1));
+    const std::uint64_t right = alone.run([] { return tree(3, 8); });
+    ASSERT_GT(right, 1000U);
+    for (const auto how : {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
+        auto o = resizable(2, 64);
+        o.resume = how;
+        pilfer::pool pool(o);
+        std::atomic<bool> over{false};
+        std::thread changes([&] {
+            for (unsigned k = 0; !over.load(); ++k) {
+                constexpr unsigned sizes[] = {1, 64, 2, 3, 1, 2, 17};
+                pool.resize(sizes[k % std::size(sizes)]);
+                std::this_thread::sleep_for(k % 8 == 0 ? 0us : 2000us);
+            }
+        });
+        for (std::uint64_t round = 0; round < hundredth_of(2000, 5); ++round) {
+            EXPECT_EQ(pool.run([] { return tree(3, 8); }), right);
+            EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+        }
+        over = true;
+        changes.join();
+    }
+}
+
+TEST_F(row_F4_resize, a_pool_ends_while_it_is_resized) {
+    for (int round = 0; round < 30; ++round) {
+        auto pool = std::make_unique<pilfer::pool>(resizable(2, 8));
+        std::atomic<bool> begun{false};
+        std::thread changes([&] {
+            try {
+                for (unsigned k = 0;; ++k) {
+                    pool->resize(1 + k * 5 % 8);
+                    begun = true;
+                }
+            } catch (const pilfer::pool_closed&) {
+            }
+        });
+        while (!begun.load()) {
+            std::this_thread::yield();
+        }
+        auto last = pool->async([] { return fib_join(10); });
+        pool->shutdown(round % 2 == 0 ? pilfer::shutdown_mode::drain : pilfer::shutdown_mode::drop);
+        changes.join();
+        if (round % 2 == 0) {
+            EXPECT_EQ(last.get(), fib(10));
+        }
+        pool.reset();
+    }
+}
+
+} // namespace
