@@ -56,13 +56,12 @@ PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
- * Names: workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events,
- * queue_capacity; when_full = grow, wait or fail;
- * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
- * own-thread or elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance =
- * what PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name
- * becomes automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing
- * changed. */
+ * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal,
+ * trace_events, queue_capacity; when_full = grow, wait or fail; overflow_message, count_all, profile; pin =
+ * automatic, off, compact or spread; resume = anywhere, own-thread or elsewhere; take_back = one or all;
+ * backend = automatic, work_stealing or one_lock; balance = what PILFER_BALANCE may say, for steal, victim,
+ * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
+ * pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
  * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
@@ -96,6 +95,9 @@ PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (
 PILFER_C_API const char* pilfer_task_name(void);
 /* 0 for NULL. */
 PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
+/* From now on n workers take work, of 1 to the option max_workers: pilfer::pool::resize. `there`, unless
+ * NULL, is how many there are: fewer where no more threads can be made. PILFER_EINVAL, PILFER_ECLOSED. */
+PILFER_C_API int pilfer_pool_resize(pilfer_pool* pool, unsigned n, unsigned* there);
 /* Copies the options in force, with automatic ones filled in. */
 PILFER_C_API int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into);
 PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);

@@ -91,6 +91,7 @@ bool set_balance(options& o, std::string_view text) {
 
 constexpr option table[] = {
     number<&options::workers>("workers"),
+    number<&options::max_workers>("max_workers"),
     number<&options::stack_size>("stack_size"),
     number<&options::max_contexts>("max_contexts"),
     number<&options::max_extra_workers>("max_extra_workers"),

@@ -111,6 +111,18 @@ const char* pilfer_task_name(void) { return pilfer::current_task_name(); }
 
 unsigned pilfer_pool_workers(const pilfer_pool* pool) { return pool != nullptr ? of(pool).workers() : 0; }
 
+int pilfer_pool_resize(pilfer_pool* pool, unsigned n, unsigned* there) {
+    if (pool == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] {
+        const unsigned got = of(pool).resize(n);
+        if (there != nullptr) {
+            *there = got;
+        }
+    });
+}
+
 int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into) {
     if (pool == nullptr || into == nullptr) {
         return PILFER_EINVAL;

@@ -47,8 +47,9 @@ struct seating {
     std::vector<unsigned> cpu;  ///< by worker; empty: not pinned
     neighbourhoods near{1};
 };
-/// For the calling thread's mask. Off: neither the mask nor hwloc is asked. `most`: workers that there may be later;
-/// those beyond `workers` are dealt out over the CPUs of the first ones, in turn, and nobody is nearer than others then.
+/// For the calling thread's mask. Off: neither the mask nor hwloc is asked. `most`: workers that there may be
+/// later; those beyond `workers` are dealt out over the CPUs of the first ones, in turn, and nobody is nearer
+/// than others then.
 [[nodiscard]] seating seat(unsigned workers, unsigned most, pinning how);
 [[nodiscard]] seating seat(unsigned workers, unsigned most, pinning how, const topology& cpus);
 

@@ -16,7 +16,8 @@ namespace detail {
 
 unsigned pool_core::resize(unsigned n) {
     if (n < 1 || n > m_options.max_workers) {
-        throw std::invalid_argument("pilfer: a pool is resized to 1 to " + std::to_string(m_options.max_workers) +
+        throw std::invalid_argument("pilfer: a pool is resized to 1 to " +
+                                    std::to_string(m_options.max_workers) +
                                     " workers (options.max_workers), not to " + std::to_string(n));
     }
     if (is_closed()) {
@@ -41,8 +42,6 @@ void pool_core::follow_limits() noexcept {
     }
     const unsigned wanted = std::min(m_wanted, m_granted);
     for (; m_threads < wanted; ++m_threads) {
-        // What it finds asks it to look after whoever sleeps: they may have told everybody but it.
-        m_workers[m_threads]->deque.trip().set(tripwire<std_atom>::wanted);
         m_idle->seat_empty(m_threads, false);
         if (start_thread(m_threads) != 0) {
             m_idle->seat_empty(m_threads, true);
@@ -81,13 +80,9 @@ bool scheduler::resume_here() noexcept {
 /// Others get what lies here, and nobody counts on this worker any more.
 void scheduler::step_aside() noexcept {
     found_work(index); // settles what it owes: a token, a look, the watch over alarms
-    if (deque.thief().has_any()) {
-        expose(load_now().own);
-        std_atom::fence_sc(); // the tasks before the look at the map; a sleeper's scan is behind its own fence
-        if (const unsigned woken = m_pool.idle().wake_one(index, index); woken != pool_core::pool_sleepers::nobody) {
-            woke(woken);
-        }
-    }
+    // Nobody sleeps beside what lies here (../idle), whatever becomes of this worker: it need wake nobody.
+    // Shared it is taken without a reach.
+    expose(load_now().own);
     if (free_contexts.load(rlx) != nullptr) {
         m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
     }

@@ -318,7 +318,7 @@ void scheduler::sleep() noexcept {
         }
     };
     const auto how = m_pool.idle().sleep(
-        index, tell_all, [this] { return anything_ready(); }, rest);
+        index, tell_all, [this] { return retires() || anything_ready(); }, rest); // S7: who is sent away now
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;

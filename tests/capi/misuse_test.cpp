@@ -367,6 +367,12 @@ TEST_F(row_E2_alone, bad_input_arguments) {
         EXPECT_EQ(pilfer_future_copy(nullptr), nullptr);
         EXPECT_EQ(pilfer_pool_destroy(nullptr), 0);
         EXPECT_EQ(pilfer_pool_workers(nullptr), 0U);
+        EXPECT_EQ(pilfer_pool_resize(nullptr, 1, nullptr), PILFER_EINVAL);
+        unsigned there = 7;
+        for (const unsigned n : {0U, pilfer_pool_workers(pool) + 1}) {
+            EXPECT_EQ(pilfer_pool_resize(pool, n, &there), PILFER_EINVAL) << n;
+        }
+        EXPECT_EQ(there, 7U);
         EXPECT_STREQ(pilfer_options_error(nullptr), "");
         c_options bad(5000);
         EXPECT_EQ(pilfer_pool_new(&no_pool, bad.handle()), PILFER_EINVAL);

@@ -204,6 +204,24 @@ TEST_F(row_E2_alone, outside_a_pool_the_common_one_does_it) {
     });
 }
 
+TEST_F(row_E2_alone, a_pool_is_resized) {
+    c_options o(1);
+    o.set("max_workers", "3");
+    const c_pool pool(o);
+    for (const unsigned n : {3U, 1U, 2U}) {
+        unsigned there = 0;
+        EXPECT_EQ(pilfer_pool_resize(pool, n, &there), 0);
+        EXPECT_EQ(there, n);
+        EXPECT_EQ(pilfer_pool_workers(pool), n);
+        number whole{12, 0};
+        EXPECT_EQ(pilfer_pool_run(pool, fib_by_join, &whole), 0);
+        EXPECT_EQ(whole.result, fib(12));
+    }
+    EXPECT_EQ(pilfer_pool_resize(pool, 3, nullptr), 0);
+    EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DRAIN), 0);
+    EXPECT_EQ(pilfer_pool_resize(pool, 1, nullptr), PILFER_ECLOSED);
+}
+
 TEST_F(row_E2_alone, a_scope_that_comes_home) {
     c_options o(3);
     o.set("resume", "elsewhere");

@@ -328,8 +328,9 @@ TEST_F(row_F4_resize, bad_input) {
             pool.resize(n);
             FAIL() << n;
         } catch (const std::invalid_argument& e) {
-            EXPECT_EQ(std::string(e.what()), "pilfer: a pool is resized to 1 to 4 workers (options.max_workers), not to " +
-                                                 std::to_string(n));
+            EXPECT_EQ(std::string(e.what()),
+                      "pilfer: a pool is resized to 1 to 4 workers (options.max_workers), not to " +
+                          std::to_string(n));
         }
         EXPECT_EQ(pool.workers(), 2U);
     }
@@ -338,9 +339,10 @@ TEST_F(row_F4_resize, bad_input) {
             const pilfer::pool none(resizable(2, most));
             FAIL() << most;
         } catch (const std::invalid_argument& e) {
-            EXPECT_EQ(std::string(e.what()), "pilfer: options.max_workers must be from 2 to 4096 (or 0 for as many as the "
-                                             "pool begins with), not " +
-                                                 std::to_string(most));
+            EXPECT_EQ(std::string(e.what()),
+                      "pilfer: options.max_workers must be from 2 to 4096 (or 0 for as many as the "
+                      "pool begins with), not " +
+                          std::to_string(most));
         }
     }
     pilfer::pool fixed(workers(2));
@@ -382,7 +384,7 @@ TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
                 std::this_thread::sleep_for(k % 8 == 0 ? 0us : 2000us);
             }
         });
-        for (std::uint64_t round = 0; round < hundredth_of(2000, 5); ++round) {
+        for (std::uint64_t round = 0; round < hundredth_of(2000, 2); ++round) {
             EXPECT_EQ(pool.run([] { return tree(3, 8); }), right);
             EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
         }

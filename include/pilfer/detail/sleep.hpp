@@ -42,8 +42,8 @@ public:
     /// may have been throttled by it, and another worker may take what this one saw. `woken`: a token.
     enum class outcome { found, woken };
 
-    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero; `aside`: as many for who steps aside, null where
-    /// nobody does. All outlive this object.
+    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero; `aside`: as many for who steps aside, null
+    /// where nobody does. All outlive this object.
     sleepers(seat* seats, map_word* map, unsigned n, map_word* aside = nullptr) noexcept
         : m_seats(seats), m_map(map), m_aside(aside), m_count(n) {}
 
@@ -83,20 +83,20 @@ public:
         }
         return outcome::woken;
     }
-    /// Worker `i`, which owes nobody a look, steps aside: no work wakes it, only unpark(). `called()` says whether
-    /// there is what it has to come back for; `rest(word)` as above.
+    /// Worker `i`, which owes nobody a look, steps aside: no work wakes it, only unpark(). `called()` says
+    /// whether there is what it has to come back for; `rest(word)` as above.
     template <class Called, class Rest>
     outcome park(unsigned i, Called called, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
-        aside(i).fetch_or(bit(i), acq_rel);
-        Atom::fence_sc(); // S7: aside before the look, with the fence of whoever calls it
+        aside(i).fetch_or(bit(i), rel); // S8: asleep before it can be called
+        Atom::fence_sc();               // S7: aside before the look, with the fence of whoever calls it
         if (called()) {
             PILFER_CHAOS_POINT(idle);
-            if ((aside(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
+            if ((aside(i).fetch_and(~bit(i), rlx) & bit(i)) != 0) {
                 m_seats[i].state.store(running, rlx);
                 return outcome::found;
             }
-            for (unsigned round = 0; m_seats[i].state.load(acq) == asleep; ++round) {
+            for (unsigned round = 0; m_seats[i].state.load(rlx) == asleep; ++round) {
                 Atom::relax(round);
             }
             return outcome::woken;
@@ -110,17 +110,17 @@ public:
     /// Calls worker `i` back if it has stepped aside; behind what it is called for, and a fence.
     bool unpark(unsigned i) noexcept {
         if (m_aside == nullptr || (aside(i).load(rlx) & bit(i)) == 0 ||
-            (aside(i).fetch_and(~bit(i), acq_rel) & bit(i)) == 0) {
+            (aside(i).fetch_and(~bit(i), acq) & bit(i)) == 0) { // S8: so the token comes behind
             return false;
         }
         PILFER_CHAOS_POINT(wake);
         m_seats[i].hint.store(i, rlx);
-        m_seats[i].state.store(token, rel); // S7: carries what it is called for
+        m_seats[i].state.store(token, rlx); // S7: the fence of the caller carries what it is called for
         Park::wake(m_seats[i].state);
         return true;
     }
-    /// Worker `i` has no thread: it counts as one that has stepped aside. Before its thread is made, and by who
-    /// makes it.
+    /// Worker `i` has no thread: it counts as one that has stepped aside. Before its thread is made, and by
+    /// who makes it.
     void seat_empty(unsigned i, bool empty) noexcept {
         m_seats[i].state.store(empty ? asleep : running, rlx);
         if (empty) {

@@ -1,0 +1,188 @@
+// Workers that step aside and are called back: src/worker/resize.cpp over include/pilfer/detail/sleep.hpp.
+#include "sleeping.hpp"
+
+namespace {
+
+using namespace model;
+
+/// One worker, aside as long as the limit says so and its inbox is empty, and those who call it.
+template <class Atom>
+struct called {
+    using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
+    static constexpr unsigned threads = 3;
+
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            for (unsigned k = 0; k < 2; ++k) {
+                const auto how = m_idle.park(
+                    0, [this] { return is_called(); },
+                    [](auto& word) { resting::park::wait(word, sleepers::asleep); });
+                if (how == sleepers::outcome::woken) {
+                    ++m_received;
+                    check(is_called(), "called back without what it is called for");
+                    m_idle.settle_token(0);
+                }
+            }
+            break;
+        case 1:
+            m_limit.store(1, rlx);
+            Atom::fence_sc();
+            m_given += m_idle.unpark(0) ? 1 : 0;
+            break;
+        default: // pool_core::notify(), behind a push
+            m_inbox.store(1, rel);
+            Atom::fence_sc();
+            m_given += m_idle.wake(0, 0) || m_idle.unpark(0) ? 1 : 0;
+        }
+        resting::at_the_end();
+    }
+    bool at_rest() { return false; } // both have been told when it lies down for the second time
+    void finish() { check(m_given == m_received, "a call was lost or came twice"); }
+
+private:
+    bool is_called() { return m_limit.load(rlx) != 0 || m_inbox.load(acq) != 0; }
+
+    typename sleepers::seat m_seats[1];
+    typename sleepers::map_word m_map[1];
+    typename sleepers::map_word m_aside[1];
+    sleepers m_idle{m_seats, m_map, 1, m_aside};
+    typename Atom::template atomic<int> m_limit;
+    typename Atom::template atomic<int> m_inbox;
+    unsigned m_given = 0; // of the checker itself, as the next one
+    unsigned m_received = 0;
+    resting m_resting;
+};
+
+/// Workers of which one is told to step aside. Others never are.
+template <class Atom, unsigned Workers, unsigned Tasks, unsigned Who>
+class shrinking : public workers<Atom, Workers, Tasks> {
+protected:
+    using base = workers<Atom, Workers, Tasks>;
+    using typename base::outcome;
+    using typename base::sleepers;
+
+    /// pool_core::follow_limits()
+    void send_away(unsigned who) {
+        m_limit.store(1, rlx);
+        Atom::fence_sc();
+        (void)this->m_idle.wake(who, who); // else it is busy
+    }
+    void call_back(unsigned who) {
+        m_limit.store(0, rlx);
+        Atom::fence_sc();
+        (void)this->m_idle.unpark(who);
+    }
+    /// Only the harness's own worker is asked: it is the one that may be sent away.
+    bool retires(unsigned self) final { return self == Who && m_limit.load(rlx) != 0; }
+    /// scheduler::step_aside()
+    void step_aside(unsigned self) {
+        this->found_work(self);
+        auto own = this->m_worker[self].deque.owner();
+        (void)own.expose(own.private_size());
+        const auto how = this->m_idle.park(
+            self, [this, self] { return !retires(self); },
+            [](auto& word) { resting::park::wait(word, sleepers::asleep); });
+        this->m_worker[self].token = this->m_worker[self].token || how == outcome::woken;
+    }
+    /// scheduler::run() of the one that may be sent away.
+    void work_or_not(unsigned self) {
+        for (;;) {
+            if (retires(self)) {
+                step_aside(self);
+                continue;
+            }
+            if (this->step(self)) {
+                continue;
+            }
+            m_lies_down = true;
+            const auto how = this->sleep(self);
+            m_lies_down = false;
+            if (how == outcome::found && !retires(self) && !this->step(self)) {
+                Atom::relax(0);
+            }
+        }
+    }
+    typename Atom::template atomic<int> m_limit;
+    bool m_lies_down = false; // of the checker itself: Who sleeps among those that are woken for work
+};
+
+/// Who leaves has announced tasks; two others sleep or are about to.
+template <class Atom>
+struct leaves final : shrinking<Atom, 3, 2, 0> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        if (i != 0) {
+            this->work(i);
+            return;
+        }
+        this->push(0, 0);
+        this->push(0, 1);
+        this->m_limit.store(1, rlx); // by a task of its own
+        this->step_aside(0);
+    }
+    bool at_rest() { return this->nothing_beside_a_sleeper(threads, 2); }
+    void finish() {}
+
+private:
+    void body(unsigned, unsigned) final { resting::in_endless_task(); }
+};
+
+/// A publisher that never looks again, a sleeper, and one that is sent away, perhaps just when it was woken:
+/// in the end it is aside, or has the task.
+struct owes final : shrinking<atom, 3, 1, 1> {
+    static constexpr unsigned threads = 4;
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            push(0, 0);
+            resting::in_endless_task();
+        case 1:
+            work_or_not(1);
+            return;
+        case 2:
+            work(2);
+            return;
+        default:
+            send_away(1);
+            resting::at_the_end();
+        }
+    }
+    bool at_rest() { return nothing_beside_a_sleeper(threads, 1) && !m_lies_down; }
+    void finish() {}
+
+private:
+    void body(unsigned, unsigned) final { resting::in_endless_task(); }
+};
+
+/// The only other worker is sent away and called back, while a task waits for it.
+struct back_again final : shrinking<atom, 2, 1, 1> {
+    static constexpr unsigned threads = 3;
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            push(0, 0);
+            resting::in_endless_task();
+        case 1:
+            work_or_not(1);
+            return;
+        default:
+            send_away(1);
+            call_back(1);
+            resting::at_the_end();
+        }
+    }
+    bool at_rest() { return nothing_beside_a_sleeper(threads, 1); }
+    void finish() {}
+
+private:
+    void body(unsigned, unsigned) final { resting::in_endless_task(); }
+};
+
+const registered<called<atom>> r1("aside_called", "one worker aside, called by its limit and by its inbox");
+const registered<leaves<atom>> r2("aside_leaves", "a worker leaves two tasks behind, two others");
+const registered<leaves<symmetric_atom>> r3("aside_leaves_pinned", "aside_leaves without membarrier");
+const registered<owes> r4("aside_owes", "a worker is sent away when it may just have been woken");
+const registered<back_again> r5("aside_back", "the only other worker is sent away and called back");
+
+} // namespace
