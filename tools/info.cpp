@@ -12,6 +12,8 @@
 #include "base/cpus.hpp"
 #include "base/os.hpp"
 #include "commands.hpp"
+#include "base/pressure.hpp"
+#include "governor/governor.hpp"
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
@@ -87,7 +89,7 @@ int run_info(info_settings const& s) {
                              : here         ? os::automatic_workers()
                                             : static_cast<unsigned>(cpus.size());
     auto const quota = os::cgroup_cpus("");
-    machine::seating const seats = machine::seat(workers, how, cpus);
+    machine::seating const seats = machine::seat(workers, workers, how, cpus);
     machine_facts const facts = look_at_machine();
 
     fmt::print("pilfer: " PILFER_TOOL_VERSION "\n");
@@ -103,6 +105,12 @@ int run_info(info_settings const& s) {
     fmt::print("CPUs by worker: {}\n",
                seats.cpu.empty() ? "any" : fmt::format("{}", fmt::join(seats.cpu, " ")));
     fmt::print("balance: {}\n", balance_in_force());
+    if (here) {
+        fmt::print("governor: {}\n",
+                   pilfer::detail::pool_governor::can_measure("")
+                       ? os::stalled_ns("") ? "can measure: schedstat and pressure" : "can measure: schedstat, no pressure"
+                       : "off: this kernel keeps no schedstat");
+    }
     if (here) {
         fmt::print("kernel: {}\n", facts.kernel);
         fmt::print("membarrier: {}\n", facts.membarrier);

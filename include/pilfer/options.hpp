@@ -35,6 +35,16 @@ enum class pinning {
     spread,    ///< packages in turn, in them caches in turn: most memory bandwidth and cache for few workers
 };
 
+/// Whether a pool gives way where other programs need its CPUs.
+enum class governing {
+    automatic, ///< PILFER_GOVERNOR=off or on if set, else off
+    off,       ///< the operating system shares the CPUs out
+    /// A thread of the pool looks twenty times a second, while the pool works, for how long its workers had to wait
+    /// for CPUs. Where that is a third of a CPU's time it sends one away, as resize() does, and tries later whether
+    /// there is room again. Off where the kernel does not tell (settings() says so, and `pilfer info`).
+    on,
+};
+
 /// What a pool's tasks wait in, and how its threads wait.
 enum class backend {
     automatic,     ///< PILFER_BACKEND=work_stealing or one_lock if set, else work_stealing
@@ -95,6 +105,14 @@ struct options {
     /// CPU, pools do not. Cost where it is on: hwloc reads the machine once per pool, some milliseconds;
     /// without it CPUs count as cores of one package.
     pinning pin = pinning::automatic;
+    /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to `max_workers`.
+    /// No effect with backend::one_lock and where the pool records; a pool that can make no thread for it does
+    /// without.
+    governing governor = governing::automatic;
+    /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty times a
+    /// second while the pool works, on a thread of the pool's own, with or without a governor; what it throws is no
+    /// opinion. The environment variable PILFER_ADVICE names a file that holds such a number, for each pool.
+    std::function<unsigned()> advice{};
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task

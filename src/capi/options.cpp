@@ -57,6 +57,7 @@ constexpr option flag(std::string_view name) {
 }
 
 // In the order of the enumerations.
+constexpr std::array<std::string_view, 3> governings = {"automatic", "off", "on"};
 constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact", "spread"};
 constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
 constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
@@ -97,6 +98,7 @@ constexpr option table[] = {
     number<&options::max_extra_workers>("max_extra_workers"),
     {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o); }},
     choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
+    choice<&options::governor, governings>("governor", "automatic, off or on"),
     choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
     choice<&options::take_back, takings>("take_back", "one or all"),
     number<&options::queue_capacity>("queue_capacity"),
@@ -148,6 +150,19 @@ int pilfer_options_new(pilfer_options** out) {
 }
 
 void pilfer_options_free(pilfer_options* options) { delete options; }
+
+int pilfer_options_set_advice(pilfer_options* options, unsigned (*advise)(void*), void* arg) {
+    if (options == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] {
+        if (advise != nullptr) {
+            options->values.advice = [advise, arg] { return advise(arg); };
+        } else {
+            options->values.advice = nullptr;
+        }
+    });
+}
 
 int pilfer_options_set(pilfer_options* options, const char* name, const char* value) {
     if (options == nullptr || name == nullptr || value == nullptr) {

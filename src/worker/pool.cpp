@@ -34,7 +34,8 @@ constexpr std::size_t most_traced = std::size_t{1} << 24;
 constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
 
 [[nodiscard]] detail::pool_core::paths written_files() noexcept {
-    return {std::getenv("PILFER_TRACE"), std::getenv("PILFER_PROFILE"), std::getenv("PILFER_PROFILE_GRAPH")};
+    return {std::getenv("PILFER_TRACE"), std::getenv("PILFER_PROFILE"), std::getenv("PILFER_PROFILE_GRAPH"),
+            std::getenv("PILFER_ADVICE")};
 }
 [[nodiscard]] bool profiled(const detail::pool_core::paths& files) noexcept {
     return files.profile != nullptr || files.graph != nullptr;
@@ -87,6 +88,20 @@ void choose_backend(options& o) {
     o.resume = resume::own_thread;
 }
 
+void choose_governor(options& o) {
+    if (o.governor == governing::automatic) {
+        const char* text = std::getenv("PILFER_GOVERNOR");
+        const std::string_view word = text != nullptr ? text : "off";
+        if (word != "off" && word != "on") {
+            throw std::invalid_argument("pilfer: PILFER_GOVERNOR must be off or on, not \"" + std::string(word) + '"');
+        }
+        o.governor = word == "on" ? governing::on : governing::off;
+    }
+    if (o.governor == governing::on && !detail::pool_governor::can_measure("")) {
+        o.governor = governing::off;
+    }
+}
+
 [[nodiscard]] options checked(options o, const detail::pool_core::paths& files) {
     if (o.workers != 0) {
         check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
@@ -118,6 +133,8 @@ void choose_backend(options& o) {
     if (o.pin == pinning::automatic) {
         o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
     }
+    check("governor", static_cast<std::size_t>(o.governor), 0, 2);
+    choose_governor(o);
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);

@@ -85,9 +85,14 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
         overflow::install(&context_of_this_thread);
     }
     registry::prepare(*this, m_size);
+    make_governor(files.advice, workers_asked);
     start_threads();
     registry::add(*this);
     stops::add(*this);
+    if (m_governor != nullptr && !m_governor->start()) {
+        m_options.governor = governing::off; // the workers keep the pointer: it looks no more
+        m_granted = UINT32_MAX;
+    }
 }
 
 pool_core::~pool_core() {
@@ -130,7 +135,8 @@ void pool_core::start_threads() {
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_options.workers = made;
     m_threads = made;
-    m_wanted = made;
+    m_wanted.store(m_follows_quota && made == wanted ? m_options.max_workers : made, rlx);
+    m_granted = m_governor != nullptr ? made : UINT32_MAX;
     m_active.store(made, rlx);
     if (m_options.max_workers == wanted) {
         m_options.max_workers = made;
@@ -472,6 +478,9 @@ void pool_core::end_once() {
 }
 
 void pool_core::stop_threads() noexcept {
+    if (m_governor != nullptr) {
+        m_governor->stop();
+    }
     unsigned threads = 0;
     {
         const std::lock_guard lock(m_resize_mutex);

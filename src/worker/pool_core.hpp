@@ -18,6 +18,7 @@
 #include "base/os.hpp"
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
+#include "governor/governor.hpp"
 #include "machine/plan.hpp"
 #include "onelock/one_lock.hpp"
 #include "profile/recorder.hpp"
@@ -85,6 +86,7 @@ public:
         const char* trace = nullptr;
         const char* profile = nullptr;
         const char* graph = nullptr;
+        const char* advice = nullptr; ///< this one is read
     };
     /// `workers_asked`: other than the pool has, because it records; 0: nobody asked for a number.
     pool_core(const options& checked, const paths& files, unsigned workers_asked);
@@ -104,6 +106,10 @@ public:
     /// The same for who follows what the system gives: no more than `n` of those that resize() wants. Where
     /// no thread can be made it stays with fewer.
     void grant(unsigned n) noexcept;
+    /// What resize() wants.
+    [[nodiscard]] unsigned wanted() const noexcept { return m_wanted.load(rlx); }
+    /// Null: nobody but resize() says how many workers take work.
+    [[nodiscard]] pool_governor* governor() const noexcept { return m_governor.get(); }
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
     /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
     [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
@@ -276,6 +282,7 @@ private:
     void start_threads();
     [[nodiscard]] int start_thread(unsigned i) noexcept;
     void follow_limits() noexcept;
+    void make_governor(const char* advice_file, unsigned workers_asked);
     void call_back(unsigned i) noexcept;
     void end_threads_by_one_lock() noexcept;
     void wait_for_visitors() const noexcept;
@@ -308,10 +315,11 @@ private:
     std::atomic<unsigned> m_active;
     const unsigned m_cpus;
     std::atomic<bool> m_oversubscribed;
-    unsigned m_wanted; // under the mutex: by resize()
+    std::atomic<unsigned> m_wanted; // by resize(), under the mutex
     std::mutex m_resize_mutex;
     unsigned m_threads = 0;          // made, the first so many; under that mutex once the pool is there
     unsigned m_granted = UINT32_MAX; // under it: by grant()
+    bool m_follows_quota = false;
     bool m_resized_no_more = false;  // under it: the threads are being ended
     machine::seating m_seating;
     unsigned m_workers_asked;
@@ -358,6 +366,7 @@ private:
     std::unique_ptr<readiness> m_io_owner;
     blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
+    std::unique_ptr<pool_governor> m_governor; // its thread ends before the workers do
     std::atomic<std::uint32_t> m_started{0};
     trace::moment m_begin = trace::now();
     std::unique_ptr<trace::file> m_trace_file;

@@ -24,9 +24,9 @@ unsigned pool_core::resize(unsigned n) {
         throw pool_closed();
     }
     const std::lock_guard lock(m_resize_mutex);
-    m_wanted = n;
+    m_wanted.store(n, rlx);
     follow_limits();
-    return m_one_lock != nullptr || m_recorder != nullptr ? active() : std::min(m_wanted, m_threads);
+    return m_one_lock != nullptr || m_recorder != nullptr ? active() : std::min(n, m_threads);
 }
 
 void pool_core::grant(unsigned n) noexcept {
@@ -35,12 +35,28 @@ void pool_core::grant(unsigned n) noexcept {
     follow_limits();
 }
 
+/// Before the threads: they look whether there is one. Its own thread comes behind them.
+void pool_core::make_governor(const char* advice_file, unsigned workers_asked) {
+    pool_governor::sources from;
+    from.measures = m_options.governor == governing::on;
+    from.follows_quota = from.measures && workers_asked == 0;
+    from.advice = m_options.advice;
+    from.advice_file = advice_file != nullptr ? advice_file : "";
+    if (m_one_lock != nullptr || m_recorder != nullptr ||
+        !(from.measures || from.advice || !from.advice_file.empty())) {
+        m_options.governor = governing::off;
+        return;
+    }
+    m_follows_quota = from.follows_quota;
+    m_governor = std::make_unique<pool_governor>(*this, std::move(from));
+}
+
 /// Under the mutex.
 void pool_core::follow_limits() noexcept {
     if (m_one_lock != nullptr || m_recorder != nullptr || m_resized_no_more) {
         return;
     }
-    const unsigned wanted = std::min(m_wanted, m_granted);
+    const unsigned wanted = std::min(m_wanted.load(rlx), m_granted);
     for (; m_threads < wanted; ++m_threads) {
         m_idle->seat_empty(m_threads, false);
         if (start_thread(m_threads) != 0) {

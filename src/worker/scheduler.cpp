@@ -120,6 +120,9 @@ void scheduler::run() noexcept {
             break;
         }
         sleep();
+        if (auto* const g = m_pool.governor()) {
+            g->work_begins();
+        }
     }
     note_missed();
     if (m_token || m_alert) {

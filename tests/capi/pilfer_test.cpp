@@ -204,6 +204,28 @@ TEST_F(row_E2_alone, outside_a_pool_the_common_one_does_it) {
     });
 }
 
+TEST_F(row_E2_alone, a_pool_takes_advice) {
+    c_options o(3);
+    o.set("governor", "off");
+    EXPECT_EQ(pilfer_options_set_advice(
+                  o.handle(), [](void* n) { return *static_cast<unsigned*>(n); }, std::make_unique<unsigned>(3).get()),
+              0);
+    unsigned advised = 1;
+    EXPECT_EQ(pilfer_options_set_advice(
+                  o.handle(), [](void* n) { return *static_cast<unsigned*>(n); }, &advised),
+              0) << "the last one counts";
+    {
+        const c_pool pool(o);
+        while (pilfer_pool_workers(pool) != 1) {
+            number whole{14, 0};
+            EXPECT_EQ(pilfer_pool_run(pool, fib_by_join, &whole), 0);
+            EXPECT_EQ(whole.result, fib(14));
+        }
+    }
+    EXPECT_EQ(pilfer_options_set_advice(o.handle(), nullptr, nullptr), 0);
+    EXPECT_EQ(pilfer_options_set_advice(nullptr, nullptr, nullptr), PILFER_EINVAL);
+}
+
 TEST_F(row_E2_alone, a_pool_is_resized) {
     c_options o(1);
     o.set("max_workers", "3");

@@ -107,6 +107,7 @@ TEST_F(row_F4_resize, who_is_called_back_takes_part) {
 template <class F>
 void on_the_second_worker(pilfer::pool& pool, const F& f) {
     std::atomic<bool> over{false};
+    std::atomic<bool> begun{false};
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 2; ++i) {
@@ -117,8 +118,10 @@ void on_the_second_worker(pilfer::pool& pool, const F& f) {
                     }
                     return;
                 }
-                f();
-                over = true;
+                if (!begun.exchange(true)) { // it may have come to both
+                    f();
+                    over = true;
+                }
             });
         }
         s.sync();
