@@ -107,11 +107,12 @@ struct options {
     pinning pin = pinning::automatic;
     /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to `max_workers`.
     /// No effect with backend::one_lock and where the pool records; a pool that can make no thread for it does
-    /// without.
+    /// without, and settings() say so.
     governing governor = governing::automatic;
     /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty times a
     /// second while the pool works, on a thread of the pool's own, with or without a governor; what it throws is no
-    /// opinion. The environment variable PILFER_ADVICE names a file that holds such a number, for each pool.
+    /// opinion. Where no thread can be made settings() have none. The environment variable PILFER_ADVICE names a
+    /// file that holds such a number, for each pool.
     std::function<unsigned()> advice{};
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;

@@ -91,6 +91,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     stops::add(*this);
     if (m_governor != nullptr && !m_governor->start()) {
         m_options.governor = governing::off; // the workers keep the pointer: it looks no more
+        m_options.advice = nullptr;
         m_granted = UINT32_MAX;
     }
 }

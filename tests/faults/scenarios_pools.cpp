@@ -48,6 +48,33 @@ void pinned_spread() {
     expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
 }
 
+/// Threads that are made when they are first wanted: fewer where that is refused.
+void resized() {
+    pilfer::options o = workers(1);
+    o.max_workers = 6;
+    watched_pool p(o);
+    for (const unsigned n : {3U, 1U, 6U, 2U}) {
+        const unsigned there = p->resize(n);
+        if (there < 1 || there > n || there != p->workers()) {
+            throw wrong_result("a pool was resized to another number than it says");
+        }
+        missing += n - there;
+        expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+    }
+}
+
+/// A thread that looks, and files that cannot be read.
+void governed() {
+    pilfer::options o = workers(2);
+    o.governor = pilfer::governing::on;
+    o.advice = [] { return 2U; }; // asks, and changes nothing
+    watched_pool p(o);
+    missing += p->settings().advice ? 0 : 1; // its thread
+    for (int round = 0; round < 20; ++round) {
+        expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+    }
+}
+
 /// A pool that a task on a pinned worker makes, whose threads are to have all CPUs.
 void pinned_nested() {
     watched_pool outer(pinned(2, pilfer::pinning::compact));
@@ -417,6 +444,8 @@ constexpr scenario list[] = {
     {"pinned_compact", pinned_compact},
     {"pinned_spread", pinned_spread},
     {"pinned_nested", pinned_nested},
+    {"resize", resized},
+    {"governor", governed},
     {"record", record},
     {"record_graph", record_graph},
     {"foreign_threads", foreign_threads},
