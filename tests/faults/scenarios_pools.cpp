@@ -50,7 +50,7 @@ void pinned_spread() {
 
 /// Threads that are made when they are first wanted: fewer where that is refused.
 void resized() {
-    pilfer::options o = workers(1);
+    pilfer::options o = workers(2);
     o.max_workers = 6;
     watched_pool p(o);
     for (const unsigned n : {3U, 1U, 6U, 2U}) {
