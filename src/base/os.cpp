@@ -7,10 +7,12 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
@@ -240,11 +242,24 @@ void forget_thread_ends() noexcept {
     }
 }
 
+void give_way() noexcept { sched_yield(); }
+
 void thread_name(const char* name) noexcept {
     pthread_setname_np(pthread_self(), name);
     // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+}
+
+// On Linux a nice value is a thread's: POSIX would have it for the process.
+int nice_of(std::uint64_t thread) noexcept {
+    errno = 0;
+    const int value = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
+    return errno == 0 ? value : 0;
+}
+
+bool make_nice(int value) noexcept {
+    return setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id()), std::clamp(value, -20, 19)) == 0;
 }
 
 bool is_blocked(std::uint64_t thread) noexcept {

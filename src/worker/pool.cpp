@@ -14,6 +14,7 @@
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "machine/plan.hpp"
+#include "worker/environment.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -95,7 +96,14 @@ void choose_backend(options& o) {
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
     }
-    check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
+    if (o.stack_size == 0) {
+        o.stack_size = detail::stack_from(std::getenv("PILFER_STACK"));
+    }
+    check("stack_size", o.stack_size, detail::least_stack, detail::most_stack, " (or 0 for automatic)");
+    check("spin", static_cast<std::size_t>(o.spin), 0, 3);
+    if (o.spin == idle::automatic) {
+        o.spin = detail::spin_from(std::getenv("PILFER_SPIN"));
+    }
     check("max_extra_workers", o.max_extra_workers, 0, 4096);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
@@ -113,6 +121,11 @@ void choose_backend(options& o) {
     check("pin", static_cast<std::size_t>(o.pin), 0, 3);
     if (o.pin == pinning::automatic) {
         o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
+    }
+    detail::check_thread_name(o.name);
+    if (o.priority < -20 || o.priority > 19) {
+        throw std::invalid_argument("pilfer: options.priority must be from -20 to 19, not " +
+                                    std::to_string(o.priority));
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
