@@ -325,6 +325,15 @@ bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept 
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
 
+const char* error_text([[maybe_unused]] int error) noexcept {
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
+    return strerrordesc_np(error);
+#endif
+#endif
+    return nullptr;
+}
+
 void write_error(const char* text) noexcept { write_all(STDERR_FILENO, text, std::strlen(text)); }
 
 void write_all(int file, const char* text, std::size_t left) noexcept {

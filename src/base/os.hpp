@@ -79,6 +79,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// file: some 10 us.
 [[nodiscard]] bool is_blocked(std::uint64_t thread) noexcept;
 
+/// What an errno means; it lives for ever, unlike what strerror() returns. Null: the system does not say.
+[[nodiscard]] const char* error_text(int error) noexcept;
+
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;
 /// Writes all of it, or as much as `file` takes.

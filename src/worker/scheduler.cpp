@@ -92,7 +92,6 @@ void scheduler::run() noexcept {
 #endif
     san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
     if (!thread_begins()) {
-        pilfer_v0_this_worker = nullptr;
         return;
     }
     m_pool.wait_for_start();

@@ -69,12 +69,13 @@ bool scheduler::thread_begins() noexcept {
     }
     disappear();
     const std::exception_ptr error = call(begin, index, m_pool);
-    appear();
-    const bool good = error == nullptr;
-    if (!m_pool.thread_has_begun(error) && !good) {
+    if (!m_pool.thread_has_begun(error) && error != nullptr) {
         ends_program("on_start", error);
     }
-    return good;
+    if (error == nullptr) {
+        appear();
+    }
+    return error == nullptr;
 }
 
 /// Behind everything that this worker does for the pool.
