@@ -19,6 +19,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -394,6 +395,13 @@ void futex_park::wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expect
 }
 
 void futex_park::wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
+
+void ends_without_exceptions(const char* what) noexcept {
+    os::write_error("pilfer: a program without exceptions cannot go on: ");
+    os::write_error(what);
+    os::write_error("\n");
+    std::terminate();
+}
 
 void backoff(unsigned round) noexcept {
     if (round < 64) {
