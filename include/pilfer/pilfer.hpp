@@ -35,4 +35,5 @@
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>
+#include <pilfer/worker_local.hpp>
 #include <pilfer/yield.hpp>

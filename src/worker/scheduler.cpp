@@ -9,6 +9,7 @@
 #include "base/os.hpp"
 #include "context/overflow.hpp"
 #include "context/switch.hpp"
+#include "worker/numbers.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -65,9 +66,11 @@ scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
     pool = &owner;
     index = number;
     recording = m_recorder != nullptr;
+    serial = numbers::take();
 }
 
 scheduler::~scheduler() {
+    numbers::give(serial);
     for (ring<std_atom>* r = deque.owner().rings(); r != nullptr;) {
         ring<std_atom>* older = r->previous;
         free_ring(r);

@@ -60,6 +60,10 @@ struct worker {
     pool_core* pool = nullptr;
     unsigned index = 0;
     bool recording = false; ///< the pool records work and span: loops split as if everybody wanted work
+    /// Among all workers of the process that live; used again when this one has ended. no_serial: they are
+    /// used up.
+    std::uint32_t serial = no_serial;
+    static constexpr std::uint32_t no_serial = UINT32_MAX;
 
     worker(ring<std_atom>* first, bool pinned, std::int64_t start = 0) noexcept
         : deque(first, pinned, start) {}
