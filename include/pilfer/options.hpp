@@ -67,7 +67,8 @@ struct options {
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
     /// top of itself. What is awaited down there (a future, a lock, a channel, an event, another pool's run()
     /// that comes back into this pool) can need a frame below, and then nobody goes on. So it is, too, when
-    /// all contexts wait for what only a task could bring that comes later: a submission, after(), every().
+    /// all contexts wait for what only a task could bring that comes later, or is of a lower priority: a
+    /// submission, after(), every().
     /// Give tasks that wait in such ways (not: joins and scopes) one context per wait, and one more.
     /// Range 0 .. 2^31.
     std::size_t max_contexts = 0;

@@ -74,7 +74,8 @@ PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 /* ---- pools ---- */
 
 typedef struct pilfer_pool pilfer_pool;
-enum { PILFER_DRAIN = 0, PILFER_DROP = 1 }; /* of pilfer::shutdown_mode */
+enum { PILFER_DRAIN = 0, PILFER_DROP = 1 };                  /* of pilfer::shutdown_mode */
+enum { PILFER_HIGH = 0, PILFER_NORMAL = 1, PILFER_LOW = 2 }; /* of pilfer::priority */
 
 /* Options NULL: the defaults. On an error *out is NULL. */
 PILFER_C_API int pilfer_pool_new(pilfer_pool** out, pilfer_options* options);
@@ -89,8 +90,13 @@ PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg)
 /* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
  * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* The same as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters, which
- * are copied. */
+/* These two at a level, PILFER_HIGH, _NORMAL or _LOW, else PILFER_EINVAL. A worker begins with the oldest of
+ * the highest level; one of 64 times it takes the lowest. Without one a submission has the level of the task
+ * that submits it, and normal on other threads. */
+PILFER_C_API int pilfer_pool_run_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
+PILFER_C_API int pilfer_submit_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
+/* pilfer_submit as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters,
+ * which are copied. */
 PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg);
 /* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
 PILFER_C_API const char* pilfer_task_name(void);
@@ -256,6 +262,9 @@ typedef struct pilfer_future pilfer_future;
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                                        pilfer_future** out);
+/* With a level: see pilfer_submit_prioritized. */
+PILFER_C_API int pilfer_async_prioritized(pilfer_pool* pool, int priority, void* (*f)(void*), void* arg,
+                                          pilfer_future** out);
 /* With a name: see pilfer_submit_named. */
 PILFER_C_API int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
                                     pilfer_future** out);

@@ -23,6 +23,7 @@
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
+#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
 #include <pilfer/queued.hpp>

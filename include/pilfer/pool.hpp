@@ -13,6 +13,7 @@
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
+#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
 
 namespace pilfer {
@@ -34,13 +35,15 @@ public:
     using value = result_t<F>;
 
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
-    [[nodiscard]] value run_in(pool_core& p) {
+    /// `submits(p, s)`: hands it over.
+    template <class Submit>
+    [[nodiscard]] value run_in(pool_core& p, Submit submits) {
         scope_place* const within = detail::share_scopes(p);
         const worker* w = this_worker();
         // A destructor that runs because of an exception must not get a second one: below of nothing, it is
         // not stopped.
         is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
-        detail::submit(p, this);
+        submits(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);
         if (m_outcome.failed()) {
@@ -108,12 +111,19 @@ public:
         if (w != nullptr && w->pool == m_core) {
             return static_cast<raw>(f());
         }
-        detail::root_task<std::remove_reference_t<F>> task(f);
-        if constexpr (std::is_void_v<raw>) {
-            (void)task.run_in(*m_core);
-        } else {
-            return task.run_in(*m_core);
+        return run_as_root<raw>(f, [](detail::pool_core& p, detail::submission* s) { detail::submit(p, s); });
+    }
+    /// The same at that level. Throws what run(f) throws, and std::invalid_argument for one that is none.
+    template <class F>
+    auto run(priority level, F&& f) -> detail::called_t<F> {
+        using raw = detail::called_t<F>;
+        (void)detail::checked(level);
+        detail::worker* w = detail::this_worker();
+        if (w != nullptr && w->pool == m_core) {
+            return static_cast<raw>(f());
         }
+        return run_as_root<raw>(
+            f, [level](detail::pool_core& p, detail::submission* s) { detail::submit(p, s, level); });
     }
 
     /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
@@ -125,12 +135,25 @@ public:
     template <class F>
     auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
+    /// The same at that level: always a submission, which the caller's own worker takes like any other.
+    /// Throws what async(f) throws, and std::invalid_argument for a level that is none.
+    template <class F>
+    auto async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+
     /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
     /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     void submit(F&& f) {
         auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
         task->start(*m_core);
+        (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+    }
+    /// The same at that level: always a submission. Throws std::invalid_argument for one that is none, too.
+    template <class F>
+    void submit(priority level, F&& f) {
+        (void)detail::checked(level);
+        auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
+        task->start(*m_core, level);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
     }
 
@@ -191,6 +214,15 @@ public:
     [[nodiscard]] detail::pool_core& core() const noexcept { return *m_core; }
 
 private:
+    template <class Raw, class F, class Submit>
+    Raw run_as_root(F& f, Submit submits) {
+        detail::root_task<F> task(f);
+        if constexpr (std::is_void_v<Raw>) {
+            (void)task.run_in(*m_core, submits);
+        } else {
+            return task.run_in(*m_core, submits);
+        }
+    }
     detail::pool_core* m_core;
 };
 

@@ -213,7 +213,26 @@ pool& pool::common() {
 
 namespace detail {
 
-void submit(pool_core& p, submission* s) { p.accept(s); }
+void submit(pool_core& p, submission* s) {
+    const worker* w = this_worker();
+    p.accept(s, w != nullptr ? static_cast<const scheduler*>(w)->level() : priority::normal);
+}
+void submit(pool_core& p, submission* s, priority level) {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == &p) {
+        p.accept_inside(s, level);
+    } else {
+        p.accept(s, level);
+    }
+}
+
+priority checked(priority level) {
+    if (static_cast<unsigned>(level) >= priorities) {
+        throw std::invalid_argument("pilfer: a priority must be high, normal or low, not " +
+                                    std::to_string(static_cast<unsigned>(level)));
+    }
+    return level;
+}
 
 pool_core& common_core() { return pool::common().core(); }
 

@@ -255,12 +255,24 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
     notify(worker);
 }
 
-void pool_core::accept(submission* s) {
+void pool_core::accept(submission* s, priority level) {
     if (m_places.bounded()) {
-        accept_bounded(s);
-    } else if (!try_accept(s)) {
+        accept_bounded(s, level);
+        return;
+    }
+    const visit here(*this);
+    if (!m_closing.accept()) {
         throw pool_closed();
     }
+    queue(s, level);
+}
+
+void pool_core::accept_inside(submission* s, priority level) noexcept {
+    m_closing.accept_inside();
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
+    queue(s, level);
 }
 
 bool pool_core::try_accept(submission* s) noexcept {
@@ -271,18 +283,18 @@ bool pool_core::try_accept(submission* s) noexcept {
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    queue(s);
+    queue(s, priority::normal);
     return true;
 }
 
 /// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
-void pool_core::queue(submission* s) noexcept {
+void pool_core::queue(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
     record_submission(s);
-    queue_submission(s);
+    queue_submission(s, level);
 }
 
-void pool_core::queue_submission(submission* s) noexcept {
+void pool_core::queue_submission(submission* s, priority level) noexcept {
     if (m_one_lock != nullptr) {
         start_temporary(m_one_lock->submit(*s));
         return;
@@ -290,12 +302,12 @@ void pool_core::queue_submission(submission* s) noexcept {
     PILFER_CHAOS_POINT(accept);
     // Only where the one before was fetched: a worker that searches and has lost its CPU fetches nothing, and
     // all of a stream would wait for it.
-    const bool kept_up = submissions.push(s);
+    const bool kept_up = submissions.push(s, level);
     PILFER_CHAOS_POINT(accept);
     notify_any(kept_up);
 }
 
-void pool_core::accept_bounded(submission* s) {
+void pool_core::accept_bounded(submission* s, priority level) {
     const worker* w = this_worker();
     if ((w != nullptr && w->pool == this) || blocking_threads::is_helper_of(*this)) {
         // One of its own tasks waits for this thread: it must not wait for its own end.
@@ -309,21 +321,21 @@ void pool_core::accept_bounded(submission* s) {
         }
         wait_for_place();
         const visit here(*this); // what was counted for us keeps the pool until then
-        queue(s);
+        queue(s, level);
         return;
     }
-    if (!accept_with_place(s)) {
+    if (!accept_with_place(s, level)) {
         throw pool_closed();
     }
 }
 
-bool pool_core::accept_with_place(submission* s) noexcept {
+bool pool_core::accept_with_place(submission* s, priority level) noexcept {
     const visit here(*this);
     if (!m_closing.accept()) {
         left_queue();
         return false;
     }
-    queue(s);
+    queue(s, level);
     return true;
 }
 

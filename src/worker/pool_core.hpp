@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/levels.hpp>
 #include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sleep.hpp>
@@ -121,8 +122,11 @@ public:
 
     /// A task from outside: counted, queued, announced. Where the queue is full it waits, and may go on on
     /// another worker, or throws queue_full. Throws pool_closed.
-    void accept(submission* s);
-    /// The same beyond any bound; false: the pool is closed, and `s` was left alone.
+    void accept(submission* s, priority level);
+    /// By a task of this pool, which keeps it open: never waits, never fails.
+    void accept_inside(submission* s, priority level) noexcept;
+    /// As accept(), at the normal level and beyond any bound; false: the pool is closed, and `s` was left
+    /// alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
     /// with it the pool, while that thread still looks for somebody to wake.
@@ -207,7 +211,7 @@ public:
     void wait_for_start() noexcept;
 
     /// By who takes something: see left_queue().
-    submission_queue<std_atom> submissions;
+    leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     const blocks_user uses_blocks;       // first: it ends behind all that gives blocks back
     stack_pool stacks;
@@ -269,13 +273,13 @@ private:
     void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
-    void accept_bounded(submission* s);
-    [[nodiscard]] bool accept_with_place(submission* s) noexcept;
+    void accept_bounded(submission* s, priority level);
+    [[nodiscard]] bool accept_with_place(submission* s, priority level) noexcept;
     void wait_for_place();
     void give_place_back() noexcept;
     void refuse_waiting() noexcept;
-    void queue(submission* s) noexcept;
-    void queue_submission(submission* s) noexcept;
+    void queue(submission* s, priority level) noexcept;
+    void queue_submission(submission* s, priority level) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;

@@ -211,10 +211,13 @@ bool scheduler::run_submission() noexcept {
     if (m_pool.submissions.empty() || !has_context()) {
         return false;
     }
-    auto* n = m_pool.submissions.pop();
+    std::uint32_t turn = m_turn;
+    const auto [n, level] = m_pool.submissions.pop(turn);
+    m_turn = turn;
     if (n == nullptr) {
         return false;
     }
+    m_level = level;
     m_pool.left_queue();
     found_work(index);
     count.run_submitted.add();
@@ -351,9 +354,10 @@ void scheduler::found_work(unsigned likely) noexcept {
     }
 }
 
-/// Before a context is entered, which may never come back: what is queued now must not wait for it.
-void scheduler::remind() noexcept {
-    if (anything_queued() && !deque.trip().has(tripwire<std_atom>::summon)) {
+/// Before a context is entered, which may never come back: what is queued now must not wait for it, unless it
+/// is of a lower level.
+void scheduler::remind(priority level) noexcept {
+    if (anything_queued(level) && !deque.trip().has(tripwire<std_atom>::summon)) {
         deque.trip().set(tripwire<std_atom>::summon);
     }
 }
@@ -371,7 +375,7 @@ void scheduler::execute(task_word task) noexcept {
         return;
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
-    remind();
+    remind(m_level);
     record_begin(task);
     after_switch(continue_parent(*s));
 }
@@ -422,7 +426,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
 }
 
 void scheduler::start(task_word job) noexcept {
-    remind();
+    remind(m_level);
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
@@ -441,7 +445,7 @@ void scheduler::start(task_word job) noexcept {
 }
 
 void scheduler::resume_now(suspension& s) noexcept {
-    remind();
+    remind(s.level);
     after_switch(enter_suspended(s));
 }
 
@@ -528,6 +532,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
     check_locks(s);
     s.home = this;
+    s.level = m_level;
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});
     count.suspends.add();
@@ -547,6 +552,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
     s.act->ctx->change(context_state::suspended, context_state::running);
+    of(now).m_level = s.level;
     of(now).count.resumes.add();
     of(now).record_enter(recorded);
     PILFER_CHAOS_POINT(leave);

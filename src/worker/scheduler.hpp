@@ -94,6 +94,8 @@ public:
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
+    /// Of what runs here. A task that came out of a deque has that of what its deque's worker ran last.
+    [[nodiscard]] priority level() const noexcept { return m_level; }
 
     /// One event of the trace; nothing but this branch where it is off. On this worker's thread.
     PILFER_ALWAYS_INLINE void note(trace::what what, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
@@ -215,8 +217,8 @@ private:
     void yield_here() noexcept;
     void yield_to_queued() noexcept;
     [[nodiscard]] bool make_way(task_word task) noexcept;
-    [[nodiscard]] bool anything_queued() noexcept;
-    void remind() noexcept;
+    [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
+    void remind(priority level) noexcept;
     void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
     [[nodiscard]] scales<std_atom> load_now() noexcept;
@@ -237,8 +239,10 @@ private:
     own_word<std::uint64_t> m_ends{
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
-    own_word<bool> m_submissions_first{false};      // a context has just made way for them
-    own_word<bool> m_own_first{false};              // a context has just yielded
+    own_word<priority> m_level{priority::normal};
+    own_word<std::uint32_t> m_turn{0}; // see leveled_queue::pop()
+    own_word<bool> m_submissions_first{false};                         // a context has just made way for them
+    own_word<bool> m_own_first{false};                                 // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms

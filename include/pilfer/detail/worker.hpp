@@ -9,6 +9,7 @@
 #include <pilfer/detail/deque.hpp>
 #include <pilfer/detail/mark.hpp>
 #include <pilfer/detail/submissions.hpp>
+#include <pilfer/priority.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -122,6 +123,7 @@ struct suspension : submission_queue<std_atom>::node {
     const void* object = nullptr;           // what it waits for
     /// Its scopes are not marked as it suspends: who resumes it on another worker does that (M6, src/scope).
     bool marked_late = false;
+    priority level = priority::normal; // of what its worker ran
 };
 
 // The kinds of an entry.
