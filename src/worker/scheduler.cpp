@@ -519,11 +519,6 @@ void scheduler::mark_suspending(activation* from) noexcept {
     });
 }
 
-PILFER_NOINLINE activation* activation_outside() noexcept {
-    static constinit thread_local activation self;
-    return &self;
-}
-
 void scheduler::suspend_here(suspension& s) noexcept {
     if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
         block_by_one_lock(s);
