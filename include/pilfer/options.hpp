@@ -76,6 +76,11 @@ struct options {
     /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,
     /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
+    /// Threads outside that can work for this pool at the same time while they wait: pool::attach(),
+    /// pool::run_until(). Each is a seat beside the workers, which others look at as at a worker's. 0:
+    /// nobody. Not where the pool records, and with resume::anywhere only; the back-end one_lock has none.
+    /// Range 0 .. 64.
+    unsigned attachable = 0;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
     /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;

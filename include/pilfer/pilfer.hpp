@@ -1,6 +1,7 @@
 // pilfer: a work-stealing runtime for C++20. This header includes everything.
 #pragma once
 
+#include <pilfer/attachment.hpp>
 #include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>
 #include <pilfer/cancel.hpp>

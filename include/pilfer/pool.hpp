@@ -2,11 +2,13 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <iosfwd>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/attachment.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/outcome.hpp>
@@ -81,6 +83,23 @@ private:
     std::uint64_t m_suppressed = 0;
     outcome<value> m_outcome;
 };
+
+/// The condition of run_until().
+template <class Done>
+struct asks_until {
+    Done& done;
+    std::exception_ptr error;
+    static bool ask(void* self) {
+        auto& s = *static_cast<asks_until*>(self);
+        try {
+            return static_cast<bool>(s.done());
+        } catch (...) {
+            s.error = std::current_exception();
+            return true;
+        }
+    }
+};
+PILFER_API void run_until(pool_core& p, bool (*ask)(void*), void* self);
 
 } // namespace detail
 
@@ -174,6 +193,30 @@ public:
     /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.
     [[nodiscard]] schedule_sender schedule() noexcept;
     [[nodiscard]] pool_scheduler get_scheduler() noexcept;
+
+    /// While the result lives the calling thread, which is none of a pool, works for this pool wherever it
+    /// would block without a time limit, until its own wait ends: it runs submissions, and what it steals, as
+    /// a worker does, on contexts. Its wait may last longer by the task that it is inside when the wait ends.
+    /// Where options.attachable threads work here already, it blocks as ever. Throws usage_error if
+    /// options.attachable is 0, from a task, and on a thread that is attached already; std::bad_alloc. Cost
+    /// of a wait: that of taking a seat, some 100 ns.
+    [[nodiscard]] attachment attach();
+    /// The calling thread works for this pool until done() is true, as one that is attached does: for a main
+    /// loop. done() is called on this thread between two tasks, before it sleeps, and when notify() has woken
+    /// it; it may call anything that a thread outside may, but should neither wait nor take long. What it
+    /// depends on changes before notify() is called, or in a task that this very thread runs. Returns early
+    /// when the pool is shut down. Throws what done() throws, and usage_error from a task, and where no seat
+    /// is free (see options.attachable).
+    template <class Done>
+    void run_until(Done&& done) {
+        detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};
+        detail::run_until(*m_core, &detail::asks_until<std::remove_reference_t<Done>>::ask, &asks);
+        if (asks.error) {
+            std::rethrow_exception(asks.error);
+        }
+    }
+    /// All that are in run_until() look again. Any thread, any task. Cost where nobody is: a fence.
+    void notify() noexcept;
 
     [[nodiscard]] unsigned workers() const noexcept;
     /// The options in force: automatic ones are filled in.

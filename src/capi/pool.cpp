@@ -16,6 +16,10 @@
 #include "capi/error.hpp"
 #include "capi/options.hpp"
 
+struct pilfer_attachment {
+    pilfer::attachment thread;
+};
+
 namespace {
 
 using pilfer::capi::guarded;
@@ -91,6 +95,32 @@ int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg) {
         return PILFER_EINVAL;
     }
     return guarded([&] { of(pool).run(pilfer::capi::void_call{f, arg}); });
+}
+
+int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out) {
+    if (out == nullptr) {
+        return PILFER_EINVAL;
+    }
+    *out = nullptr;
+    if (pool == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { *out = new pilfer_attachment{of(pool).attach()}; });
+}
+
+void pilfer_detach(pilfer_attachment* attachment) { delete attachment; }
+
+int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg) {
+    if (pool == nullptr || done == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { of(pool).run_until([&] { return pilfer::capi::call(done, arg) != 0; }); });
+}
+
+void pilfer_pool_notify(pilfer_pool* pool) {
+    if (pool != nullptr) {
+        of(pool).notify();
+    }
 }
 
 int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg) {

@@ -199,6 +199,11 @@ void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
         const auto deque = w.deque.thief().look();
+        if (!w.is_there()) {
+            text += "  seat " + std::to_string(i) + ": free; deque: " + std::to_string(deque.shared) +
+                    " shared, " + std::to_string(deque.own) + " private\n";
+            continue;
+        }
         const char* state = w.current.load(rlx) != nullptr ? "runs a task"
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
@@ -227,7 +232,7 @@ std::string dump_text(pool_core& p) {
     for (const waiting_context& k : s.waiting) {
         suspended += k.owner == &p ? 1 : 0;
     }
-    w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.size(), "worker") +
+    w.text = "pilfer: " + pool_name(s, p) + ": " + counted(p.threads(), "worker") +
              (p.joined() ? ", shut down" : "") + "; " + counted(suspended, "suspended context") + " of " +
              std::to_string(p.stacks.live()) + (p.stacks.exhausted() ? " (no more can be had)" : "") +
              "; submissions: " + submissions_of(p) +

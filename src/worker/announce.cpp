@@ -195,6 +195,18 @@ bool scheduler::anything_queued(priority lowest) noexcept {
     return !m_inbox.empty() || !m_pool.submissions.empty_from(lowest) || !m_pool.runnable.empty();
 }
 
+bool scheduler::anything_ready() noexcept {
+    if (m_pool.stopping() || anything_queued()) {
+        return true;
+    }
+    for (unsigned k = 0; k < m_pool.size(); ++k) {
+        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
 /// while an earlier one was being served is not lost: it is set again before the next context starts.
 void scheduler::yield_to_queued() noexcept {

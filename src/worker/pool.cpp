@@ -97,6 +97,7 @@ void choose_backend(options& o) {
     }
     check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
     check("max_extra_workers", o.max_extra_workers, 0, 4096);
+    check("attachable", o.attachable, 0, 64);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
     check("victim", static_cast<std::size_t>(o.victim), 0, 5);
@@ -116,6 +117,10 @@ void choose_backend(options& o) {
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
+    if (o.attachable != 0 && (o.profile || o.resume != resume::anywhere)) {
+        throw std::invalid_argument("pilfer: options.attachable must be 0 where the pool records, and unless "
+                                    "options.resume is anywhere");
+    }
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {
         check("trace_events", o.trace_events, least_traced, most_traced,
@@ -159,7 +164,7 @@ pool::~pool() {
     delete m_core;
 }
 
-unsigned pool::workers() const noexcept { return m_core->size(); }
+unsigned pool::workers() const noexcept { return m_core->threads(); }
 
 const options& pool::settings() const noexcept { return m_core->settings(); }
 

@@ -39,7 +39,8 @@ constexpr unsigned most_asked_alert = 8;
 
 pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(checked.workers), m_oversubscribed(checked.workers > os::affinity_cpus()),
+      m_size(checked.workers + checked.attachable), m_threads(checked.workers),
+      m_oversubscribed(checked.workers > os::affinity_cpus()),
       m_seating(machine::seat(checked.workers, checked.pin)), m_workers_asked(workers_asked),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
@@ -99,7 +100,7 @@ void pool_core::start_threads() {
         return nullptr;
     };
     // One try for each: EAGAIN may be over at once, so the first refusal does not speak for the rest.
-    for (unsigned tries = 0; tries < m_size; ++tries) {
+    for (unsigned tries = 0; tries < m_threads; ++tries) {
         const int refused = os::thread_start(m_workers[made]->thread, entry, m_workers[made].get());
         if (refused == 0) {
             ++made;
@@ -113,10 +114,16 @@ void pool_core::start_threads() {
     }
     // Nothing may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
-    m_size = made;
+    m_size = made + m_options.attachable; // behind the last thread come the spare seats
+    m_threads = made;
     m_options.workers = made;
-    m_idle->shrink(made);
+    m_idle->shrink(m_size);
     m_seating.near.shrink(made);
+    for (unsigned i = m_threads; i < m_size; ++i) {
+        at(i).has_no_thread();
+    }
+    m_free_seats.store(
+        m_options.attachable == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << m_options.attachable) - 1, rel);
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
@@ -251,8 +258,12 @@ void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
 }
 
 void pool_core::send_to(suspension* s, unsigned worker) noexcept {
-    at(worker).inbox().push(s);
-    notify(worker);
+    scheduler& there = at(worker);
+    there.inbox().push(s);
+    notify(worker); // V2: fences
+    if (!there.is_there()) {
+        there.forward_inbox();
+    }
 }
 
 void pool_core::accept(submission* s, priority level) {
@@ -464,7 +475,7 @@ void pool_core::stop_threads() noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);
     }
-    for (unsigned i = 0; i < m_size; ++i) {
+    for (unsigned i = 0; i < m_threads; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
     m_blocking.join();

@@ -34,6 +34,7 @@
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
+#include "worker/visitor.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -44,6 +45,9 @@ namespace detail {
 
 class timed_task;
 class reaction;
+/// Of a thread outside that is about to block: if it is attached it works until `waiter` is released, or
+/// until the pool stops.
+void work_while_waiting(foreign_waiter& waiter) noexcept;
 
 /// A thread outside is about to wait: looks for as long as a sleep and a wake-up would take whether that is
 /// over. Where that did not help lately, only now and then.
@@ -95,7 +99,16 @@ public:
 
     void shutdown(shutdown_mode mode);
 
+    /// Spare seats included: those with a number from threads() on.
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
+    [[nodiscard]] unsigned threads() const noexcept { return m_threads; }
+    /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
+    /// no seat is free.
+    [[nodiscard]] bool receive(visitor& v) noexcept;
+    /// Something that a visitor asks for may have changed.
+    void notify_visitors() noexcept;
+    /// All sleep that are there.
+    [[nodiscard]] bool everybody_rests() noexcept;
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
     /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
     [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
@@ -297,6 +310,8 @@ private:
 
     options m_options;
     unsigned m_size;
+    unsigned m_threads;
+    std::atomic<std::uint64_t> m_free_seats{0};
     bool m_oversubscribed;
     machine::seating m_seating;
     unsigned m_workers_asked;

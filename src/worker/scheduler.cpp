@@ -229,18 +229,6 @@ bool scheduler::run_submission() noexcept {
     return true;
 }
 
-bool scheduler::anything_ready() noexcept {
-    if (m_pool.stopping() || anything_queued()) {
-        return true;
-    }
-    for (unsigned k = 0; k < m_pool.size(); ++k) {
-        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void scheduler::sleep() noexcept {
     using sleepers_type = pool_core::pool_sleepers;
     ensure([this] { return current.load(rlx) == nullptr; },
@@ -301,7 +289,9 @@ void scheduler::sleep() noexcept {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
-        if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
+        if (m_visitor != nullptr) {
+            rest_as_visitor(state, ns);
+        } else if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
             sleep_at_descriptors(*io, ns);
         } else if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
@@ -310,7 +300,7 @@ void scheduler::sleep() noexcept {
         }
     };
     const auto how = m_pool.idle().sleep(
-        index, tell_all, [this] { return anything_ready(); }, rest);
+        index, tell_all, [this] { return anything_ready() || is_visit_over(); }, rest);
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;
@@ -539,7 +529,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
-    san::leave(&s.act->ctx->view, m_view);
+    san::leave(&s.act->ctx->view, m_view, &m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
     san::acquire(&s);
     san::acquire(now);

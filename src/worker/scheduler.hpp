@@ -33,6 +33,7 @@ namespace detail {
 
 class pool_core;
 struct blocking_job;
+struct visitor;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
@@ -50,6 +51,14 @@ public:
 
     /// The thread's whole life.
     void run() noexcept;
+
+    // A seat without a thread, which visitors take: ./visitor.cpp.
+    void has_no_thread() noexcept;
+    /// Anyone: somebody looks into the inbox.
+    [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
+    void work_until(visitor& v) noexcept;
+    void forward_inbox() noexcept;
+    [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
     /// See announce_tripped().
     [[nodiscard]] bool tripped(task_word task, way may) noexcept;
@@ -173,6 +182,9 @@ private:
     void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
     void judge_last_theft() noexcept;
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
+    void leave_seat() noexcept;
+    [[nodiscard]] bool is_visit_over() noexcept;
+    void rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;
     void sleep() noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
     void fire_due(bool of_all) noexcept;
@@ -252,6 +264,8 @@ private:
     bool m_token = false;       // woken: look again before running what is found
     bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
+    visitor* m_visitor = nullptr;         // null: a worker of the pool
+    std::atomic<bool> m_there{true};      // V2
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off
     // What of steals_failed and steals_lost is in the trace already.
