@@ -43,6 +43,39 @@ BENCHMARK(mutex_uncontended);
 BENCHMARK(mutex_uncontended_std);
 BENCHMARK(mutex_uncontended_shared);
 
+// ---- a value of its own for each use ------------------------------------------------------------
+
+void worker_local_lease(benchmark::State& state) {
+    pilfer::pool pool(one_worker());
+    pilfer::worker_local<std::uint64_t> all;
+    pool.run([&] {
+        for (auto _ : state) {
+            benchmark::DoNotOptimize(++*all.lease());
+        }
+    });
+}
+void worker_local_lease_outside(benchmark::State& state) {
+    pilfer::worker_local<std::uint64_t> all;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(++*all.lease());
+    }
+}
+/// What it stands for: right only where the task does not move, and where nothing else runs on the thread.
+void worker_local_as_thread_local(benchmark::State& state) {
+    static thread_local std::uint64_t mine = 0;
+    for (auto _ : state) {
+        benchmark::DoNotOptimize(++mine);
+    }
+}
+void worker_local_as_mutex(benchmark::State& state) {
+    std::thread([] {}).join(); // as in mutex_uncontended_std
+    uncontended<std::mutex>(state);
+}
+BENCHMARK(worker_local_lease);
+BENCHMARK(worker_local_lease_outside);
+BENCHMARK(worker_local_as_thread_local);
+BENCHMARK(worker_local_as_mutex);
+
 // ---- objects with calls -------------------------------------------------------------------------
 
 template <class Object, class Call>

@@ -156,6 +156,16 @@ auto pool::async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_
     return handle;
 }
 
+template <class F>
+auto pool::async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    using result = std::invoke_result_t<std::decay_t<F>&>;
+    (void)detail::checked(level);
+    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
+    future<result> handle(task);
+    task->start(*m_core, level);
+    return handle;
+}
+
 /// Runs f as a task of the pool of the calling worker, or of pool::common(). See pool::async.
 template <class F>
 auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
@@ -174,6 +184,17 @@ auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>
     auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
     future<result> handle(task);
     task->start(w != nullptr ? *w->pool : detail::common_core(), heavy);
+    return handle;
+}
+
+template <class F>
+auto async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    using result = std::invoke_result_t<std::decay_t<F>&>;
+    (void)detail::checked(level);
+    detail::worker* w = detail::this_worker();
+    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
+    future<result> handle(task);
+    task->start(w != nullptr ? *w->pool : detail::common_core(), level);
     return handle;
 }
 

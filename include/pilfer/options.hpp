@@ -91,7 +91,8 @@ struct options {
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
     /// top of itself. What is awaited down there (a future, a lock, a channel, an event, another pool's run()
     /// that comes back into this pool) can need a frame below, and then nobody goes on. So it is, too, when
-    /// all contexts wait for what only a task could bring that comes later: a submission, after(), every().
+    /// all contexts wait for what only a task could bring that comes later, or is of a lower priority: a
+    /// submission, after(), every().
     /// Give tasks that wait in such ways (not: joins and scopes) one context per wait, and one more.
     /// Range 0 .. 2^31.
     std::size_t max_contexts = 0;
@@ -99,6 +100,11 @@ struct options {
     /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,
     /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
+    /// Threads outside that can work for this pool at the same time while they wait: pool::attach(),
+    /// pool::run_until(). Each is a seat beside the workers, which others look at as at a worker's. 0:
+    /// nobody. Not where the pool records, and with resume::anywhere only; the back-end one_lock has none.
+    /// Range 0 .. 64.
+    unsigned attachable = 0;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,
     /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;

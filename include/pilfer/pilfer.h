@@ -84,7 +84,8 @@ PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 /* ---- pools ---- */
 
 typedef struct pilfer_pool pilfer_pool;
-enum { PILFER_DRAIN = 0, PILFER_DROP = 1 }; /* of pilfer::shutdown_mode */
+enum { PILFER_DRAIN = 0, PILFER_DROP = 1 };                  /* of pilfer::shutdown_mode */
+enum { PILFER_HIGH = 0, PILFER_NORMAL = 1, PILFER_LOW = 2 }; /* of pilfer::priority */
 
 /* Options NULL: the defaults. On an error *out is NULL. */
 PILFER_C_API int pilfer_pool_new(pilfer_pool** out, pilfer_options* options);
@@ -96,11 +97,30 @@ PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
+/* Until pilfer_detach the calling thread, which is none of a pool, works for `pool` wherever it would block
+ * without a time limit, until its own wait ends. PILFER_EUSAGE: the option attachable is 0, the caller is a
+ * task, or attached already. On an error *out is NULL. */
+typedef struct pilfer_attachment pilfer_attachment;
+PILFER_C_API int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out);
+/* On the thread that was attached, before the pool is destroyed. NULL: nothing. */
+PILFER_C_API void pilfer_detach(pilfer_attachment* attachment);
+/* The calling thread works for `pool` until done(arg) is not 0: for a main loop. It is called between two
+ * tasks, before the thread sleeps, and when pilfer_pool_notify has woken it; it should neither wait nor take
+ * long. Returns early when the pool is shut down. PILFER_EUSAGE: the caller is a task, or no seat is free
+ * (the option attachable). */
+PILFER_C_API int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg);
+/* All that are in pilfer_pool_run_until look again. NULL: nothing. */
+PILFER_C_API void pilfer_pool_notify(pilfer_pool* pool);
 /* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
  * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* The same as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters, which
- * are copied. */
+/* These two at a level, PILFER_HIGH, _NORMAL or _LOW, else PILFER_EINVAL. A worker begins with the oldest of
+ * the highest level; one of 64 times it takes the lowest. Without one a submission has the level of the task
+ * that submits it, and normal on other threads. */
+PILFER_C_API int pilfer_pool_run_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
+PILFER_C_API int pilfer_submit_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
+/* pilfer_submit as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters,
+ * which are copied. */
 PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg);
 /* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
 PILFER_C_API const char* pilfer_task_name(void);
@@ -273,6 +293,9 @@ typedef struct pilfer_future pilfer_future;
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                                        pilfer_future** out);
+/* With a level: see pilfer_submit_prioritized. */
+PILFER_C_API int pilfer_async_prioritized(pilfer_pool* pool, int priority, void* (*f)(void*), void* arg,
+                                          pilfer_future** out);
 /* With a name: see pilfer_submit_named. */
 PILFER_C_API int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
                                     pilfer_future** out);

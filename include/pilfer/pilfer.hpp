@@ -1,6 +1,7 @@
 // pilfer: a work-stealing runtime for C++20. This header includes everything.
 #pragma once
 
+#include <pilfer/attachment.hpp>
 #include <pilfer/barrier.hpp>
 #include <pilfer/blocking.hpp>
 #include <pilfer/cancel.hpp>
@@ -24,6 +25,7 @@
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
+#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
 #include <pilfer/queued.hpp>
@@ -36,4 +38,5 @@
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>
+#include <pilfer/worker_local.hpp>
 #include <pilfer/yield.hpp>

@@ -74,6 +74,34 @@ PILFER_C_API int pilfer_queued_call_when_for(pilfer_queued* object,
                                              int (*ready)(const void* value, void* arg),
                                              void (*f)(void* value, void* arg), void* arg, uint64_t ns);
 
+/* ---- a value of its own for each use ---- */
+
+/* Instances of anything, for tasks that collect, count or need scratch space. One is leased for each use: a
+ * use that spawns, waits or is suspended keeps its own. No more are made than are in use at the same time.
+ * Any thread, tasks of any number of pools. */
+typedef struct pilfer_worker_local pilfer_worker_local;
+typedef struct pilfer_lease pilfer_lease;
+
+/* make(arg) returns an instance, NULL where it cannot; several may call it at once. end(instance, arg) is
+ * called for each when the object is freed; NULL: nothing is. On an error *out is NULL. */
+PILFER_C_API int pilfer_worker_local_new(pilfer_worker_local** out, void* (*make)(void* arg),
+                                         void (*end)(void* instance, void* arg), void* arg);
+/* While an instance is leased it says so and ends the program. NULL: nothing. */
+PILFER_C_API void pilfer_worker_local_free(pilfer_worker_local* object);
+/* An instance for the caller alone, as its last user left it. On an error *out is NULL. PILFER_ENOMEM: there
+ * is none, and none could be made. */
+PILFER_C_API int pilfer_worker_local_lease(pilfer_worker_local* object, pilfer_lease** out);
+/* Not of NULL. */
+PILFER_C_API void* pilfer_lease_instance(const pilfer_lease* lease);
+/* On any thread; the handle is gone then. NULL: nothing. */
+PILFER_C_API void pilfer_lease_end(pilfer_lease* lease);
+/* f(instance, arg) for each, in the order in which they were made. PILFER_EUSAGE: one is leased. All are
+ * leased meanwhile. */
+PILFER_C_API int pilfer_worker_local_for_each(pilfer_worker_local* object,
+                                              void (*f)(void* instance, void* arg), void* arg);
+/* How many instances have been made; 0 of NULL. */
+PILFER_C_API size_t pilfer_worker_local_size(const pilfer_worker_local* object);
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,17 +2,20 @@
 #pragma once
 
 #include <concepts>
+#include <exception>
 #include <iosfwd>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/attachment.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
+#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
 
 namespace pilfer {
@@ -34,13 +37,15 @@ public:
     using value = result_t<F>;
 
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
-    [[nodiscard]] value run_in(pool_core& p) {
+    /// `submits(p, s)`: hands it over.
+    template <class Submit>
+    [[nodiscard]] value run_in(pool_core& p, Submit submits) {
         scope_place* const within = detail::share_scopes(p);
         const worker* w = this_worker();
         // A destructor that runs because of an exception must not get a second one: below of nothing, it is
         // not stopped.
         is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
-        detail::submit(p, this);
+        submits(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);
         if (m_outcome.failed()) {
@@ -79,6 +84,23 @@ private:
     outcome<value> m_outcome;
 };
 
+/// The condition of run_until().
+template <class Done>
+struct asks_until {
+    Done& done;
+    std::exception_ptr error;
+    static bool ask(void* self) {
+        auto& s = *static_cast<asks_until*>(self);
+        try {
+            return static_cast<bool>(s.done());
+        } catch (...) {
+            s.error = std::current_exception();
+            return true;
+        }
+    }
+};
+PILFER_API void run_until(pool_core& p, bool (*ask)(void*), void* self);
+
 } // namespace detail
 
 /// Workers with one deque each. All members may be called from any thread at any time unless said
@@ -108,12 +130,19 @@ public:
         if (w != nullptr && w->pool == m_core) {
             return static_cast<raw>(f());
         }
-        detail::root_task<std::remove_reference_t<F>> task(f);
-        if constexpr (std::is_void_v<raw>) {
-            (void)task.run_in(*m_core);
-        } else {
-            return task.run_in(*m_core);
+        return run_as_root<raw>(f, [](detail::pool_core& p, detail::submission* s) { detail::submit(p, s); });
+    }
+    /// The same at that level. Throws what run(f) throws, and std::invalid_argument for one that is none.
+    template <class F>
+    auto run(priority level, F&& f) -> detail::called_t<F> {
+        using raw = detail::called_t<F>;
+        (void)detail::checked(level);
+        detail::worker* w = detail::this_worker();
+        if (w != nullptr && w->pool == m_core) {
+            return static_cast<raw>(f());
         }
+        return run_as_root<raw>(
+            f, [level](detail::pool_core& p, detail::submission* s) { detail::submit(p, s, level); });
     }
 
     /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
@@ -125,12 +154,25 @@ public:
     template <class F>
     auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
+    /// The same at that level: always a submission, which the caller's own worker takes like any other.
+    /// Throws what async(f) throws, and std::invalid_argument for a level that is none.
+    template <class F>
+    auto async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+
     /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
     /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     void submit(F&& f) {
         auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
         task->start(*m_core);
+        (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+    }
+    /// The same at that level: always a submission. Throws std::invalid_argument for one that is none, too.
+    template <class F>
+    void submit(priority level, F&& f) {
+        (void)detail::checked(level);
+        auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
+        task->start(*m_core, level);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
     }
 
@@ -151,6 +193,30 @@ public:
     /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.
     [[nodiscard]] schedule_sender schedule() noexcept;
     [[nodiscard]] pool_scheduler get_scheduler() noexcept;
+
+    /// While the result lives the calling thread, which is none of a pool, works for this pool wherever it
+    /// would block without a time limit, until its own wait ends: it runs submissions, and what it steals, as
+    /// a worker does, on contexts. Its wait may last longer by the task that it is inside when the wait ends.
+    /// Where options.attachable threads work here already, it blocks as ever. Throws usage_error if
+    /// options.attachable is 0, from a task, and on a thread that is attached already; std::bad_alloc. Cost
+    /// of a wait: that of taking a seat, some 100 ns.
+    [[nodiscard]] attachment attach();
+    /// The calling thread works for this pool until done() is true, as one that is attached does: for a main
+    /// loop. done() is called on this thread between two tasks, before it sleeps, and when notify() has woken
+    /// it; it may call anything that a thread outside may, but should neither wait nor take long. What it
+    /// depends on changes before notify() is called, or in a task that this very thread runs. Returns early
+    /// when the pool is shut down. Throws what done() throws, and usage_error from a task, and where no seat
+    /// is free (see options.attachable).
+    template <class Done>
+    void run_until(Done&& done) {
+        detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};
+        detail::run_until(*m_core, &detail::asks_until<std::remove_reference_t<Done>>::ask, &asks);
+        if (asks.error) {
+            std::rethrow_exception(asks.error);
+        }
+    }
+    /// All that are in run_until() look again. Any thread, any task. Cost where nobody is: a fence.
+    void notify() noexcept;
 
     /// Workers that take work now: resize() and a governor change it.
     [[nodiscard]] unsigned workers() const noexcept;
@@ -202,6 +268,15 @@ public:
     [[nodiscard]] detail::pool_core& core() const noexcept { return *m_core; }
 
 private:
+    template <class Raw, class F, class Submit>
+    Raw run_as_root(F& f, Submit submits) {
+        detail::root_task<F> task(f);
+        if constexpr (std::is_void_v<Raw>) {
+            (void)task.run_in(*m_core, submits);
+        } else {
+            return task.run_in(*m_core, submits);
+        }
+    }
     detail::pool_core* m_core;
 };
 

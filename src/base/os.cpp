@@ -164,6 +164,34 @@ void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, st
     futex(&word, FUTEX_WAIT_PRIVATE, expected, &t);
 }
 
+void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
+                       std::uint32_t in_b, std::uint64_t ns) noexcept {
+#if defined(SYS_futex_waitv)
+    futex_waitv both[2]{};
+    const auto fill = [](futex_waitv& w, std::atomic<std::uint32_t>& word, std::uint32_t value) {
+        w.uaddr = reinterpret_cast<std::uintptr_t>(&word);
+        w.val = value;
+        w.flags = FUTEX_32 | FUTEX_PRIVATE_FLAG;
+    };
+    fill(both[0], a, in_a);
+    fill(both[1], b, in_b);
+    timespec until{};
+    if (ns != 0) {
+        clock_gettime(CLOCK_MONOTONIC, &until); // this call takes a point in time
+        const std::uint64_t nsec = static_cast<std::uint64_t>(until.tv_nsec) + ns % 1'000'000'000;
+        until.tv_sec += static_cast<time_t>(ns / 1'000'000'000 + nsec / 1'000'000'000);
+        until.tv_nsec = static_cast<long>(nsec % 1'000'000'000);
+    }
+    if (syscall(SYS_futex_waitv, both, 2, 0, ns != 0 ? &until : nullptr, CLOCK_MONOTONIC) >= 0 ||
+        errno != ENOSYS) {
+        return;
+    }
+#endif
+    if (b.load(std::memory_order_acquire) == in_b) {
+        futex_wait_for(a, in_a, ns != 0 && ns < 1'000'000 ? ns : 1'000'000);
+    }
+}
+
 void futex_wake(std::atomic<std::uint32_t>* word, unsigned n) noexcept {
     futex(word, FUTEX_WAKE_PRIVATE, n > INT_MAX ? INT_MAX : n, nullptr);
 }

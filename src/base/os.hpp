@@ -19,6 +19,10 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexce
 void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept;
 /// Wakes up to `n` waiters. Uses only the address: the word may be gone.
 void futex_wake(std::atomic<std::uint32_t>* word, unsigned n) noexcept;
+/// Sleeps while both hold what is expected; 0 nanoseconds: for as long as that takes. May return early. Where
+/// the kernel cannot wait for two (before 5.16) it returns every millisecond.
+void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
+                       std::uint32_t in_b, std::uint64_t ns) noexcept;
 
 [[nodiscard]] std::size_t page_size() noexcept;
 /// Address space without memory behind it; null if there is none.

@@ -12,6 +12,7 @@
 #include <pilfer/named.hpp>
 #include <pilfer/pilfer.h>
 
+#include "capi/call.hpp"
 #include "capi/error.hpp"
 #include "capi/task.hpp"
 
@@ -41,7 +42,8 @@ using value_task = capi::task<value_call>;
 
 /// make(): the task. `heavy`: what it weighs, null where nobody said.
 template <class Make>
-int make_task(pilfer_pool* p, const std::uint64_t* heavy, pilfer_future** out, Make make) noexcept {
+int make_task(pilfer_pool* p, const std::uint64_t* heavy, const int* level, pilfer_future** out,
+              Make make) noexcept {
     if (out == nullptr) {
         return PILFER_EINVAL;
     }
@@ -52,10 +54,13 @@ int make_task(pilfer_pool* p, const std::uint64_t* heavy, pilfer_future** out, M
                                   : w != nullptr ? *w->pool
                                                  : detail::common_core();
         const pilfer::weight weight(heavy != nullptr ? *heavy : 1);
+        const priority at = capi::level_of(level != nullptr ? *level : PILFER_NORMAL);
         auto* made = make();
         try {
             if (heavy != nullptr) {
                 made->start(core, weight);
+            } else if (level != nullptr) {
+                made->start(core, at);
             } else {
                 made->start(core);
             }
@@ -67,9 +72,9 @@ int make_task(pilfer_pool* p, const std::uint64_t* heavy, pilfer_future** out, M
     });
 }
 
-int make_plain_task(pilfer_pool* p, const std::uint64_t* heavy, void* (*f)(void*), void* arg,
-                    pilfer_future** out) noexcept {
-    return make_task(p, heavy, out, [=] {
+int make_plain_task(pilfer_pool* p, const std::uint64_t* heavy, const int* level, void* (*f)(void*),
+                    void* arg, pilfer_future** out) noexcept {
+    return make_task(p, heavy, level, out, [=] {
         if (f == nullptr) {
             throw std::invalid_argument("pilfer: no function");
         }
@@ -313,17 +318,22 @@ using namespace pilfer::capi;
 extern "C" {
 
 int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out) {
-    return make_plain_task(pool, nullptr, f, arg, out);
+    return make_plain_task(pool, nullptr, nullptr, f, arg, out);
 }
 
 int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
                           pilfer_future** out) {
-    return make_plain_task(pool, &weight, f, arg, out);
+    return make_plain_task(pool, &weight, nullptr, f, arg, out);
+}
+
+int pilfer_async_prioritized(pilfer_pool* pool, int priority, void* (*f)(void*), void* arg,
+                             pilfer_future** out) {
+    return make_plain_task(pool, nullptr, &priority, f, arg, out);
 }
 
 int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
                        pilfer_future** out) {
-    return make_task(pool, nullptr, out, [=] {
+    return make_task(pool, nullptr, nullptr, out, [=] {
         if (f == nullptr) {
             throw std::invalid_argument("pilfer: no function");
         }

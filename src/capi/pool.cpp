@@ -17,6 +17,10 @@
 #include "capi/options.hpp"
 #include "worker/pool_core.hpp"
 
+struct pilfer_attachment {
+    pilfer::attachment thread;
+};
+
 namespace {
 
 using pilfer::capi::guarded;
@@ -94,11 +98,53 @@ int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg) {
     return guarded([&] { of(pool).run(pilfer::capi::void_call{f, arg}); });
 }
 
+int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out) {
+    if (out == nullptr) {
+        return PILFER_EINVAL;
+    }
+    *out = nullptr;
+    if (pool == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { *out = new pilfer_attachment{of(pool).attach()}; });
+}
+
+void pilfer_detach(pilfer_attachment* attachment) { delete attachment; }
+
+int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg) {
+    if (pool == nullptr || done == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { of(pool).run_until([&] { return pilfer::capi::call(done, arg) != 0; }); });
+}
+
+void pilfer_pool_notify(pilfer_pool* pool) {
+    if (pool != nullptr) {
+        of(pool).notify();
+    }
+}
+
 int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg) {
     if (pool == nullptr || f == nullptr) {
         return PILFER_EINVAL;
     }
     return guarded([&] { of(pool).submit(pilfer::capi::void_call{f, arg}); });
+}
+
+int pilfer_pool_run_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg) {
+    if (pool == nullptr || f == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] { of(pool).run(pilfer::capi::level_of(priority), pilfer::capi::void_call{f, arg}); });
+}
+
+int pilfer_submit_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg) {
+    if (pool == nullptr || f == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return guarded([&] {
+        of(pool).submit(pilfer::capi::level_of(priority), pilfer::capi::void_call{f, arg});
+    });
 }
 
 int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg) {

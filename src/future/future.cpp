@@ -84,6 +84,16 @@ void future_core::start(pool_core& p, weight heavy) {
     });
 }
 
+void future_core::start(pool_core& p, priority level) {
+    belongs_in(p);
+    try {
+        submit(p, this, level);
+    } catch (...) {
+        release(); // the announcement's reference
+        throw;
+    }
+}
+
 template <class Announce>
 void future_core::start_by(pool_core& p, Announce announce) {
     m_pool = &p;

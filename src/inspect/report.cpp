@@ -157,12 +157,25 @@ void writer::coroutines() {
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
 }
 
-/// "none", "queued"; where the queue is bounded "3 of at most 64".
+/// "none", "queued"; where the queue is bounded "3 of at most 64", and where it has levels "queued (high,
+/// low)".
 [[nodiscard]] std::string submissions_of(const pool_core& p) {
     if (p.places().bounded()) {
         return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
     }
-    return p.submissions.empty() ? "none" : "queued";
+    if (!p.submissions.leveled()) {
+        return p.submissions.empty() ? "none" : "queued";
+    }
+    std::string text;
+    const auto add = [&](priority level, const char* name) {
+        if (!p.submissions.at(level).empty()) {
+            text += (text.empty() ? "queued (" : ", ") + std::string(name);
+        }
+    };
+    add(priority::high, "high");
+    add(priority::normal, "normal");
+    add(priority::low, "low");
+    return text.empty() ? "none" : text + ")";
 }
 
 /// The number of its thread, with what options.priority has made of that.
@@ -199,6 +212,11 @@ void add_workers(std::string& text, pool_core& p) {
             continue; // a place that resize() may fill
         }
         const auto deque = w.deque.thief().look();
+        if (!w.is_there()) {
+            text += "  seat " + std::to_string(i) + ": free; deque: " + std::to_string(deque.shared) +
+                    " shared, " + std::to_string(deque.own) + " private\n";
+            continue;
+        }
         const char* state = w.current.load(rlx) != nullptr ? "runs a task"
                             : p.idle().is_aside(i)         ? "has stepped aside"
                             : p.idle().is_asleep(i)        ? "asleep"

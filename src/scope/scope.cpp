@@ -141,7 +141,7 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
     share_scopes(p, &m_link);
     san::release(this);
     try {
-        submit(p, child);
+        submit(p, child, p.submissions.leveled() ? priority::high : priority::normal); // a frame waits for it
     } catch (...) {
         if (owner_calls) {
             m_children.settle();

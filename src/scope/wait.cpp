@@ -94,7 +94,10 @@ void short_wait::ends(bool helped) noexcept {
     looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
 }
 
-void block_on(foreign_waiter& waiter) noexcept { waiter.wait<futex_park>(); }
+void block_on(foreign_waiter& waiter) noexcept {
+    work_while_waiting(waiter);
+    waiter.wait<futex_park>();
+}
 
 suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
     if ((word & waiter_is_foreign) != 0) {

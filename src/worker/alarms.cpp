@@ -154,7 +154,7 @@ void pool_core::queue_expected(submission* s) noexcept {
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    queue_submission(s);
+    queue_submission(s, priority::normal);
 }
 
 void pool_core::forget_expected() noexcept {

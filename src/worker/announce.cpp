@@ -131,7 +131,7 @@ scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales();
 /// takes up. Its older tasks stay; idle workers take them.
 bool scheduler::make_way(task_word task) noexcept {
     std_atom::fence_sc(); // see yield_to_queued()
-    if (!anything_queued() && !retires()) {
+    if (!anything_queued(m_level) && !retires()) {
         return true;
     }
     auto own = deque.owner();
@@ -189,17 +189,29 @@ void scheduler::expose_some() noexcept {
     expose(balance::exposer::for_thief(balance::haul(wish.load(rlx)), o.steal, now));
 }
 
-bool scheduler::anything_queued() noexcept {
+bool scheduler::anything_queued(priority lowest) noexcept {
     // Submissions before runnable contexts: a worker that makes way pushes its context and takes a submission
     // afterwards, so one of the two is seen.
-    return !m_inbox.empty() || !m_pool.submissions.empty() || !m_pool.runnable.empty();
+    return !m_inbox.empty() || !m_pool.submissions.empty_from(lowest) || !m_pool.runnable.empty();
+}
+
+bool scheduler::anything_ready() noexcept {
+    if (m_pool.stopping() || anything_queued()) {
+        return true;
+    }
+    for (unsigned k = 0; k < m_pool.size(); ++k) {
+        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
 /// while an earlier one was being served is not lost: it is set again before the next context starts.
 void scheduler::yield_to_queued() noexcept {
     std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
-    if (anything_queued() || retires()) {
+    if (anything_queued(m_level) || retires()) {
         yield_here();
     }
 }
@@ -349,21 +361,26 @@ bool scheduler::help_on_top() noexcept {
             return true;
         }
     }
-    // Children that another pool's task gave this frame's scope are submissions.
-    for (unsigned round = 0; !m_pool.submissions.empty(); ++round) {
-        if (auto* n = m_pool.submissions.pop()) {
-            m_pool.left_queue();
-            count.run_submitted.add();
-            count.no_context.add();
-            note_slice(trace::what::top_submitted, trace::task::submission);
-            spark* job = static_cast<submission*>(n);
-            san::release(job);
-            run_on_top(reinterpret_cast<task_word>(job));
-            return true;
-        }
-        std_atom::relax(round); // somebody is at it
+    // Children that another pool's task gave this frame's scope are submissions, and where there are levels
+    // of the highest one. Nothing below the level of this frame begins on top of it.
+    const priority mine = m_level;
+    if (m_pool.submissions.empty_from(mine)) {
+        return false;
     }
-    return false;
+    const auto [n, level] = m_pool.submissions.pop_from(mine);
+    if (n == nullptr) {
+        return false;
+    }
+    m_pool.left_queue();
+    count.run_submitted.add();
+    count.no_context.add();
+    note_slice(trace::what::top_submitted, trace::task::submission);
+    spark* job = static_cast<submission*>(n);
+    san::release(job);
+    m_level = level;
+    run_on_top(reinterpret_cast<task_word>(job));
+    of(this_worker()).m_level = mine;
+    return true;
 }
 
 task_word scheduler::help_own() noexcept {

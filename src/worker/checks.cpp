@@ -112,7 +112,7 @@ void pool_core::check_end() noexcept {
         const auto left = m_one_lock->now();
         a.equal("tasks left under the one lock", left.ready, 0);
         a.equal("threads that block", left.blocked, 0);
-        a.equal("threads without the temporary ones", left.threads, m_size);
+        a.equal("threads without the temporary ones", left.threads, m_threads);
     }
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {

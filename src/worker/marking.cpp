@@ -57,6 +57,11 @@ void share_from_below(worker* w, scope_place* innermost) noexcept {
     }
 }
 
+PILFER_NOINLINE activation* activation_outside() noexcept {
+    static constinit thread_local activation self;
+    return &self;
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

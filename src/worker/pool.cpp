@@ -124,6 +124,7 @@ void choose_governor(options& o) {
         o.max_workers = o.workers;
     }
     check("max_workers", o.max_workers, o.workers, 4096, " (or 0 for as many as the pool begins with)");
+    check("attachable", o.attachable, 0, 64);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
     check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
     check("victim", static_cast<std::size_t>(o.victim), 0, 5);
@@ -150,6 +151,10 @@ void choose_governor(options& o) {
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
+    if (o.attachable != 0 && (o.profile || o.resume != resume::anywhere)) {
+        throw std::invalid_argument("pilfer: options.attachable must be 0 where the pool records, and unless "
+                                    "options.resume is anywhere");
+    }
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {
         check("trace_events", o.trace_events, least_traced, most_traced,
@@ -249,7 +254,26 @@ pool& pool::common() {
 
 namespace detail {
 
-void submit(pool_core& p, submission* s) { p.accept(s); }
+void submit(pool_core& p, submission* s) {
+    const worker* w = this_worker();
+    p.accept(s, w != nullptr ? static_cast<const scheduler*>(w)->level() : priority::normal);
+}
+void submit(pool_core& p, submission* s, priority level) {
+    const worker* w = this_worker();
+    if (w != nullptr && w->pool == &p) {
+        p.accept_inside(s, level);
+    } else {
+        p.accept(s, level);
+    }
+}
+
+priority checked(priority level) {
+    if (static_cast<unsigned>(level) >= priorities) {
+        throw std::invalid_argument("pilfer: a priority must be high, normal or low, not " +
+                                    std::to_string(static_cast<unsigned>(level)));
+    }
+    return level;
+}
 
 pool_core& common_core() { return pool::common().core(); }
 

@@ -44,9 +44,9 @@ constexpr unsigned most_asked_alert = 8;
 
 pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked)
     : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_size(most_workers(checked)), m_active(checked.workers), m_cpus(os::affinity_cpus()),
-      m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
-      m_seating(machine::seat(checked.workers, m_size, checked.pin)), m_workers_asked(workers_asked),
+      m_first_spare(most_workers(checked)), m_size(m_first_spare + checked.attachable), m_active(checked.workers),
+      m_cpus(os::affinity_cpus()), m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
+      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(workers_asked),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -114,7 +114,7 @@ int pool_core::start_thread(unsigned i) noexcept {
 
 void pool_core::start_threads() {
     const unsigned wanted = m_options.workers;
-    for (unsigned i = wanted; i < m_size; ++i) {
+    for (unsigned i = wanted; i < m_first_spare; ++i) {
         m_idle->seat_empty(i, true);
     }
     unsigned made = 0;
@@ -142,14 +142,20 @@ void pool_core::start_threads() {
     if (m_options.max_workers == wanted) {
         m_options.max_workers = made;
     }
-    if (m_size == wanted) {
-        m_size = made;
-        m_idle->shrink(made);
+    if (m_first_spare == wanted) {
+        m_first_spare = made;
+        m_size = made + m_options.attachable;
+        m_idle->shrink(m_size);
         m_seating.near.shrink(made);
     }
-    for (unsigned i = made; i < std::min(wanted, m_size); ++i) {
+    for (unsigned i = made; i < m_first_spare; ++i) {
         m_idle->seat_empty(i, true);
     }
+    for (unsigned i = m_first_spare; i < m_size; ++i) {
+        at(i).has_no_thread();
+    }
+    m_free_seats.store(
+        m_options.attachable == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << m_options.attachable) - 1, rel);
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
@@ -294,16 +300,32 @@ void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
 }
 
 void pool_core::send_to(suspension* s, unsigned worker) noexcept {
-    at(worker).inbox().push(s);
-    notify(worker);
+    scheduler& there = at(worker);
+    there.inbox().push(s);
+    notify(worker); // V2: fences
+    if (!there.is_there()) {
+        there.forward_inbox();
+    }
 }
 
-void pool_core::accept(submission* s) {
+void pool_core::accept(submission* s, priority level) {
     if (m_places.bounded()) {
-        accept_bounded(s);
-    } else if (!try_accept(s)) {
+        accept_bounded(s, level);
+        return;
+    }
+    const visit here(*this);
+    if (!m_closing.accept()) {
         throw pool_closed();
     }
+    queue(s, level);
+}
+
+void pool_core::accept_inside(submission* s, priority level) noexcept {
+    m_closing.accept_inside();
+    if (m_places.bounded()) {
+        m_places.take_anyway();
+    }
+    queue(s, level);
 }
 
 bool pool_core::try_accept(submission* s) noexcept {
@@ -314,18 +336,18 @@ bool pool_core::try_accept(submission* s) noexcept {
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    queue(s);
+    queue(s, priority::normal);
     return true;
 }
 
 /// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
-void pool_core::queue(submission* s) noexcept {
+void pool_core::queue(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
     record_submission(s);
-    queue_submission(s);
+    queue_submission(s, level);
 }
 
-void pool_core::queue_submission(submission* s) noexcept {
+void pool_core::queue_submission(submission* s, priority level) noexcept {
     if (m_one_lock != nullptr) {
         start_temporary(m_one_lock->submit(*s));
         return;
@@ -333,12 +355,12 @@ void pool_core::queue_submission(submission* s) noexcept {
     PILFER_CHAOS_POINT(accept);
     // Only where the one before was fetched: a worker that searches and has lost its CPU fetches nothing, and
     // all of a stream would wait for it.
-    const bool kept_up = submissions.push(s);
+    const bool kept_up = submissions.push(s, level);
     PILFER_CHAOS_POINT(accept);
     notify_any(kept_up);
 }
 
-void pool_core::accept_bounded(submission* s) {
+void pool_core::accept_bounded(submission* s, priority level) {
     const worker* w = this_worker();
     if ((w != nullptr && w->pool == this) || blocking_threads::is_helper_of(*this)) {
         // One of its own tasks waits for this thread: it must not wait for its own end.
@@ -352,21 +374,21 @@ void pool_core::accept_bounded(submission* s) {
         }
         wait_for_place();
         const visit here(*this); // what was counted for us keeps the pool until then
-        queue(s);
+        queue(s, level);
         return;
     }
-    if (!accept_with_place(s)) {
+    if (!accept_with_place(s, level)) {
         throw pool_closed();
     }
 }
 
-bool pool_core::accept_with_place(submission* s) noexcept {
+bool pool_core::accept_with_place(submission* s, priority level) noexcept {
     const visit here(*this);
     if (!m_closing.accept()) {
         left_queue();
         return false;
     }
-    queue(s);
+    queue(s, level);
     return true;
 }
 
@@ -506,6 +528,9 @@ void pool_core::stop_threads() noexcept {
         if (!m_idle->wake(i, i)) {
             (void)m_idle->unpark(i);
         }
+    }
+    for (unsigned i = m_first_spare; i < m_size; ++i) {
+        m_idle->wake(i, i); // visitors leave
     }
     for (unsigned i = 0; i < threads; ++i) {
         os::thread_join(m_workers[i]->thread);

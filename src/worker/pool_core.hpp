@@ -11,6 +11,7 @@
 #include <vector>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/levels.hpp>
 #include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sleep.hpp>
@@ -35,6 +36,7 @@
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
+#include "worker/visitor.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -45,6 +47,9 @@ namespace detail {
 
 class timed_task;
 class reaction;
+/// Of a thread outside that is about to block: if it is attached it works until `waiter` is released, or
+/// until the pool stops.
+void work_while_waiting(foreign_waiter& waiter) noexcept;
 
 /// Names the calling thread, which runs jobs of blocking().
 void name_helper(const options& o) noexcept;
@@ -100,11 +105,14 @@ public:
 
     void shutdown(shutdown_mode mode);
 
-    /// Workers that there can be: the deques that are looked at. See resize.cpp.
+    /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those of spare
+    /// seats (visitor.cpp).
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     /// Those that take work: the first so many. The others step aside.
     [[nodiscard]] unsigned active() const noexcept { return m_active.load(rlx); }
-    [[nodiscard]] bool steps_aside(unsigned worker) const noexcept { return worker >= active(); }
+    [[nodiscard]] bool steps_aside(unsigned worker) const noexcept {
+        return worker >= active() && worker < m_first_spare;
+    }
     /// See pool::resize().
     unsigned resize(unsigned n);
     /// The same for who follows what the system gives: no more than `n` of those that resize() wants. Where
@@ -114,6 +122,13 @@ public:
     [[nodiscard]] unsigned wanted() const noexcept { return m_wanted.load(rlx); }
     /// Null: nobody but resize() says how many workers take work.
     [[nodiscard]] pool_governor* governor() const noexcept { return m_governor.get(); }
+    /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
+    /// no seat is free.
+    [[nodiscard]] bool receive(visitor& v) noexcept;
+    /// Something that a visitor asks for may have changed.
+    void notify_visitors() noexcept;
+    /// All sleep that are there.
+    [[nodiscard]] bool everybody_rests() noexcept;
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
     /// Those without a thread included: some could not be made, those of a one-lock pool come and go.
     [[nodiscard]] unsigned schedulers() const noexcept { return static_cast<unsigned>(m_workers.size()); }
@@ -140,8 +155,11 @@ public:
 
     /// A task from outside: counted, queued, announced. Where the queue is full it waits, and may go on on
     /// another worker, or throws queue_full. Throws pool_closed.
-    void accept(submission* s);
-    /// The same beyond any bound; false: the pool is closed, and `s` was left alone.
+    void accept(submission* s, priority level);
+    /// By a task of this pool, which keeps it open: never waits, never fails.
+    void accept_inside(submission* s, priority level) noexcept;
+    /// As accept(), at the normal level and beyond any bound; false: the pool is closed, and `s` was left
+    /// alone.
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
     /// with it the pool, while that thread still looks for somebody to wake.
@@ -237,7 +255,7 @@ public:
     [[nodiscard]] int wanted_nice() const noexcept { return m_nice + m_options.priority; }
 
     /// By who takes something: see left_queue().
-    submission_queue<std_atom> submissions;
+    leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     const blocks_user uses_blocks;       // first: it ends behind all that gives blocks back
     stack_pool stacks;
@@ -305,13 +323,13 @@ private:
     void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
-    void accept_bounded(submission* s);
-    [[nodiscard]] bool accept_with_place(submission* s) noexcept;
+    void accept_bounded(submission* s, priority level);
+    [[nodiscard]] bool accept_with_place(submission* s, priority level) noexcept;
     void wait_for_place();
     void give_place_back() noexcept;
     void refuse_waiting() noexcept;
-    void queue(submission* s) noexcept;
-    void queue_submission(submission* s) noexcept;
+    void queue(submission* s, priority level) noexcept;
+    void queue_submission(submission* s, priority level) noexcept;
     void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
@@ -328,6 +346,7 @@ private:
     void wake_watch() noexcept;
 
     options m_options;
+    unsigned m_first_spare; // places of workers; behind them seats for visitors
     unsigned m_size;
     std::atomic<unsigned> m_active;
     const unsigned m_cpus;
@@ -338,6 +357,7 @@ private:
     unsigned m_granted = UINT32_MAX; // under it: by grant()
     bool m_follows_quota = false;
     bool m_resized_no_more = false;  // under it: the threads are being ended
+    std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;
     unsigned m_workers_asked;
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it

@@ -8,6 +8,7 @@
 #include "base/os.hpp"
 #include "context/overflow.hpp"
 #include "context/switch.hpp"
+#include "worker/numbers.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -64,9 +65,11 @@ scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
     pool = &owner;
     index = number;
     recording = m_recorder != nullptr;
+    serial = numbers::take();
 }
 
 scheduler::~scheduler() {
+    numbers::give(serial);
     for (ring<std_atom>* r = deque.owner().rings(); r != nullptr;) {
         ring<std_atom>* older = r->previous;
         free_ring(r);
@@ -230,10 +233,13 @@ bool scheduler::run_submission() noexcept {
     if (m_pool.submissions.empty() || !has_context()) {
         return false;
     }
-    auto* n = m_pool.submissions.pop();
+    std::uint32_t turn = m_turn;
+    const auto [n, level] = m_pool.submissions.pop(turn);
+    m_turn = turn;
     if (n == nullptr) {
         return false;
     }
+    m_level = level;
     m_pool.left_queue();
     found_work(index);
     count.run_submitted.add();
@@ -243,18 +249,6 @@ bool scheduler::run_submission() noexcept {
     san::release(job);
     start(reinterpret_cast<task_word>(job) | kind_spark);
     return true;
-}
-
-bool scheduler::anything_ready() noexcept {
-    if (m_pool.stopping() || anything_queued()) {
-        return true;
-    }
-    for (unsigned k = 0; k < m_pool.size(); ++k) {
-        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
-            return true;
-        }
-    }
-    return false;
 }
 
 void scheduler::sleep() noexcept {
@@ -317,7 +311,9 @@ void scheduler::sleep() noexcept {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
-        if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
+        if (m_visitor != nullptr) {
+            rest_as_visitor(state, ns);
+        } else if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
             sleep_at_descriptors(*io, ns);
         } else if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
@@ -327,7 +323,8 @@ void scheduler::sleep() noexcept {
     };
     const auto how = m_pool.idle().sleep(
         // Sent away meanwhile (S7), or kept warm: to be seen as what is queued is (S2).
-        index, tell_all, [this] { return retires() || m_pool.is_warm() || anything_ready(); }, rest);
+        index, tell_all,
+        [this] { return retires() || m_pool.is_warm() || anything_ready() || is_visit_over(); }, rest);
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;
@@ -371,9 +368,10 @@ void scheduler::found_work(unsigned likely) noexcept {
     }
 }
 
-/// Before a context is entered, which may never come back: what is queued now must not wait for it.
-void scheduler::remind() noexcept {
-    if (anything_queued() && !deque.trip().has(tripwire<std_atom>::summon)) {
+/// Before a context is entered, which may never come back: what is queued now must not wait for it, unless it
+/// is of a lower level.
+void scheduler::remind(priority level) noexcept {
+    if (anything_queued(level) && !deque.trip().has(tripwire<std_atom>::summon)) {
         deque.trip().set(tripwire<std_atom>::summon);
     }
 }
@@ -391,7 +389,7 @@ void scheduler::execute(task_word task) noexcept {
         return;
     }
     auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
-    remind();
+    remind(m_level);
     record_begin(task);
     after_switch(continue_parent(*s));
 }
@@ -442,7 +440,7 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
 }
 
 void scheduler::start(task_word job) noexcept {
-    remind();
+    remind(m_level);
     context* c = free_contexts.load(rlx);
     san::acquire(c);
     free_contexts.store(c->next.load(rlx), rlx);
@@ -461,7 +459,7 @@ void scheduler::start(task_word job) noexcept {
 }
 
 void scheduler::resume_now(suspension& s) noexcept {
-    remind();
+    remind(s.level);
     after_switch(enter_suspended(s));
 }
 
@@ -535,11 +533,6 @@ void scheduler::mark_suspending(activation* from) noexcept {
     });
 }
 
-PILFER_NOINLINE activation* activation_outside() noexcept {
-    static constinit thread_local activation self;
-    return &self;
-}
-
 void scheduler::suspend_here(suspension& s) noexcept {
     if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
         block_by_one_lock(s);
@@ -548,6 +541,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     s.act = current.load(rlx);
     check_locks(s);
     s.home = this;
+    s.level = m_level;
     s.exceptions = exceptions->load();
     exceptions->store({nullptr, 0});
     count.suspends.add();
@@ -559,7 +553,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     auto* const recorded = record_leave();
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
-    san::leave(&s.act->ctx->view, m_view);
+    san::leave(&s.act->ctx->view, m_view, &m_view);
     auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
     san::acquire(&s);
     san::acquire(now);
@@ -567,6 +561,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     now->current.store(s.act, rlx);
     now->exceptions->store(s.exceptions);
     s.act->ctx->change(context_state::suspended, context_state::running);
+    of(now).m_level = s.level;
     of(now).count.resumes.add();
     of(now).record_enter(recorded);
     PILFER_CHAOS_POINT(leave);

@@ -33,6 +33,7 @@ namespace detail {
 
 class pool_core;
 struct blocking_job;
+struct visitor;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
@@ -52,6 +53,14 @@ public:
 
     /// The thread's whole life.
     void run() noexcept;
+
+    // A seat without a thread, which visitors take: ./visitor.cpp.
+    void has_no_thread() noexcept;
+    /// Anyone: somebody looks into the inbox.
+    [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
+    void work_until(visitor& v) noexcept;
+    void forward_inbox() noexcept;
+    [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
     /// See announce_tripped().
     [[nodiscard]] bool tripped(task_word task, way may) noexcept;
@@ -96,6 +105,8 @@ public:
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
+    /// Of what runs here. A task that came out of a deque has that of what its deque's worker ran last.
+    [[nodiscard]] priority level() const noexcept { return m_level; }
 
     /// One event of the trace; nothing but this branch where it is off. On this worker's thread.
     PILFER_ALWAYS_INLINE void note(trace::what what, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
@@ -179,6 +190,9 @@ private:
     void judge_last_theft() noexcept;
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     [[nodiscard]] bool looks_again() noexcept;
+    void leave_seat() noexcept;
+    [[nodiscard]] bool is_visit_over() noexcept;
+    void rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;
     void sleep() noexcept;
     void step_aside() noexcept;
     [[nodiscard]] bool retires() const noexcept;
@@ -227,8 +241,8 @@ private:
     void yield_here() noexcept;
     void yield_to_queued() noexcept;
     [[nodiscard]] bool make_way(task_word task) noexcept;
-    [[nodiscard]] bool anything_queued() noexcept;
-    void remind() noexcept;
+    [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
+    void remind(priority level) noexcept;
     void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
     [[nodiscard]] scales<std_atom> load_now() noexcept;
@@ -249,6 +263,8 @@ private:
     own_word<std::uint64_t> m_ends{
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
+    own_word<priority> m_level{priority::normal};
+    own_word<std::uint32_t> m_turn{0};              // see leveled_queue::pop()
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
@@ -261,6 +277,8 @@ private:
     bool m_token = false;       // woken: look again before running what is found
     bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
+    visitor* m_visitor = nullptr;         // null: a worker of the pool
+    std::atomic<bool> m_there{true};      // V2
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off
     // What of steals_failed and steals_lost is in the trace already.

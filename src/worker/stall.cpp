@@ -20,7 +20,7 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
         if (w == when::lying && m_watcher.load(rlx) != worker) {
             return 0; // somebody has lain down later, and watches
         }
-        if (!p.idle().everybody_asleep()) {
+        if (!p.everybody_rests()) {
             return 0; // whoever is up lies down later
         }
         m_watcher.store(worker, rlx);

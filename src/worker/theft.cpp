@@ -98,6 +98,7 @@ void scheduler::insert(task_word task, std::uint64_t weight) noexcept {
 /// The surplus lies in the deque already, so that the look behind a token finds it.
 void scheduler::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept {
     m_chooser.succeeded(victim);
+    m_level = m_pool.at(victim).level();
     found_work(victim);
     count.run_stolen.add();
     count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));

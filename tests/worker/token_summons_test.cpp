@@ -54,7 +54,7 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_i
     });
     // The other one sleeps until it is woken for the submission, which it cannot get at.
     ASSERT_TRUE(eventually([&] { return ready && pool.core().idle().anyone_asleep(); }));
-    auto& lock = lock_of(pool.core().submissions);
+    auto& lock = lock_of(pool.core().submissions.at(pilfer::priority::normal));
     ASSERT_EQ(lock.exchange(1), 0);
     std::atomic<bool> ran{false};
     auto submitted = pool.async([&] { ran = true; });

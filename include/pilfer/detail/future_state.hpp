@@ -121,6 +121,8 @@ public:
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
     void start(pool_core& p);
     void start(pool_core& p, weight heavy);
+    /// Always by submission.
+    void start(pool_core& p, priority level);
     /// Announces the task as soon as `source` is done: in `p`; null: the pool of `source`, else of the
     /// calling worker, else the common one. Where that pool is closed by then, refuse(). May throw what
     /// making the common pool throws.

@@ -72,6 +72,10 @@ public:
         Park::wake(word);
     }
 
+    [[nodiscard]] bool is_released() const noexcept { return m_word.load(acq) != 0; }
+    /// 0 until it is released, for who sleeps on something else as well.
+    [[nodiscard]] auto& word() noexcept { return m_word; }
+
 private:
     typename Atom::template atomic<std::uint32_t> m_word{0};
 };

@@ -9,6 +9,7 @@
 #include <pilfer/detail/submissions.hpp>
 #include <pilfer/detail/worker.hpp>
 #include <pilfer/options.hpp>
+#include <pilfer/priority.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -40,8 +41,10 @@ struct submission : spark, submission_queue<std_atom>::node {
     submission() noexcept : spark(nullptr, nullptr) {}
 };
 
-/// Throws pool_closed, queue_full.
+/// At the level of the task that calls. Throws pool_closed, queue_full.
 PILFER_API void submit(pool_core& p, submission* s);
+/// At that level. Nothing is thrown to a task of `p` itself.
+PILFER_API void submit(pool_core& p, submission* s, priority level);
 PILFER_API pool_core& common_core();
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().
 PILFER_API void unit_begins(worker* w) noexcept;

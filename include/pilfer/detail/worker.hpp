@@ -9,6 +9,7 @@
 #include <pilfer/detail/deque.hpp>
 #include <pilfer/detail/mark.hpp>
 #include <pilfer/detail/submissions.hpp>
+#include <pilfer/priority.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -60,6 +61,10 @@ struct worker {
     pool_core* pool = nullptr;
     unsigned index = 0;
     bool recording = false; ///< the pool records work and span: loops split as if everybody wanted work
+    /// Among all workers of the process that live; used again when this one has ended. no_serial: they are
+    /// used up.
+    std::uint32_t serial = no_serial;
+    static constexpr std::uint32_t no_serial = UINT32_MAX;
 
     worker(ring<std_atom>* first, bool pinned, std::int64_t start = 0) noexcept
         : deque(first, pinned, start) {}
@@ -118,6 +123,7 @@ struct suspension : submission_queue<std_atom>::node {
     const void* object = nullptr;           // what it waits for
     /// Its scopes are not marked as it suspends: who resumes it on another worker does that (M6, src/scope).
     bool marked_late = false;
+    priority level = priority::normal; // of what its worker ran
 };
 
 // The kinds of an entry.

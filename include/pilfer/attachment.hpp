@@ -1,0 +1,31 @@
+// A thread outside of pools that works for one while it waits.
+#pragma once
+
+#include <utility>
+
+#include <pilfer/detail/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+class pool;
+namespace detail {
+struct attached_thread;
+} // namespace detail
+
+/// What pool::attach() returns. While it lives, its thread works for the pool wherever it would block: in
+/// run(), get(), wait(), sync(), locks and so on. Ends on that thread, before the pool does.
+class [[nodiscard]] PILFER_API attachment {
+public:
+    attachment(attachment&& other) noexcept : m_thread(std::exchange(other.m_thread, nullptr)) {}
+    attachment& operator=(attachment&&) = delete;
+    ~attachment();
+
+private:
+    friend class pool;
+    explicit attachment(detail::attached_thread* t) noexcept : m_thread(t) {}
+    detail::attached_thread* m_thread;
+};
+
+} // namespace v0
+} // namespace pilfer

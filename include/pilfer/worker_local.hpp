@@ -1,0 +1,266 @@
+// A value of its own for each use that may run beside others: one per worker, and one more per use that
+// waits.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/leases.hpp>
+#include <pilfer/detail/park.hpp>
+#include <pilfer/detail/sanitizer.hpp>
+#include <pilfer/detail/worker.hpp>
+#include <pilfer/error.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+template <class T>
+class worker_local;
+
+namespace detail {
+
+/// The instances of one worker_local, without their type.
+class PILFER_API instances {
+    using protocol = leases<std_atom, futex_park>;
+
+public:
+    struct instance : protocol::node {
+        instance* newer = nullptr;       // all of them, in the order in which they were made
+        protocol::place* home = nullptr; // of one that take_all() has: where it lay; null: outside
+    };
+
+    instances() noexcept = default;
+    instances(const instances&) = delete;
+    instances& operator=(const instances&) = delete;
+    ~instances();
+
+    /// One that nobody uses; null: there is none.
+    [[nodiscard]] PILFER_ALWAYS_INLINE instance* take() noexcept {
+        worker* const w = this_worker();
+        if (w != nullptr) [[likely]] {
+            if (protocol::place* const p = place_of(w->serial)) [[likely]] {
+                if (auto* n = m_free.take(*p, w->deque.owner().pinned())) [[likely]] {
+                    san::acquire(n); // the last user was another context, of this thread perhaps
+                    return static_cast<instance*>(n);
+                }
+            }
+        }
+        return take_cold(w);
+    }
+    PILFER_ALWAYS_INLINE void give(instance* i) noexcept {
+        san::release(static_cast<protocol::node*>(i));
+        worker* const w = this_worker();
+        if (w != nullptr) [[likely]] {
+            if (protocol::place* const p = place_of(w->serial)) [[likely]] {
+                if (m_free.give(*p, i, w->deque.owner().pinned())) [[likely]] {
+                    return;
+                }
+            }
+        }
+        give_cold(w, i);
+    }
+    /// A new one, which the caller uses.
+    void add(instance* i) noexcept;
+    /// All become the caller's, who calls give_all(); false: some are in use. `first`, `last`: the list.
+    [[nodiscard]] bool take_all(instance*& first, instance*& last) noexcept;
+    void give_all(instance* first, instance* last) noexcept;
+    [[nodiscard]] std::size_t size() const noexcept { return m_size.load(rlx); }
+
+private:
+    /// Places are found by the workers' numbers, in pieces of 16, 16, 32, 64, ...
+    static constexpr unsigned first_piece = 16;
+    static constexpr unsigned pieces = 13;
+
+    [[nodiscard]] static unsigned piece_of(std::uint32_t number) noexcept {
+        return static_cast<unsigned>(std::bit_width(number / first_piece));
+    }
+    [[nodiscard]] static std::uint32_t begin_of(unsigned piece) noexcept {
+        return piece == 0 ? 0 : first_piece << (piece - 1);
+    }
+    [[nodiscard]] static std::uint32_t size_of(unsigned piece) noexcept {
+        return piece == 0 ? first_piece : first_piece << (piece - 1);
+    }
+    /// Null: not made yet.
+    [[nodiscard]] PILFER_ALWAYS_INLINE protocol::place* place_of(std::uint32_t number) const noexcept {
+        if (number < first_piece) [[likely]] {
+            protocol::place* const p = m_places[0].load(acq);
+            return p != nullptr ? p + number : nullptr;
+        }
+        const unsigned piece = piece_of(number);
+        if (piece >= pieces) {
+            return nullptr; // a worker without a number
+        }
+        protocol::place* const p = m_places[piece].load(acq);
+        return p != nullptr ? p + (number - begin_of(piece)) : nullptr;
+    }
+    [[nodiscard]] instance* take_cold(worker* w) noexcept;
+    void give_cold(worker* w, instance* i) noexcept;
+    [[nodiscard]] protocol::place* make_place_locked(const worker* w) noexcept;
+    template <class F>
+    void each_place(F f) const noexcept;
+
+    std::atomic<protocol::place*> m_places[pieces]{};
+    protocol m_free;
+    instance* m_first = nullptr; // these two under the lock of m_free
+    instance* m_last = nullptr;
+    std::atomic<std::size_t> m_size{0};
+};
+
+[[noreturn]] PILFER_API PILFER_COLD void destroyed_while_leased() noexcept;
+
+} // namespace detail
+
+/// The right to use one instance of a worker_local alone; ends with this object, on any thread. May be moved
+/// to another task. The worker_local must outlive it.
+template <class T>
+class [[nodiscard]] worker_lease {
+public:
+    worker_lease(worker_lease&& other) noexcept
+        : m_owner(other.m_owner), m_instance(std::exchange(other.m_instance, nullptr)) {}
+    worker_lease& operator=(worker_lease&& other) noexcept {
+        if (this != &other) {
+            end();
+            m_owner = other.m_owner;
+            m_instance = std::exchange(other.m_instance, nullptr);
+        }
+        return *this;
+    }
+    ~worker_lease() { end(); }
+
+    /// Not of one that was moved from.
+    [[nodiscard]] T& operator*() const noexcept { return m_instance->value; }
+    [[nodiscard]] T* operator->() const noexcept { return std::addressof(m_instance->value); }
+
+private:
+    friend class worker_local<T>;
+    using instance = typename worker_local<T>::instance;
+
+    worker_lease(detail::instances& owner, instance& i) noexcept : m_owner(&owner), m_instance(&i) {}
+    void end() noexcept {
+        if (m_instance != nullptr) {
+            m_owner->give(std::exchange(m_instance, nullptr));
+        }
+    }
+
+    detail::instances* m_owner;
+    instance* m_instance;
+};
+
+/// Instances of T for tasks that collect, count or need scratch space. Unlike a thread_local, an instance is
+/// leased for each use: a use that spawns, waits or is suspended keeps its own, and what runs on that worker
+/// meanwhile gets another one. No more are made than are in use at the same time: workers and foreign threads
+/// that use it, and uses that wait or have others on top of them. Made when needed, destroyed with this
+/// object. Any thread, tasks of any number of pools.
+template <class T>
+class worker_local {
+    static_assert(std::is_object_v<T> && !std::is_const_v<T>, "worker_local<T> needs a T that can change");
+
+public:
+    /// Instances are T{}.
+    worker_local() requires std::default_initializable<T> : m_make([] { return T{}; }) {}
+    /// Instances are what make() returns, which may be called by several at once.
+    template <class Make>
+    requires(!std::same_as<std::remove_cvref_t<Make>, worker_local> &&
+             std::is_invocable_r_v<T, std::decay_t<Make>&> &&
+             std::copy_constructible<std::decay_t<Make>>) explicit worker_local(Make&& make)
+        : m_make(std::forward<Make>(make)) {}
+    worker_local(const worker_local&) = delete;
+    worker_local& operator=(const worker_local&) = delete;
+    /// While an instance is leased it says so and terminates the program: somebody would go on using it.
+    ~worker_local() {
+        instance* first = nullptr;
+        instance* last = nullptr;
+        if (!take_all(first, last)) {
+            detail::destroyed_while_leased();
+        }
+        while (first != nullptr) {
+            instance* const next = static_cast<instance*>(first->newer);
+            delete first;
+            first = next;
+        }
+    }
+
+    /// An instance for the caller alone. Usually the one that this worker gave back last, as it was left.
+    /// Throws what the factory throws, std::bad_alloc; then nothing has changed. Cost on a worker: no atomic
+    /// read-modify-write; where the worker has no free one, and on foreign threads, a lock, and before a new
+    /// one is made a membarrier and a look at the places of all workers.
+    [[nodiscard]] worker_lease<T> lease() {
+        if (auto* i = m_all.take()) [[likely]] {
+            return {m_all, *static_cast<instance*>(i)};
+        }
+        auto made = std::make_unique<instance>(m_make);
+        m_all.add(made.get());
+        return {m_all, *made.release()};
+    }
+
+    /// Calls f(instance) for each, in the order in which they were made, on the caller. Throws usage_error if
+    /// any is leased, and what f throws. All are leased meanwhile: a lease by f is one of a new instance.
+    template <class F>
+    requires std::invocable<F&, T&>
+    void for_each(F&& f) {
+        const all_of_them all(*this);
+        for (instance* i = all.first; i != nullptr;
+             i = i == all.last ? nullptr : static_cast<instance*>(i->newer)) {
+            f(i->value);
+        }
+    }
+    /// op(...op(op(a, b), c)..., z) of a copy of the first and all others, which stay; where there are none,
+    /// what the factory makes. Throws as for_each, and what the factory and op throw.
+    template <class Op>
+    requires std::copyable<T> && std::is_invocable_r_v<T, Op&, T, const T&>
+    [[nodiscard]] T combine(Op&& op) {
+        const all_of_them all(*this);
+        if (all.first == nullptr) {
+            return m_make();
+        }
+        T sum(all.first->value);
+        for (instance* i = all.first; i != all.last;) {
+            i = static_cast<instance*>(i->newer);
+            sum = op(std::move(sum), std::as_const(i->value));
+        }
+        return sum;
+    }
+    /// How many instances have been made.
+    [[nodiscard]] std::size_t size() const noexcept { return m_all.size(); }
+
+private:
+    friend class worker_lease<T>;
+    struct instance final : detail::instances::instance {
+        explicit instance(const std::function<T()>& make) : value(make()) {}
+        T value;
+    };
+    struct all_of_them {
+        explicit all_of_them(worker_local& w) : owner(w) {
+            if (!w.take_all(first, last)) {
+                throw usage_error("pilfer: an instance of this worker_local is leased");
+            }
+        }
+        all_of_them(const all_of_them&) = delete;
+        all_of_them& operator=(const all_of_them&) = delete;
+        ~all_of_them() { owner.m_all.give_all(first, last); }
+        worker_local& owner;
+        instance* first = nullptr;
+        instance* last = nullptr;
+    };
+    [[nodiscard]] bool take_all(instance*& first, instance*& last) noexcept {
+        detail::instances::instance* a = nullptr;
+        detail::instances::instance* b = nullptr;
+        const bool taken = m_all.take_all(a, b);
+        first = static_cast<instance*>(a);
+        last = static_cast<instance*>(b);
+        return taken;
+    }
+
+    std::function<T()> m_make;
+    detail::instances m_all;
+};
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,247 @@
+// Threads outside that work for a pool while they wait: attach(), run_until(). Protocol: README.md,
+// "Visitors".
+#include "worker/visitor.hpp"
+
+#include <cxxabi.h>
+
+#include <bit>
+#include <cfenv>
+#include <exception>
+#include <memory>
+
+#include <pilfer/attachment.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/pool.hpp>
+
+#include "context/overflow.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+struct attached_thread {
+    pool_core* pool;
+    overflow::thread_stack alternate;
+};
+
+namespace {
+
+// Of threads outside only, which never move.
+thread_local attached_thread* attached = nullptr;
+/// Between its tasks a visitor may call code of the user, which may block: plainly.
+thread_local bool visiting = false;
+
+struct latch_visitor : visitor {
+    foreign_waiter* latch;
+};
+
+} // namespace
+
+PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
+    if (attached == nullptr || visiting || waiter.is_released()) {
+        return;
+    }
+    latch_visitor v;
+    v.over = [](visitor& self) noexcept { return static_cast<latch_visitor&>(self).latch->is_released(); };
+    v.word = &waiter.word();
+    v.latch = &waiter;
+    (void)attached->pool->receive(v); // no seat is free: it blocks as if it were not attached
+}
+
+bool pool_core::receive(visitor& v) noexcept {
+    std::uint64_t free = m_free_seats.load(rlx);
+    unsigned seat = 0;
+    do {
+        if (free == 0) {
+            return false;
+        }
+        seat = static_cast<unsigned>(std::countr_zero(free));
+    } while (!m_free_seats.compare_exchange_weak(free, free & ~(std::uint64_t{1} << seat), acq, rlx)); // V1
+    const visit here(*this); // a shutdown waits until it has left
+    visiting = true;
+    at(m_first_spare + seat).work_until(v);
+    visiting = false;
+    m_free_seats.fetch_or(std::uint64_t{1} << seat, rel); // V1
+    return true;
+}
+
+void pool_core::notify_visitors() noexcept {
+    const visit here(*this);
+    std_atom::fence_sc(); // S2: what a condition depends on, before a look at who sleeps
+    for (unsigned i = m_first_spare; i < m_size; ++i) {
+        (void)m_idle->wake(i, i);
+    }
+}
+
+bool pool_core::everybody_rests() noexcept {
+    if (m_first_spare == m_size) {
+        return m_idle->everybody_asleep();
+    }
+    for (unsigned i = 0; i < m_size; ++i) {
+        if (at(i).is_there() && !m_idle->is_left_asleep(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/// Only now it is known how many there are.
+void scheduler::has_no_thread() noexcept {
+    m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size());
+    m_there.store(false, rlx);
+    standing.store(posture::resting, rlx);
+}
+
+/// On the visiting thread's own stack, on top of the frame that waits. Tasks run on contexts, as ever.
+void scheduler::work_until(visitor& v) noexcept {
+    // What contexts of former visitors have looked at here is written anew: those that have ended, and those
+    // that have suspended. ThreadSanitizer takes them for strangers to their thread.
+    san::acquire(&m_pool);
+    san::acquire(&m_view);
+    pilfer_v0_this_worker = this;
+    thread_id.store(os::thread_id(), rlx);
+    exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    const exception_state mine = exceptions->load(); // it may wait in a catch block
+    exceptions->store({nullptr, 0});
+    std::fenv_t rounding;
+    std::fegetenv(&rounding); // contexts begin with what they find
+    std::fesetenv(FE_DFL_ENV);
+#if defined(PILFER_TSAN)
+    m_view.fiber = __tsan_get_current_fiber();
+#endif
+#if defined(PILFER_ASAN)
+    os::thread_bounds(m_view.low, m_view.size);
+#endif
+    san::release(static_cast<worker*>(this));
+    m_visitor = &v;
+    standing.store(posture::other, rel);
+    m_there.store(true, rlx);
+    while (!v.over(v) && !m_pool.stopping()) {
+        if (!step() && !m_pool.stopping() && !looks_again()) {
+            sleep();
+        }
+    }
+    m_visitor = nullptr;
+    // What a token or a search stands for: another one looks in this one's place.
+    found_work(index);
+    note_missed();
+    leave_seat();
+    std::fesetenv(&rounding);
+    exceptions->store(mine);
+    pilfer_v0_this_worker = nullptr;
+}
+
+bool scheduler::is_visit_over() noexcept { return m_visitor != nullptr && m_visitor->over(*m_visitor); }
+
+/// Never at descriptors: who releases it must be able to wake it.
+void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept {
+    constexpr std::uint32_t asleep = pool_core::pool_sleepers::asleep;
+    std::atomic<std::uint32_t>* const word = m_visitor->word;
+    if (word == nullptr) {
+        ns == 0 ? os::futex_wait(state, asleep) : os::futex_wait_for(state, asleep, ns);
+        return;
+    }
+    if (word->load(acq) != 0) {
+        (void)m_pool.idle().wake(index, index); // as a token, which is owed like any other
+        return;
+    }
+    os::futex_wait_either(state, asleep, *word, 0, ns);
+}
+
+void scheduler::leave_seat() noexcept {
+    m_there.store(false, rlx);
+    std_atom::fence_sc(); // V2
+    forward_inbox();
+    if (context* mine = free_contexts.exchange(nullptr, rlx)) {
+        m_pool.stacks.give(mine);
+    }
+    standing.store(posture::resting, rel);
+    // What its frames have left in the deque is within reach of everybody, as behind a long task.
+    if (deque.thief().has_any() || anything_queued()) {
+        m_pool.notify_any();
+    }
+    m_pool.worker_is_idle(); // D2: its last unit has ended
+}
+
+/// Of a seat where nobody sits: what has to go on here goes on anywhere.
+void scheduler::forward_inbox() noexcept {
+    for (unsigned round = 0; !m_inbox.empty(); ++round) {
+        if (auto* n = m_inbox.pop()) {
+            m_pool.runnable.push(n);
+            m_pool.notify_any();
+        } else {
+            std_atom::relax(round);
+        }
+    }
+}
+
+/// For run_until(): code of the user, as on a thread outside.
+bool scheduler::ask_outside(bool (*ask)(void*), void* self) noexcept {
+    disappear();
+    const bool yes = ask(self);
+    appear();
+    return yes;
+}
+
+namespace {
+
+struct asking_visitor : visitor {
+    bool (*ask)(void*) = nullptr;
+    void* self = nullptr;
+    bool done = false;
+};
+
+} // namespace
+
+void run_until(pool_core& p, bool (*ask)(void*), void* self) {
+    if (this_worker() != nullptr || visiting) {
+        throw usage_error("pilfer: run_until() was called by a task");
+    }
+    asking_visitor v;
+    v.word = nullptr;
+    v.ask = ask;
+    v.self = self;
+    v.over = [](visitor& base) noexcept {
+        auto& asks = static_cast<asking_visitor&>(base);
+        asks.done = asks.done || static_cast<scheduler*>(this_worker())->ask_outside(asks.ask, asks.self);
+        return asks.done; // once is enough: it may be asked again behind the look before sleep
+    };
+    const overflow::thread_stack alternate;
+    if (!p.receive(v)) {
+        throw usage_error("pilfer: run_until() needs a free seat: see options.attachable");
+    }
+}
+
+} // namespace detail
+
+attachment pool::attach() {
+    if (detail::this_worker() != nullptr || detail::visiting) {
+        throw usage_error("pilfer: attach() was called by a task");
+    }
+    if (detail::attached != nullptr) {
+        throw usage_error("pilfer: this thread is attached already");
+    }
+    if (m_core->settings().attachable == 0) {
+        throw usage_error("pilfer: attach() needs options.attachable");
+    }
+    detail::attached = new detail::attached_thread{m_core, {}};
+    return attachment(detail::attached);
+}
+
+attachment::~attachment() {
+    if (m_thread == nullptr) {
+        return;
+    }
+    if (m_thread != detail::attached) {
+        os::write_error("pilfer: an attachment ended on another thread than it began\n");
+        std::terminate();
+    }
+    detail::attached = nullptr;
+    delete m_thread;
+}
+
+void pool::notify() noexcept { m_core->notify_visitors(); }
+
+} // namespace v0
+} // namespace pilfer

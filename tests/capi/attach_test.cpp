@@ -1,0 +1,92 @@
+// Threads that work for a pool while they wait, through <pilfer/pilfer.h>.
+#include <pilfer/pilfer.h>
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "capi/support.hpp"
+
+namespace {
+
+using namespace capi_tests;
+
+class row_E2_attach : public guarded {};
+
+struct shared {
+    pilfer_pool* pool = nullptr;
+    std::atomic<bool> there{false};
+    std::atomic<bool> go_on{false};
+    long thread = 0;
+    std::atomic<int> ran{0};
+};
+void stay(void* arg) {
+    auto* all = static_cast<shared*>(arg);
+    all->there = true;
+    while (!all->go_on) {
+        std::this_thread::yield();
+    }
+}
+void who(void* arg) {
+    static_cast<shared*>(arg)->thread = syscall(SYS_gettid);
+    static_cast<shared*>(arg)->ran.fetch_add(1);
+}
+int has_run(void* arg) { return static_cast<shared*>(arg)->ran.load(); }
+int nonzero(void*) { return -7; }
+void nothing(void*) {}
+void in_a_task(void* arg) {
+    auto* all = static_cast<shared*>(arg);
+    pilfer_attachment* here = nullptr;
+    EXPECT_EQ(pilfer_attach(all->pool, &here), PILFER_EUSAGE);
+    EXPECT_EQ(pilfer_pool_run_until(all->pool, nonzero, nullptr), PILFER_EUSAGE);
+    pilfer_pool_notify(all->pool);
+}
+
+TEST_F(row_E2_attach, row_A17_works_while_it_waits) {
+    c_options options(1);
+    options.set("attachable", "1");
+    EXPECT_EQ(options.get("attachable"), "1");
+    shared all;
+    ASSERT_EQ(pilfer_pool_new(&all.pool, options.handle()), 0);
+    ASSERT_EQ(pilfer_submit(all.pool, stay, &all), 0);
+    while (!all.there) {
+        std::this_thread::yield();
+    }
+    const long me = syscall(SYS_gettid);
+    pilfer_attachment* here = nullptr;
+    ASSERT_EQ(pilfer_attach(all.pool, &here), 0);
+    EXPECT_EQ(pilfer_pool_run(all.pool, who, &all), 0);
+    EXPECT_EQ(all.thread, me);
+    pilfer_attachment* twice = nullptr;
+    EXPECT_EQ(pilfer_attach(all.pool, &twice), PILFER_EUSAGE);
+    EXPECT_EQ(twice, nullptr);
+    pilfer_detach(here);
+    all.thread = 0;
+    all.ran = 0;
+    ASSERT_EQ(pilfer_submit(all.pool, who, &all), 0);
+    EXPECT_EQ(pilfer_pool_run_until(all.pool, has_run, &all), 0);
+    EXPECT_EQ(all.thread, me);
+    EXPECT_EQ(pilfer_pool_run_until(all.pool, nonzero, nullptr), 0);
+    all.go_on = true;
+    EXPECT_EQ(pilfer_pool_run(all.pool, in_a_task, &all), 0);
+    EXPECT_EQ(pilfer_pool_destroy(all.pool), 0);
+}
+
+TEST_F(row_E2_attach, wrong_calls) {
+    const c_pool pool(1);
+    pilfer_attachment* here = nullptr;
+    EXPECT_EQ(pilfer_attach(nullptr, &here), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_attach(pool, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_attach(pool, &here), PILFER_EUSAGE) << "nobody may, by default";
+    EXPECT_EQ(here, nullptr);
+    pilfer_detach(nullptr);
+    EXPECT_EQ(pilfer_pool_run_until(nullptr, nonzero, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_pool_run_until(pool, nullptr, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_pool_run_until(pool, nonzero, nullptr), PILFER_EUSAGE);
+    pilfer_pool_notify(nullptr);
+    pilfer_pool_notify(pool);
+    EXPECT_EQ(pilfer_pool_run(pool, nothing, nullptr), 0);
+}
+
+} // namespace

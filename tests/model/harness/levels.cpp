@@ -1,0 +1,136 @@
+// A submission queue for each level: the word that says that there are levels, and the look before sleep.
+#include <pilfer/detail/levels.hpp>
+#include <pilfer/detail/sleep.hpp>
+
+#include "../harness.hpp"
+#include "../resting.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::priority;
+
+/// Pushers of the first low and of a high submission, and of a normal one; workers that look before they
+/// sleep.
+template <class Atom, unsigned Workers>
+struct levels_client {
+    static constexpr unsigned threads = 2 + Workers;
+    using queue = pilfer::detail::leveled_queue<Atom>;
+    using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
+    using outcome = typename sleepers::outcome;
+    struct item : queue::node {
+        unsigned number = 0;
+    };
+    static constexpr priority levels[3] = {priority::low, priority::high, priority::normal};
+
+    void push(unsigned i) {
+        m_items[i].number = i;
+        m_tasks.announce(i);
+        (void)m_queue.push(&m_items[i], levels[i]);
+        Atom::fence_sc(); // pool_core::wake_somebody()
+        if (m_idle.anyone_asleep()) {
+            (void)m_idle.wake_one(i % Workers, i % Workers);
+        }
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            push(0);
+            push(1);
+            resting::at_the_end();
+            return;
+        }
+        if (i == 1) {
+            push(2);
+            resting::at_the_end();
+            return;
+        }
+        for (const unsigned self = i - 2;;) {
+            if (pop(self)) {
+                continue;
+            }
+            const auto how = m_idle.sleep(
+                self, [] {}, [this] { return !m_queue.empty(); });
+            m_token[self] = m_token[self] || how == outcome::woken;
+            if (how == outcome::found) {
+                Atom::relax(0); // somebody may be at it
+            }
+        }
+    }
+    bool at_rest() {
+        const bool all_ran = m_tasks.ran(0) && m_tasks.ran(1) && m_tasks.ran(2);
+        return resting::nobody_waits(threads) && (all_ran || !resting::somebody_sleeps());
+    }
+    void finish() {}
+
+private:
+    bool pop(unsigned self) {
+        std::uint32_t turn = m_turn[self];
+        auto* n = static_cast<item*>(m_queue.pop(turn).what);
+        m_turn[self] = turn;
+        if (n == nullptr) {
+            return false;
+        }
+        if (m_token[self]) { // as scheduler::found_work()
+            m_token[self] = false;
+            m_idle.settle_token(self);
+            for (unsigned woken = 0; woken < 2 && !m_queue.empty(); ++woken) {
+                if (m_idle.wake_one(self, self) == sleepers::nobody) {
+                    break;
+                }
+            }
+        }
+        m_tasks.run(n->number);
+        return true;
+    }
+
+    queue m_queue;
+    item m_items[3];
+    tasks<3> m_tasks;
+    typename sleepers::seat m_seats[Workers];
+    typename sleepers::map_word m_map[1];
+    sleepers m_idle{m_seats, m_map, Workers};
+    bool m_token[Workers] = {};
+    std::uint32_t m_turn[Workers] = {};
+    resting m_resting;
+};
+
+/// What lies at each level comes out in the order of the levels, whoever takes it, and once.
+struct levels_in_order {
+    static constexpr unsigned threads = 2;
+    using queue = pilfer::detail::leveled_queue<atom>;
+    struct item : queue::node {
+        unsigned number = 0;
+    };
+    levels_in_order() {
+        for (unsigned i = 0; i < 4; ++i) {
+            m_items[i].number = i;
+            m_tasks.announce(i);
+            (void)m_queue.push(&m_items[i], i < 2 ? priority::low : priority::high);
+        }
+    }
+    void thread(unsigned) {
+        std::uint32_t turn = 0;
+        bool low = false;
+        for (int k = 0; k < 2; ++k) {
+            auto* n = static_cast<item*>(m_queue.pop(turn).what);
+            check(n != nullptr, "nothing, though more is there than is taken");
+            m_tasks.run(n->number);
+            check(!low || n->number < 2, "a lower level went first");
+            low = n->number < 2;
+        }
+    }
+    void finish() {
+        check(m_queue.empty(), "an empty queue says that it has something");
+        m_tasks.finish(4);
+    }
+
+private:
+    queue m_queue;
+    item m_items[4];
+    tasks<4> m_tasks;
+};
+
+const registered<levels_client<atom, 1>> r1("levels_one", "pushers at three levels, one worker that sleeps");
+const registered<levels_in_order> r2("levels_taken", "two takers at two levels");
+
+} // namespace

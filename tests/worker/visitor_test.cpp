@@ -1,0 +1,410 @@
+// Threads outside that work for a pool while they wait.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cfenv>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <set>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+
+class row_A17 : public over_workers {};
+PILFER_OVER_WORKERS(row_A17);
+class row_A17_alone : public guarded {};
+
+[[nodiscard]] pilfer::options seats(unsigned workers, unsigned n) {
+    pilfer::options o;
+    o.workers = workers;
+    o.attachable = n;
+    return o;
+}
+/// Asked anew each time: compilers keep what std::this_thread::get_id() returns.
+[[nodiscard]] long thread_now() { return syscall(SYS_gettid); }
+
+void wait_until(const std::atomic<bool>& flag) {
+    while (!flag) {
+        std::this_thread::yield();
+    }
+}
+
+/// Keeps all workers of a pool until they are let go.
+class busy {
+public:
+    explicit busy(pilfer::pool& p) : m_pool(p) {
+        for (unsigned i = 0; i < p.workers(); ++i) {
+            p.submit([this] {
+                m_there.fetch_add(1);
+                wait_until(m_go_on);
+                m_gone.fetch_add(1);
+            });
+        }
+        while (m_there != p.workers()) {
+            std::this_thread::yield();
+        }
+    }
+    void let_go() { m_go_on = true; }
+    ~busy() {
+        let_go();
+        while (m_gone != m_pool.workers()) {
+            std::this_thread::yield();
+        }
+    }
+
+private:
+    pilfer::pool& m_pool;
+    std::atomic<unsigned> m_there{0};
+    std::atomic<unsigned> m_gone{0};
+    std::atomic<bool> m_go_on{false};
+};
+
+TEST_P(row_A17, an_attached_thread_runs_what_it_waits_for) {
+    pilfer::pool pool(seats(GetParam(), 1));
+    EXPECT_EQ(pool.workers(), GetParam());
+    const long me = thread_now();
+    EXPECT_NE(pool.run(thread_now), me) << "off by default";
+    busy workers(pool);
+    {
+        const pilfer::attachment here = pool.attach();
+        EXPECT_EQ(pool.run(thread_now), me);
+        EXPECT_EQ(pool.async(thread_now).get(), me);
+        EXPECT_EQ(pool.run([] { return fib_join(10) + fib_spawn(8) + fib_defer(8); }),
+                  fib(10) + fib(8) + fib(8));
+    }
+    workers.let_go();
+    EXPECT_NE(pool.run(thread_now), me) << "it is detached";
+}
+
+/// A task that needs another thread gets the attached one: a spark is stolen.
+TEST_F(row_A17_alone, an_attached_thread_steals) {
+    pilfer::pool pool(seats(1, 1));
+    const pilfer::attachment here = pool.attach();
+    const long me = thread_now();
+    for (std::uint64_t i = 0; i < hundredth_of(5000, 10); ++i) {
+        std::atomic<bool> stolen{false};
+        std::set<long> threads;
+        pool.run([&] {
+            const auto [a, b] = pilfer::join(
+                [&] {
+                    wait_until(stolen);
+                    return thread_now();
+                },
+                [&] {
+                    stolen = true;
+                    return thread_now();
+                });
+            threads = {a, b};
+        });
+        EXPECT_EQ(threads.size(), 2U);
+        EXPECT_TRUE(threads.contains(me));
+    }
+}
+
+/// What has begun on the seat and is not over when the visitor's wait is goes on elsewhere, with its
+/// children.
+TEST_P(row_A17, what_it_leaves_behind_goes_on_elsewhere) {
+    pilfer::pool pool(seats(GetParam(), 1));
+    const long me = thread_now();
+    for (int round = 0; round < 20; ++round) {
+        pilfer::event go;
+        std::atomic<int> children{0};
+        pilfer::promise<long> begun;
+        auto has_begun = begun.get_future();
+        pilfer::promise<long> ended;
+        auto has_ended = ended.get_future();
+        {
+            busy workers(pool);
+            const pilfer::attachment here = pool.attach();
+            pool.submit([&] {
+                pilfer::scope s;
+                for (int i = 0; i < 100; ++i) {
+                    s.defer([&] { children.fetch_add(1); });
+                }
+                begun.set_value(thread_now());
+                go.wait();
+                s.sync();
+                ended.set_value(thread_now());
+            });
+            EXPECT_EQ(has_begun.get(), me);
+        }
+        go.set();
+        EXPECT_NE(has_ended.get(), me);
+        EXPECT_EQ(children, 100);
+    }
+}
+
+/// A scope that comes home would wait for good for a thread that has left.
+TEST_P(row_A17, a_scope_that_comes_home_does_so_only_while_its_visitor_is_there) {
+    pilfer::pool pool(seats(GetParam(), 1));
+    const long me = thread_now();
+    for (int round = 0; round < 20; ++round) {
+        pilfer::event go;
+        pilfer::promise<long> begun;
+        auto has_begun = begun.get_future();
+        std::atomic<bool> ended{false};
+        {
+            busy workers(pool);
+            const pilfer::attachment here = pool.attach();
+            pool.submit([&] {
+                pilfer::scope s(pilfer::resume::own_thread);
+                s.spawn([&] { go.wait(); });
+                begun.set_value(thread_now());
+                s.sync(); // suspends here, before the visitor sees that its wait is over
+                ended = true;
+            });
+            EXPECT_EQ(has_begun.get(), me);
+        }
+        go.set();
+        wait_until(ended);
+    }
+}
+
+TEST_F(row_A17_alone, its_own_exceptions_and_rounding_stay) {
+    pilfer::pool pool(seats(1, 1));
+    busy workers(pool);
+    const pilfer::attachment here = pool.attach();
+    const auto throws = [&] {
+        EXPECT_EQ(std::current_exception(), nullptr) << "a task has none of its visitor's";
+        EXPECT_EQ(std::uncaught_exceptions(), 0);
+        EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+        throw std::runtime_error("of the task");
+    };
+    std::fesetround(FE_UPWARD);
+    try {
+        throw std::logic_error("mine");
+    } catch (const std::logic_error& e) {
+        EXPECT_THROW(pool.run(throws), std::runtime_error);
+        try {
+            throw;
+        } catch (const std::logic_error& again) {
+            EXPECT_EQ(&e, &again);
+        }
+    }
+    struct waits {
+        pilfer::pool& pool;
+        ~waits() {
+            EXPECT_EQ(std::uncaught_exceptions(), 1);
+            EXPECT_EQ(pool.run([] { return std::uncaught_exceptions(); }), 0);
+            EXPECT_EQ(std::uncaught_exceptions(), 1);
+        }
+    };
+    EXPECT_THROW(([&] {
+                     const waits w{pool};
+                     throw std::logic_error("mine");
+                 }()),
+                 std::logic_error);
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    std::fesetround(FE_TONEAREST);
+}
+
+TEST_P(row_A17, run_until_works_until_its_condition_holds) {
+    pilfer::pool pool(seats(GetParam(), 1));
+    const long me = thread_now();
+    busy workers(pool);
+    std::atomic<int> ran{0};
+    std::atomic<int> here{0};
+    for (int i = 0; i < 100; ++i) {
+        pool.submit([&] {
+            here.fetch_add(thread_now() == me);
+            ran.fetch_add(1);
+        });
+    }
+    pool.run_until([&] { return ran == 70; });
+    EXPECT_EQ(ran, 70);
+    pool.run_until([&] { return ran == 100; });
+    EXPECT_EQ(here, 100);
+    pool.run_until([] { return true; });
+}
+
+/// It sleeps, and is woken by submissions and by notify().
+TEST_P(row_A17, run_until_is_woken) {
+    pilfer::pool pool(seats(GetParam(), 1));
+    for (std::uint64_t round = 0; round < hundredth_of(5000, 20); ++round) {
+        std::atomic<bool> stop{false};
+        std::atomic<int> ran{0};
+        std::thread other([&] {
+            for (int i = 0; i < 5; ++i) {
+                pool.submit([&] {
+                    ran.fetch_add(1);
+                    pool.notify();
+                });
+            }
+            stop = true;
+            pool.notify();
+        });
+        pool.run_until([&] { return stop.load(); });
+        other.join();
+        std::thread last([&] {
+            pool.submit([&] {
+                ran.fetch_add(1);
+                pool.notify();
+            });
+        });
+        pool.run_until([&] { return ran == 6; });
+        last.join();
+    }
+}
+
+TEST_F(row_A17_alone, run_until_sleeps_in_the_kernel) {
+    pilfer::pool pool(seats(1, 1));
+    std::atomic<bool> stop{false};
+    std::thread other([&] {
+        while (pool.counters(1).sleeps == 0) { // the seat's
+            std::this_thread::yield();
+        }
+        stop = true;
+        pool.notify();
+    });
+    pool.run_until([&] { return stop.load(); });
+    other.join();
+}
+
+TEST_F(row_A17_alone, the_condition_is_called_as_outside) {
+    pilfer::pool pool(seats(1, 1));
+    pilfer::pool other(workers(1));
+    struct spoiled {};
+    int asked = 0;
+    pool.run_until([&] {
+        EXPECT_EQ(pool.run([] { return 3; }), 3);
+        EXPECT_EQ(other.run([] { return 4; }), 4);
+        EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+        EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error);
+        return ++asked > 0;
+    });
+    EXPECT_EQ(asked, 1) << "once is enough";
+    EXPECT_THROW(pool.run_until([]() -> bool { throw spoiled(); }), spoiled);
+    EXPECT_EQ(pool.run([] { return 5; }), 5);
+}
+
+TEST_F(row_A17_alone, more_threads_than_seats) {
+    pilfer::pool pool(seats(1, 1));
+    std::atomic<bool> stop{false};
+    std::atomic<bool> inside{false};
+    std::thread first([&] {
+        pool.run_until([&] {
+            inside = true;
+            return stop.load();
+        });
+    });
+    wait_until(inside);
+    EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error);
+    {
+        const pilfer::attachment here = pool.attach();
+        EXPECT_EQ(pool.run([] { return 7; }), 7) << "waits as ever";
+    }
+    stop = true;
+    pool.notify();
+    first.join();
+}
+
+TEST_P(row_A17, a_shutdown_sends_visitors_away) {
+    for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
+        auto pool = std::make_unique<pilfer::pool>(seats(GetParam(), 2));
+        std::atomic<int> inside{0};
+        const auto visit = [&] {
+            bool first = true;
+            pool->run_until([&] {
+                inside.fetch_add(std::exchange(first, false) ? 1 : 0);
+                return false;
+            });
+        };
+        std::thread a(visit);
+        std::thread b(visit);
+        while (inside != 2) {
+            std::this_thread::yield();
+        }
+        (void)pool->run([] { return fib_join(12); });
+        pool->shutdown(mode);
+        a.join();
+        b.join();
+        EXPECT_NO_THROW(pool->run_until([] { return false; })) << "ends at once";
+        const pilfer::attachment here = pool->attach();
+        EXPECT_THROW(pool->run([] {}), pilfer::pool_closed);
+    }
+}
+
+/// Threads come and go, all waits and all kinds of tasks.
+TEST_P(row_A17, many_threads_come_and_go) {
+    pilfer::pool pool(seats(GetParam(), 2));
+    const auto n = hundredth_of(5000, 20);
+    std::atomic<std::uint64_t> slept{0};
+    const auto visit = [&](unsigned who) {
+        std::optional<pilfer::attachment> here;
+        here.emplace(pool.attach());
+        pilfer::mutex m;
+        for (std::uint64_t i = 0; i < n; ++i) {
+            EXPECT_EQ(pool.run([] { return fib_join(9); }), fib(9));
+            auto f = pool.async([] { return fib_spawn(8); });
+            pool.submit([&] {
+                pilfer::sleep_for(std::chrono::microseconds(20));
+                slept.fetch_add(1);
+            });
+            EXPECT_EQ(f.get(), fib(8));
+            pool.run([&] {
+                pilfer::scope s;
+                for (int k = 0; k < 20; ++k) {
+                    s.defer([&] { const std::lock_guard lock(m); });
+                }
+                s.sync();
+            });
+            if (i % 8 == who) {
+                here.reset();
+                here.emplace(pool.attach());
+            }
+        }
+    };
+    std::vector<std::thread> threads;
+    for (unsigned i = 0; i < 4; ++i) {
+        threads.emplace_back(visit, i);
+    }
+    for (auto& t : threads) {
+        t.join();
+    }
+    pool.shutdown();
+    EXPECT_EQ(slept, 4 * n);
+}
+
+TEST_F(row_A17_alone, bad_input) {
+    pilfer::pool none(workers(1));
+    EXPECT_THROW((void)none.attach(), pilfer::usage_error);
+    EXPECT_THROW(none.run_until([] { return true; }), pilfer::usage_error);
+    none.notify();
+    pilfer::pool pool(seats(2, 1));
+    pool.notify();
+    pool.run([&] {
+        EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+        EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error);
+        EXPECT_THROW(none.run_until([] { return true; }), pilfer::usage_error);
+        pool.notify();
+    });
+    pilfer::attachment here = pool.attach();
+    EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+    const pilfer::attachment moved = std::move(here);
+    EXPECT_EQ(pool.run([] { return 1; }), 1);
+    EXPECT_THROW((void)pool.counters(3), std::out_of_range);
+
+    EXPECT_THROW(pilfer::pool(seats(1, 65)), std::invalid_argument);
+    auto o = seats(1, 1);
+    o.profile = true;
+    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+    o = seats(1, 1);
+    o.resume = pilfer::resume::own_thread;
+    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+    o = seats(1, 1);
+    o.backend = pilfer::backend::one_lock;
+    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+    EXPECT_EQ(pilfer::pool(seats(1, 64)).run([] { return 1; }), 1);
+}
+
+} // namespace
