@@ -130,7 +130,8 @@ TEST_P(row_B16_spin, begun_while_somebody_lies_down) {
         GTEST_SKIP() << "one alone robs nobody, so its looks are not counted";
     }
     pilfer::pool pool(spinning(GetParam(), idle::battery));
-    const auto rounds = hundredth_of(200'000);
+    // In each all of them have to get a CPU.
+    const auto rounds = hundredth_of(400'000) / GetParam();
     for (unsigned i = 0; i < rounds; ++i) {
         pool.run([] {});
         for (unsigned pause = 0; pause < i % 512 * 2; ++pause) {
