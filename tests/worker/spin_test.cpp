@@ -124,6 +124,24 @@ TEST_P(row_B16_spin, one_of_two_that_ends_changes_nothing) {
     }
 }
 
+/// Begun while workers lie down behind a task: one that is not in the map yet has to see it by itself (S2).
+TEST_P(row_B16_spin, begun_while_somebody_lies_down) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "one alone robs nobody, so its looks are not counted";
+    }
+    pilfer::pool pool(spinning(GetParam(), idle::battery));
+    // In each all of them have to get a CPU.
+    const auto rounds = hundredth_of(400'000) / GetParam();
+    for (unsigned i = 0; i < rounds; ++i) {
+        pool.run([] {});
+        for (unsigned pause = 0; pause < i % 512 * 2; ++pause) {
+            pilfer::detail::cpu_relax();
+        }
+        const pilfer::keep_warm warm(pool);
+        ASSERT_TRUE(all_look(pool, 1)) << "round " << i;
+    }
+}
+
 /// What a sleeper would have seen to.
 TEST_P(row_B16_spin, alarms_descriptors_and_the_end_are_seen_to) {
     for (const idle how : {idle::battery, idle::latency}) {
