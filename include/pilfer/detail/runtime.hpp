@@ -43,6 +43,8 @@ struct submission : spark, submission_queue<std_atom>::node {
 /// Throws pool_closed, queue_full.
 PILFER_API void submit(pool_core& p, submission* s);
 PILFER_API pool_core& common_core();
+/// The calling process is a child of fork(), and the pool its parent's.
+[[nodiscard]] PILFER_API bool left_behind(const pool_core& p) noexcept;
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().
 PILFER_API void unit_begins(worker* w) noexcept;
 PILFER_API void unit_ends(worker* w) noexcept;
