@@ -338,7 +338,7 @@ TEST_F(row_F6_fork, locks_that_others_hold_are_never_waited_for) {
 template <class Start>
 void start_under_load(Start start) {
     const life::busy load;
-    for (std::uint64_t i = 0; i < support::hundredth_of(100'000, 20); ++i) {
+    for (std::uint64_t i = 0; i < support::hundredth_of(10'000, 20); ++i) {
         const pid_t child = start();
         ASSERT_GT(child, 0);
         int status = -1;

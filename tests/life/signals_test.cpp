@@ -92,17 +92,17 @@ private:
 /// Workers block all signals; a task may take that back for its thread.
 void let_signals_in(pilfer::pool& p) {
     const unsigned n = p.workers();
-    std::latch all(n);
+    const auto all = std::make_shared<std::latch>(n + 1);
     for (unsigned i = 0; i < n; ++i) {
-        p.submit([&all] {
+        p.submit([all] {
             sigset_t one;
             sigemptyset(&one);
             sigaddset(&one, SIGUSR1);
             pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
-            all.arrive_and_wait(); // the threads, not the tasks: one on each
+            all->arrive_and_wait(); // the threads, not the tasks: one on each
         });
     }
-    all.wait();
+    all->arrive_and_wait();
 }
 
 TEST_F(row_F6_signals, every_wait_goes_on_behind_a_signal) {
@@ -140,8 +140,7 @@ TEST_F(row_F6_signals, every_wait_goes_on_behind_a_signal) {
             const std::lock_guard lock(m);
             auto locked = p.async([&m] { return m.try_lock_for(1ms); });
             EXPECT_FALSE(locked.get());
-            EXPECT_EQ(p.async([] { return pilfer::blocking([] { return usleep(500); }) + 1; }).get() >= 0,
-                      true);
+            (void)p.async([] { return pilfer::blocking([] { return usleep(500); }); }).get(); // may end early
         }
         EXPECT_GT(arrived.load(), before);
         close(ends[0]);
