@@ -6,7 +6,8 @@
 #  rooms    who may include whom goes one way, downwards.
 #  prefix   what a C header declares is a name of every program that includes it: pilfer_ or PILFER_, but for those of
 #           threadpool.h, which are a library of their own.
-#  system   operating system headers stay in base and context, so that a port has two places to look at.
+#  system   what knows the operating system stays in base and context, so that a port has two places to look at: its headers,
+#           calls of its functions, and preprocessor conditions that ask which one it is (docs/porting.md).
 use strict;
 use warnings;
 use File::Find;
@@ -26,7 +27,21 @@ my %detail_of = (sleep => 'idle', submissions => 'deque');
 my %system_rooms = (base => 1, context => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
-    |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif)\.h$}x;
+    |ucontext|semaphore|syscall|spawn|termios|link|elf|cpuid|numa|numaif|execinfo|mqueue|aio|netdb|pwd|grp|ifaddrs
+    |features|malloc|windows|processthreadsapi|synchapi)\.h$|^(?:csignal)$|^(?:mach|dispatch|gnu)/}x;
+
+# Names that nothing else has, called as a function of the global namespace; those that members and namespaces of this
+# library have as well are found where they are written with `::` in front.
+my $system_call = qr{mmap|mmap64|munmap|mprotect|mremap|madvise|mincore|syscall|pthread_\w+|sched_\w+|epoll_\w+|eventfd|timerfd_\w+
+    |signalfd|inotify_\w+|pipe2|sigaction|sigaltstack|sigprocmask|sigfillset|sigemptyset|dlopen|dlsym|dladdr|dl_iterate_phdr
+    |sysconf|getpid|gettid|getppid|fork|vfork|execv\w*|execl\w*|posix_spawn\w*|waitpid|_exit|strerror\w*|fcntl|ioctl|fsync
+    |setrlimit|getrlimit|prlimit|setpriority|getpriority|getauxval|swapcontext|makecontext|clock_gettime|clock_getres|gettimeofday
+    |getrusage|prctl|ptrace|setjmp|_setjmp|longjmp|pread|pwrite|readv|writev|sendmsg|recvmsg|io_uring_\w+|getcpu
+    |posix_memalign|malloc_usable_size|CreateThread|VirtualAlloc|WaitOnAddress}x;
+my $system_call_with_colons = qr{read|write|open|close|accept4?|connect|poll|ppoll|select|send|recv|socket|bind|listen|pipe|dup2?|kill
+    |raise|alarm|signal|sleep|pause|nice|getenv_s|times|time|unlink|stat|access}x;
+my $which_system = qr{\b(?:__linux__|__linux|__gnu_linux__|__GLIBC\w*|__unix__|__ANDROID__|_WIN32|_WIN64|_MSC_VER|__MINGW\w*|__CYGWIN__|__APPLE__
+    |__MACH__|__FreeBSD__|__OpenBSD__|__NetBSD__|_GNU_SOURCE|_POSIX_C_SOURCE)\b}x;
 
 my @forbidden = (
     [qr/\bstd::(?:\w+::)*condition_variable(?:_any)?\b/,        'std::condition_variable'],
@@ -110,12 +125,29 @@ for my $file (@files) {
             check_include($file, $line, $room, $2);
         }
         my $text = s/"(?:\\.|[^"\\])*"/""/gr;
+        check_system($file, $line, $text) unless defined $room && $system_rooms{$room};
         for my $rule (@forbidden) { find_at($file, $line, $$rule[1]) if $text =~ $$rule[0]; }
         while ($text =~ /(\w+)(?:\[[^\]]*\])?\s*(?:\.|->)\s*(wait|notify_one|notify_all)\s*\(\s*(\)?)/g) {
             # Our own objects have wait() and notify too: only what this file's unit declares as an atomic counts
             # for wait (which then has an argument), and what any file does for notify.
             find_at($file, $line, "$1.$2() of an atomic")
                 if $2 eq 'wait' ? !$3 && $atomics_of{$stem}{$1} : $atomics_all{$1};
+        }
+    }
+}
+
+# docs/porting.md has a row for each function of the headers of base and context.
+if (open my $page, '<', 'docs/porting.md') {
+    my $rows = do { local $/; <$page> };
+    for my $file (grep { m{^src/(?:base|context)/(?!chaos|context_lists|stack_pool)\w+\.hpp$} } @files) {
+        my ($line, $hidden) = (0, 0);
+        for (split /\n/, $code{$file}) {
+            $line++;
+            $hidden = /^private:/ ? 1 : /^\};/ ? 0 : $hidden;
+            next if $hidden || /\basm\b/;
+            next unless /^(?:    )?(?:\[\[\w+\]\] )?(?:inline |constexpr |static )*(?:[\w:<>*&]+ )+[*&]?(\w+)\(/ && !/^\s*return\b/;
+            my $name = $1;
+            find_at($file, $line, "$name() has no row in docs/porting.md") unless $rows =~ /`$name`/ || $name =~ /^operator/;
         }
     }
 }
@@ -149,6 +181,16 @@ sub declared_in_c {
     $note->($-[1], $1) while $text =~ /\btypedef\b[^;<]*?(\w+)\s*;/g;
     $note->($-[1], $1) while $text =~ /\b(?!__attribute__)([A-Za-z_]\w*)\s*<[^<>]*>\s*;/g;
     return @found;
+}
+
+sub check_system {
+    my ($file, $line, $text) = @_;
+    # Not a member, nor of a namespace: `.name(`, `->name(`, `os::name(`. Nor a declaration: `type name(`.
+    find_at($file, $line, "$1() of the operating system outside base and context")
+        if $text =~ /(?<![\w:.>])(?<!->)(?:(?<!\w)::\s*)?\b($system_call)\s*\(/
+        || $text =~ /(?<![\w>])::\s*($system_call|$system_call_with_colons)\s*\(/;
+    find_at($file, $line, "'$1' asks for the operating system outside base and context")
+        if $text =~ /^\s*#.*?($which_system)/;
 }
 
 sub check_include {

@@ -55,6 +55,33 @@ for header in sys/mman.h linux/futex.h unistd.h pthread.h sched.h; do
     expect clean src/context/a.cpp "#include <$header>"
     expect clean include/pilfer/detail/context_x86_64.hpp "#include <$header>"
 done
+expect_row() { # <found|clean> <function in the page>
+    rm -rf "${tree:?}"/*
+    mkdir -p "$tree/src/base" "$tree/docs"
+    printf '| `%s` | here | there |\n' "$2" >"$tree/docs/porting.md"
+    printf '[[nodiscard]] int next_cpu(unsigned from) noexcept;\n' >"$tree/src/base/os.hpp"
+    local outcome=clean
+    perl "$here/check_names.pl" "$tree" >"$tree/out" 2>&1 || outcome=found
+    [[ $outcome == "$1" ]] || { echo "expected $1, was $outcome: docs/porting.md with $2"; cat "$tree/out"; wrong=1; }
+}
+expect_row found another_function
+expect_row clean next_cpu
+for text in 'void f() { mmap(nullptr, 1, 0, 0, -1, 0); }' 'void f() { ::close(3); }' 'int f() { return ::read (0, p, 1); }' \
+    'auto id = syscall(SYS_gettid);' 'void f() { if (pthread_self() == t) g(); }' 'void f() { sched_yield(); }' \
+    'auto n = sysconf(_SC_PAGESIZE);' 'int e = epoll_wait(fd, events, 1, 0);' 'void f() { _exit(1); }' \
+    'const char* t = strerrordesc_np(5);' '#if defined(__linux__)' '#ifdef _WIN32' '#elif __GLIBC_PREREQ(2, 32)' \
+    'struct sigaction a; int r = sigaction(1, &a, nullptr);' 'auto p = fork();' '#include <csignal>' '#include <mach/mach.h>' \
+    '#define _GNU_SOURCE'; do
+    expect found src/worker/a.cpp "$text"
+    expect found include/pilfer/a.hpp "$text"
+    expect found include/pilfer/detail/a.hpp "$text"
+    expect clean src/base/a.cpp "$text"
+    expect clean src/context/a.cpp "$text"
+done
+expect clean src/worker/a.cpp 'void f() { x.close(); y->read(1); os::poll(1); p.raise(q); io::write(fd, b, n); }'
+expect clean src/worker/a.cpp 'void channel::close() { m_closed = true; } bool t::send(int); // sched_yield() there'
+expect clean src/worker/a.cpp 'const char* text = "fork() failed"; scope_access::raise(a, b); file.write(b);'
+expect clean src/worker/a.cpp 'os::sysconf(1); a.mmap(2); b->fork(); using fork_t = int;'
 expect clean src/worker/a.cpp '#include "worker/loop.hpp"'
 expect clean src/worker/a.cpp '#include "base/os.hpp"'
 expect clean src/worker/a.cpp '#include <pilfer/detail/worker_hot.hpp>'

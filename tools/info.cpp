@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 #include <optional>
+#include <thread>
 #include <vector>
 
 #include "balance/text.hpp"
@@ -17,6 +18,7 @@
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
+#include "worker/environment.hpp"
 
 namespace tools {
 namespace {
@@ -77,6 +79,34 @@ struct info_settings {
     return pilfer::balance::name(o);
 }
 
+[[nodiscard]] char const* source(char const* option, std::string const& asked, char const* variable) {
+    return !asked.empty() ? option : std::getenv(variable) != nullptr ? variable : "the default";
+}
+
+/// Why there are so many workers.
+[[nodiscard]] char const* reason(info_settings const& s, std::optional<unsigned> quota) {
+    if (s.workers != 0) {
+        return "--workers";
+    }
+    if (!s.other.empty()) {
+        return "the CPUs of --machine";
+    }
+    if (std::getenv("PILFER_WORKERS") != nullptr) {
+        return "PILFER_WORKERS";
+    }
+    return quota && *quota < os::affinity_cpus() ? "the quota, which is less than the affinity mask"
+                                                 : "the affinity mask";
+}
+
+/// Asked on a thread of its own, for it may be granted.
+[[nodiscard]] std::string priorities() {
+    int const now = os::nice_of(0);
+    bool raised = false;
+    std::thread([&] { raised = os::make_nice(now - 1); }).join();
+    return fmt::format("nice {}; a higher priority is {}", now,
+                       raised ? "granted" : "refused (see RLIMIT_NICE)");
+}
+
 int run_info(info_settings const& s) {
     bool const here = s.other.empty();
     numbers const mask = os::affinity_mask();
@@ -94,6 +124,7 @@ int run_info(info_settings const& s) {
 
     fmt::print("pilfer: " PILFER_TOOL_VERSION "\n");
     fmt::print("workers: {}\n", workers);
+    fmt::print("workers because of: {}\n", reason(s, quota));
     if (here) {
         fmt::print("CPUs: {} online\n", sysconf(_SC_NPROCESSORS_ONLN));
         fmt::print("affinity mask: {}\n", mask.empty() ? "unknown" : ranges(mask));
@@ -104,14 +135,19 @@ int run_info(info_settings const& s) {
     fmt::print("pinning: {}\n", machine::name(seats.how));
     fmt::print("CPUs by worker: {}\n",
                seats.cpu.empty() ? "any" : fmt::format("{}", fmt::join(seats.cpu, " ")));
+    fmt::print("pinning because of: {}\n", source("--pin", s.pin, "PILFER_PIN"));
     fmt::print("balance: {}\n", balance_in_force());
+    fmt::print("balance because of: {}\n", source("", "", "PILFER_BALANCE"));
+    fmt::print("stack: {} bytes\n", pilfer::detail::stack_from(std::getenv("PILFER_STACK")));
+    fmt::print("stack because of: {}\n", source("", "", "PILFER_STACK"));
+    fmt::print("spin: {}\n", pilfer::detail::name(pilfer::detail::spin_from(std::getenv("PILFER_SPIN"))));
+    fmt::print("spin because of: {}\n", source("", "", "PILFER_SPIN"));
     if (here) {
         fmt::print("governor: {}\n",
                    pilfer::detail::pool_governor::can_measure("")
                        ? os::stalled_ns("") ? "can measure: schedstat and pressure" : "can measure: schedstat, no pressure"
                        : "off: this kernel keeps no schedstat");
-    }
-    if (here) {
+        fmt::print("priority: {}\n", priorities());
         fmt::print("kernel: {}\n", facts.kernel);
         fmt::print("membarrier: {}\n", facts.membarrier);
         fmt::print("guards: {}\n", facts.guards);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <memory>
 #include <pilfer/pilfer.hpp>
 #include <thread>
 #include <vector>
@@ -143,6 +144,33 @@ void wake_by_submission(benchmark::State& state) {
     report(state, before, pool.counters());
 }
 BENCHMARK(wake_by_submission)->UseManualTime();
+
+/// The same half a millisecond behind the last task, by idle policy: when balanced workers have long been
+/// asleep.
+void wake_after_pause(benchmark::State& state, pilfer::idle how, bool warm) {
+    pilfer::options options = two_workers();
+    options.spin = how;
+    pilfer::pool pool(options);
+    const auto kept = warm ? std::make_unique<pilfer::keep_warm>(pool) : nullptr;
+    const auto before = pool.counters();
+    std::vector<double> each;
+    for (auto _ : state) {
+        std::this_thread::sleep_for(500us); // its CPU is free for a worker that looks
+        clock::time_point end;
+        const auto begin = clock::now();
+        pool.run([&] { end = clock::now(); });
+        each.push_back(seconds_between(begin, end));
+        state.SetIterationTime(each.back());
+    }
+    report(state, before, pool.counters());
+    const auto middle = each.begin() + static_cast<std::ptrdiff_t>(each.size() / 2);
+    std::nth_element(each.begin(), middle, each.end());
+    state.counters["median_us"] = *middle * 1e6;
+}
+BENCHMARK_CAPTURE(wake_after_pause, balanced, pilfer::idle::balanced, false)->UseManualTime();
+BENCHMARK_CAPTURE(wake_after_pause, latency, pilfer::idle::latency, false)->UseManualTime();
+BENCHMARK_CAPTURE(wake_after_pause, battery, pilfer::idle::battery, false)->UseManualTime();
+BENCHMARK_CAPTURE(wake_after_pause, kept_warm, pilfer::idle::balanced, true)->UseManualTime();
 
 void futex(std::atomic<int>& word, int operation, int value) {
     static_assert(sizeof(std::atomic<int>) == sizeof(int));

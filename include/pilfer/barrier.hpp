@@ -71,7 +71,7 @@ public:
     constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
         : m_core(expected), m_completion(std::move(completion)) {
         if (expected < 0) {
-            throw std::invalid_argument("pilfer: a barrier cannot expect less than nothing");
+            PILFER_THROW(std::invalid_argument("pilfer: a barrier cannot expect less than nothing"));
         }
     }
 

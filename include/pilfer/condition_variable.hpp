@@ -80,19 +80,18 @@ private:
     bool wait_within(Lock& lock, detail::instant until) {
         entry self;
         enter(self);
-        try {
-            lock.unlock();
-        } catch (...) {
+        PILFER_TRY { lock.unlock(); }
+        PILFER_CATCH_ALL {
             if (wait_in(self, 0, detail::leaves::at_the_end)) { // it leaves at once
                 notify_one();                                   // the notification was for one that waits
             }
-            throw;
+            PILFER_RETHROW;
         }
         const bool notified = wait_in(self, until, detail::leaves::when_stopped);
         const bool leaves = !notified && detail::must_leave(); // asked here: who holds a lock need not
         relock(lock);
         if (leaves) {
-            throw stopped();
+            PILFER_THROW(stopped());
         }
         return notified;
     }

@@ -123,7 +123,7 @@ public:
 private:
     [[nodiscard]] detail::future_state<T>& state() const {
         if (m_state == nullptr) {
-            throw usage_error("pilfer: this future refers to no task");
+            PILFER_THROW(usage_error("pilfer: this future refers to no task"));
         }
         return *m_state;
     }

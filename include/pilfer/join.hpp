@@ -62,22 +62,20 @@ private:
 template <class F>
 PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
     std::atomic<std::uint64_t> sum{0};
-    try {
-        return f(common_report(sum));
-    } catch (...) {
+    PILFER_TRY { return f(common_report(sum)); }
+    PILFER_CATCH_ALL {
         detail::note_suppressed(common_report::sum(sum.load(rlx)));
-        throw;
+        PILFER_RETHROW;
     }
 }
 
 /// The last function of a join: its exception is the only one.
 template <class G, class Report>
 PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
-    try {
-        return detail::invoke_regular(g);
-    } catch (...) {
+    PILFER_TRY { return detail::invoke_regular(g); }
+    PILFER_CATCH_ALL {
         report.suppressed(0);
-        throw;
+        PILFER_RETHROW;
     }
 }
 
@@ -114,7 +112,7 @@ public:
             report.suppressed(0);
         } else if (detail::must_leave()) [[unlikely]] {
             m_outcome.discard();
-            throw stopped();
+            PILFER_THROW(stopped());
         }
         return m_outcome.take();
     }
@@ -186,12 +184,11 @@ private:
 /// The first function of a join; on its exception the other one is taken back or waited for.
 template <std::uint64_t Functions, class F, class Spark, class Report>
 PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
-    try {
-        return detail::invoke_regular(f);
-    } catch (...) {
+    PILFER_TRY { return detail::invoke_regular(f); }
+    PILFER_CATCH_ALL {
         reinterpret_cast<Spark*>(detail::address_again(other))
             ->template abandon<Functions>(report, detail::leaves_by_stopped());
-        throw;
+        PILFER_RETHROW;
     }
 }
 
@@ -223,7 +220,7 @@ template <std::uint64_t Functions, class G, class Report>
     if (detail::must_leave()) {
         detail::count_dropped(this_worker());
         spark.template abandon<Functions>(report, true);
-        throw stopped();
+        PILFER_THROW(stopped());
     }
     return detail::reclaim(this_worker(), spark.entry()) != nullptr;
 }

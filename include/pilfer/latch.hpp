@@ -25,7 +25,7 @@ public:
 
     constexpr explicit latch(std::ptrdiff_t expected) : m_left(expected) {
         if (expected < 0) {
-            throw std::invalid_argument("pilfer: a latch cannot expect less than nothing");
+            PILFER_THROW(std::invalid_argument("pilfer: a latch cannot expect less than nothing"));
         }
     }
     latch(const latch&) = delete;

@@ -49,15 +49,14 @@ public:
     template <class R, class Failed, class... A>
     R call_or(R otherwise, Failed failed, A&&... arguments) noexcept {
         const name_frame here(m_name.c_str());
-        try {
+        PILFER_TRY {
             if constexpr (std::same_as<std::invoke_result_t<F&, A...>, R>) {
                 return std::invoke(m_function, std::forward<A>(arguments)...);
             } else {
                 std::invoke(m_function, std::forward<A>(arguments)...);
             }
-        } catch (...) {
-            failed();
         }
+        PILFER_CATCH_ALL { failed(); }
         return otherwise;
     }
 

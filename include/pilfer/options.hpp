@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <string>
 
 #include <pilfer/balance.hpp>
 
@@ -45,6 +46,16 @@ enum class governing {
     on,
 };
 
+/// How long a worker that finds no work goes on looking before it sleeps.
+enum class idle {
+    automatic, ///< PILFER_SPIN=latency, balanced or battery if set, else balanced
+    /// Some 20 times as long as balanced, about a millisecond on CPUs of its own, with a yield to other
+    /// threads in between: a task that comes within that time pays no wake-up.
+    latency,
+    balanced, ///< a few times what a sleep and a wake-up cost; where workers outnumber CPUs next to nothing
+    battery,  ///< one look at everybody, then sleep
+};
+
 /// What a pool's tasks wait in, and how its threads wait.
 enum class backend {
     automatic,     ///< PILFER_BACKEND=work_stealing or one_lock if set, else work_stealing
@@ -73,9 +84,9 @@ struct options {
     /// To how many workers pool::resize() may raise that. 0: to as many as the pool begins with. Else from
     /// `workers` to 4,096. Each that is not there yet costs some 4 KB and a line to look at in each search.
     unsigned max_workers = 0;
-    /// Bytes of stack per context, rounded up to pages. Range 16 KiB .. 1 GiB. Only touched pages use
-    /// memory.
-    std::size_t stack_size = std::size_t{256} * 1024;
+    /// Bytes of stack per context, rounded up to pages. 0: PILFER_STACK if set, which may end with K, M or G
+    /// for powers of 1,024, else 256 KiB. Range 16 KiB .. 1 GiB. Only touched pages use memory.
+    std::size_t stack_size = 0;
     /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
     /// top of itself. What is awaited down there (a future, a lock, a channel, an event, another pool's run()
@@ -107,12 +118,37 @@ struct options {
     pinning pin = pinning::automatic;
     /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to `max_workers`.
     /// No effect with backend::one_lock and where the pool records; a pool that can make no thread for it does
-    /// without.
+    /// without, and settings() say so.
     governing governor = governing::automatic;
     /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty times a
     /// second while the pool works, on a thread of the pool's own, with or without a governor; what it throws is no
-    /// opinion. The environment variable PILFER_ADVICE names a file that holds such a number, for each pool.
+    /// opinion. Where no thread can be made settings() have none. The environment variable PILFER_ADVICE names a
+    /// file that holds such a number, for each pool.
     std::function<unsigned()> advice{};
+    /// What an idle worker does before it sleeps; keep_warm keeps it from sleeping for a time. With
+    /// backend::one_lock without effect: those threads sleep at once. How long a thread outside looks before
+    /// it waits for a task is not changed by it.
+    idle spin = idle::automatic;
+    /// Worker i is the thread `name/i` of the system (debuggers, top -H, /proc); empty: pilfer. At most 10
+    /// bytes without control characters: with `/4095` behind them they are the 15 that Linux keeps. Threads
+    /// of blocking() are called `name/blocking`, cut at 15.
+    std::string name{};
+    /// Called on the thread of worker i, with i: before its first task and after its last one. Not on a
+    /// task's stack: for thread-locals, for libraries that want to know each thread. By several threads at
+    /// once. They are threads outside of this pool there: they may use others, but must not wait for this
+    /// one; a shutdown of it in there throws usage_error. The constructor of the pool returns when on_start
+    /// has returned everywhere. If one throws there, it throws the first such exception on, once the workers
+    /// have ended, with on_stop where on_start had returned. Whatever else these two throw ends the program,
+    /// which says what it was. on_stop runs before shutdown() returns, with drop, too. Temporary threads of
+    /// backend::one_lock call both, each time one begins and ends, with a number from `workers` on. Threads
+    /// of blocking() call neither.
+    std::function<void(unsigned)> on_start{};
+    std::function<void(unsigned)> on_stop{};
+    /// Added to the nice value that the thread has which makes the pool, for each worker: above 0 the workers
+    /// give way to others, below 0 it is the other way round, which takes a privilege (see RLIMIT_NICE).
+    /// Where the system refuses it a worker runs as before; dump() says so, or what it has become. Threads of
+    /// blocking() have it as well, where a worker makes them. Range -20 .. 19. 0: nothing is asked for.
+    int priority = 0;
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task

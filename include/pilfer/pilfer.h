@@ -57,12 +57,14 @@ PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
- * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal,
- * trace_events, queue_capacity; when_full = grow, wait or fail; overflow_message, count_all, profile; pin =
- * automatic, off, compact or spread; resume = anywhere, own-thread or elsewhere; take_back = one or all;
- * backend = automatic, work_stealing or one_lock; governor = automatic, off or on; balance = what PILFER_BALANCE may say, for steal, victim,
- * exposure, threshold and eager: what it does not name becomes automatic. Ranges are checked by
- * pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
+ * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal, trace_events,
+ * queue_capacity, priority (which may be negative); name = any text; when_full = grow, wait or fail;
+ * spin = automatic, latency, balanced or battery; governor = automatic, off or on;
+ * overflow_message, count_all, profile; pin = automatic, off, compact or spread; resume = anywhere,
+ * own-thread or elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance =
+ * what PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name
+ * becomes automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing
+ * changed. */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* options.advice: advise(arg) says at most how many workers should take work now, 0: no opinion. It is asked twenty times
  * a second while the pool works, on a thread of the pool's own, until the pool has ended. NULL: nobody is asked. */
@@ -70,6 +72,12 @@ PILFER_C_API int pilfer_options_set_advice(pilfer_options* options, unsigned (*a
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
  * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
 PILFER_C_API int pilfer_options_get(const pilfer_options* options, const char* name, char* text, size_t size);
+/* f(worker, arg) on the thread of each worker, before its first task and after its last one; NULL: nothing. f
+ * must not wait for the pool. Both must be callable until the pool is destroyed. */
+PILFER_C_API int pilfer_options_on_start(pilfer_options* options, void (*f)(unsigned worker, void* arg),
+                                         void* arg);
+PILFER_C_API int pilfer_options_on_stop(pilfer_options* options, void (*f)(unsigned worker, void* arg),
+                                        void* arg);
 /* What was wrong with the last call that was given these options and failed, with the name of the option and
  * its range; "" if none did. Valid until the next such call. */
 PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
@@ -104,6 +112,10 @@ PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_resize(pilfer_pool* pool, unsigned n, unsigned* there);
 /* Copies the options in force, with automatic ones filled in. */
 PILFER_C_API int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into);
+/* Until as many calls of _end the pool's workers do not sleep: pilfer::keep_warm. PILFER_EUSAGE from an _end
+ * without its _begin. */
+PILFER_C_API int pilfer_keep_warm_begin(pilfer_pool* pool);
+PILFER_C_API int pilfer_keep_warm_end(pilfer_pool* pool);
 PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);
 PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path);
 

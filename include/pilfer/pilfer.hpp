@@ -14,6 +14,7 @@
 #include <pilfer/future.hpp>
 #include <pilfer/io.hpp>
 #include <pilfer/join.hpp>
+#include <pilfer/keep_warm.hpp>
 #include <pilfer/latch.hpp>
 #include <pilfer/locked.hpp>
 #include <pilfer/mutex.hpp>

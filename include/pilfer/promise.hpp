@@ -61,11 +61,11 @@ public:
     /// The same with an exception. Throws usage_error if there is none in `error`, too.
     void set_exception(std::exception_ptr error) {
         if (error == nullptr) {
-            throw usage_error("pilfer: a promise was given no exception");
+            PILFER_THROW(usage_error("pilfer: a promise was given no exception"));
         }
         const future<T> alive = get_future();
         if (!m_state->fail(std::move(error))) {
-            throw promise_already_satisfied();
+            PILFER_THROW(promise_already_satisfied());
         }
     }
 
@@ -75,12 +75,12 @@ private:
         // Whoever sees the result may destroy this object, and all that it refers to but for this reference.
         const future<T> alive = get_future();
         if (!m_state->set(make)) {
-            throw promise_already_satisfied();
+            PILFER_THROW(promise_already_satisfied());
         }
     }
     [[nodiscard]] detail::promise_state<T>& state() const {
         if (m_state == nullptr) {
-            throw usage_error("pilfer: this promise was moved from");
+            PILFER_THROW(usage_error("pilfer: this promise was moved from"));
         }
         return *m_state;
     }

@@ -143,11 +143,12 @@ private:
 
         static queue::verdict decide(detail::queued_call& self, bool here) noexcept {
             auto& c = static_cast<waiting&>(self);
-            try {
+            PILFER_TRY {
                 if (!std::invoke(c.ready, std::as_const(c.object.m_value))) {
                     return queue::verdict::waits;
                 }
-            } catch (...) {
+            }
+            PILFER_CATCH_ALL {
                 c.result.fail(std::current_exception());
                 return queue::verdict::served;
             }

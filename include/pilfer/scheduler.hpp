@@ -87,7 +87,7 @@ public:
     }
     void await_resume() {
         if (m_refused) {
-            throw pool_closed();
+            PILFER_THROW(pool_closed());
         }
         if (dropped()) {
             std::rethrow_exception(detail::dropped_error());

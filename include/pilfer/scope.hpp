@@ -348,11 +348,8 @@ struct spawned {
         return context_of(top);
     }
     static PILFER_SAME_FRAME void call(spawned* self, scope* s) noexcept {
-        try {
-            self->function();
-        } catch (...) {
-            s->fail();
-        }
+        PILFER_TRY { self->function(); }
+        PILFER_CATCH_ALL { s->fail(); }
         std::destroy_at(self);
         san::release(&s->m_children);
     }

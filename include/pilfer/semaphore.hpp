@@ -47,7 +47,8 @@ public:
 
     constexpr explicit counting_semaphore(std::ptrdiff_t desired) : m_core(desired) {
         if (desired < 0 || desired > max()) {
-            throw std::invalid_argument("pilfer: a semaphore must begin with a count from 0 to max()");
+            PILFER_THROW(
+                std::invalid_argument("pilfer: a semaphore must begin with a count from 0 to max()"));
         }
     }
 

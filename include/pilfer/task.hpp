@@ -134,7 +134,7 @@ public:
     [[nodiscard]] bool valid() const noexcept { return static_cast<bool>(m_handle); }
     [[nodiscard]] task_promise<T>& promise() const {
         if (!m_handle) {
-            throw usage_error("pilfer: this task is empty: it was moved from or has been awaited");
+            PILFER_THROW(usage_error("pilfer: this task is empty: it was moved from or has been awaited"));
         }
         return m_handle.promise();
     }
@@ -240,11 +240,10 @@ public:
     }
     void start(pool_core& p) {
         this->belongs_in(p);
-        try {
-            detail::hand_to(p, this);
-        } catch (...) {
+        PILFER_TRY { detail::hand_to(p, this); }
+        PILFER_CATCH_ALL {
             this->release(); // the announcement's reference
-            throw;
+            PILFER_RETHROW;
         }
     }
 
@@ -302,11 +301,8 @@ private:
         return drive_as_unit(d->m_task.promise());
     }
     suspension* over(worker* /*w*/) noexcept override {
-        try {
-            (void)m_task.promise().take();
-        } catch (...) {
-            nobody_waits_for(this_worker(), std::current_exception());
-        }
+        PILFER_TRY { (void)m_task.promise().take(); }
+        PILFER_CATCH_ALL { nobody_waits_for(this_worker(), std::current_exception()); }
         return leave();
     }
     suspension* leave() noexcept {
@@ -378,7 +374,7 @@ public:
     /// Throws usage_error for one that was awaited before.
     [[nodiscard]] detail::send_awaiter<T> operator co_await() && {
         if (m_what == nullptr) {
-            throw usage_error("pilfer: this send was awaited before");
+            PILFER_THROW(usage_error("pilfer: this send was awaited before"));
         }
         return detail::send_awaiter<T>(m_channel, std::move(m_what));
     }

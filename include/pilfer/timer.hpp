@@ -167,7 +167,7 @@ template <class Rep, class Period, class F>
     constexpr long double century = 100 * 31'557'600.0L;
     const long double seconds = std::chrono::duration_cast<std::chrono::duration<long double>>(d).count();
     if (!(seconds >= 1e-9L && seconds <= century)) {
-        throw std::invalid_argument("pilfer: every() takes a period from 1 ns to 100 years");
+        PILFER_THROW(std::invalid_argument("pilfer: every() takes a period from 1 ns to 100 years"));
     }
     const auto period = std::chrono::duration_cast<std::chrono::nanoseconds>(d).count();
     return start_timer(p, std::forward<F>(f), after(d), static_cast<instant>(period));

@@ -8,16 +8,19 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -241,11 +244,24 @@ void forget_thread_ends() noexcept {
     }
 }
 
+void give_way() noexcept { sched_yield(); }
+
 void thread_name(const char* name) noexcept {
     pthread_setname_np(pthread_self(), name);
     // Cancellation would unwind through task frames: "exception not rethrown" aborts the program.
     int before;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+}
+
+// On Linux a nice value is a thread's: POSIX would have it for the process.
+int nice_of(std::uint64_t thread) noexcept {
+    errno = 0;
+    const int value = getpriority(PRIO_PROCESS, static_cast<id_t>(thread));
+    return errno == 0 ? value : 0;
+}
+
+bool make_nice(int value) noexcept {
+    return setpriority(PRIO_PROCESS, static_cast<id_t>(thread_id()), std::clamp(value, -20, 19)) == 0;
 }
 
 bool is_blocked(std::uint64_t thread) noexcept {
@@ -328,6 +344,15 @@ bool is_static(const void* object) noexcept {
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
 
+const char* error_text([[maybe_unused]] int error) noexcept {
+#if defined(__GLIBC_PREREQ)
+#if __GLIBC_PREREQ(2, 32)
+    return strerrordesc_np(error);
+#endif
+#endif
+    return nullptr;
+}
+
 void write_error(const char* text) noexcept { write_all(STDERR_FILENO, text, std::strlen(text)); }
 
 void write_all(int file, const char* text, std::size_t left) noexcept {
@@ -388,6 +413,13 @@ void futex_park::wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expect
 }
 
 void futex_park::wake(std::atomic<std::uint32_t>& word) noexcept { os::futex_wake(&word, 1); }
+
+void ends_without_exceptions(const char* what) noexcept {
+    os::write_error("pilfer: a program without exceptions cannot go on: ");
+    os::write_error(what);
+    os::write_error("\n");
+    std::terminate();
+}
 
 void backoff(unsigned round) noexcept {
     if (round < 64) {

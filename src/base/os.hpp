@@ -43,8 +43,15 @@ void thread_join(std::uintptr_t id) noexcept;
 [[nodiscard]] bool at_thread_end(void (*end)(void* self), void* self) noexcept;
 /// Threads that end from now on call nothing: `end` may be code of a library that is being unloaded.
 void forget_thread_ends() noexcept;
+/// Other threads that are ready run on this CPU first.
+void give_way() noexcept;
 /// Names the calling thread, at most 15 characters.
 void thread_name(const char* name) noexcept;
+
+/// The nice value of a thread, by its number in the system; 0 for the calling one. What cannot be read is 0.
+[[nodiscard]] int nice_of(std::uint64_t thread) noexcept;
+/// Of the calling thread, cut to -20 .. 19. False: refused, and nothing has changed.
+[[nodiscard]] bool make_nice(int value) noexcept;
 
 /// The stack of the calling thread.
 void thread_bounds(const void*& low, std::size_t& size) noexcept;
@@ -77,6 +84,9 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// That thread sleeps and a signal could wake it (S): it neither runs nor waits for a CPU or a page. Reads a
 /// file: some 10 us.
 [[nodiscard]] bool is_blocked(std::uint64_t thread) noexcept;
+
+/// What an errno means; it lives for ever, unlike what strerror() returns. Null: the system does not say.
+[[nodiscard]] const char* error_text(int error) noexcept;
 
 /// Writes to standard error without allocating.
 void write_error(const char* text) noexcept;

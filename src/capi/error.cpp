@@ -9,6 +9,8 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
+#include "base/os.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace capi {
@@ -27,14 +29,8 @@ void tell(std::string* why, const char* what) noexcept {
 
 constexpr int last_errno = 899; // so that no code reaches -1000, where the caller's own begin
 
-/// Lives for ever, unlike what strerror() returns.
-[[nodiscard]] const char* text_of([[maybe_unused]] int error) noexcept {
-    const char* text = nullptr;
-#if defined(__GLIBC_PREREQ)
-#if __GLIBC_PREREQ(2, 32)
-    text = strerrordesc_np(error);
-#endif
-#endif
+[[nodiscard]] const char* text_of(int error) noexcept {
+    const char* const text = os::error_text(error);
     return text != nullptr ? text : "an error of the operating system";
 }
 

@@ -11,6 +11,7 @@
 
 #include "balance/text.hpp"
 #include "capi/error.hpp"
+#include "worker/environment.hpp"
 
 namespace {
 
@@ -30,13 +31,13 @@ struct member<T options::*> {
     using type = T;
 };
 
-template <auto Member>
+template <auto Member, bool MayBeNegative = false>
 constexpr option number(std::string_view name) {
     return {name, "a decimal number that its type can hold",
             [](options& o, std::string_view text) {
                 typename member<decltype(Member)>::type n = 0;
                 const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
-                if (text.empty() || text.front() == '-' || error != std::errc{} ||
+                if (text.empty() || (!MayBeNegative && text.front() == '-') || error != std::errc{} ||
                     stop != text.data() + text.size()) {
                     return false;
                 }
@@ -59,6 +60,7 @@ constexpr option flag(std::string_view name) {
 // In the order of the enumerations.
 constexpr std::array<std::string_view, 3> governings = {"automatic", "off", "on"};
 constexpr std::array<std::string_view, 4> pins = {"automatic", "off", "compact", "spread"};
+constexpr std::array<std::string_view, 4> spins = {"automatic", "latency", "balanced", "battery"};
 constexpr std::array<std::string_view, 3> resumes = {"anywhere", "own-thread", "elsewhere"};
 constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
 constexpr std::array<std::string_view, 2> takings = {"one", "all"};
@@ -99,6 +101,15 @@ constexpr option table[] = {
     {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o); }},
     choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
     choice<&options::governor, governings>("governor", "automatic, off or on"),
+    choice<&options::spin, spins>("spin", "automatic, latency, balanced or battery"),
+    {"name", "",
+     [](options& o, std::string_view text) {
+         pilfer::detail::check_thread_name(text); // here, so that it is short when it is read
+         o.name = text;
+         return true;
+     },
+     [](const options& o) { return o.name; }},
+    number<&options::priority, true>("priority"),
     choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
     choice<&options::take_back, takings>("take_back", "one or all"),
     number<&options::queue_capacity>("queue_capacity"),
@@ -127,6 +138,19 @@ void set(options& o, const char* name, const char* value) {
         throw std::invalid_argument("pilfer: options." + std::string(name) + " must be " + row.takes +
                                     ", not \"" + value + "\"");
     }
+}
+
+using call_of_thread = std::function<void(unsigned)>;
+
+[[nodiscard]] int set_call(pilfer_options* options, call_of_thread pilfer::options::*which,
+                           void (*f)(unsigned, void*), void* arg) {
+    if (options == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return pilfer::capi::guarded([&] {
+        options->values.*which =
+            f == nullptr ? call_of_thread{} : [f, arg](unsigned i) noexcept { f(i, arg); };
+    });
 }
 
 /// What reads the environment, too, names that; here the text is an option's.
@@ -192,6 +216,14 @@ int pilfer_options_get(const pilfer_options* options, const char* name, char* te
         }
         std::memcpy(text, value.c_str(), value.size() + 1);
     });
+}
+
+int pilfer_options_on_start(pilfer_options* options, void (*f)(unsigned, void*), void* arg) {
+    return set_call(options, &pilfer::options::on_start, f, arg);
+}
+
+int pilfer_options_on_stop(pilfer_options* options, void (*f)(unsigned, void*), void* arg) {
+    return set_call(options, &pilfer::options::on_stop, f, arg);
 }
 
 const char* pilfer_options_error(const pilfer_options* options) {

@@ -15,6 +15,7 @@
 #include "capi/call.hpp"
 #include "capi/error.hpp"
 #include "capi/options.hpp"
+#include "worker/pool_core.hpp"
 
 namespace {
 
@@ -130,6 +131,21 @@ int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into) {
         return PILFER_EINVAL;
     }
     return guarded([&] { into->values = of(pool).settings(); });
+}
+
+int pilfer_keep_warm_begin(pilfer_pool* pool) {
+    if (pool == nullptr) {
+        return PILFER_EINVAL;
+    }
+    of(pool).core().begin_warm();
+    return 0;
+}
+
+int pilfer_keep_warm_end(pilfer_pool* pool) {
+    if (pool == nullptr) {
+        return PILFER_EINVAL;
+    }
+    return of(pool).core().end_warm() ? 0 : PILFER_EUSAGE;
 }
 
 int pilfer_pool_dump(const pilfer_pool* pool, int file) {

@@ -45,7 +45,8 @@ void pool_governor::work_begins() noexcept {
 }
 
 void pool_governor::run() noexcept {
-    os::thread_name("pilfer/governor");
+    const std::string& name = m_pool.settings().name;
+    os::thread_name(((name.empty() ? "pilfer" : name) + "/governor").substr(0, 15).c_str());
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
         std_atom::fence_sc(); // G1: resting before the look

@@ -165,14 +165,24 @@ void writer::coroutines() {
     return p.submissions.empty() ? "none" : "queued";
 }
 
+/// The number of its thread, with what options.priority has made of that.
+[[nodiscard]] std::string thread_of(pool_core& p, unsigned i) {
+    const std::uint64_t id = p.at(i).thread_id.load(rlx);
+    std::string text = std::to_string(id);
+    if (p.settings().priority != 0 && !p.joined()) {
+        text += p.at(i).has_priority.load(rlx) ? ", nice " + std::to_string(os::nice_of(id))
+                                               : std::string(", priority refused");
+    }
+    return text;
+}
+
 /// Those that have a thread.
 void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
     using state = pool_core::one_lock::state;
     for (unsigned i = 0; i < p.schedulers(); ++i) {
         const state now = one.state_of(i);
         if (now != state::spare) {
-            text += "  thread " + std::to_string(i) + " (" + std::to_string(p.at(i).thread_id.load(rlx)) +
-                    "): " +
+            text += "  thread " + std::to_string(i) + " (" + thread_of(p, i) + "): " +
                     (p.joined()              ? "ended"
                      : now == state::blocked ? "blocks in a task"
                      : now == state::idle    ? "asleep"
@@ -193,7 +203,7 @@ void add_workers(std::string& text, pool_core& p) {
                             : p.idle().is_aside(i)         ? "has stepped aside"
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
-        text += "  worker " + std::to_string(i) + " (thread " + std::to_string(w.thread_id.load(rlx)) +
+        text += "  worker " + std::to_string(i) + " (thread " + thread_of(p, i) +
                 (w.on_its_cpu.load(rlx) ? ", CPU " + std::to_string(p.cpu_of(i)) : "") +
                 "): " + (p.joined() ? "ended" : state) + "; deque: " + std::to_string(deque.shared) +
                 " shared, " + std::to_string(deque.own) +

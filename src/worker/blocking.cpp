@@ -98,7 +98,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
 
 void* blocking_threads::main(void* self) {
     auto& h = *static_cast<helper*>(self);
-    os::thread_name("pilfer/blocking");
+    name_helper(h.home->m_pool.settings());
     helper_of = &h.home->m_pool;
     h.home->serve(h);
     return nullptr;

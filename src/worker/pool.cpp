@@ -18,6 +18,7 @@
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "machine/plan.hpp"
+#include "worker/environment.hpp"
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
@@ -115,7 +116,14 @@ void choose_governor(options& o) {
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
     }
-    check("stack_size", o.stack_size, std::size_t{16} * 1024, std::size_t{1} << 30);
+    if (o.stack_size == 0) {
+        o.stack_size = detail::stack_from(std::getenv("PILFER_STACK"));
+    }
+    check("stack_size", o.stack_size, detail::least_stack, detail::most_stack, " (or 0 for automatic)");
+    check("spin", static_cast<std::size_t>(o.spin), 0, 3);
+    if (o.spin == idle::automatic) {
+        o.spin = detail::spin_from(std::getenv("PILFER_SPIN"));
+    }
     check("max_extra_workers", o.max_extra_workers, 0, 4096);
     if (o.max_workers == 0) {
         o.max_workers = o.workers;
@@ -140,6 +148,11 @@ void choose_governor(options& o) {
     }
     check("governor", static_cast<std::size_t>(o.governor), 0, 2);
     choose_governor(o);
+    detail::check_thread_name(o.name);
+    if (o.priority < -20 || o.priority > 19) {
+        throw std::invalid_argument("pilfer: options.priority must be from -20 to 19, not " +
+                                    std::to_string(o.priority));
+    }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);

@@ -92,6 +92,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     stops::add(*this);
     if (m_governor != nullptr && !m_governor->start()) {
         m_options.governor = governing::off; // the workers keep the pointer: it looks no more
+        m_options.advice = nullptr;
         m_granted = UINT32_MAX;
     }
 }
@@ -132,7 +133,7 @@ void pool_core::start_threads() {
         m_joined = true;
         throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
     }
-    // Nothing may throw from here on: there are threads that use this object.
+    // Nothing but give_up() may throw from here on: there are threads that use this object.
     // Fewer threads than wanted are no error: the pool is as large as what could be had.
     m_options.workers = made;
     m_threads = made;
@@ -153,8 +154,15 @@ void pool_core::start_threads() {
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
+    const std::exception_ptr refusal = wait_until_begun(made);
+    if (refusal != nullptr) {
+        m_stop.store(true, std::memory_order_release); // those that are there go straight to their ends
+    }
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
+    if (refusal != nullptr) {
+        give_up(refusal);
+    }
 }
 
 void pool_core::wait_for_start() noexcept {
@@ -446,7 +454,8 @@ void pool_core::shutdown(shutdown_mode mode) {
         throw usage_error("pilfer: a pool cannot be shut down by one of its own tasks");
     }
     if (blocking_threads::is_helper_of(*this)) {
-        throw usage_error("pilfer: a pool cannot be shut down inside its own blocking()");
+        throw usage_error(
+            "pilfer: a pool cannot be shut down inside its own blocking(), on_start or on_stop");
     }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);

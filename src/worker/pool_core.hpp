@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <iosfwd>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,9 @@ namespace detail {
 
 class timed_task;
 class reaction;
+
+/// Names the calling thread, which runs jobs of blocking().
+void name_helper(const options& o) noexcept;
 
 /// A thread outside is about to wait: looks for as long as a sleep and a wake-up would take whether that is
 /// over. Where that did not help lately, only now and then.
@@ -230,9 +234,20 @@ public:
 
     [[nodiscard]] bool stopping() const noexcept { return m_stop.load(std::memory_order_acquire); }
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(std::memory_order_relaxed); }
+    /// See keep_warm.
+    void begin_warm() noexcept;
+    /// False: nobody has begun.
+    bool end_warm() noexcept;
+    /// Not where stacks have run out: then whoever has nothing to do gives its own away, and sleeps.
+    [[nodiscard]] bool is_warm() const noexcept { return m_warm.load(rlx) != 0 && !stacks.exhausted(); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
     void worker_is_idle() noexcept { m_closing.worker_is_idle(); }
     void wait_for_start() noexcept;
+    /// options.on_start has come to its end on one more thread, with an exception or null. False: nobody is
+    /// there to be told of it, because the pool has started.
+    [[nodiscard]] bool thread_has_begun(std::exception_ptr error) noexcept;
+    /// What options.priority asks for.
+    [[nodiscard]] int wanted_nice() const noexcept { return m_nice + m_options.priority; }
 
     /// By who takes something: see left_queue().
     submission_queue<std_atom> submissions;
@@ -297,6 +312,8 @@ private:
     void follow_limits() noexcept;
     void make_governor(const char* advice_file, unsigned workers_asked);
     void call_back(unsigned i) noexcept;
+    [[nodiscard]] std::exception_ptr wait_until_begun(unsigned threads) noexcept;
+    void give_up(const std::exception_ptr& why);
     void end_threads_by_one_lock() noexcept;
     void wait_for_visitors() const noexcept;
     void write_profile(std::ostream& out) const;
@@ -372,6 +389,7 @@ private:
     std::atomic<std::uint64_t> m_queued_late{
         0}; // units of workers that went through the submissions; for checks
     std::atomic<bool> m_stop{false};
+    std::atomic<unsigned> m_warm{0}; // objects of keep_warm
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     awaited_by_holders m_for_holders;
@@ -383,6 +401,10 @@ private:
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
     std::unique_ptr<pool_governor> m_governor; // its thread ends before the workers do
     std::atomic<std::uint32_t> m_started{0};
+    std::atomic<std::uint32_t> m_begun{0}; // threads that have called options.on_start
+    std::mutex m_begun_mutex;
+    std::exception_ptr m_refusal; // the first that one of them threw; under that mutex
+    const int m_nice = os::nice_of(0);
     trace::moment m_begin = trace::now();
     std::unique_ptr<trace::file> m_trace_file;
     std::unique_ptr<trace::file> m_profile_file;

@@ -58,11 +58,13 @@ void pool_core::follow_limits() noexcept {
         return;
     }
     const unsigned wanted = std::min(m_wanted.load(rlx), m_granted);
-    for (; m_threads < wanted; ++m_threads) {
+    // One try for each, as in start_threads().
+    for (unsigned tries = m_threads; tries < wanted; ++tries) {
         m_idle->seat_empty(m_threads, false);
         if (start_thread(m_threads) != 0) {
             m_idle->seat_empty(m_threads, true);
-            break;
+        } else {
+            ++m_threads;
         }
     }
     const unsigned now = std::min(wanted, m_threads);

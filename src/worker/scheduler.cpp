@@ -3,7 +3,6 @@
 
 #include <cxxabi.h>
 
-#include <cstdio>
 #include <new>
 
 #include "base/os.hpp"
@@ -86,9 +85,7 @@ void scheduler::run() noexcept {
     thread_id.store(os::thread_id(), rel);
     on_its_cpu.store(m_pool.pin(index), rlx); // first of all, so that what it touches first is near it
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    char name[16];
-    std::snprintf(name, sizeof name, "pilfer/%u", index);
-    os::thread_name(name);
+    name_thread();
     const overflow::thread_stack alternate;
 #if defined(PILFER_TSAN)
     m_view.fiber = __tsan_get_current_fiber();
@@ -97,10 +94,14 @@ void scheduler::run() noexcept {
     os::thread_bounds(m_view.low, m_view.size);
 #endif
     san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
+    if (!thread_begins()) {
+        return;
+    }
     m_pool.wait_for_start();
     if (m_pool.by_one_lock() != nullptr) {
         run_by_one_lock();
         pilfer_v0_this_worker = nullptr;
+        thread_ends();
         return;
     }
     // Only now it is known how many there are.
@@ -122,6 +123,9 @@ void scheduler::run() noexcept {
         if (m_pool.stopping()) {
             break;
         }
+        if (looks_again()) {
+            continue;
+        }
         sleep();
         if (auto* const g = m_pool.governor()) {
             g->work_begins();
@@ -135,6 +139,7 @@ void scheduler::run() noexcept {
         m_pool.stacks.give(mine);
     }
     pilfer_v0_this_worker = nullptr;
+    thread_ends();
 }
 
 // ---- looking for work -------------------------------------------------------------------------
@@ -324,7 +329,8 @@ void scheduler::sleep() noexcept {
         }
     };
     const auto how = m_pool.idle().sleep(
-        index, tell_all, [this] { return retires() || anything_ready(); }, rest); // S7: who is sent away now
+        // Sent away meanwhile (S7), or kept warm: to be seen as what is queued is (S2).
+        index, tell_all, [this] { return retires() || m_pool.is_warm() || anything_ready(); }, rest);
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;

@@ -38,6 +38,8 @@ struct blocking_job;
 inline constexpr std::uint64_t fairness_mask = 63;
 /// How many tasks a summoned worker may still announce before it yields to what waits for it.
 inline constexpr unsigned summon_patience = 64;
+/// Searches without success that idle::latency puts in front of a sleep.
+inline constexpr unsigned looks_for_latency = 20;
 /// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see weight::most.
 inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
@@ -137,7 +139,8 @@ public:
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> wish{1};
-    std::atomic<bool> on_its_cpu{false}; // the thread is pinned; for reports
+    std::atomic<bool> on_its_cpu{false};   // the thread is pinned; for reports
+    std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<posture> standing{posture::other};
     /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
     stop_list<std_atom, futex_park, scope_place> stoppable;
@@ -145,6 +148,10 @@ public:
 
 private:
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
+    // The thread itself: ./threads.cpp.
+    void name_thread() noexcept;
+    [[nodiscard]] bool thread_begins() noexcept;
+    void thread_ends() noexcept;
     void run_by_one_lock() noexcept;
     /// On its own thread: from here on, until appear(), that is a thread outside.
     void disappear() noexcept;
@@ -171,6 +178,7 @@ private:
     void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
     void judge_last_theft() noexcept;
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
+    [[nodiscard]] bool looks_again() noexcept;
     void sleep() noexcept;
     void step_aside() noexcept;
     [[nodiscard]] bool retires() const noexcept;
@@ -244,6 +252,7 @@ private:
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
     own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
+    unsigned m_looks = 0;             // without success, that a sleep was put off for: idle::latency
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};

@@ -144,7 +144,7 @@ bool scheduler::search() noexcept {
     // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
     // a sleep and a wake-up cost, and what a reach waits for; next to nothing where spinning takes the CPU
     // from those that work.
-    const unsigned rounds = m_pool.oversubscribed() ? 4 : 200;
+    const unsigned rounds = m_pool.settings().spin == idle::battery ? 0 : m_pool.oversubscribed() ? 4 : 200;
     for (unsigned round = 0; round < rounds; ++round) {
         const unsigned victim = m_chooser.next(m_random, length);
         if (try_steal(victim, false)) {

@@ -1,5 +1,5 @@
-// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS and
-// PILFER_BALANCE may say, too.
+// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS,
+// PILFER_BALANCE, PILFER_PIN, PILFER_SPIN and PILFER_STACK may say, too.
 #include "bad_input/rows.hpp"
 #include "balance/text.hpp"
 #include "support/child.hpp"
@@ -80,6 +80,87 @@ TEST_P(bad_input_environment, row) {
 }
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_environment, testing::ValuesIn(environments), row_name());
+
+/// A text that PILFER_SPIN or PILFER_STACK may not have.
+struct variable_row {
+    const char* name;
+    const char* variable;
+    std::string text;
+};
+
+std::ostream& operator<<(std::ostream& out, const variable_row& r) { return out << r.name; }
+
+const variable_row variables[] = {
+    {"spin_empty", "PILFER_SPIN", ""},
+    {"spin_other_case", "PILFER_SPIN", "Battery"},
+    {"spin_piece", "PILFER_SPIN", "bat"},
+    {"spin_letter_behind", "PILFER_SPIN", "latencyy"},
+    {"spin_space_behind", "PILFER_SPIN", "battery "},
+    {"spin_two", "PILFER_SPIN", "battery,latency"},
+    {"spin_number", "PILFER_SPIN", "1"},
+    {"spin_the_option_that_asks_for_it", "PILFER_SPIN", "automatic"},
+    {"spin_very_long", "PILFER_SPIN", std::string(100'000, 'x')},
+    {"spin_no_utf8", "PILFER_SPIN", "battery\xff"},
+    {"spin_format", "PILFER_SPIN", "%s%n"},
+    {"stack_empty", "PILFER_STACK", ""},
+    {"stack_zero", "PILFER_STACK", "0"},
+    {"stack_below", "PILFER_STACK", "16383"},
+    {"stack_below_in_k", "PILFER_STACK", "15K"},
+    {"stack_above", "PILFER_STACK", "1073741825"},
+    {"stack_above_in_k", "PILFER_STACK", "1048577K"},
+    {"stack_above_in_m", "PILFER_STACK", "1025M"},
+    {"stack_above_in_g", "PILFER_STACK", "2G"},
+    {"stack_wraps_in_k", "PILFER_STACK", "18014398509482000K"},
+    {"stack_wraps_in_m", "PILFER_STACK", "17592186044416M"},
+    {"stack_two_to_the_64_and_more", "PILFER_STACK", "18446744073709813760"},
+    {"stack_minus", "PILFER_STACK", "-1M"},
+    {"stack_plus", "PILFER_STACK", "+1M"},
+    {"stack_space_before", "PILFER_STACK", " 1M"},
+    {"stack_space_between", "PILFER_STACK", "1 M"},
+    {"stack_space_behind", "PILFER_STACK", "1M "},
+    {"stack_line_end", "PILFER_STACK", "1M\n"},
+    {"stack_two_letters", "PILFER_STACK", "1MB"},
+    {"stack_two_letters_more", "PILFER_STACK", "1KiB"},
+    {"stack_other_letter", "PILFER_STACK", "1T"},
+    {"stack_letter_alone", "PILFER_STACK", "M"},
+    {"stack_letter_before", "PILFER_STACK", "K256"},
+    {"stack_fraction", "PILFER_STACK", "1.5M"},
+    {"stack_hexadecimal", "PILFER_STACK", "0x100000"},
+    {"stack_exponent", "PILFER_STACK", "1e6"},
+    {"stack_word", "PILFER_STACK", "large"},
+    {"stack_many_nines", "PILFER_STACK", std::string(100'000, '9')},
+    {"stack_many_zeros", "PILFER_STACK", std::string(100'000, '0')},
+    {"stack_no_utf8", "PILFER_STACK", "1M\xff"},
+    {"stack_format", "PILFER_STACK", "%s%n"},
+};
+
+class bad_input_variable : public testing::TestWithParam<variable_row> {
+    support::watchdog m_watchdog{40};
+};
+
+TEST_P(bad_input_variable, row) {
+    const auto result = support::in_child([] {
+        const variable_row& r = GetParam();
+        setenv(r.variable, r.text.c_str(), 1);
+        try {
+            const pilfer::pool pool;
+            return 1;
+        } catch (const std::invalid_argument& e) {
+            const std::string said = e.what();
+            const bool names_all = said.find(std::string(r.variable) + " must be ") != std::string::npos &&
+                                   said.find('"' + r.text + '"') != std::string::npos;
+            // A wrong text spoils the automatic choice only.
+            pilfer::options o = support::workers(2);
+            o.spin = pilfer::idle::battery;
+            o.stack_size = std::size_t{1} << 20;
+            pilfer::pool pool(o);
+            return names_all && pool.run([] { return support::fib_join(5); }) == 5 ? 0 : 2;
+        }
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+INSTANTIATE_TEST_SUITE_P(table, bad_input_variable, testing::ValuesIn(variables), row_name());
 
 /// A text that PILFER_PIN may not have.
 struct pin_row {

@@ -70,6 +70,15 @@ TEST_F(row_E2_alone, bad_input_option_texts) {
         {"pin", "Compact", "options.pin must be automatic, off, compact or spread"},
         {"pin", "", "options.pin must be"},
         {"resume", "own_thread", "options.resume must be anywhere, own-thread or elsewhere"},
+        {"spin", "Battery", "options.spin must be automatic, latency, balanced or battery"},
+        {"spin", "", "options.spin must be"},
+        {"priority", "", "options.priority must be a decimal number"},
+        {"priority", "--5", "options.priority must be"},
+        {"priority", "+5", "options.priority must be"},
+        {"priority", "low", "options.priority must be"},
+        {"priority", "-2147483649", "options.priority must be"},
+        {"name", "12345678901", "options.name must be at most 10 bytes long"},
+        {"name", "a\nb", "without control characters"},
         {"take_back", "two", "options.take_back must be one or all"},
         {"balance", "halve", "options.balance=\"halve\": \"halve\" is no policy"},
         {"balance", "one,half", "is a second amount"},
@@ -92,8 +101,13 @@ TEST_F(row_E2_alone, bad_input_option_texts) {
         }
     }
     // What only the pool can judge.
-    for (const auto& [name, value] : std::initializer_list<std::pair<const char*, const char*>>{
-             {"workers", "4097"}, {"stack_size", "16383"}, {"trace_events", "65"}, {"dump_signal", "9"}}) {
+    for (const auto& [name, value] :
+         std::initializer_list<std::pair<const char*, const char*>>{{"workers", "4097"},
+                                                                    {"stack_size", "16383"},
+                                                                    {"trace_events", "65"},
+                                                                    {"dump_signal", "9"},
+                                                                    {"priority", "-21"},
+                                                                    {"priority", "20"}}) {
         c_options bad;
         bad.set(name, value);
         pilfer_pool* pool = nullptr;

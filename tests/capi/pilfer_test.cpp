@@ -311,11 +311,53 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
     EXPECT_GT(figures.strands, figures.span_strands);
 }
 
+TEST_F(row_E2_alone, threads_are_told_where_they_begin_and_end) {
+    struct count {
+        std::atomic<unsigned> started{0};
+        std::atomic<unsigned> stopped{0};
+    } seen;
+    const auto start = [](unsigned worker, void* arg) { static_cast<count*>(arg)->started += worker + 1; };
+    const auto stop = [](unsigned worker, void* arg) { static_cast<count*>(arg)->stopped += worker + 1; };
+    c_options o(2);
+    EXPECT_EQ(pilfer_options_on_start(o.handle(), start, &seen), 0);
+    EXPECT_EQ(pilfer_options_on_stop(o.handle(), stop, &seen), 0);
+    {
+        const c_pool pool(o);
+        EXPECT_EQ(seen.started, 3U);
+        EXPECT_EQ(seen.stopped, 0U);
+    }
+    EXPECT_EQ(seen.stopped, 3U);
+    EXPECT_EQ(pilfer_options_on_start(o.handle(), nullptr, &seen), 0);
+    EXPECT_EQ(pilfer_options_on_stop(o.handle(), nullptr, nullptr), 0);
+    { const c_pool pool(o); }
+    EXPECT_EQ(seen.started, 3U);
+    EXPECT_EQ(seen.stopped, 3U);
+    EXPECT_EQ(pilfer_options_on_start(nullptr, start, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_options_on_stop(nullptr, stop, nullptr), PILFER_EINVAL);
+}
+
+TEST_F(row_E2_alone, a_pool_is_kept_warm) {
+    const c_options o(2);
+    const c_pool pool(o);
+    EXPECT_EQ(pilfer_keep_warm_end(pool), PILFER_EUSAGE);
+    EXPECT_EQ(pilfer_keep_warm_begin(pool), 0);
+    EXPECT_EQ(pilfer_keep_warm_begin(pool), 0);
+    EXPECT_EQ(pilfer_pool_run(
+                  pool, [](void*) {}, nullptr),
+              0);
+    EXPECT_EQ(pilfer_keep_warm_end(pool), 0);
+    EXPECT_EQ(pilfer_keep_warm_end(pool), 0);
+    EXPECT_EQ(pilfer_keep_warm_end(pool), PILFER_EUSAGE);
+    EXPECT_EQ(pilfer_keep_warm_begin(nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_keep_warm_end(nullptr), PILFER_EINVAL);
+}
+
 TEST_F(row_E2_alone, options_by_name_and_text) {
     // A value other than the default, for each.
     const std::pair<const char*, const char*> others[] = {
         {"workers", "3"},           {"stack_size", "131072"},   {"max_contexts", "500"},
         {"max_extra_workers", "3"}, {"balance", "3/4,nearest"}, {"pin", "compact"},
+        {"spin", "battery"},        {"name", "ten_bytes_"},     {"priority", "-7"},
         {"resume", "own-thread"},   {"take_back", "all"},       {"overflow_message", "0"},
         {"stall_report", "0"},      {"dump_signal", "12"},      {"count_all", "1"},
         {"trace_events", "64"},     {"profile", "1"},           {"backend", "one_lock"}};

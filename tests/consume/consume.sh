@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# consume.sh static|shared|subdirectory <source> <work folder> <c++ compiler> <c compiler>
+# consume.sh static|shared|subdirectory|fetch_content <source> <work folder> <c++ compiler> <c compiler>
 # Uses the library the way a stranger would; ends with 0 if every way works and is what it says it is.
 set -euo pipefail
 way=$1 source=$2 work=$3 cxx=$4 cc=$5
@@ -29,8 +29,15 @@ build() { # <source> <folder> [cmake argument]...
     cmake --build "$to" -- --quiet
 }
 
-if [[ $way == subdirectory ]]; then
-    build "$here/subdirectory" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release -DPILFER_UNITY=ON
+# fails_with <text> <program> <argument>: it must end by SIGABRT and say the text.
+fails_with() {
+    local code=0 said
+    said=$("$2" "$3" 2>&1) || code=$?
+    [[ $code == 134 && $said == *"$1"* ]] || fail "$2 $3 ended with $code and said '$said'"
+}
+
+if [[ $way == subdirectory || $way == fetch_content ]]; then
+    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release -DPILFER_UNITY=ON
     run_consumer "$work/user/consumer"
     exit 0
 fi
@@ -57,6 +64,19 @@ read -ra arguments < <(pkg-config --cflags --libs pilfer)
 "$cxx" "${flags[@]}" -O2 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"
 run_consumer "$work/pkg-consumer"
+# Users without exceptions and type information; clang looks into templates that nobody instantiates.
+for compiler in "$cxx" clang++-19; do
+    command -v "$compiler" >/dev/null || continue
+    program="$work/no-exceptions-$(basename "$compiler")"
+    "$compiler" "${flags[@]}" -O2 -fno-exceptions -fno-rtti -o "$program" "$here/no_exceptions.cpp" "${arguments[@]}" \
+        "-Wl,-rpath,$libdir"
+    run_consumer "$program"
+    fails_with "pilfer: the pool is shut down" "$program" closed
+    fails_with "pilfer: the pool is shut down" "$program" in-task
+    fails_with "options.workers must be from 1 to 4096" "$program" option
+    fails_with "without exceptions cannot go on: pilfer: this future refers to no task" "$program" empty
+    fails_with "without exceptions cannot go on: a task was stopped" "$program" stopped
+done
 read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-consumer" "$here/main.c" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"

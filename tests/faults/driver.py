@@ -38,12 +38,12 @@ LEGAL = {
     "atfork": {BAD_ALLOC, REFUSED},
 }
 # The victim does not know how many workers it was to get.
-AUTOMATIC = {"start_automatic", "common", "forked"}
+AUTOMATIC = {"start_automatic", "common"}
 # Scenarios with a pool of one worker, or one that C asked for: only there may one thread that cannot be made be an error.
 LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn_deep_1", "defer_large", "drop", "full_ring_join",
         "full_ring_spawn", "full_ring_defer", "full_ring_async"}
 # Threads that are made with a mask, and where that fails without one.
-SECOND_TRY = {"pinned_nested", "resize"}
+SECOND_TRY = {"pinned_nested"}
 # Scenarios that need a file that their user has named.
 FILES = {"record_graph"}
 # Scenarios that promise to end only if nothing else fails.

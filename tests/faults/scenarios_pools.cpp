@@ -1,10 +1,7 @@
 // Pools: their start and end, and who comes from outside.
 #include <sched.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <atomic>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -49,6 +46,33 @@ void pinned_spread() {
     o.victim = pilfer::victim::nearest;
     watched_pool p(o);
     expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+}
+
+/// Threads that are made when they are first wanted: fewer where that is refused.
+void resized() {
+    pilfer::options o = workers(2);
+    o.max_workers = 6;
+    watched_pool p(o);
+    for (const unsigned n : {3U, 1U, 6U, 2U}) {
+        const unsigned there = p->resize(n);
+        if (there < 1 || there > n || there != p->workers()) {
+            throw wrong_result("a pool was resized to another number than it says");
+        }
+        missing += n - there;
+        expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+    }
+}
+
+/// A thread that looks, and files that cannot be read.
+void governed() {
+    pilfer::options o = workers(2);
+    o.governor = pilfer::governing::on;
+    o.advice = [] { return 2U; }; // asks, and changes nothing
+    watched_pool p(o);
+    missing += p->settings().advice ? 0 : 1; // its thread
+    for (int round = 0; round < 20; ++round) {
+        expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
+    }
 }
 
 /// A pool that a task on a pinned worker makes, whose threads are to have all CPUs.
@@ -301,58 +325,6 @@ void common() {
     expect_equal(pilfer::async([] { return 7; }).get(), 7, "async outside");
 }
 
-/// Threads are made while the pool works. A refusal may be over at the next call.
-void resize() {
-    pilfer::options o = workers(2);
-    o.max_workers = 6;
-    watched_pool p(o);
-    const auto work = [] { return fib_spawn(9, never_naps); };
-    auto meanwhile = p->async(work);
-    unsigned got = p->resize(6);
-    if (got < 6) {
-        got = p->resize(6);
-        missing += 6 - got;
-    }
-    expect_equal(p->workers(), got, "workers of a pool that has grown");
-    expect_equal(p->run(work), fib_serial(9), "fib in a pool that has grown");
-    expect_equal(p->resize(1), 1U, "workers of a pool that has shrunk");
-    expect_equal(p->run(work), fib_serial(9), "fib in a pool that has shrunk");
-    expect_equal(p->resize(got), got, "workers that were called back");
-    expect_equal(p->run(work), fib_serial(9), "fib behind that");
-    expect_equal(meanwhile.get(), fib_serial(9), "fib beside that");
-}
-
-/// The child goes on with the scenario; its parent ends as it does.
-void forked() {
-    auto* const parents = new watched_pool(workers(2));
-    expect_equal((*parents)->run([] { return fib_join(8); }), fib_serial(8), "fib in the parent");
-    {
-        const harness_code harness;
-        if (const pid_t child = fork(); child != 0) {
-            int status = -1;
-            waitpid(child, &status, 0);
-            if (WIFSIGNALED(status)) {
-                signal(WTERMSIG(status), SIG_DFL);
-                raise(WTERMSIG(status));
-            }
-            _exit(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
-        }
-    }
-    bool told = false;
-    try {
-        (*parents)->run([] {});
-    } catch (const pilfer::pool_forked&) {
-        told = true;
-    }
-    expect(told, "a pool of the parent took a task");
-    delete parents;
-    {
-        watched_pool mine(workers(2));
-        expect_equal(mine->run([] { return fib_join(10); }), fib_serial(10), "fib in the child");
-    }
-    common();
-}
-
 /// What C is refused, by a null pointer, the task computes itself.
 void* fib_for_c(thread_pool* pool, void* data) {
     const auto n = reinterpret_cast<std::uintptr_t>(data);
@@ -472,6 +444,8 @@ constexpr scenario list[] = {
     {"pinned_compact", pinned_compact},
     {"pinned_spread", pinned_spread},
     {"pinned_nested", pinned_nested},
+    {"resize", resized},
+    {"governor", governed},
     {"record", record},
     {"record_graph", record_graph},
     {"foreign_threads", foreign_threads},
@@ -480,8 +454,6 @@ constexpr scenario list[] = {
     {"drop", drop},
     {"one_lock", one_lock},
     {"common", common, true},
-    {"resize", resize},
-    {"forked", forked, true},
     {"threadpool", threadpool},
     {"c_interface", c_interface},
     {"overflow", overflow},

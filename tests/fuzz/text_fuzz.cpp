@@ -1,8 +1,8 @@
-// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, the options of C, and the cgroup files below
-// a made-up root.
+// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, PILFER_STACK, the options of C, and the
+// cgroup files below a made-up root.
 //
 // The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; 'b' and one for PILFER_BALANCE;
-// 'o', the name of an option, '=' and its value;
+// 's' and one for PILFER_STACK; 'o', the name of an option, '=' and its value;
 // anything else and up to five texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max,
 // cpu.cfs_quota_us and cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is
 // reached without the others being guessed.
@@ -23,6 +23,7 @@
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "fuzz/require.hpp"
+#include "worker/environment.hpp"
 
 namespace {
 
@@ -49,6 +50,31 @@ void check_workers(const std::string& text) {
         require(got.has_value() && got == want, "a wrong text was accepted");
     } catch (const std::invalid_argument& e) {
         require(!want, "a good text was refused");
+        require(std::string(e.what()).find('"' + seen + '"') != std::string::npos, "the text is not named");
+    }
+}
+
+/// What stack_from() accepts, said in another way.
+void check_stack(const std::string& text) {
+    const std::string seen = text.c_str();
+    std::string digits = seen;
+    unsigned __int128 unit = 1;
+    if (const auto at = std::string_view("KkMmGg").find(digits.empty() ? '\0' : digits.back());
+        at != std::string_view::npos) {
+        unit = static_cast<unsigned __int128>(1) << (10 * (at / 2 + 1));
+        digits.pop_back();
+    }
+    unsigned __int128 n = 0;
+    bool good = !digits.empty();
+    for (const char c : digits) {
+        good = good && c >= '0' && c <= '9';
+        n = std::min(n * 10 + static_cast<unsigned char>(c - '0'), static_cast<unsigned __int128>(1) << 60);
+    }
+    good = good && n * unit >= 16'384 && n * unit <= 1U << 30;
+    try {
+        require(pilfer::detail::stack_from(seen.c_str()) == n * unit && good, "a wrong text was accepted");
+    } catch (const std::invalid_argument& e) {
+        require(!good, "a good text was refused");
         require(std::string(e.what()).find('"' + seen + '"') != std::string::npos, "the text is not named");
     }
 }
@@ -166,6 +192,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::string text(reinterpret_cast<const char*>(data) + 1, size - 1);
         data[0] == 'w'   ? check_workers(text)
         : data[0] == 'b' ? check_balance(text)
+        : data[0] == 's' ? check_stack(text)
         : data[0] == 'o' ? check_option(text)
                          : check_cgroups(text);
     }

@@ -58,6 +58,18 @@ TEST(row_F2_place, nothing_to_be_pinned_to_is_off) {
     EXPECT_TRUE(s.cpu.empty());
 }
 
+TEST(row_F2_place, workers_that_may_come_later_share_the_cpus_of_the_first_ones) {
+    const std::vector<unsigned> mask{1, 3, 4};
+    const auto cpus = machine::flat(mask);
+    const auto s = machine::seat(2, 5, pinning::compact, cpus);
+    EXPECT_EQ(s.cpu, (std::vector<unsigned>{1, 3, 1, 3, 1}));
+    for (unsigned i = 0; i < 5; ++i) {
+        ASSERT_EQ(s.near.of(i).size(), 1U);
+        EXPECT_EQ(s.near.of(i)[0].last, 5U) << "nobody is nearer than others";
+    }
+    EXPECT_EQ(machine::seat(2, 2, pinning::compact, cpus).cpu, (std::vector<unsigned>{1, 3}));
+}
+
 TEST(row_F2_place, off_pins_nobody_and_makes_nobody_near) {
     const auto s = machine::seat(3, 3, pinning::off);
     EXPECT_TRUE(s.cpu.empty());

@@ -83,6 +83,58 @@ TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
+/// Wrong texts: tests/bad_input/process_test.cpp.
+TEST_F(row_F1_workers, the_environment_decides_on_stacks_where_the_options_do_not) {
+    const std::pair<const char*, std::size_t> cases[] = {{"16384", 16'384},
+                                                         {"16K", 16'384},
+                                                         {"0016k", 16'384},
+                                                         {"100001", 100'001},
+                                                         {"1M", std::size_t{1} << 20},
+                                                         {"2m", std::size_t{2} << 20},
+                                                         {"512K", std::size_t{512} << 10},
+                                                         {"1G", std::size_t{1} << 30},
+                                                         {"1024M", std::size_t{1} << 30},
+                                                         {"1073741824", std::size_t{1} << 30}};
+    for (const auto& [text, bytes] : cases) {
+        if (sanitized && bytes > std::size_t{1} << 20) {
+            continue;
+        }
+        const auto result = in_child([text = text, bytes = bytes] {
+            setenv("PILFER_STACK", text, 1);
+            pilfer::pool automatic(workers(1));
+            pilfer::options o = workers(1);
+            o.stack_size = 32 * 1024;
+            const pilfer::pool own(o);
+            return automatic.settings().stack_size == bytes && own.settings().stack_size == 32 * 1024 &&
+                           automatic.run([] { return fib_join(2); }) == 1
+                       ? 0
+                       : 1;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << text << ": " << result;
+    }
+    const auto result = in_child([] {
+        unsetenv("PILFER_STACK");
+        return pilfer::pool(workers(1)).settings().stack_size == 256 * 1024 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+/// It is there: half of it can be used, which the usual size has not got.
+TEST_F(row_F1_workers, a_stack_of_the_environments_size_is_there) {
+    const auto result = in_child([] {
+        setenv("PILFER_STACK", "8M", 1);
+        pilfer::pool pool(workers(1));
+        return pool.run([] {
+            volatile char large[std::size_t{4} << 20];
+            for (std::size_t i = sizeof large; i > 0; i -= 1024) {
+                large[i - 1] = 1;
+            }
+            return large[sizeof large - 1] == 1 ? 0 : 1;
+        });
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
 /// Wrong values: tests/bad_input/options_test.cpp.
 class bad_input_options : public guarded {};
 

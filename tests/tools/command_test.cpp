@@ -80,7 +80,9 @@ TEST(command, wrong_arguments_end_with_2_and_say_why) {
 }
 
 TEST(command, info_says_what_was_found_and_decided) {
-    const auto s = shell("unset PILFER_PIN PILFER_WORKERS PILFER_BALANCE; '" PILFER_TOOL_PROGRAM "' info");
+    const auto s =
+        shell("unset PILFER_PIN PILFER_WORKERS PILFER_BALANCE PILFER_STACK PILFER_SPIN; '" PILFER_TOOL_PROGRAM
+              "' info");
     ASSERT_EQ(s.code, 0) << s.text;
     EXPECT_THAT(s.text, testing::ContainsRegex("\nworkers: [1-9][0-9]*\n"));
     EXPECT_THAT(s.text, testing::ContainsRegex("\nCPUs: [1-9][0-9]* online\n"));
@@ -88,7 +90,12 @@ TEST(command, info_says_what_was_found_and_decided) {
     EXPECT_THAT(s.text, testing::ContainsRegex("\nquota: (none|[1-9][0-9]* CPUs?)\n"));
     EXPECT_THAT(s.text, testing::ContainsRegex("\nreader: (without hwloc|hwloc [0-9.]+)\n"));
     EXPECT_THAT(s.text, testing::ContainsRegex("\ntopology: "));
-    EXPECT_TRUE(has(s, "\npinning: off\nCPUs by worker: any\n")) << s.text;
+    EXPECT_TRUE(has(s, "\npinning: off\nCPUs by worker: any\npinning because of: the default\n")) << s.text;
+    EXPECT_TRUE(has(s, "\nstack: 262144 bytes\nstack because of: the default\n")) << s.text;
+    EXPECT_TRUE(has(s, "\nspin: balanced\nspin because of: the default\n")) << s.text;
+    EXPECT_TRUE(has(s, "\nbalance because of: the default\n")) << s.text;
+    EXPECT_THAT(s.text, testing::ContainsRegex("\nworkers because of: the (affinity mask|quota, .*)\n"));
+    EXPECT_THAT(s.text, testing::ContainsRegex("\npriority: nice -?[0-9]+; a higher priority is "));
     for (const char* name :
          {"pilfer: ", "\nbalance: ", "\nkernel: ", "\nmembarrier: ", "\nguards: ", "\nstacks: "}) {
         EXPECT_TRUE(has(s, name)) << name << s.text;
@@ -99,6 +106,21 @@ TEST(command, info_obeys_options_environment_and_mask) {
     EXPECT_TRUE(has(pilfer("info --workers 5"), "\nworkers: 5\n"));
     EXPECT_TRUE(has(shell("PILFER_WORKERS=7 '" PILFER_TOOL_PROGRAM "' info"), "\nworkers: 7\n"));
     EXPECT_TRUE(has(shell("PILFER_PIN=spread '" PILFER_TOOL_PROGRAM "' info"), "\npinning: spread\n"));
+    EXPECT_TRUE(has(pilfer("info --workers 5"), "\nworkers because of: --workers\n"));
+    EXPECT_TRUE(has(shell("PILFER_WORKERS=7 '" PILFER_TOOL_PROGRAM "' info"),
+                    "\nworkers because of: PILFER_WORKERS\n"));
+    EXPECT_TRUE(
+        has(shell("PILFER_PIN=spread '" PILFER_TOOL_PROGRAM "' info"), "\npinning because of: PILFER_PIN\n"));
+    EXPECT_TRUE(has(pilfer("info --pin compact"), "\npinning because of: --pin\n"));
+    EXPECT_TRUE(has(shell("PILFER_STACK=1M '" PILFER_TOOL_PROGRAM "' info"),
+                    "\nstack: 1048576 bytes\nstack because of: PILFER_STACK\n"));
+    EXPECT_TRUE(has(shell("PILFER_SPIN=battery '" PILFER_TOOL_PROGRAM "' info"),
+                    "\nspin: battery\nspin because of: PILFER_SPIN\n"));
+    for (const char* wrong : {"PILFER_STACK=large", "PILFER_SPIN=off", "PILFER_WORKERS=none"}) {
+        const auto s = shell(std::string(wrong) + " '" PILFER_TOOL_PROGRAM "' info 2>&1");
+        EXPECT_EQ(s.code, 1) << wrong;
+        EXPECT_TRUE(has(s, "must be")) << wrong << s.text;
+    }
     const auto bad = shell("PILFER_PIN=on '" PILFER_TOOL_PROGRAM "' info 2>&1");
     EXPECT_EQ(bad.code, 1);
     EXPECT_TRUE(has(bad, "PILFER_PIN must be off, compact or spread, not \"on\"")) << bad.text;

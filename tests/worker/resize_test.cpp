@@ -160,17 +160,17 @@ TEST_F(row_F4_resize, what_a_leaving_worker_has_announced_is_run_by_others) {
 TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
     pilfer::pool pool(resizable(2, 2));
     pilfer::event go;
-    std::thread::id began;
-    std::thread::id ended;
+    std::uint64_t began = 0; // not std::this_thread::get_id(), which a compiler asks once for both
+    std::uint64_t ended = 0;
     std::atomic<bool> waits{false};
     std::atomic<bool> over{false};
     pilfer::future<void> waiting;
     on_the_second_worker(pool, [&] {
         waiting = pool.async([&] {
-            began = std::this_thread::get_id();
+            began = pilfer::os::thread_id();
             waits = true;
             go.wait();
-            ended = std::this_thread::get_id();
+            ended = pilfer::os::thread_id();
             over = true;
         });
         while (!waits.load()) {
@@ -182,8 +182,8 @@ TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
     go.set();
     waiting.get();
     EXPECT_TRUE(over.load());
-    EXPECT_NE(began, std::thread::id{});
-    EXPECT_EQ(ended, pool.run([] { return std::this_thread::get_id(); })); // the only one that works
+    EXPECT_NE(began, 0U);
+    EXPECT_EQ(ended, pool.run([] { return pilfer::os::thread_id(); })); // the only one that works
     EXPECT_TRUE(all_aside(pool, 1, 2));
 }
 
@@ -192,16 +192,16 @@ TEST_F(row_F4_resize, one_that_must_go_on_there_does) {
     o.resume = pilfer::resume::own_thread;
     pilfer::pool pool(o);
     pilfer::event go;
-    std::thread::id began;
-    std::thread::id ended;
+    std::uint64_t began = 0; // not std::this_thread::get_id(), which a compiler asks once for both
+    std::uint64_t ended = 0;
     std::atomic<bool> waits{false};
     pilfer::future<void> waiting;
     on_the_second_worker(pool, [&] {
         waiting = pool.async([&] {
-            began = std::this_thread::get_id();
+            began = pilfer::os::thread_id();
             waits = true;
             go.wait();
-            ended = std::this_thread::get_id();
+            ended = pilfer::os::thread_id();
         });
         while (!waits.load()) {
             pilfer::yield();
@@ -372,9 +372,10 @@ std::uint64_t tree(std::uint64_t at, unsigned depth) {
 }
 
 TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
+    const unsigned depth = sanitized ? 6 : 8;
     pilfer::pool alone(workers(1));
-    const std::uint64_t right = alone.run([] { return tree(3, 8); });
-    ASSERT_GT(right, 1000U);
+    const std::uint64_t right = alone.run([depth] { return tree(3, depth); });
+    ASSERT_GT(right, 500U);
     for (const auto how : {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         auto o = resizable(2, 64);
         o.resume = how;
@@ -388,7 +389,7 @@ TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
             }
         });
         for (std::uint64_t round = 0; round < hundredth_of(2000, 2); ++round) {
-            EXPECT_EQ(pool.run([] { return tree(3, 8); }), right);
+            EXPECT_EQ(pool.run([depth] { return tree(3, depth); }), right);
             EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
         }
         over = true;

@@ -98,7 +98,7 @@ public:
     /// It was taken out of its wait.
     void leave_if_taken_out() const {
         if (m_taken_out) [[unlikely]] {
-            throw stopped();
+            PILFER_THROW(stopped());
         }
     }
 

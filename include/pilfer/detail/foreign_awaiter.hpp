@@ -59,12 +59,13 @@ public:
         std::coroutine_handle<> other;
         std::coroutine_handle<> next;
         bool suspended = false;
-        try {
+        PILFER_TRY {
             other = stand_in_for(&m_place).handle;
             suspended = suspend(other, next);
-        } catch (...) {
+        }
+        PILFER_CATCH_ALL {
             stay(other);
-            throw;
+            PILFER_RETHROW;
         }
         if (!suspended) {
             stay(other);

@@ -64,7 +64,7 @@ struct timed_waiters : future_listener {
         if (void* p = take_block(bytes)) {
             return p;
         }
-        throw std::bad_alloc();
+        PILFER_THROW(std::bad_alloc());
     }
     static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
     future_room<std_atom, futex_park> room;
@@ -87,7 +87,7 @@ public:
     [[nodiscard]] static void* operator new(std::size_t bytes) {
         void* const p = take_block(bytes);
         if (p == nullptr) {
-            throw std::bad_alloc();
+            PILFER_THROW(std::bad_alloc());
         }
         return p;
     }

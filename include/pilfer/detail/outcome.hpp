@@ -52,7 +52,7 @@ public:
 
     template <class F>
     void fill(F& f) noexcept {
-        try {
+        PILFER_TRY {
             if constexpr (std::is_reference_v<T>) {
                 ::new (static_cast<void*>(&m_value)) stored(std::addressof(detail::invoke_regular(f)));
             } else {
@@ -60,9 +60,8 @@ public:
                 ::new (static_cast<void*>(&m_value)) stored(detail::invoke_regular(f));
             }
             m_failed = false;
-        } catch (...) {
-            fail(std::current_exception());
         }
+        PILFER_CATCH_ALL { fail(std::current_exception()); }
     }
     void fail(std::exception_ptr error) noexcept {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));

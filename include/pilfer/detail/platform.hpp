@@ -50,6 +50,20 @@
 #define PILFER_NO_SANITIZE
 #endif
 
+// A program without exceptions (-fno-exceptions) has these headers, too: what would be thrown ends it, with
+// the text. A whole program has them or not: both kinds of a template would share one name.
+#if defined(__cpp_exceptions)
+#define PILFER_TRY try
+#define PILFER_CATCH_ALL catch (...)
+#define PILFER_THROW(...) throw __VA_ARGS__
+#define PILFER_RETHROW throw
+#else
+#define PILFER_TRY if constexpr (true)
+#define PILFER_CATCH_ALL else
+#define PILFER_THROW(...) ::pilfer::detail::ends_in_place_of(__VA_ARGS__)
+#define PILFER_RETHROW ::pilfer::detail::ends_without_exceptions("an exception")
+#endif
+
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(PILFER_PORTABLE_CONTEXT)
 #define PILFER_ISA_X86_64 1
 #elif defined(__aarch64__) && !defined(PILFER_PORTABLE_CONTEXT)
@@ -65,6 +79,18 @@ namespace detail {
 /// Two neighbouring 64-byte lines are fetched together by the prefetchers of current x86-64 and
 /// AArch64 cores, so words of different writers are kept this far apart.
 inline constexpr std::size_t line_bytes = 128;
+
+/// "pilfer: a program without exceptions cannot go on: " and the text, on standard error; then
+/// std::terminate().
+[[noreturn]] PILFER_API void ends_without_exceptions(const char* what) noexcept;
+template <class Error>
+[[noreturn]] void ends_in_place_of(const Error& error) noexcept {
+    if constexpr (requires { error.what(); }) {
+        detail::ends_without_exceptions(error.what());
+    } else {
+        detail::ends_without_exceptions("a task was stopped (see scope::cancel)");
+    }
+}
 
 PILFER_ALWAYS_INLINE void cpu_relax() noexcept {
 #if defined(__x86_64__)

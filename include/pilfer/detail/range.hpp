@@ -149,11 +149,10 @@ PILFER_ALWAYS_INLINE auto as_part(common_report report, F part) {
     if (report.failed()) [[unlikely]] {
         detail::drop_and_leave(0); // the error itself arrives by a join
     }
-    try {
-        return part();
-    } catch (...) {
+    PILFER_TRY { return part(); }
+    PILFER_CATCH_ALL {
         report.fails();
-        throw;
+        PILFER_RETHROW;
     }
 }
 

@@ -49,11 +49,8 @@ struct deferred : spark {
         if (s->drops()) {
             detail::count_dropped(this_worker());
         } else {
-            try {
-                d->function();
-            } catch (...) {
-                s->fail();
-            }
+            PILFER_TRY { d->function(); }
+            PILFER_CATCH_ALL { s->fail(); }
         }
         std::destroy_at(d);
         worker* now = this_worker();
@@ -85,11 +82,8 @@ struct submitted_child : submission {
         } else if (s->drops()) {
             detail::count_dropped(w);
         } else {
-            try {
-                c->function();
-            } catch (...) {
-                s->fail();
-            }
+            PILFER_TRY { c->function(); }
+            PILFER_CATCH_ALL { s->fail(); }
         }
         delete c;
         worker* now = this_worker();
@@ -170,11 +164,8 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         w = detail::this_worker();
     }
     detail::nested_activation child(w, &m_link);
-    try {
-        function();
-    } catch (...) {
-        fail();
-    }
+    PILFER_TRY { function(); }
+    PILFER_CATCH_ALL { fail(); }
 }
 
 template <class F>
@@ -202,16 +193,17 @@ template <class Child, class F>
 PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
     using function = decltype(Child::function);
     void* memory = detail::take_record(w, Child::size_class());
-    try {
+    PILFER_TRY {
         if constexpr (std::is_same_v<function, std::decay_t<F>>) {
             return ::new (memory) Child(this, std::forward<F>(f));
         } else {
             return ::new (memory)
                 Child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
         }
-    } catch (...) {
+    }
+    PILFER_CATCH_ALL {
         detail::put_record(detail::this_worker(), Child::size_class(), memory);
-        throw;
+        PILFER_RETHROW;
     }
 }
 

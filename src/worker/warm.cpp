@@ -1,0 +1,56 @@
+// Workers that look on where they would sleep.
+#include <pilfer/keep_warm.hpp>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+keep_warm::keep_warm(pool& p) noexcept : m_pool(&p.core()) { m_pool->begin_warm(); }
+
+keep_warm::~keep_warm() { (void)m_pool->end_warm(); }
+
+namespace detail {
+
+/// In place of a sleep, where the pool is kept warm or its workers are to be quick: another look, with all
+/// that a sleeper would have seen to. What is owed stays owed. False: sleep.
+bool scheduler::looks_again() noexcept {
+    const bool warm = m_pool.is_warm();
+    const unsigned most = m_pool.settings().spin == idle::latency ? looks_for_latency : 0;
+    // A sleeper gives its stack to those that lack one.
+    if ((!warm && m_looks >= most) || m_pool.stacks.exhausted()) {
+        m_looks = 0;
+        return false;
+    }
+    m_looks = warm ? 0 : m_looks + 1;
+    m_pool.worker_is_idle();
+    m_all_alarms = true; // nobody may watch over them: whoever would is here
+    os::give_way();
+    return true;
+}
+
+void pool_core::begin_warm() noexcept {
+    m_warm.fetch_add(1, rlx);
+    if (m_one_lock != nullptr) {
+        return;
+    }
+    std_atom::fence_sc(); // S2: whoever lies down now sees the count, or is in the map
+    for (unsigned i = 0; i < m_size; ++i) {
+        m_idle->wake(i, i);
+    }
+}
+
+/// Nobody is told: they see it behind their next look.
+bool pool_core::end_warm() noexcept {
+    unsigned n = m_warm.load(rlx);
+    while (n != 0) {
+        if (m_warm.compare_exchange_weak(n, n - 1, rlx, rlx)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
