@@ -62,7 +62,7 @@ public:
     storm() {
         struct sigaction mine {};
         mine.sa_handler = [](int) { arrived.fetch_add(1, std::memory_order_relaxed); };
-        sigaction(SIGUSR1, &mine, &m_before);
+        sigaction(SIGUSR1, &mine, nullptr);
         m_thread = std::thread([this] {
             while (!m_end.load()) {
                 for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -80,11 +80,10 @@ public:
     ~storm() {
         m_end.store(true);
         m_thread.join();
-        sigaction(SIGUSR1, &m_before, nullptr);
+        std::signal(SIGUSR1, SIG_IGN); // one may be on its way still, to a thread that waits for a CPU
     }
 
 private:
-    struct sigaction m_before {};
     std::atomic<bool> m_end{false};
     std::thread m_thread;
 };
