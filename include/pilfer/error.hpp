@@ -14,6 +14,13 @@ struct PILFER_API pool_closed : std::runtime_error {
     ~pool_closed() override;
 };
 
+/// In a child of fork(): the pool was made by the parent process, where its threads are. Every call that
+/// hands it work, waits for it or changes it throws this. Such a pool may be destroyed, which joins nothing.
+struct PILFER_API pool_forked : std::runtime_error {
+    pool_forked();
+    ~pool_forked() override;
+};
+
 /// Work was handed to a pool whose queue is full, with options.when_full == when_full::fail.
 struct PILFER_API queue_full : std::runtime_error {
     queue_full();

@@ -39,6 +39,7 @@ enum {
     PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail */
     PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor, or
                               pilfer_scope_cancel for a scope that the task is below of */
+    PILFER_EFORKED = -10,  /* pool_forked: in a child of fork(), a pool or a future of the parent process */
     PILFER_EERRNO = -100   /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
                               calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };

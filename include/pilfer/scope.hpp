@@ -246,6 +246,7 @@ private:
     [[noreturn]] void not_owner(const char* call) const;
     /// Notes the error, and cancels nothing; returns the word `disturbed` as it was before.
     std::uint32_t note_failure(std::exception_ptr error) noexcept;
+    void forget_children() noexcept;
     /// In a handler: with the exception that it handles; cancels the scope, unless that is a `stopped`. No
     /// object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
@@ -472,6 +473,7 @@ struct scope_access {
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
     static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
+    static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
 };

@@ -1,6 +1,7 @@
 #include "base/os.hpp"
 
 #include <fcntl.h>
+#include <link.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -350,6 +351,23 @@ bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept 
     }
     mask_before_pinning = &instead_of;
     return true;
+}
+
+bool call_in_children(void (*f)()) noexcept { return pthread_atfork(nullptr, nullptr, f) == 0; }
+
+bool is_static(const void* object) noexcept {
+    const auto lies_in = [](dl_phdr_info* info, std::size_t, void* at) {
+        const auto address = reinterpret_cast<std::uintptr_t>(at);
+        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
+            const auto& segment = info->dlpi_phdr[i];
+            if (segment.p_type == PT_LOAD &&
+                address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz) {
+                return 1;
+            }
+        }
+        return 0;
+    };
+    return dl_iterate_phdr(lies_in, const_cast<void*>(object)) != 0;
 }
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }

@@ -71,6 +71,12 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 [[nodiscard]] bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept;
 
 [[nodiscard]] std::uint64_t process_id() noexcept;
+/// f() in each child of fork() from now on, on its only thread, before fork() returns there. Until the
+/// library that this is part of is unloaded. False: no memory.
+[[nodiscard]] bool call_in_children(void (*f)()) noexcept;
+/// The object lies in the memory of the program or of a library, and so lives to its end. Cost: a walk
+/// through what is loaded.
+[[nodiscard]] bool is_static(const void* object) noexcept;
 
 /// Nanoseconds of the monotonic clock, or of what a test has put in its place: see clock.hpp.
 [[nodiscard]] std::uint64_t now_ns() noexcept;

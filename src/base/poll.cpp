@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <climits>
 #include <type_traits>
+#include <utility>
 
 #include <pilfer/detail/platform.hpp>
 
@@ -70,10 +71,12 @@ poller::poller() noexcept : m_set(epoll_create1(EPOLL_CLOEXEC)) {
     }
 }
 
-poller::~poller() {
-    for (const int fd : {m_bell, m_set}) {
-        if (fd >= 0) {
-            ::close(fd);
+poller::~poller() { close(); }
+
+void poller::close() noexcept {
+    for (int* const fd : {&m_bell, &m_set}) {
+        if (*fd >= 0) {
+            ::close(std::exchange(*fd, -1));
         }
     }
 }

@@ -44,6 +44,8 @@ public:
     /// Anyone. One wait() that sleeps, or else the next one that would, ends; until silence().
     void ring() noexcept;
     void silence() noexcept;
+    /// Gives the descriptors back early. In a child of fork() the parent's set goes on as it was.
+    void close() noexcept;
 
 private:
     int m_set = -1;

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <mutex>
+#include <new>
 #include <system_error>
 
 #include "base/os.hpp"
@@ -125,6 +126,8 @@ signal_thread::~signal_thread() {
     thread_join(m_thread);
     uninstall(m_signal);
 }
+
+void signal_thread::forget_all() noexcept { ::new (&mutex) std::mutex; }
 
 void signal_thread::run() noexcept {
     thread_name("pilfer/dump");

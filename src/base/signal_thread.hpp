@@ -21,6 +21,8 @@ public:
     signal_thread& operator=(const signal_thread&) = delete;
     /// Waits for a reaction in progress. The handler of before is put back by the last one of its signal.
     ~signal_thread();
+    /// In a child of fork(), which has none of them: the handlers stay, and wake nobody.
+    static void forget_all() noexcept;
 
 private:
     void run() noexcept;

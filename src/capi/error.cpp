@@ -59,6 +59,9 @@ int code_of_caught(std::string* why) noexcept {
     } catch (const pool_closed& e) {
         tell(why, e.what());
         return PILFER_ECLOSED;
+    } catch (const pool_forked& e) {
+        tell(why, e.what());
+        return PILFER_EFORKED;
     } catch (const queue_full& e) {
         tell(why, e.what());
         return PILFER_EFULL;
@@ -105,6 +108,8 @@ extern "C" const char* pilfer_strerror(int code) {
         return "the operating system refused a thread or a file";
     case PILFER_ETIMEDOUT:
         return "it did not happen in time";
+    case PILFER_EFORKED:
+        return "the pool was made by the parent process, before fork()";
     case PILFER_EFULL:
         return "the pool's queue is full";
     case PILFER_ECANCELED:

@@ -77,7 +77,9 @@ int pilfer_pool_destroy(pilfer_pool* pool) {
         if (pool == common_handle.load(std::memory_order_relaxed)) {
             throw std::invalid_argument("pilfer: the common pool cannot be destroyed");
         }
-        of(pool).shutdown(); // which says usage_error where the destructor would end the program
+        if (!pilfer::detail::left_behind(of(pool).core())) { // else the destructor joins nothing
+            of(pool).shutdown(); // which says usage_error where the destructor would end the program
+        }
         delete &of(pool);
     });
 }

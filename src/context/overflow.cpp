@@ -77,6 +77,29 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
     std::abort();
 }
 
+void put_back(int signal, const struct sigaction& before) noexcept {
+    struct sigaction present {};
+    if (sigaction(signal, nullptr, &present) == 0 && (present.sa_flags & SA_SIGINFO) != 0 &&
+        present.sa_sigaction == &handle) {
+        sigaction(signal, &before, nullptr);
+    }
+}
+
+/// The end of the program, or of a library that this one is part of and that is being unloaded: the handler
+/// would be called where no code is any more. Under one that somebody has installed since it stays.
+struct end_of_program {
+    end_of_program() = default;
+    end_of_program(const end_of_program&) = delete;
+    end_of_program& operator=(const end_of_program&) = delete;
+    ~end_of_program() {
+        if (current != nullptr) {
+            put_back(SIGSEGV, previous_segv);
+            put_back(SIGBUS, previous_bus);
+        }
+    }
+};
+const end_of_program at_the_end;
+
 } // namespace
 
 void install(current_context tell) noexcept {

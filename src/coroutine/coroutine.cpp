@@ -351,6 +351,7 @@ void timed_resumption::take_out(stoppable_resumption& self) noexcept {
 // ---- another pool -----------------------------------------------------------------------------
 
 bool moving_resumption::move_to(pool_core& p) {
+    p.check_here();
     leave_if_stopped();
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {

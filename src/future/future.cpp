@@ -108,6 +108,10 @@ void future_core::start_by(pool_core& p, Announce announce) {
         }
         return;
     }
+    if (p.left_behind()) [[unlikely]] {
+        release(); // the announcement's reference
+        throw pool_forked();
+    }
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
         nested_activation child(this_worker(), nullptr);
@@ -335,10 +339,18 @@ void future_core::record_wait() noexcept {
     }
 }
 
+/// Not done: who would bring the result about is in the parent process.
+void future_core::check_here() const {
+    if (m_pool_number != 0 && registry::left_behind(m_pool_number)) [[unlikely]] {
+        throw pool_forked();
+    }
+}
+
 void future_core::wait_for_end(may_leave when) {
     if (is_done()) {
         return;
     }
+    check_here();
     worker* w = this_worker();
     if (w == nullptr) {
         if (short_wait::is_over([this] { return is_done(); })) {
@@ -402,6 +414,7 @@ bool future_core::wait_stoppably() {
 
 bool future_core::wait_until(instant until) {
     if (!is_done()) {
+        check_here();
         if (until > detail::now()) {
             auto& room = this->room().room;
             waiters::entry e;

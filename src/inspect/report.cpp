@@ -232,6 +232,9 @@ void add_workers(std::string& text, pool_core& p) {
 } // namespace
 
 std::string dump_text(pool_core& p) {
+    if (p.left_behind()) { // whoever held its locks is not here
+        return "pilfer: a pool of the parent process, left behind by fork()\n";
+    }
     const snapshot s = take_snapshot(&p);
     if (auto* one = p.by_one_lock()) {
         const auto f = one->now();

@@ -50,6 +50,7 @@ void reaction::end_unbegun() noexcept {
 
 /// False: what it would wait for is closed.
 bool reaction::begin(pool_core& p) {
+    p.check_here();
     const pool_core::visit visit(p); // it may run and end at once, and the pool with it
     std_atom::fence_sc();            // O4
     if (p.is_closed()) {

@@ -9,6 +9,7 @@
 #include <pilfer/detail/timed_sync.hpp>
 
 #include "base/os.hpp"
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -380,6 +381,17 @@ std::uint32_t scope::end_of_round() noexcept {
     return was & disturb::failures;
 }
 
+/// In a child of fork(): those that have not ended are in the parent process. sync() says so.
+void scope::forget_children() noexcept {
+    if (m_children.all_done()) {
+        return;
+    }
+    m_children.reset();
+    // Not note_failure(): another thread may have been about to write what is there.
+    disturbed().store((disturbed().load(rlx) & ~disturb::failures) | 1, rlx);
+    ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::make_exception_ptr(pool_forked()));
+}
+
 void scope::cancel() noexcept {
     stops::request(disturbed());
     (void)pilfer::cancelled(); // tells the scopes between, if the caller is below: each sync of theirs throws
@@ -505,6 +517,13 @@ void scope::settle_at_end() noexcept {
 }
 
 namespace detail {
+
+void forget_children() noexcept {
+    for (scope_place* at = scope_place::strip(activation_outside()->innermost.load(rlx)); at != nullptr;
+         at = scope_place::strip(at->above())) {
+        scope_access::forget_children(*scope_access::of(at));
+    }
+}
 
 suspension* child_ended(scope* s, worker* w) noexcept {
     if (auto* r = static_cast<scheduler*>(w)->recorder()) {

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <cstdarg>
 #include <cstdio>
+#include <new>
 #include <optional>
 
 #include <pilfer/detail/owners.hpp>
 
 #include "sync/kinds.hpp"
+#include "worker/forked.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -18,6 +20,9 @@ constexpr detail::wait_kind mutex_kind{"a mutex",
                                        [](const detail::suspension& s, detail::wait_facts& f) noexcept {
                                            static_cast<const mutex*>(s.object)->look(f);
                                        }};
+
+using owners = detail::owner_table<detail::std_atom, detail::futex_park>;
+constinit owners all;
 
 } // namespace
 
@@ -29,7 +34,7 @@ const void* mutex::outside() noexcept {
 /// One that waits for a mutex without a time limit, in its frame: a cycle may go through several pools and
 /// threads.
 struct mutex::owner_wait {
-    using table = detail::owner_table<detail::std_atom, detail::futex_park>;
+    using table = owners;
 
     explicit owner_wait(const mutex& m) noexcept : m_self(self(), m.m_owner, &m) {
         all.add(m_self);
@@ -79,10 +84,9 @@ private:
     };
 
     table::waiting m_self;
-    static constinit table all;
 };
 
-constinit mutex::owner_wait::table mutex::owner_wait::all;
+void detail::forget_mutex_waits() noexcept { ::new (&all) owners; }
 
 #if defined(PILFER_CHECKED)
 

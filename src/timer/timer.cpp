@@ -88,6 +88,11 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     m_due = std::min(first, never - 1);
     m_period = period;
     m_clock.counts = period == 0;
+    if (p.left_behind()) {
+        end();
+        release();
+        throw pool_forked();
+    }
     if (m_clock.counts ? !p.expect() : p.is_closed()) {
         end();
         release(); // of what would have made it run

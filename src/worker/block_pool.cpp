@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/os.hpp"
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -155,6 +156,9 @@ void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     p.give(size_class, batch);
 }
 
+/// Another thread may have been about to change it: what is in there is lost then.
+void forget_blocks_outside() noexcept { blocks_outside.of_all.forget_holder(); }
+
 blocks_user::blocks_user() noexcept { pools_that_use.fetch_add(1, rlx); }
 
 blocks_user::~blocks_user() {
@@ -172,6 +176,14 @@ void block_pool::close() noexcept {
         m_mutex.unlock();
     }
     clear();
+}
+
+void block_pool::forget_holder() noexcept {
+    if (m_mutex.try_lock()) {
+        m_mutex.unlock();
+    } else {
+        ::new (this) block_pool(m_patience);
+    }
 }
 
 void block_pool::clear() noexcept {

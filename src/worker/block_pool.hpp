@@ -45,6 +45,8 @@ public:
     void clear() noexcept;
     /// The same, and from now on all that comes.
     void close() noexcept;
+    /// In a child of fork(), where nobody else is: whoever holds the lock is not there either.
+    void forget_holder() noexcept;
 
 private:
     static constexpr unsigned most_batches = 64; // half a megabyte of the larger ones

@@ -79,6 +79,7 @@ void detached_task::start(pool_core& p) {
         submit(p, this);
         return;
     }
+    p.check_here();
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
         nested_activation child(this_worker(), nullptr); // below of no scope

@@ -2,10 +2,14 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/yield.hpp>
 
+#include <pilfer/detail/raw_lock.hpp>
+
 #include <atomic>
 #include <bit>
 #include <cstdlib>
 #include <exception>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -15,6 +19,7 @@
 #include "base/cpus.hpp"
 #include "machine/plan.hpp"
 #include "worker/environment.hpp"
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -180,18 +185,29 @@ void choose_governor(options& o) {
     return o;
 }
 
+/// The thread is inside make_common(), which does not suspend.
+constinit thread_local bool makes_common = false;
+
 } // namespace
 
 pool::pool(const options& o) {
     const auto files = written_files();
-    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o.workers);
+    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o.workers, makes_common);
     core->answer_dump_signal();
     m_core = core.release();
 }
 
 pool::~pool() {
+    if (m_core->left_behind()) {
+        m_core->abandon();
+        return;
+    }
     const detail::worker* w = detail::this_worker();
     if (w != nullptr && w->pool == m_core) {
+        if (os::is_static(this)) {
+            return; // the task has called exit(), and its thread cannot join itself: as the common pool it
+                    // stays
+        }
         os::write_error("pilfer: a pool was destroyed by one of its own tasks\n");
         std::terminate();
     }
@@ -229,27 +245,71 @@ void pool::shutdown(shutdown_mode mode) {
     m_core->shutdown(mode);
 }
 
-namespace detail {
 namespace {
-std::atomic<pool_core*> made_common{nullptr};
+
+// Not a static of the function: in a child of fork() they begin again, whoever was about to make it.
+constinit std::atomic<pool*> made_common{nullptr};
+constinit detail::raw_lock<detail::std_atom, detail::futex_park> making_common;
+
+PILFER_COLD pool& make_common() {
+    if (const detail::worker* w = detail::this_worker(); w != nullptr) {
+        w->pool->check_here(); // nobody else would ever run what it waited for
+    }
+    struct making {
+        making() noexcept {
+            making_common.lock();
+            makes_common = true;
+        }
+        making(const making&) = delete;
+        making& operator=(const making&) = delete;
+        ~making() {
+            makes_common = false;
+            making_common.unlock();
+        }
+    };
+    const making now;
+    if (pool* const p = made_common.load(std::memory_order_relaxed)) {
+        return *p;
+    }
+    pool* const p = new pool;
+    for (unsigned round = 0; p->core().at(0).thread_id.load(detail::acq) == 0; ++round) {
+        detail::std_atom::relax(round); // it has made sure that the library stays
+    }
+    made_common.store(p, std::memory_order_release);
+    // Nobody ends this pool, so the end of the program stands for its end.
+    if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
+        std::atexit([] {
+            if (detail::pool_core* const core = detail::common_core_if_made()) {
+                core->write_files();
+            }
+        });
+    }
+    return *p;
+}
+
 } // namespace
 
-pool_core* common_core_if_made() noexcept { return made_common.load(std::memory_order_acquire); }
+namespace detail {
+
+pool_core* common_core_if_made() noexcept {
+    pool* const p = made_common.load(std::memory_order_acquire);
+    return p != nullptr ? &p->core() : nullptr;
+}
+
+void forget_common_pool() noexcept {
+    made_common.store(nullptr, std::memory_order_relaxed);
+    ::new (&making_common) raw_lock<std_atom, futex_park>;
+}
+
 } // namespace detail
 
 pool& pool::common() {
     // Never destroyed: tasks of other static objects may still use it, and a static destructor that
     // joins threads hangs in a library that is being unloaded.
-    static pool* const shared = [] {
-        pool* p = new pool(options{});
-        detail::made_common.store(&p->core(), std::memory_order_release);
-        // Nobody ends this pool, so the end of the program stands for its end.
-        if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
-            std::atexit([] { pool::common().core().write_files(); });
-        }
-        return p;
-    }();
-    return *shared;
+    if (pool* const p = made_common.load(std::memory_order_acquire)) [[likely]] {
+        return *p;
+    }
+    return make_common();
 }
 
 namespace detail {
@@ -276,6 +336,8 @@ priority checked(priority level) {
 }
 
 pool_core& common_core() { return pool::common().core(); }
+
+bool left_behind(const pool_core& p) noexcept { return p.left_behind(); }
 
 void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units.begin(); }
 

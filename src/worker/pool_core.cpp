@@ -42,11 +42,12 @@ constexpr unsigned most_asked_alert = 8;
 
 } // namespace
 
-pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked)
-    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_options(checked),
-      m_first_spare(most_workers(checked)), m_size(m_first_spare + checked.attachable), m_active(checked.workers),
-      m_cpus(os::affinity_cpus()), m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
-      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(workers_asked),
+pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends)
+    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_never_ends(never_ends),
+      m_options(checked), m_first_spare(most_workers(checked)), m_size(m_first_spare + checked.attachable),
+      m_active(checked.workers), m_cpus(os::affinity_cpus()), m_oversubscribed(checked.workers > m_cpus),
+      m_wanted(checked.workers), m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)),
+      m_workers_asked(workers_asked),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -85,6 +86,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
         overflow::install(&context_of_this_thread);
     }
     registry::prepare(*this, m_size);
+    forks::prepare();
     make_governor(files.advice, workers_asked);
     start_threads();
     registry::add(*this);
@@ -309,6 +311,7 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
 }
 
 void pool_core::accept(submission* s, priority level) {
+    check_here();
     if (m_places.bounded()) {
         accept_bounded(s, level);
         return;
@@ -329,6 +332,9 @@ void pool_core::accept_inside(submission* s, priority level) noexcept {
 }
 
 bool pool_core::try_accept(submission* s) noexcept {
+    if (left_behind()) {
+        return false;
+    }
     const visit here(*this);
     if (!m_closing.accept()) {
         return false;
@@ -465,6 +471,7 @@ void pool_core::record_submission(submission* s) noexcept {
 // ---- the end ----------------------------------------------------------------------------------
 
 void pool_core::shutdown(shutdown_mode mode) {
+    check_here();
     worker* w = this_worker();
     if (w != nullptr && w->pool == this) {
         throw usage_error("pilfer: a pool cannot be shut down by one of its own tasks");

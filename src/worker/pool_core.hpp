@@ -15,6 +15,7 @@
 #include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sleep.hpp>
+#include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
 
 #include "base/os.hpp"
@@ -29,6 +30,7 @@
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
+#include "worker/forked.hpp"
 #include "worker/holders.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
@@ -98,12 +100,23 @@ public:
         const char* advice = nullptr; ///< this one is read
     };
     /// `workers_asked`: other than the pool has, because it records; 0: nobody asked for a number.
-    pool_core(const options& checked, const paths& files, unsigned workers_asked);
+    /// `never_ends`: its threads keep the library from being unloaded.
+    pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends = false);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
 
     void shutdown(shutdown_mode mode);
+    /// The calling process is a child of fork(), and this pool its parent's.
+    [[nodiscard]] bool left_behind() const noexcept { return m_process != forks::this_process(); }
+    [[nodiscard]] bool never_ends() const noexcept { return m_never_ends; }
+    void check_here() const {
+        if (left_behind()) [[unlikely]] {
+            throw pool_forked();
+        }
+    }
+    /// In place of the destructor of one that was left behind: gives descriptors back, and joins nothing.
+    void abandon() noexcept;
 
     /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those of spare
     /// seats (visitor.cpp).
@@ -345,6 +358,8 @@ private:
     [[nodiscard]] bool somebody_is_alert() noexcept;
     void wake_watch() noexcept;
 
+    const std::uint64_t m_process = forks::this_process();
+    const bool m_never_ends;
     options m_options;
     unsigned m_first_spare; // places of workers; behind them seats for visitors
     unsigned m_size;

@@ -65,6 +65,10 @@ void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
 }
 
 readiness* pool_core::io(int& error) noexcept {
+    if (left_behind()) {
+        error = ENOTSUP; // the set of descriptors is also the parent's
+        return nullptr;
+    }
     if (readiness* const made = io_if_made()) {
         return made;
     }

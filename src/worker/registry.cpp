@@ -1,9 +1,11 @@
 #include "worker/registry.hpp"
 
 #include <iterator>
+#include <new>
 
 #include <pilfer/detail/raw_lock.hpp>
 
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
 extern "C" {
@@ -39,6 +41,7 @@ shelf shelves[64];
 
 constinit std::mutex mutex;
 std::uint64_t made = 0;
+constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and below, in a child of fork()
 
 } // namespace
 
@@ -125,6 +128,17 @@ bool submit_to(std::uint64_t number, submission* s) noexcept {
     }
     return false;
 }
+
+void forget_all() noexcept {
+    for (shelf& s : shelves) {
+        ::new (&s) shelf;
+    }
+    ::new (&mutex) std::mutex;
+    pilfer_v0_pools = nullptr;
+    parents.store(made, rlx);
+}
+
+bool left_behind(std::uint64_t number) noexcept { return number <= parents.load(rlx); }
 
 all_pools::all_pools() : m_lock(mutex) {}
 

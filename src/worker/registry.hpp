@@ -45,6 +45,10 @@ void remove(pool_core& p) noexcept;
 /// their number, each with a lock for a few instructions and the wake-up of a worker.
 [[nodiscard]] bool submit_to(std::uint64_t number, submission* s) noexcept;
 
+/// In a child of fork(): the pool of that number was its parent's, also if it had ended by then. True for 0,
+/// where there is none.
+[[nodiscard]] bool left_behind(std::uint64_t number) noexcept;
+
 /// Holds all pools in place. Taken before a stack pool's mutex, never by what a worker does between tasks
 /// but for a report.
 class all_pools {

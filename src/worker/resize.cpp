@@ -15,6 +15,7 @@ namespace detail {
 // ---- the pool ---------------------------------------------------------------------------------
 
 unsigned pool_core::resize(unsigned n) {
+    check_here();
     if (n < 1 || n > m_options.max_workers) {
         throw std::invalid_argument("pilfer: a pool is resized to 1 to " +
                                     std::to_string(m_options.max_workers) +

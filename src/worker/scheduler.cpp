@@ -82,7 +82,10 @@ void scheduler::run() noexcept {
 #if defined(PILFER_CHAOS)
     chaos::thread_is(m_pool.number() << 12 | index);
 #endif
-    thread_id.store(os::thread_id(), rlx);
+    if (m_pool.never_ends()) {
+        keep_loaded();
+    }
+    thread_id.store(os::thread_id(), rel);
     on_its_cpu.store(m_pool.pin(index), rlx); // first of all, so that what it touches first is near it
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     name_thread();
@@ -464,6 +467,9 @@ void scheduler::resume_now(suspension& s) noexcept {
 }
 
 void scheduler::after_switch(void* message) noexcept {
+    if (m_pool.left_behind()) [[unlikely]] {
+        forks::no_way_back();
+    }
     for (;;) {
         current.store(nullptr, rlx);
         if (message == nullptr) {
@@ -595,6 +601,9 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     note(trace::what::ended);
     record_end();
     if (next != nullptr) {
+        if (m_pool.left_behind()) [[unlikely]] {
+            forks::no_way_back();
+        }
         note(trace::what::resume_next);
     }
     put_context(this, c);

@@ -3,8 +3,10 @@
 
 #include <exception>
 #include <memory>
+#include <new>
 #include <utility>
 
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -76,6 +78,13 @@ void stops::remove(pool_core& p) noexcept {
             }
         }
     });
+}
+
+/// What was being cancelled stays cancelled where it stands, but nobody is told any more.
+void stops::forget_all() noexcept {
+    ::new (&all) cancellations<std_atom, futex_park>;
+    pools = nullptr;
+    told_sources = nullptr;
 }
 
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {

@@ -35,6 +35,7 @@ LEGAL = {
     "sched_getaffinity": {AS_USUAL, UNPINNED},
     "cpu_alloc": {AS_USUAL, UNPINNED},
     "sched_setaffinity": {UNPINNED},
+    "atfork": {BAD_ALLOC, REFUSED},
 }
 # The victim does not know how many workers it was to get.
 AUTOMATIC = {"start_automatic", "common"}
@@ -221,6 +222,8 @@ def exhaustion(counted):
     """A resource that is gone for good from its k-th use on."""
     for scenario, calls in counted.items():
         for kind, n in calls.items():
+            if kind == "epoll_eintr":
+                continue  # whoever never gets an answer waits for good
             # A wait that always ends early is a spin; one such run is enough.
             for k in (1,) if kind.startswith("futex") else (1, 4, 30):
                 if k <= n:

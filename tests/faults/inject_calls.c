@@ -8,6 +8,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <pthread.h>
@@ -195,6 +196,11 @@ EXPORT long syscall(long number, ...) {
     if (number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && wait_ends_early(CALLER, &result)) {
         return result;
     }
+#if defined(SYS_epoll_pwait2)
+    if (number == SYS_epoll_pwait2 && injected(kind_epoll_eintr, CALLER)) {
+        return failed(EINTR);
+    }
+#endif
     if (number == SYS_membarrier && a[0] == MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED &&
         injected(kind_membarrier_register, CALLER)) {
         return failed(EPERM);
@@ -262,6 +268,46 @@ EXPORT int epoll_ctl(int set, int what, int fd, struct epoll_event* e) {
     return injected(kind_epoll_ctl, CALLER) ? failed(ENOSPC) : real(set, what, fd, e);
 }
 
+EXPORT int epoll_wait(int set, struct epoll_event* events, int n, int ms) {
+    REAL(epoll_wait)
+    return injected(kind_epoll_eintr, CALLER) ? failed(EINTR) : real(set, events, n, ms);
+}
+
+EXPORT int open(const char* path, int flags, ...) {
+    static int (*real)(const char*, int, ...);
+    if (real == NULL) {
+        *(void**)&real = dlsym(RTLD_NEXT, "open");
+    }
+    va_list list;
+    va_start(list, flags);
+    const unsigned mode = (flags & (O_CREAT | O_TMPFILE)) != 0 ? va_arg(list, unsigned) : 0;
+    va_end(list);
+    return injected(kind_open, CALLER) ? failed(EMFILE) : real(path, flags, mode);
+}
+
+/// Behind pthread_atfork.
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void), void* library);
+EXPORT int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void* library) {
+    REAL(__register_atfork)
+    return injected(kind_atfork, CALLER) ? ENOMEM : real(prepare, parent, child, library);
+}
+
+EXPORT int pthread_key_create(pthread_key_t* key, void (*end)(void*)) {
+    REAL(pthread_key_create)
+    return injected(kind_key_create, CALLER) ? EAGAIN : real(key, end);
+}
+
+EXPORT int pthread_setspecific(pthread_key_t key, const void* value) {
+    REAL(pthread_setspecific)
+    return injected(kind_setspecific, CALLER) ? ENOMEM : real(key, value);
+}
+
+EXPORT int pthread_attr_setaffinity_np(pthread_attr_t* attributes, size_t n, const cpu_set_t* set) {
+    REAL(pthread_attr_setaffinity_np)
+    return injected(kind_attr_affinity, CALLER) ? ENOMEM : real(attributes, n, set);
+}
+
 EXPORT int sigaltstack(const stack_t* wanted, stack_t* before) {
     REAL(sigaltstack)
     return injected(kind_sigaltstack, CALLER) ? failed(ENOMEM) : real(wanted, before);
@@ -291,6 +337,11 @@ EXPORT FILE* fopen64(const char* path, const char* mode) {
         return NULL;
     }
     return real(path, mode);
+}
+
+EXPORT ssize_t pread(int file, void* to, size_t n, off_t at) {
+    REAL(pread)
+    return injected(kind_read, CALLER) ? failed(EIO) : real(file, to, n, at);
 }
 
 EXPORT ssize_t read(int file, void* to, size_t n) {

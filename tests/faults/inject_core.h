@@ -42,6 +42,12 @@ enum kind {
     kind_epoll_create,
     kind_eventfd,
     kind_epoll_ctl,
+    kind_epoll_eintr,
+    kind_open,
+    kind_atfork,
+    kind_key_create,
+    kind_setspecific,
+    kind_attr_affinity,
     kinds
 };
 

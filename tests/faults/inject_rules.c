@@ -38,7 +38,13 @@ const char* const kind_names[kinds] = {"pthread_create",
                                        "read",
                                        "epoll_create",
                                        "eventfd",
-                                       "epoll_ctl"};
+                                       "epoll_ctl",
+                                       "epoll_eintr",
+                                       "open",
+                                       "atfork",
+                                       "key_create",
+                                       "setspecific",
+                                       "attr_affinity"};
 
 enum form { once, onward, every, sometimes };
 

@@ -158,6 +158,7 @@ private:
     [[nodiscard]] bool belongs_to(const pool_core& p) const noexcept;
     [[nodiscard]] timed_waiters& room();
     void record_wait() noexcept;
+    void check_here() const;
     void destroy() noexcept { delete this; }
 
     enum class may_leave { no, when_stopped };

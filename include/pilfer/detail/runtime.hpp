@@ -46,6 +46,8 @@ PILFER_API void submit(pool_core& p, submission* s);
 /// At that level. Nothing is thrown to a task of `p` itself.
 PILFER_API void submit(pool_core& p, submission* s, priority level);
 PILFER_API pool_core& common_core();
+/// The calling process is a child of fork(), and the pool its parent's.
+[[nodiscard]] PILFER_API bool left_behind(const pool_core& p) noexcept;
 /// Counts a task that shutdown(drain) has to wait for and that did not come by submit().
 PILFER_API void unit_begins(worker* w) noexcept;
 PILFER_API void unit_ends(worker* w) noexcept;
