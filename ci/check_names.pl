@@ -16,7 +16,7 @@ my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
 # From the ground up. A room includes itself and what stands before it.
-my @rooms = qw(base trace profile deque balance machine context idle onelock worker scope future inspect timer sync io coroutine objects capi);
+my @rooms = qw(base trace profile deque balance governor machine context idle onelock worker scope future inspect timer sync io coroutine objects capi);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my %only = (
     balance => { base => 1 },                 # pure values, shared with the simulator

@@ -12,13 +12,13 @@
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "base/os.hpp"
-#include "commands.hpp"
 #include "base/pressure.hpp"
-#include "governor/governor.hpp"
+#include "commands.hpp"
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
 #include "worker/environment.hpp"
+#include "worker/governor.hpp"
 
 namespace tools {
 namespace {
@@ -143,10 +143,10 @@ int run_info(info_settings const& s) {
     fmt::print("spin: {}\n", pilfer::detail::name(pilfer::detail::spin_from(std::getenv("PILFER_SPIN"))));
     fmt::print("spin because of: {}\n", source("", "", "PILFER_SPIN"));
     if (here) {
-        fmt::print("governor: {}\n",
-                   pilfer::detail::pool_governor::can_measure("")
-                       ? os::stalled_ns("") ? "can measure: schedstat and pressure" : "can measure: schedstat, no pressure"
-                       : "off: this kernel keeps no schedstat");
+        fmt::print("governor: {}\n", pilfer::detail::pool_governor::can_measure("")
+                                         ? os::stalled_ns("") ? "can measure: schedstat and pressure"
+                                                              : "can measure: schedstat, no pressure"
+                                         : "off: this kernel keeps no schedstat");
         fmt::print("priority: {}\n", priorities());
         fmt::print("kernel: {}\n", facts.kernel);
         fmt::print("membarrier: {}\n", facts.membarrier);

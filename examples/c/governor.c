@@ -4,7 +4,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 
-static unsigned advise(void* on_battery) { return atomic_load((atomic_int*)on_battery) ? 1 : 0; } /* 0: no opinion */
+static unsigned advise(void* on_battery) {
+    return atomic_load((atomic_int*)on_battery) ? 1 : 0;
+} /* 0: no opinion */
 
 static void nothing(void* unused) { (void)unused; }
 
@@ -13,7 +15,8 @@ int main(void) {
     pilfer_options* options;
     pilfer_pool* pool;
     if (pilfer_options_new(&options) != 0 || pilfer_options_set(options, "workers", "3") != 0 ||
-        pilfer_options_set_advice(options, advise, &on_battery) != 0 || pilfer_pool_new(&pool, options) != 0) {
+        pilfer_options_set_advice(options, advise, &on_battery) != 0 ||
+        pilfer_pool_new(&pool, options) != 0) {
         return 1;
     }
     pilfer_options_free(options);

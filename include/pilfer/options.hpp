@@ -40,9 +40,10 @@ enum class pinning {
 enum class governing {
     automatic, ///< PILFER_GOVERNOR=off or on if set, else off
     off,       ///< the operating system shares the CPUs out
-    /// A thread of the pool looks twenty times a second, while the pool works, for how long its workers had to wait
-    /// for CPUs. Where that is a third of a CPU's time it sends one away, as resize() does, and tries later whether
-    /// there is room again. Off where the kernel does not tell (settings() says so, and `pilfer info`).
+    /// A thread of the pool looks twenty times a second, while the pool works, for how long its workers had
+    /// to wait for CPUs. Where that is a third of a CPU's time it sends one away, as resize() does, and tries
+    /// later whether there is room again. Off where the kernel does not tell (settings() says so, and `pilfer
+    /// info`).
     on,
 };
 
@@ -122,14 +123,14 @@ struct options {
     /// CPU, pools do not. Cost where it is on: hwloc reads the machine once per pool, some milliseconds;
     /// without it CPUs count as cores of one package.
     pinning pin = pinning::automatic;
-    /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to `max_workers`.
-    /// No effect with backend::one_lock and where the pool records; a pool that can make no thread for it does
-    /// without, and settings() say so.
+    /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to
+    /// `max_workers`. No effect with backend::one_lock and where the pool records; a pool that can make no
+    /// thread for it does without, and settings() say so.
     governing governor = governing::automatic;
-    /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty times a
-    /// second while the pool works, on a thread of the pool's own, with or without a governor; what it throws is no
-    /// opinion. Where no thread can be made settings() have none. The environment variable PILFER_ADVICE names a
-    /// file that holds such a number, for each pool.
+    /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty
+    /// times a second while the pool works, on a thread of the pool's own, with or without a governor; what
+    /// it throws is no opinion. Where no thread can be made settings() have none. The environment variable
+    /// PILFER_ADVICE names a file that holds such a number, for each pool.
     std::function<unsigned()> advice{};
     /// What an idle worker does before it sleeps; keep_warm keeps it from sleeping for a time. With
     /// backend::one_lock without effect: those threads sleep at once. How long a thread outside looks before

@@ -12,17 +12,18 @@ namespace governor {
 
 /// What was seen between two looks.
 struct interval {
-    std::uint64_t ns = 0;         ///< its length, above 0
-    unsigned active = 1;          ///< workers that took work
-    unsigned wanted = 1;          ///< at most so many, by everybody else
-    std::uint64_t waited_ns = 0;  ///< these workers together, for CPUs
-    std::optional<double> stalled; ///< part of the time in which some thread of the machine waited; empty: unknown
+    std::uint64_t ns = 0;        ///< its length, above 0
+    unsigned active = 1;         ///< workers that took work
+    unsigned wanted = 1;         ///< at most so many, by everybody else
+    std::uint64_t waited_ns = 0; ///< these workers together, for CPUs
+    std::optional<double>
+        stalled; ///< part of the time in which some thread of the machine waited; empty: unknown
 };
 
-/// Gives way at once and comes back carefully: workers that wait for CPUs together as long as a third of one is theirs
-/// take one away in two looks; one more is tried behind a calm of `patience`, which doubles each time the trial ends in
-/// waiting, and falls back once one has lasted. The shape of it is that of congestion avoidance (Jacobson 1988): whether
-/// there is room shows only by trying.
+/// Gives way at once and comes back carefully: workers that wait for CPUs together as long as a third of one
+/// is theirs take one away in two looks; one more is tried behind a calm of `patience`, which doubles each
+/// time the trial ends in waiting, and falls back once one has lasted. The shape of it is that of congestion
+/// avoidance (Jacobson 1988): whether there is room shows only by trying.
 class rule {
 public:
     static constexpr double short_of_cpus = 0.3;   ///< CPUs
@@ -58,7 +59,8 @@ public:
             m_trying = false;
             m_patience = least_patience;
         }
-        // Others wait, though none of these does: they are elsewhere, or took what was given up. Not for ever.
+        // Others wait, though none of these does: they are elsewhere, or took what was given up. Not for
+        // ever.
         const bool busy = i.stalled.value_or(0) >= machine_is_busy;
         if (i.active >= i.wanted || m_calm < (busy ? most_patience : m_patience)) {
             return i.active;
@@ -69,8 +71,8 @@ public:
     }
 
 private:
-    unsigned m_short = 0;       // looks in a row
-    std::uint64_t m_calm = 0;   // ns since the last shortage, or the last trial
+    unsigned m_short = 0;     // looks in a row
+    std::uint64_t m_calm = 0; // ns since the last shortage, or the last trial
     std::uint64_t m_patience = least_patience;
     bool m_trying = false;
 };

@@ -99,7 +99,8 @@ void choose_governor(options& o) {
         const char* text = std::getenv("PILFER_GOVERNOR");
         const std::string_view word = text != nullptr ? text : "off";
         if (word != "off" && word != "on") {
-            throw std::invalid_argument("pilfer: PILFER_GOVERNOR must be off or on, not \"" + std::string(word) + '"');
+            throw std::invalid_argument("pilfer: PILFER_GOVERNOR must be off or on, not \"" +
+                                        std::string(word) + '"');
         }
         o.governor = word == "on" ? governing::on : governing::off;
     }

@@ -21,7 +21,6 @@
 #include "base/os.hpp"
 #include "base/signal_thread.hpp"
 #include "context/stack_pool.hpp"
-#include "governor/governor.hpp"
 #include "machine/plan.hpp"
 #include "onelock/one_lock.hpp"
 #include "profile/recorder.hpp"
@@ -31,6 +30,7 @@
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
 #include "worker/forked.hpp"
+#include "worker/governor.hpp"
 #include "worker/holders.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
@@ -118,8 +118,8 @@ public:
     /// In place of the destructor of one that was left behind: gives descriptors back, and joins nothing.
     void abandon() noexcept;
 
-    /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those of spare
-    /// seats (visitor.cpp).
+    /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those
+    /// of spare seats (visitor.cpp).
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     /// Those that take work: the first so many. The others step aside.
     [[nodiscard]] unsigned active() const noexcept { return m_active.load(rlx); }
@@ -371,7 +371,7 @@ private:
     unsigned m_threads = 0;          // made, the first so many; under that mutex once the pool is there
     unsigned m_granted = UINT32_MAX; // under it: by grant()
     bool m_follows_quota = false;
-    bool m_resized_no_more = false;  // under it: the threads are being ended
+    bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;
     unsigned m_workers_asked;
@@ -419,7 +419,7 @@ private:
     std::unique_ptr<readiness> m_io_owner;
     blocking_threads m_blocking;
     std::unique_ptr<os::signal_thread> m_dump_thread; // ends before the pool does
-    std::unique_ptr<pool_governor> m_governor; // its thread ends before the workers do
+    std::unique_ptr<pool_governor> m_governor;        // its thread ends before the workers do
     std::atomic<std::uint32_t> m_started{0};
     std::atomic<std::uint32_t> m_begun{0}; // threads that have called options.on_start
     std::mutex m_begun_mutex;

@@ -208,12 +208,14 @@ TEST_F(row_E2_alone, a_pool_takes_advice) {
     c_options o(3);
     o.set("governor", "off");
     EXPECT_EQ(pilfer_options_set_advice(
-                  o.handle(), [](void* n) { return *static_cast<unsigned*>(n); }, std::make_unique<unsigned>(3).get()),
+                  o.handle(), [](void* n) { return *static_cast<unsigned*>(n); },
+                  std::make_unique<unsigned>(3).get()),
               0);
     unsigned advised = 1;
     EXPECT_EQ(pilfer_options_set_advice(
                   o.handle(), [](void* n) { return *static_cast<unsigned*>(n); }, &advised),
-              0) << "the last one counts";
+              0)
+        << "the last one counts";
     {
         const c_pool pool(o);
         while (pilfer_pool_workers(pool) != 1) {

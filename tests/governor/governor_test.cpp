@@ -1,4 +1,5 @@
-// A pool that follows what the system gives: row F5. Scripted files stand for the kernel's; a few tests ask the real one.
+// A pool that follows what the system gives: row F5. Scripted files stand for the kernel's; a few tests ask
+// the real one.
 #include <stdlib.h>
 
 #include <atomic>
@@ -10,9 +11,9 @@
 #include <thread>
 
 #include "base/pressure.hpp"
-#include "governor/governor.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
+#include "worker/governor.hpp"
 #include "worker/pool_core.hpp"
 
 namespace {
@@ -35,7 +36,8 @@ public:
     [[nodiscard]] const std::string& root() const { return m_root; }
 
     void thread_has_waited(std::uint64_t thread, std::uint64_t ns) const {
-        write("/proc/self/task/" + std::to_string(thread) + "/schedstat", "123456 " + std::to_string(ns) + " 17\n");
+        write("/proc/self/task/" + std::to_string(thread) + "/schedstat",
+              "123456 " + std::to_string(ns) + " 17\n");
     }
     void some_have_stalled(std::uint64_t us) const {
         write("/proc/pressure/cpu", "some avg10=0.00 avg60=0.00 avg300=0.00 total=" + std::to_string(us) +
@@ -242,7 +244,8 @@ TEST_F(row_F5_pool, a_pool_that_sleeps_is_not_looked_at) {
         return 0U;
     };
     pilfer::pool pool(o);
-    // Until two looks in a row at the count find that nobody asks any more: five times as long as between questions.
+    // Until two looks in a row at the count find that nobody asks any more: five times as long as between
+    // questions.
     for (unsigned last = UINT32_MAX; last != asked.load();) {
         last = asked.load();
         std::this_thread::sleep_for(250ms);
@@ -279,7 +282,8 @@ TEST_F(row_F5_pool, environment) {
             const pilfer::pool pool(workers(2));
             FAIL() << text;
         } catch (const std::invalid_argument& e) {
-            EXPECT_EQ(std::string(e.what()), std::string("pilfer: PILFER_GOVERNOR must be off or on, not \"") + text + '"');
+            EXPECT_EQ(std::string(e.what()),
+                      std::string("pilfer: PILFER_GOVERNOR must be off or on, not \"") + text + '"');
         }
     }
     setenv("PILFER_GOVERNOR", "nonsense", 1);

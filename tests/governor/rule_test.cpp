@@ -15,7 +15,8 @@ using pilfer::governor::rule;
 
 constexpr std::uint64_t look = 50 * rule::millisecond;
 
-[[nodiscard]] interval seen(unsigned active, unsigned wanted, double lacks, std::optional<double> stalled = 0.0) {
+[[nodiscard]] interval seen(unsigned active, unsigned wanted, double lacks,
+                            std::optional<double> stalled = 0.0) {
     return {look, active, wanted, static_cast<std::uint64_t>(lacks * look), stalled};
 }
 

@@ -42,7 +42,7 @@ const char* const two_of_everything =
 const char* const clusters = "package:1 l3:1 l2:2 core:2 pu:1";
 
 [[nodiscard]] table cpus_of(const machine::topology& cpus, unsigned workers, pinning how) {
-    return machine::seat(workers, how, cpus).cpu;
+    return machine::seat(workers, workers, how, cpus).cpu;
 }
 
 void expect_tables(const machine::topology& cpus, pinning how, const tables& expected) {
@@ -173,23 +173,23 @@ TEST(row_F3_mask, on_machines) {
 
 // Row B5, nearest: who shares what with whom.
 TEST(row_F2_near, two_sockets_with_two_caches_and_siblings) {
-    const auto all = machine::seat(16, pinning::compact, synthetic(two_of_everything));
+    const auto all = machine::seat(16, 16, pinning::compact, synthetic(two_of_everything));
     EXPECT_EQ(near(all, 0), (std::vector<range>{{0, 2}, {0, 4}, {0, 8}, {0, 16}}));
     EXPECT_EQ(near(all, 3), (std::vector<range>{{2, 4}, {0, 4}, {0, 8}, {0, 16}}));
     EXPECT_EQ(near(all, 13), (std::vector<range>{{12, 14}, {12, 16}, {8, 16}, {0, 16}}));
-    const auto cores = machine::seat(8, pinning::compact, synthetic(two_of_everything));
+    const auto cores = machine::seat(8, 8, pinning::compact, synthetic(two_of_everything));
     EXPECT_EQ(near(cores, 5), (std::vector<range>{{4, 6}, {4, 8}, {0, 8}}));
-    const auto spread = machine::seat(5, pinning::spread, synthetic(two_of_everything));
+    const auto spread = machine::seat(5, 5, pinning::spread, synthetic(two_of_everything));
     EXPECT_EQ(near(spread, 0), (std::vector<range>{{0, 2}, {0, 3}, {0, 5}}));
     EXPECT_EQ(near(spread, 2), (std::vector<range>{{0, 3}, {0, 5}}));
     EXPECT_EQ(near(spread, 4), (std::vector<range>{{3, 5}, {0, 5}}));
 }
 
 TEST(row_F2_near, hybrid_and_uneven) {
-    const auto hybrid = machine::seat(8, pinning::compact, xml("hybrid.xml"));
+    const auto hybrid = machine::seat(8, 8, pinning::compact, xml("hybrid.xml"));
     EXPECT_EQ(near(hybrid, 1), (std::vector<range>{{0, 4}, {0, 8}}));
     EXPECT_EQ(near(hybrid, 6), (std::vector<range>{{6, 8}, {0, 8}}));
-    const auto uneven = machine::seat(9, pinning::compact, xml("uneven.xml"));
+    const auto uneven = machine::seat(9, 9, pinning::compact, xml("uneven.xml"));
     EXPECT_EQ(near(uneven, 0), (std::vector<range>{{0, 3}, {0, 7}, {0, 9}})) << "two on CPU 0, one on 5";
     EXPECT_EQ(near(uneven, 4), (std::vector<range>{{3, 5}, {0, 7}, {0, 9}}));
     EXPECT_EQ(near(uneven, 8), (std::vector<range>{{7, 9}, {0, 9}}));
@@ -197,7 +197,7 @@ TEST(row_F2_near, hybrid_and_uneven) {
 
 TEST(row_F2_near, a_memory_node_inside_a_package) {
     const auto all =
-        machine::seat(8, pinning::compact, synthetic("package:1 [numa] group:2 [numa] l3:2 core:2 pu:1"));
+        machine::seat(8, 8, pinning::compact, synthetic("package:1 [numa] group:2 [numa] l3:2 core:2 pu:1"));
     EXPECT_EQ(near(all, 0), (std::vector<range>{{0, 2}, {0, 4}, {0, 8}}));
     EXPECT_EQ(near(all, 7), (std::vector<range>{{6, 8}, {4, 8}, {0, 8}}));
 }

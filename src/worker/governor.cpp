@@ -1,4 +1,4 @@
-#include "governor/governor.hpp"
+#include "worker/governor.hpp"
 
 #include <algorithm>
 
