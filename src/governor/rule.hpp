@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -50,7 +49,8 @@ public:
                 m_patience = std::min(2 * m_patience, most_patience);
                 m_trying = false;
             }
-            const auto less = std::max<long>(std::lround(lacks), 1);
+            const auto less =
+                std::max<long>(static_cast<long>(lacks + 0.5), 1); // lround() is in a library of its own
             return less < static_cast<long>(i.active) ? i.active - static_cast<unsigned>(less) : 1;
         }
         m_short = 0;

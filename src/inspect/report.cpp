@@ -208,7 +208,7 @@ void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
 void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
-        if (w.thread_id.load(rlx) == 0) {
+        if (w.thread_id.load(rlx) == 0 && p.idle().is_aside(i)) {
             continue; // a place that resize() may fill
         }
         const auto deque = w.deque.thief().look();

@@ -5,7 +5,6 @@
 #include <cxxabi.h>
 
 #include <bit>
-#include <cfenv>
 #include <exception>
 #include <memory>
 
@@ -14,6 +13,7 @@
 #include <pilfer/pool.hpp>
 
 #include "context/overflow.hpp"
+#include "context/rounding.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -99,14 +99,12 @@ void scheduler::work_until(visitor& v) noexcept {
     // that have suspended. ThreadSanitizer takes them for strangers to their thread.
     san::acquire(&m_pool);
     san::acquire(&m_view);
-    pilfer_v0_this_worker = this;
+    appear();
     thread_id.store(os::thread_id(), rlx);
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     const exception_state mine = exceptions->load(); // it may wait in a catch block
     exceptions->store({nullptr, 0});
-    std::fenv_t rounding;
-    std::fegetenv(&rounding); // contexts begin with what they find
-    std::fesetenv(FE_DFL_ENV);
+    const usual_rounding modes; // contexts begin with what they find
 #if defined(PILFER_TSAN)
     m_view.fiber = __tsan_get_current_fiber();
 #endif
@@ -127,9 +125,8 @@ void scheduler::work_until(visitor& v) noexcept {
     found_work(index);
     note_missed();
     leave_seat();
-    std::fesetenv(&rounding);
     exceptions->store(mine);
-    pilfer_v0_this_worker = nullptr;
+    disappear();
 }
 
 bool scheduler::is_visit_over() noexcept { return m_visitor != nullptr && m_visitor->over(*m_visitor); }
