@@ -9,7 +9,9 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <sstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -285,6 +287,20 @@ TEST_F(row_A17_alone, the_condition_is_called_as_outside) {
     EXPECT_EQ(asked, 1) << "once is enough";
     EXPECT_THROW(pool.run_until([]() -> bool { throw spoiled(); }), spoiled);
     EXPECT_EQ(pool.run([] { return 5; }), 5);
+}
+
+TEST_F(row_A17_alone, dump_tells_workers_from_seats) {
+    pilfer::pool pool(seats(2, 1));
+    std::ostringstream out;
+    pool.dump(out);
+    EXPECT_NE(out.str().find(": 2 workers;"), std::string::npos) << out.str();
+    EXPECT_NE(out.str().find("  seat 2: free; deque: 0 shared, 0 private\n"), std::string::npos) << out.str();
+    pool.run_until([&] {
+        std::ostringstream taken;
+        pool.dump(taken);
+        EXPECT_NE(taken.str().find("  worker 2 (thread "), std::string::npos) << taken.str();
+        return true;
+    });
 }
 
 TEST_F(row_A17_alone, more_threads_than_seats) {
