@@ -99,13 +99,13 @@ TEST_F(row_F1_workers, the_environment_decides_on_stacks_where_the_options_do_no
         if (sanitized && bytes > std::size_t{1} << 20) {
             continue;
         }
-        const auto result = in_child([text = text, bytes = bytes] {
-            setenv("PILFER_STACK", text, 1);
+        const auto result = in_child([word = text, wanted = bytes] {
+            setenv("PILFER_STACK", word, 1);
             pilfer::pool automatic(workers(1));
             pilfer::options o = workers(1);
             o.stack_size = 32 * 1024;
             const pilfer::pool own(o);
-            return automatic.settings().stack_size == bytes && own.settings().stack_size == 32 * 1024 &&
+            return automatic.settings().stack_size == wanted && own.settings().stack_size == 32 * 1024 &&
                            automatic.run([] { return fib_join(2); }) == 1
                        ? 0
                        : 1;
