@@ -355,9 +355,11 @@ TEST_F(row_F4_resize, bad_input) {
     EXPECT_THROW(pool.resize(1), pilfer::pool_closed);
 }
 
+constexpr unsigned depth = sanitized ? 6 : 8;
+
 /// A tree whose shape is a hash of where one is: as in uts, nobody knows before how large a part is.
-std::uint64_t tree(std::uint64_t at, unsigned depth) {
-    if (depth == 0) {
+std::uint64_t tree(std::uint64_t at, unsigned levels) {
+    if (levels == 0) {
         return 1;
     }
     at = (at ^ (at >> 31)) * 0x9e3779b97f4a7c15ULL;
@@ -365,16 +367,15 @@ std::uint64_t tree(std::uint64_t at, unsigned depth) {
     std::atomic<std::uint64_t> sum{1};
     pilfer::scope s;
     for (unsigned i = 0; i < children; ++i) {
-        s.spawn([&sum, at, i, depth] { sum += tree(at + i + 1, depth - 1); });
+        s.spawn([&sum, at, i, levels] { sum += tree(at + i + 1, levels - 1); });
     }
     s.sync();
     return sum;
 }
 
 TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
-    const unsigned depth = sanitized ? 6 : 8;
     pilfer::pool alone(workers(1));
-    const std::uint64_t right = alone.run([depth] { return tree(3, depth); });
+    const std::uint64_t right = alone.run([] { return tree(3, depth); });
     ASSERT_GT(right, 500U);
     for (const auto how : {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         auto o = resizable(2, 64);
@@ -389,7 +390,7 @@ TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
             }
         });
         for (std::uint64_t round = 0; round < hundredth_of(2000, 2); ++round) {
-            EXPECT_EQ(pool.run([depth] { return tree(3, depth); }), right);
+            EXPECT_EQ(pool.run([] { return tree(3, depth); }), right);
             EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
         }
         over = true;
