@@ -30,6 +30,7 @@
 #include <pilfer/detail/platform.hpp>
 
 #include "base/clock.hpp"
+#include "base/once.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -198,8 +199,11 @@ void futex_wake(std::atomic<std::uint32_t>* word, unsigned n) noexcept {
 }
 
 std::size_t page_size() noexcept {
-    static const long size = sysconf(_SC_PAGESIZE);
-    return size > 0 ? static_cast<std::size_t>(size) : page_fallback;
+    static constinit asked_once size;
+    return size.get([]() noexcept -> std::size_t {
+        const long told = sysconf(_SC_PAGESIZE);
+        return told > 0 ? static_cast<std::size_t>(told) : page_fallback;
+    });
 }
 
 void* reserve(std::size_t bytes) noexcept {
@@ -218,8 +222,8 @@ void unreserve(void* at, std::size_t bytes) noexcept { munmap(at, bytes); }
 void discard(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_DONTNEED); }
 
 guard_kind guard(void* at, std::size_t bytes) noexcept {
-    static const bool light = light_guards_work();
-    if (light && madvise(at, bytes, MADV_GUARD_INSTALL) == 0) {
+    static constinit asked_once light;
+    if (light.get([]() noexcept { return light_guards_work(); }) != 0 && madvise(at, bytes, MADV_GUARD_INSTALL) == 0) {
         return guard_kind::light;
     }
     // Each guard splits a mapping in two; half of the usual limit of 65,530 is left to the program.
@@ -253,22 +257,31 @@ void thread_join(std::uintptr_t id) noexcept { pthread_join(static_cast<pthread_
 std::uint64_t thread_id() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
 
 namespace {
-pthread_key_t end_key;
-std::atomic<bool> end_key_lives{false};
+constexpr std::uint64_t no_key = UINT32_MAX;
+constinit asked_once end_key;
+std::atomic<bool> end_key_is_gone{false};
+
+void free_key(std::uint64_t key) noexcept {
+    if (key != no_key) {
+        pthread_key_delete(static_cast<pthread_key_t>(key));
+    }
+}
 } // namespace
 
 bool at_thread_end(void (*end)(void* self), void* self) noexcept {
-    static const bool made = [end] {
-        const bool could = pthread_key_create(&end_key, end) == 0;
-        end_key_lives.store(could, std::memory_order_release);
-        return could;
-    }();
-    return made && end_key_lives.load(std::memory_order_acquire) && pthread_setspecific(end_key, self) == 0;
+    const std::uint64_t key = end_key.get(
+        [end]() noexcept -> std::uint64_t {
+            pthread_key_t made{};
+            return pthread_key_create(&made, end) == 0 ? std::uint64_t{made} : no_key;
+        },
+        free_key);
+    return key != no_key && !end_key_is_gone.load(std::memory_order_acquire) &&
+           pthread_setspecific(static_cast<pthread_key_t>(key), self) == 0;
 }
 
 void forget_thread_ends() noexcept {
-    if (end_key_lives.exchange(false, std::memory_order_acq_rel)) {
-        pthread_key_delete(end_key);
+    if (!end_key_is_gone.exchange(true, std::memory_order_acq_rel)) {
+        free_key(end_key.get([]() noexcept { return no_key; }));
     }
 }
 
@@ -413,8 +426,8 @@ bool register_membarrier() noexcept {
 } // namespace
 
 bool heavy_fence_reaches_all() noexcept {
-    static const bool registered = register_membarrier();
-    return registered;
+    static constinit os::asked_once registered;
+    return registered.get([]() noexcept { return register_membarrier(); }) != 0;
 }
 
 void heavy_fence() noexcept {

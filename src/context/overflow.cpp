@@ -2,6 +2,7 @@
 
 #include <signal.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -104,8 +105,10 @@ const end_of_program at_the_end;
 
 void install(current_context tell) noexcept {
     // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
-    // meet another task of its thread there.
-    [[maybe_unused]] static const bool installed = [tell] {
+    // meet another task of its thread there. Nor a static local: a child of fork() would wait for ever for the
+    // thread that was at it. Who comes meanwhile does not wait: a moment without the message.
+    static constinit std::atomic<bool> begun{false};
+    if (!begun.exchange(true, std::memory_order_relaxed)) {
         current = tell;
         struct sigaction action {};
         action.sa_sigaction = &handle;
@@ -113,8 +116,7 @@ void install(current_context tell) noexcept {
         sigemptyset(&action.sa_mask);
         sigaction(SIGSEGV, &action, &previous_segv);
         sigaction(SIGBUS, &action, &previous_bus);
-        return true;
-    }();
+    }
 }
 
 thread_stack::thread_stack() noexcept {

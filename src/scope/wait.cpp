@@ -1,6 +1,7 @@
 // Waiting and releasing: for contexts and for foreign threads alike.
 #include <pilfer/error.hpp>
 
+#include "base/once.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -77,7 +78,8 @@ constinit thread_local patience looks_outside;
 
 /// Where the threads of a pool and those outside share a CPU a look only keeps the one awaited from running.
 bool short_wait::begins() noexcept {
-    static const bool alone = os::affinity_cpus() == 1;
+    static constinit os::asked_once cpus;
+    const bool alone = cpus.get([]() noexcept { return os::affinity_cpus(); }) == 1;
     constexpr unsigned enough = 2;
     constexpr unsigned try_again = 32;
     if (alone) {
