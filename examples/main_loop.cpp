@@ -7,14 +7,15 @@
 #include <pilfer/pilfer.hpp>
 
 int main() {
+    std::atomic<bool> busy{false};
+    std::atomic<bool> end{false};
+    std::atomic<int> frames{0};
     pilfer::options o;
     o.workers = 1;
     o.attachable = 1; // one thread outside may work for the pool at a time
-    pilfer::pool pool(o);
+    pilfer::pool pool(o); // after what its tasks refer to: it waits for them when it goes
 
     // The worker is busy with something long, so that all that is submitted is left to this thread.
-    std::atomic<bool> busy{false};
-    std::atomic<bool> end{false};
     pool.submit([&] {
         busy = true;
         while (!end) {
@@ -26,7 +27,6 @@ int main() {
     }
 
     const auto me = std::this_thread::get_id();
-    std::atomic<int> frames{0};
     std::thread user([&] { // somebody else has work now and then
         for (int i = 0; i < 3; ++i) {
             pool.submit([&] {
