@@ -12,7 +12,7 @@ int main() {
     std::atomic<int> frames{0};
     pilfer::options o;
     o.workers = 1;
-    o.attachable = 1; // one thread outside may work for the pool at a time
+    o.attachable = 1;     // one thread outside may work for the pool at a time
     pilfer::pool pool(o); // after what its tasks refer to: it waits for them when it goes
 
     // The worker is busy with something long, so that all that is submitted is left to this thread.

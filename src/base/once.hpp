@@ -8,8 +8,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// An answer that is asked for at first use and stays. Not a static local: the guard of one that another thread was
-/// initialising at a fork() stays taken in the child for ever. Two threads may ask at once; the first answer counts.
+/// An answer that is asked for at first use and stays. Not a static local: the guard of one that another
+/// thread was initialising at a fork() stays taken in the child for ever. Two threads may ask at once; the
+/// first answer counts.
 class asked_once {
 public:
     /// ask() gives a number below 2^64 - 1; undo(number) is for one that came too late.

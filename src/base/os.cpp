@@ -223,7 +223,8 @@ void discard(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_DON
 
 guard_kind guard(void* at, std::size_t bytes) noexcept {
     static constinit asked_once light;
-    if (light.get([]() noexcept { return light_guards_work(); }) != 0 && madvise(at, bytes, MADV_GUARD_INSTALL) == 0) {
+    if (light.get([]() noexcept { return light_guards_work(); }) != 0 &&
+        madvise(at, bytes, MADV_GUARD_INSTALL) == 0) {
         return guard_kind::light;
     }
     // Each guard splits a mapping in two; half of the usual limit of 65,530 is left to the program.

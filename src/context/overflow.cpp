@@ -105,8 +105,8 @@ const end_of_program at_the_end;
 
 void install(current_context tell) noexcept {
     // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
-    // meet another task of its thread there. Nor a static local: a child of fork() would wait for ever for the
-    // thread that was at it. Who comes meanwhile does not wait: a moment without the message.
+    // meet another task of its thread there. Nor a static local: a child of fork() would wait for ever for
+    // the thread that was at it. Who comes meanwhile does not wait: a moment without the message.
     static constinit std::atomic<bool> begun{false};
     if (!begun.exchange(true, std::memory_order_relaxed)) {
         current = tell;
