@@ -53,6 +53,21 @@ class Scripts(unittest.TestCase):
         done = script("pinning.py", "--build", self.folder.name, "--kernels", "k", "--rounds", "2")
         self.assertNotEqual(done.returncode, 0)
 
+    def test_sharing_compares(self):
+        for variant in ("pilfer_join", "tbb", "libgomp"):
+            self.program(f"bench-k-{variant}", 1.25)
+            self.program(f"bench-short_loop-{variant}", 0.0001)
+        done = script("sharing.py", "--build", self.folder.name, "--kernel", "k", "--rounds", "1", "--loops", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^oneTBB +[0-9.]+ +[0-9.]+$")
+        self.assertRegex(done.stdout, r"(?m)^OpenMP, libgomp( +100){6} +1\.00$")
+
+    def test_sharing_demands_right_answers(self):
+        for variant in ("pilfer_join", "tbb", "libgomp"):
+            self.program(f"bench-k-{variant}", 1.25, ok=variant != "tbb")
+        done = script("sharing.py", "--build", self.folder.name, "--kernel", "k", "--rounds", "1", "--part", "together")
+        self.assertNotEqual(done.returncode, 0)
+
     def test_ratios_and_speed_up(self):
         self.program("bench-k-serial", 1.0)
         self.program("bench-k-pilfer_join", 1.25)

@@ -1,4 +1,4 @@
-// Many equal items that belong to one task at first: what flat_tasks and flat_loop have in common.
+// Many equal items that belong to one task at first: what flat_tasks and the loops have in common.
 #pragma once
 
 #include <algorithm>
@@ -80,11 +80,19 @@ private:
     std::array<slot, most_threads> m_slots{};
 };
 
+struct one_loop {
+    template <class R, class Body>
+    static void all(std::size_t items, const Body& body) {
+        R::loop(items, body);
+    }
+};
+
 /// A kernel of this kind; Start::all<R>(items, body) hands the items to the runtime.
 template <class R, class Start>
 class items_kernel : public kernel_base {
 public:
-    explicit items_kernel(size s) : m_setting(config[s]) {}
+    explicit items_kernel(size s) : items_kernel(config[s]) {}
+    explicit items_kernel(const setting& s) : m_setting(s) {}
     void prepare() { m_tally.clear(); }
     std::uint64_t run() {
         Start::template all<R>(m_setting.items, [this](std::size_t i) { m_tally.run(i); });
