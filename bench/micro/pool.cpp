@@ -18,7 +18,8 @@ pilfer::options two_workers() {
     return options;
 }
 
-/// The first one of the process, which reads the topology: --benchmark_filter=pool_first, or it is a later one.
+/// The first one of the process, which reads the topology: --benchmark_filter=pool_first, or it is a later
+/// one.
 void pool_first(benchmark::State& state) {
     for (auto _ : state) {
         const auto begin = clock::now();

@@ -15,7 +15,7 @@ struct attached_thread;
 
 /// What pool::attach() returns. While it lives, its thread works for the pool wherever it would block: in
 /// run(), get(), wait(), sync(), locks and so on. Ends on that thread, before the pool does.
-class [[nodiscard]] PILFER_API attachment {
+class PILFER_API attachment {
 public:
     attachment(attachment&& other) noexcept : m_thread(std::exchange(other.m_thread, nullptr)) {}
     attachment& operator=(attachment&&) = delete;

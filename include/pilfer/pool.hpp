@@ -91,9 +91,8 @@ struct asks_until {
     std::exception_ptr error;
     static bool ask(void* self) {
         auto& s = *static_cast<asks_until*>(self);
-        try {
-            return static_cast<bool>(s.done());
-        } catch (...) {
+        PILFER_TRY { return static_cast<bool>(s.done()); }
+        PILFER_CATCH_ALL {
             s.error = std::current_exception();
             return true;
         }

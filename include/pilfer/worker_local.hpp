@@ -239,7 +239,7 @@ private:
     struct all_of_them {
         explicit all_of_them(worker_local& w) : owner(w) {
             if (!w.take_all(first, last)) {
-                throw usage_error("pilfer: an instance of this worker_local is leased");
+                PILFER_THROW(usage_error("pilfer: an instance of this worker_local is leased"));
             }
         }
         all_of_them(const all_of_them&) = delete;

@@ -185,9 +185,10 @@ void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::a
         until.tv_nsec = static_cast<long>(nsec % 1'000'000'000);
     }
     if (syscall(SYS_futex_waitv, both, 2, 0, ns != 0 ? &until : nullptr, CLOCK_MONOTONIC) >= 0 ||
-        errno != ENOSYS) {
+        errno == EAGAIN || errno == EINTR || errno == ETIMEDOUT) {
         return;
     }
+    // Not only ENOSYS: a container's filter that does not know the call may say EPERM.
 #endif
     if (b.load(std::memory_order_acquire) == in_b) {
         futex_wait_for(a, in_a, ns != 0 && ns < 1'000'000 ? ns : 1'000'000);

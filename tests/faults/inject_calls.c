@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -196,6 +197,16 @@ EXPORT long syscall(long number, ...) {
     if (number == SYS_futex && (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT && wait_ends_early(CALLER, &result)) {
         return result;
     }
+#if defined(SYS_futex_waitv)
+    if (number == SYS_futex_waitv) {
+        if (injected(kind_futex_waitv, CALLER)) {
+            return failed(EPERM);
+        }
+        if (wait_ends_early(CALLER, &result)) {
+            return result;
+        }
+    }
+#endif
 #if defined(SYS_epoll_pwait2)
     if (number == SYS_epoll_pwait2 && injected(kind_epoll_eintr, CALLER)) {
         return failed(EINTR);
@@ -220,6 +231,12 @@ EXPORT int sched_getaffinity(pid_t pid, size_t n, cpu_set_t* set) {
 EXPORT int sched_setaffinity(pid_t pid, size_t n, const cpu_set_t* set) {
     REAL(sched_setaffinity)
     return injected(kind_sched_setaffinity, CALLER) ? failed(EPERM) : real(pid, n, set);
+}
+
+// Its first argument is an enumeration in C only.
+EXPORT int setpriority(__priority_which_t which, id_t who, int value) {
+    REAL(setpriority)
+    return injected(kind_setpriority, CALLER) ? failed(EACCES) : real(which, who, value);
 }
 
 // hwloc's header may be missing where this library is built; the types are pointers and nothing here looks

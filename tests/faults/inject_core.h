@@ -48,6 +48,8 @@ enum kind {
     kind_key_create,
     kind_setspecific,
     kind_attr_affinity,
+    kind_futex_waitv,
+    kind_setpriority,
     kinds
 };
 

@@ -44,7 +44,9 @@ const char* const kind_names[kinds] = {"pthread_create",
                                        "atfork",
                                        "key_create",
                                        "setspecific",
-                                       "attr_affinity"};
+                                       "attr_affinity",
+                                       "futex_waitv",
+                                       "setpriority"};
 
 enum form { once, onward, every, sometimes };
 

@@ -436,6 +436,87 @@ void overflow() {
     expect(false, "an endless recursion ended");
 }
 
+/// Names, priorities, and what is called at the begin and the end of each thread.
+void own_threads() {
+    std::atomic<int> begun{0};
+    std::atomic<int> ended{0};
+    pilfer::options o = workers(2);
+    {
+        const harness_code harness;
+        o.name = "faulty";
+        o.priority = 1;
+        o.on_start = [&](unsigned) { begun.fetch_add(1, std::memory_order_relaxed); };
+        o.on_stop = [&](unsigned) { ended.fetch_add(1, std::memory_order_relaxed); };
+    }
+    unsigned n = 0;
+    {
+        watched_pool p(o);
+        n = p->workers();
+        expect_equal(begun.load(), n, "threads that have begun behind the constructor");
+        expect_equal(p->run([] { return fib_join(8); }), fib_serial(8), "fib");
+    }
+    expect_equal(ended.load(), n, "threads that have ended behind the destructor");
+}
+
+/// Threads outside that work while they wait, for a latch and for a condition.
+void visitors() {
+    pilfer::options o = workers(1);
+    o.attachable = 2;
+    std::atomic<int> ran{0};
+    std::atomic<int> refused{0};
+    watched_pool p(o);
+    const auto visit = [&] {
+        const auto here = p->attach();
+        for (int i = 0; i < 5; ++i) {
+            expect_equal(p->run([] { return fib_join(6) + fib_spawn(5, 1); }), fib_serial(6) + fib_serial(5),
+                         "fib of a visitor");
+            try {
+                p->submit([&] {
+                    nap();
+                    ran.fetch_add(1);
+                    p->notify();
+                });
+            } catch (const std::bad_alloc&) {
+                refused.fetch_add(1);
+            }
+        }
+        p->run_until([&] { return ran + refused >= 5; });
+    };
+    foreign_thread other(visit);
+    visit();
+    other.join();
+    p->shutdown();
+    expect_equal(ran + refused, 10, "tasks of visitors");
+}
+
+/// Three levels, and values of workers.
+void levels() {
+    using pilfer::priority;
+    pilfer::worker_local<int> sum([] { return 0; });
+    std::atomic<int> ran{0};
+    watched_pool p(workers(2)); // behind what tasks use that nobody waits for where an async has failed
+    const auto body = [&](priority level) {
+        auto many = reserved<pilfer::future<void>>(6);
+        for (int i = 0; i < 6; ++i) {
+            many.push_back(p->async(level, [&] {
+                ++*sum.lease();
+                ran.fetch_add(1, std::memory_order_relaxed);
+            }));
+        }
+        for (const auto& f : many) {
+            f.get();
+        }
+    };
+    for (const auto level : {priority::low, priority::high, priority::normal}) {
+        p->run(level, [&] { body(level); });
+        body(level);
+    }
+    expect_equal(ran.load(), 36, "tasks of three levels");
+    int all = 0;
+    sum.for_each([&](const int& part) { all += part; });
+    expect_equal(all, 36, "values of workers");
+}
+
 constexpr scenario list[] = {
     {"start_1", [] { start_and_stop(1); }},
     {"start_2", [] { start_and_stop(2); }},
@@ -446,6 +527,9 @@ constexpr scenario list[] = {
     {"pinned_nested", pinned_nested},
     {"resize", resized},
     {"governor", governed},
+    {"own_threads", own_threads},
+    {"visitors", visitors},
+    {"levels", levels},
     {"record", record},
     {"record_graph", record_graph},
     {"foreign_threads", foreign_threads},
