@@ -1,0 +1,102 @@
+// Seats that visitors take and leave, and frames that come home to one: src/worker/visitor.cpp.
+#include <pilfer/detail/submissions.hpp>
+
+#include "../harness.hpp"
+
+namespace {
+
+using namespace model;
+using pilfer::detail::acq;
+using pilfer::detail::rel;
+using pilfer::detail::rlx;
+
+/// One seat with an inbox, where `Frames` frames come home.
+template <unsigned Frames>
+class seat {
+protected:
+    using queue = pilfer::detail::submission_queue<atom>;
+    struct frame : queue::node {
+        unsigned number = 0;
+    };
+
+    /// pool_core::send_to()
+    void send(unsigned i) {
+        m_frames[i].number = i;
+        m_tasks.announce(i);
+        (void)m_inbox.push(&m_frames[i]);
+        atom::fence_sc(); // V2, in notify(); the seat is in no map while its visitor is awake
+        if (!m_there.load(rlx)) {
+            forward();
+        }
+    }
+    /// pool_core::receive()
+    void visit() {
+        std::uint64_t free = m_free.load(rlx);
+        do {
+            if (free == 0) {
+                return;
+            }
+        } while (!m_free.compare_exchange_weak(free, 0, acq, rlx)); // V1
+        m_words = m_words + 1;
+        m_there.store(true, rlx);
+        run(m_inbox.pop());
+        m_there.store(false, rlx);
+        atom::fence_sc(); // V2
+        forward();
+        m_words = m_words + 1;
+        m_free.store(1, rel); // V1
+    }
+    void finish_all() {
+        while (!m_runnable.empty()) {
+            run(m_runnable.pop());
+        }
+        check(m_inbox.empty(), "a frame stays at a seat where nobody sits");
+        m_tasks.finish();
+        check(m_words % 2 == 0, "what a visitor wrote was lost");
+    }
+
+private:
+    void run(queue::node* n) {
+        if (n != nullptr) {
+            m_tasks.run(static_cast<frame*>(n)->number);
+        }
+    }
+    /// scheduler::forward_inbox()
+    void forward() {
+        for (unsigned round = 0; !m_inbox.empty(); ++round) {
+            if (auto* n = m_inbox.pop()) {
+                m_runnable.push(n);
+            } else {
+                atom::relax(round);
+            }
+        }
+    }
+
+    queue m_inbox;
+    queue m_runnable;
+    frame m_frames[Frames];
+    tasks<Frames> m_tasks;
+    atom::atomic<std::uint64_t> m_free{1};
+    atom::atomic<bool> m_there{false};
+    plain<unsigned> m_words; // of the owner
+};
+
+/// `Senders` with a frame each, `Visitors` that come for one look each.
+template <unsigned Senders, unsigned Visitors>
+struct comes_home : seat<Senders> {
+    static constexpr unsigned threads = Senders + Visitors;
+    void thread(unsigned i) {
+        if (i < Senders) {
+            this->send(i);
+        } else {
+            this->visit();
+        }
+    }
+    void finish() { this->finish_all(); }
+};
+
+const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its visitor leaves");
+const registered<comes_home<2, 1>> r2("visits_two_frames", "two frames, one visitor");
+const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two visitors, one after the other or one of them");
+
+} // namespace
