@@ -49,7 +49,7 @@ command_line parse(int argc, char** argv, std::string_view kernel, std::string_v
     app.add_option("--workers", line.workers, "number of workers")->check(CLI::Range(1, 4096));
     app.add_option("--size", line.size, "size of the problem")
         ->transform(CLI::CheckedTransformer(size_names, CLI::ignore_case));
-    app.add_option("--repeat", line.repeat, "timed runs after one warm-up")->check(CLI::Range(1, 1000));
+    app.add_option("--repeat", line.repeat, "timed runs after one warm-up")->check(CLI::Range(1, 1'000'000));
     app.add_flag("--spoil", line.spoil, "falsify the answer, to see the check fail");
     try {
         app.parse(argc, argv);
