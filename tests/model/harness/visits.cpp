@@ -97,6 +97,6 @@ struct comes_home : seat<Senders> {
 
 const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its visitor leaves");
 const registered<comes_home<2, 1>> r2("visits_two_frames", "two frames, one visitor");
-const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two visitors, one after the other or one of them");
+const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two visitors, in turn or one alone");
 
 } // namespace
