@@ -83,7 +83,8 @@ struct options {
     /// rounded up. Range 1 .. 4,096, also above the number of CPUs.
     unsigned workers = 0;
     /// To how many workers pool::resize() may raise that. 0: to as many as the pool begins with. Else from
-    /// `workers` to 4,096. Each that is not there yet costs some 4 KB and a line to look at in each search.
+    /// `workers` to 4,096; with an automatic number of workers no more than this begin. Each that is not
+    /// there yet costs some 4 KB and a line to look at in each search.
     unsigned max_workers = 0;
     /// Bytes of stack per context, rounded up to pages. 0: PILFER_STACK if set, which may end with K, M or G
     /// for powers of 1,024, else 256 KiB. Range 16 KiB .. 1 GiB. Only touched pages use memory.
@@ -123,14 +124,16 @@ struct options {
     /// CPU, pools do not. Cost where it is on: hwloc reads the machine once per pool, some milliseconds;
     /// without it CPUs count as cores of one package.
     pinning pin = pinning::automatic;
-    /// With `workers` 0 it also follows the affinity mask and the cgroup quota when they change, up to
-    /// `max_workers`. No effect with backend::one_lock and where the pool records; a pool that can make no
-    /// thread for it does without, and settings() say so.
+    /// With `workers` 0, and without PILFER_WORKERS, it also follows the cgroup quota when it changes, up
+    /// to `max_workers`, and the affinity mask where that of all threads does (taskset -a). No effect with
+    /// backend::one_lock and where the pool records; a pool that can make no thread for it does without,
+    /// and settings() say so.
     governing governor = governing::automatic;
     /// Advice from outside: at most how many workers should take work now, 0 for no opinion. Asked twenty
     /// times a second while the pool works, on a thread of the pool's own, with or without a governor; what
-    /// it throws is no opinion. Where no thread can be made settings() have none. The environment variable
-    /// PILFER_ADVICE names a file that holds such a number, for each pool.
+    /// it throws is no opinion. The end of the pool waits for it, so it must not end the pool (a shutdown
+    /// by it throws usage_error) nor the program. Where no thread can be made settings() have none. The
+    /// environment variable PILFER_ADVICE names a (regular) file that holds such a number, for each pool.
     std::function<unsigned()> advice{};
     /// What an idle worker does before it sleeps; keep_warm keeps it from sleeping for a time. With
     /// backend::one_lock without effect: those threads sleep at once. How long a thread outside looks before

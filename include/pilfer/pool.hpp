@@ -223,11 +223,11 @@ public:
     /// beyond n step aside as soon as they come back from what they run, at the latest some 64 announcements
     /// later: they leave what they have to the others, sleep until they are called back, and end with the
     /// pool. Contexts that were suspended on them go on elsewhere; with resume::own_thread they go on there,
-    /// and nothing else does. Returns how many workers there are: fewer than n only where no more threads can
-    /// be made. With backend::one_lock, and where the pool records, nothing changes. From any thread, also
-    /// from a task of this pool. Throws std::invalid_argument for an n that is not from 1 to
-    /// options.max_workers, and pool_closed. Cost: a lock; some 50 us for each thread that is made, a wake-up
-    /// for each that is called back.
+    /// and nothing else does. Returns how many workers take work now: fewer than n where no more threads can
+    /// be made, and where a governor or advice allows fewer. With backend::one_lock, and where the pool
+    /// records, nothing changes. From any thread, also from a task of this pool. Throws std::invalid_argument
+    /// for an n that is not from 1 to options.max_workers, and pool_closed. Cost: a lock; some 50 us for each
+    /// thread that is made, a wake-up for each that is called back.
     unsigned resize(unsigned n);
     /// The options in force: automatic ones are filled in.
     [[nodiscard]] const options& settings() const noexcept;

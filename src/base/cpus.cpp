@@ -160,6 +160,10 @@ unsigned automatic_workers() {
     if (const auto wanted = workers_from(std::getenv("PILFER_WORKERS"))) {
         return *wanted;
     }
+    return granted_cpus();
+}
+
+unsigned granted_cpus() {
     const quota granted = smaller(affinity_cpus(), cgroup_cpus(""));
     return std::clamp(granted.value_or(1), 1U, 4096U);
 }

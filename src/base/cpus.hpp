@@ -16,7 +16,9 @@ namespace os {
 /// std::invalid_argument that names the variable and the range.
 [[nodiscard]] std::optional<unsigned> workers_from(const char* environment);
 
-/// The automatic worker count: PILFER_WORKERS, else the smaller of affinity mask and quota, at least 1.
+/// The smaller of affinity mask and quota now, at least 1.
+[[nodiscard]] unsigned granted_cpus();
+/// The automatic worker count: PILFER_WORKERS, else what is granted.
 [[nodiscard]] unsigned automatic_workers();
 
 } // namespace os

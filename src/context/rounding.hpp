@@ -1,4 +1,4 @@
-// The floating-point modes of the calling thread, for a scheduler that runs on top of a frame. Not <cfenv>,
+// The floating-point modes of the calling thread: how results are rounded, and what is no error. Not <cfenv>,
 // whose functions stand in a library of their own, which users of pilfer_threadpool.o do not link.
 #pragma once
 
@@ -14,45 +14,54 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Usual modes while one lives; those of before behind it.
-class usual_rounding {
+/// What contexts begin with is what the thread has that starts them.
+class rounding {
 public:
-    usual_rounding() noexcept {
+    /// Those of the calling thread.
+    [[nodiscard]] static rounding now() noexcept {
+        rounding r;
 #if defined(PILFER_ISA_X86_64)
-        asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(m_sse), "=m"(m_x87));
-        set(0x1f80, 0x037f); // as the ABI has them at the start of a process
+        asm volatile("stmxcsr %0\n\tfnstcw %1" : "=m"(r.m_sse), "=m"(r.m_x87));
 #elif defined(PILFER_ISA_AARCH64)
-        asm volatile("mrs %0, fpcr" : "=r"(m_control));
-        asm volatile("msr fpcr, %0" : : "r"(std::uint64_t{0}));
+        asm volatile("mrs %0, fpcr" : "=r"(r.m_control));
 #else
-        std::fegetenv(&m_before);
-        std::fesetenv(FE_DFL_ENV);
+        std::fegetenv(&r.m_all);
 #endif
+        return r;
     }
-    usual_rounding(const usual_rounding&) = delete;
-    usual_rounding& operator=(const usual_rounding&) = delete;
-    ~usual_rounding() {
+    /// The calling thread gets these.
+    void set() const noexcept {
 #if defined(PILFER_ISA_X86_64)
-        set(m_sse, m_x87);
+        asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(m_sse), "m"(m_x87));
 #elif defined(PILFER_ISA_AARCH64)
         asm volatile("msr fpcr, %0" : : "r"(m_control));
 #else
-        std::fesetenv(&m_before);
+        std::fesetenv(&m_all);
 #endif
     }
 
 private:
+    rounding() = default;
 #if defined(PILFER_ISA_X86_64)
-    static void set(std::uint32_t sse, std::uint16_t x87) noexcept {
-        asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(sse), "m"(x87));
-    }
     std::uint32_t m_sse = 0;
     std::uint16_t m_x87 = 0;
 #elif defined(PILFER_ISA_AARCH64)
     std::uint64_t m_control = 0;
 #else
-    std::fenv_t m_before;
+    std::fenv_t m_all{};
 #endif
+};
+
+/// These modes while one lives; those of before behind it.
+class with_rounding {
+public:
+    explicit with_rounding(const rounding& modes) noexcept { modes.set(); }
+    with_rounding(const with_rounding&) = delete;
+    with_rounding& operator=(const with_rounding&) = delete;
+    ~with_rounding() { m_before.set(); }
+
+private:
+    const rounding m_before = rounding::now();
 };
 
 } // namespace detail

@@ -12,6 +12,7 @@ namespace governor {
 /// What was seen between two looks.
 struct interval {
     std::uint64_t ns = 0;        ///< its length, above 0
+    std::uint64_t calm_ns = 0;   ///< so much of it counts where nobody waited
     unsigned active = 1;         ///< workers that took work
     unsigned wanted = 1;         ///< at most so many, by everybody else
     std::uint64_t waited_ns = 0; ///< these workers together, for CPUs
@@ -54,7 +55,7 @@ public:
             return less < static_cast<long>(i.active) ? i.active - static_cast<unsigned>(less) : 1;
         }
         m_short = 0;
-        m_calm += i.ns;
+        m_calm += i.calm_ns;
         if (m_trying && m_calm >= lasting) {
             m_trying = false;
             m_patience = least_patience;

@@ -131,7 +131,7 @@ scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales();
 /// takes up. Its older tasks stay; idle workers take them.
 bool scheduler::make_way(task_word task) noexcept {
     std_atom::fence_sc(); // see yield_to_queued()
-    if (!anything_queued(m_level) && !retires()) {
+    if (!anything_queued(m_level) && !retires() && !anything_left()) {
         return true;
     }
     auto own = deque.owner();
@@ -211,7 +211,7 @@ bool scheduler::anything_ready() noexcept {
 /// while an earlier one was being served is not lost: it is set again before the next context starts.
 void scheduler::yield_to_queued() noexcept {
     std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
-    if (anything_queued(m_level) || retires()) {
+    if (anything_queued(m_level) || retires() || anything_left()) {
         yield_here();
     }
 }

@@ -2,7 +2,6 @@
 
 #include <cstdlib>
 #include <new>
-#include <utility>
 
 #include <pilfer/error.hpp>
 
@@ -75,7 +74,7 @@ struct keeper {
 
 /// What nobody frees: stacks with the frames of tasks, to which objects that tasks wait for may point, and
 /// whatever another thread was about to change. It is shared with the parent until somebody writes to it.
-pool_core* abandoned = nullptr;
+std::atomic<pool_core*> abandoned{nullptr};
 
 } // namespace
 
@@ -83,7 +82,7 @@ void pool_core::abandon() noexcept {
     if (readiness* const io = io_if_made()) {
         io->kernel.close();
     }
-    next_to_stop = std::exchange(abandoned, this); // for tools that look for lost memory
+    next_to_stop = abandoned.exchange(this, acq_rel); // for tools that look for lost memory
 }
 
 PILFER_NOINLINE void keep_loaded() noexcept {

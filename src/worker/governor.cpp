@@ -1,6 +1,7 @@
 #include "worker/governor.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "base/cpus.hpp"
 #include "base/os.hpp"
@@ -45,15 +46,21 @@ void pool_governor::work_begins() noexcept {
 }
 
 void pool_governor::run() noexcept {
-    const std::string& name = m_pool.settings().name;
-    os::thread_name(((name.empty() ? "pilfer" : name) + "/governor").substr(0, 15).c_str());
+    const std::string& given = m_pool.settings().name;
+    char name[16]; // cut
+    std::snprintf(name, sizeof name, "%s/governor", given.empty() ? "pilfer" : given.c_str());
+    os::thread_name(name);
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
         std_atom::fence_sc(); // G1: resting before the look
-        if (m_pool.idle().everybody_asleep() && m_stop.load(acq) == 0) {
+        if (m_pool.everybody_rests() && m_stop.load(acq) == 0) {
             os::futex_wait(m_rests, 1);
+            m_last = 0; // what workers have waited since is not of an interval of work
         }
         m_rests.store(0, rlx);
+        if (m_last == 0) {
+            see(os::now_ns());
+        }
         os::futex_wait_for(m_stop, 0, each);
         if (m_stop.load(acq) != 0) {
             return;
@@ -68,11 +75,13 @@ void pool_governor::run() noexcept {
 
 /// By everybody but the rule.
 unsigned pool_governor::most() const {
-    unsigned n = m_pool.size();
+    unsigned n = UINT32_MAX;
     if (m_from.follows_quota) {
-        n = std::min(n, os::automatic_workers());
+        n = os::granted_cpus();
     }
     if (m_from.advice) {
+        // A thread that the end of the pool waits for: it must not wait for that.
+        const blocking_threads::helping here(m_pool);
         if (const unsigned advised = m_from.advice(); advised != 0) {
             n = std::min(n, advised);
         }
@@ -103,34 +112,50 @@ std::uint64_t pool_governor::waited_since(unsigned active) {
     return sum;
 }
 
+/// What has been counted until now.
+void pool_governor::see(std::uint64_t now) noexcept {
+    if (!m_from.measures) {
+        return;
+    }
+    try {
+        (void)waited_since(m_pool.active());
+        m_stalled = os::stalled_ns(m_from.root);
+        m_last = now;
+    } catch (...) {
+        m_last = 0; // no memory: the next look begins
+    }
+}
+
 void pool_governor::look(std::uint64_t now) {
     const unsigned active = m_pool.active();
-    const unsigned all = std::min(most(), m_pool.wanted());
+    const unsigned wanted = m_pool.wanted();
+    const unsigned all = std::min(most(), wanted);
     unsigned granted = all;
     if (m_from.measures) {
+        if (m_last == 0 || now <= m_last) {
+            see(now);
+            return;
+        }
         governor::interval i{};
         i.ns = now - m_last;
+        // What went by while this thread had no CPU either is counted as work, but is no long calm.
+        i.calm_ns = std::min(i.ns, 2 * each);
         i.active = active;
         i.wanted = all;
         i.waited_ns = waited_since(active);
         const auto stalled = os::stalled_ns(m_from.root);
-        if (stalled && m_stalled_known && i.ns != 0) {
-            i.stalled = static_cast<double>(*stalled - m_stalled) / static_cast<double>(i.ns);
+        if (stalled && m_stalled && *stalled >= *m_stalled) {
+            i.stalled = static_cast<double>(*stalled - *m_stalled) / static_cast<double>(i.ns);
         }
-        m_stalled = stalled.value_or(0);
-        m_stalled_known = stalled.has_value();
-        const bool first = m_last == 0;
+        m_stalled = stalled;
         m_last = now;
-        if (first || i.ns == 0) {
-            return;
-        }
-        // A pause is no calm: the pool slept, and so did this.
-        i.ns = std::min(i.ns, 2 * each);
         granted = m_rule.next(i);
     }
-    if (granted != active || granted != m_granted) {
-        m_granted = granted;
-        m_pool.grant(granted);
+    // Who has as many as are wanted is not limited: a resize() need not wait for the next look.
+    const unsigned limit = granted >= wanted ? no_limit : granted;
+    if (granted != active || limit != m_limit) {
+        m_limit = limit;
+        m_pool.grant(limit);
     }
 }
 

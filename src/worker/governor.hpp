@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ public:
         std::string root{};                 ///< of the files of the system, for tests
     };
     static constexpr std::uint64_t each = 50'000'000; // ns
+    static constexpr unsigned no_limit = UINT32_MAX;
 
     pool_governor(pool_core& p, sources s) : m_pool(p), m_from(std::move(s)) {}
     pool_governor(const pool_governor&) = delete;
@@ -47,6 +49,7 @@ private:
         std::uint64_t waited = 0;
     };
     void run() noexcept;
+    void see(std::uint64_t now) noexcept;
     [[nodiscard]] unsigned most() const;
     [[nodiscard]] std::uint64_t waited_since(unsigned active);
 
@@ -54,10 +57,9 @@ private:
     const sources m_from;
     governor::rule m_rule;
     std::vector<seen> m_seen; // by worker
-    std::uint64_t m_last = 0;
-    std::uint64_t m_stalled = 0;
-    bool m_stalled_known = false;
-    unsigned m_granted = 0; // by the rule; 0: nothing yet
+    std::uint64_t m_last = 0; // ns; 0: nothing has been seen
+    std::optional<std::uint64_t> m_stalled;
+    unsigned m_limit = 0; // that was granted; 0: nothing yet
     std::uintptr_t m_thread = 0;
     std::atomic<std::uint32_t> m_rests{0}; // 1: the pool sleeps, and so does this thread, on this word
     std::atomic<std::uint32_t> m_stop{0};

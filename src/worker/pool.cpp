@@ -116,6 +116,9 @@ void choose_governor(options& o) {
     choose_profile(o, files);
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
+        if (o.max_workers != 0) {
+            o.workers = std::min(o.workers, o.max_workers);
+        }
     }
     if (o.stack_size == 0) {
         o.stack_size = detail::stack_from(std::getenv("PILFER_STACK"));

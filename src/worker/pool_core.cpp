@@ -43,11 +43,11 @@ constexpr unsigned most_asked_alert = 8;
 } // namespace
 
 pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends)
-    : stacks(this, checked.stack_size, checked.max_contexts, checked.workers), m_never_ends(never_ends),
-      m_options(checked), m_first_spare(most_workers(checked)), m_size(m_first_spare + checked.attachable),
-      m_active(checked.workers), m_cpus(os::affinity_cpus()), m_oversubscribed(checked.workers > m_cpus),
-      m_wanted(checked.workers), m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)),
-      m_workers_asked(workers_asked),
+    : stacks(this, checked.stack_size, checked.max_contexts, most_workers(checked) + checked.attachable),
+      m_never_ends(never_ends), m_options(checked), m_first_spare(most_workers(checked)),
+      m_size(m_first_spare + checked.attachable), m_active(checked.workers), m_cpus(os::affinity_cpus()),
+      m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
+      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(workers_asked),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -139,7 +139,7 @@ void pool_core::start_threads() {
     m_options.workers = made;
     m_threads = made;
     m_wanted.store(m_follows_quota && made == wanted ? m_options.max_workers : made, rlx);
-    m_granted = m_governor != nullptr ? made : UINT32_MAX;
+    m_granted = m_follows_quota ? made : UINT32_MAX;
     m_active.store(made, rlx);
     if (m_options.max_workers == wanted) {
         m_options.max_workers = made;
@@ -320,7 +320,7 @@ void pool_core::shutdown(shutdown_mode mode) {
     }
     if (blocking_threads::is_helper_of(*this)) {
         throw usage_error(
-            "pilfer: a pool cannot be shut down inside its own blocking(), on_start or on_stop");
+            "pilfer: a pool cannot be shut down inside its own blocking(), on_start, on_stop or advice");
     }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);

@@ -20,6 +20,7 @@
 
 #include "base/os.hpp"
 #include "base/signal_thread.hpp"
+#include "context/rounding.hpp"
 #include "context/stack_pool.hpp"
 #include "machine/plan.hpp"
 #include "onelock/one_lock.hpp"
@@ -108,6 +109,8 @@ public:
 
     void shutdown(shutdown_mode mode);
     /// The calling process is a child of fork(), and this pool its parent's.
+    /// Of the thread that has made this pool, and so of all its workers.
+    [[nodiscard]] const rounding& modes() const noexcept { return m_modes; }
     [[nodiscard]] bool left_behind() const noexcept { return m_process != forks::this_process(); }
     [[nodiscard]] bool never_ends() const noexcept { return m_never_ends; }
     void check_here() const {
@@ -125,6 +128,10 @@ public:
     [[nodiscard]] unsigned active() const noexcept { return m_active.load(rlx); }
     [[nodiscard]] bool steps_aside(unsigned worker) const noexcept {
         return worker >= active() && worker < m_first_spare;
+    }
+    /// A worker that has stepped aside, or is about to, or a free seat.
+    [[nodiscard]] bool has_left(unsigned worker) const noexcept {
+        return steps_aside(worker) || (worker >= m_first_spare && !m_workers[worker]->is_there());
     }
     /// See pool::resize().
     unsigned resize(unsigned n);
@@ -270,6 +277,8 @@ public:
     /// By who takes something: see left_queue().
     leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
+    /// Workers that have stepped aside, and visitors, may have left tasks in their deques (S9).
+    std::atomic<bool> left_tasks{false};
     const blocks_user uses_blocks;       // first: it ends behind all that gives blocks back
     stack_pool stacks;
     record_pool records;
@@ -361,6 +370,7 @@ private:
     const std::uint64_t m_process = forks::this_process();
     const bool m_never_ends;
     options m_options;
+    const rounding m_modes = rounding::now();
     unsigned m_first_spare; // places of workers; behind them seats for visitors
     unsigned m_size;
     std::atomic<unsigned> m_active;

@@ -1,10 +1,12 @@
 // More and fewer workers while a pool runs. Protocol: src/worker/README.md, "Fewer workers, and more".
 #include <algorithm>
+#include <cstdlib>
 #include <stdexcept>
 #include <string>
 
 #include <pilfer/error.hpp>
 
+#include "base/cpus.hpp"
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 
@@ -27,7 +29,7 @@ unsigned pool_core::resize(unsigned n) {
     const std::lock_guard lock(m_resize_mutex);
     m_wanted.store(n, rlx);
     follow_limits();
-    return m_one_lock != nullptr || m_recorder != nullptr ? active() : std::min(n, m_threads);
+    return active();
 }
 
 void pool_core::grant(unsigned n) noexcept {
@@ -40,7 +42,9 @@ void pool_core::grant(unsigned n) noexcept {
 void pool_core::make_governor(const char* advice_file, unsigned workers_asked) {
     pool_governor::sources from;
     from.measures = m_options.governor == governing::on;
-    from.follows_quota = from.measures && workers_asked == 0;
+    // PILFER_WORKERS is asked once: getenv() must not run beside the program's setenv().
+    from.follows_quota =
+        from.measures && workers_asked == 0 && !os::workers_from(std::getenv("PILFER_WORKERS"));
     from.advice = m_options.advice;
     from.advice_file = advice_file != nullptr ? advice_file : "";
     if (m_one_lock != nullptr || m_recorder != nullptr ||
@@ -96,6 +100,33 @@ bool scheduler::resume_here() noexcept {
     return true;
 }
 
+/// In deques whose owners have gone is something that a frame elsewhere may wait for, and busy workers steal
+/// nothing.
+bool scheduler::anything_left() noexcept {
+    if (!m_pool.left_tasks.load(rlx) || !m_pool.left_tasks.exchange(false, acq_rel)) { // S9
+        return false;
+    }
+    const auto has_left = [this](unsigned i) {
+        return m_pool.has_left(i) && m_pool.at(i).deque.thief().has_any();
+    };
+    for (unsigned i = 0; i < m_pool.size(); ++i) {
+        if (has_left(i)) {
+            m_pool.left_tasks.store(true, rel);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool scheduler::rob_those_who_left() noexcept {
+    for (unsigned i = 0; i < m_pool.size(); ++i) {
+        if (i != index && m_pool.has_left(i) && try_steal(i, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// Others get what lies here, and nobody counts on this worker any more.
 void scheduler::step_aside() noexcept {
     found_work(index); // settles what it owes: a token, a look, the watch over alarms
@@ -106,6 +137,16 @@ void scheduler::step_aside() noexcept {
         m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
     }
     m_pool.worker_is_idle();
+    // Who makes way wakes a sleeper at most, for it looks itself; this worker does not, and others may be
+    // inside tasks that nobody summons.
+    const bool leaves_tasks = deque.thief().has_any();
+    if (leaves_tasks) {
+        m_pool.left_tasks.store(true, rel); // S9
+    }
+    std_atom::fence_sc();
+    if (leaves_tasks || anything_queued()) {
+        m_pool.notify_any();
+    }
     count.sleeps.add();
     note_slice(trace::what::sleep);
     auto when = stall_watch::when::lying_down;

@@ -85,6 +85,7 @@ void scheduler::run() noexcept {
     if (m_pool.never_ends()) {
         keep_loaded();
     }
+    m_pool.modes().set(); // this thread may have been made by a task that rounds in another way
     thread_id.store(os::thread_id(), rel);
     on_its_cpu.store(m_pool.pin(index), rlx); // first of all, so that what it touches first is near it
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
@@ -109,6 +110,13 @@ void scheduler::run() noexcept {
     }
     // Only now it is known how many there are.
     m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size(), m_pool.near(index));
+    auto* const g = m_pool.governor();
+    const auto work_begins = [g] {
+        if (g != nullptr) {
+            g->work_begins();
+        }
+    };
+    work_begins();
     for (;;) {
         if (retires()) [[unlikely]] {
             if (resume_here()) {
@@ -118,6 +126,7 @@ void scheduler::run() noexcept {
                 break;
             }
             step_aside();
+            work_begins();
             continue;
         }
         if (step()) {
@@ -130,9 +139,7 @@ void scheduler::run() noexcept {
             continue;
         }
         sleep();
-        if (auto* const g = m_pool.governor()) {
-            g->work_begins();
-        }
+        work_begins();
     }
     note_missed();
     if (m_token || m_alert) {
@@ -164,6 +171,9 @@ bool scheduler::step() noexcept {
     readiness* const io = m_pool.io_if_made();
     if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
         (void)look_at_descriptors(*io);
+    }
+    if (made_way && anything_left() && rob_those_who_left()) [[unlikely]] {
+        return true;
     }
     if ((made_way || turn == fairness_mask) && run_submission()) {
         return true;
@@ -293,9 +303,11 @@ void scheduler::found_work(unsigned likely) noexcept {
 }
 
 /// Before a context is entered, which may never come back: what is queued now must not wait for it, unless it
-/// is of a lower level.
+/// is of a lower level. Nor is it kept by a worker that is back only for what can go on nowhere else.
 void scheduler::remind(priority level) noexcept {
-    if (anything_queued(level) && !deque.trip().has(tripwire<std_atom>::summon)) {
+    if ((anything_queued(level) || m_pool.left_tasks.load(rlx) ||
+         (retires() && m_pool.settings().resume == resume::anywhere)) &&
+        !deque.trip().has(tripwire<std_atom>::summon)) {
         deque.trip().set(tripwire<std_atom>::summon);
     }
 }

@@ -247,6 +247,8 @@ private:
     void expose_some() noexcept;
     [[nodiscard]] scales<std_atom> load_now() noexcept;
     [[nodiscard]] tripwire<std_atom>::word take_bits() noexcept;
+    [[nodiscard]] bool anything_left() noexcept;
+    [[nodiscard]] bool rob_those_who_left() noexcept;
     void keep_summons(tripwire<std_atom>::word bits) noexcept;
     [[nodiscard]] tripwire<std_atom>::word after_push() noexcept;
     void answer(tripwire<std_atom>::word bits) noexcept;

@@ -50,6 +50,9 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
 }
 
 bool pool_core::receive(visitor& v) noexcept {
+    if (left_behind()) {
+        return false; // what lies there is the parent's to run
+    }
     std::uint64_t free = m_free_seats.load(rlx);
     unsigned seat = 0;
     do {
@@ -104,7 +107,7 @@ void scheduler::work_until(visitor& v) noexcept {
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
     const exception_state mine = exceptions->load(); // it may wait in a catch block
     exceptions->store({nullptr, 0});
-    const usual_rounding modes; // contexts begin with what they find
+    const with_rounding modes(m_pool.modes()); // contexts begin with what they find
 #if defined(PILFER_TSAN)
     m_view.fiber = __tsan_get_current_fiber();
 #endif
@@ -115,16 +118,26 @@ void scheduler::work_until(visitor& v) noexcept {
     m_visitor = &v;
     standing.store(posture::other, rel);
     m_there.store(true, rlx);
-    while (!v.over(v) && !m_pool.stopping()) {
+    auto* const g = m_pool.governor();
+    if (g != nullptr) {
+        g->work_begins();
+    }
+    // The question may fork(): in the child nothing here may be touched.
+    while (!v.over(v) && !m_pool.stopping() && !m_pool.left_behind()) {
         if (!step() && !m_pool.stopping() && !looks_again()) {
             sleep();
+            if (g != nullptr) {
+                g->work_begins();
+            }
         }
     }
     m_visitor = nullptr;
-    // What a token or a search stands for: another one looks in this one's place.
-    found_work(index);
-    note_missed();
-    leave_seat();
+    if (!m_pool.left_behind()) {
+        // What a token or a search stands for: another one looks in this one's place.
+        found_work(index);
+        note_missed();
+        leave_seat();
+    }
     exceptions->store(mine);
     disappear();
 }
@@ -155,7 +168,11 @@ void scheduler::leave_seat() noexcept {
     }
     standing.store(posture::resting, rel);
     // What its frames have left in the deque is within reach of everybody, as behind a long task.
-    if (deque.thief().has_any() || anything_queued()) {
+    const bool leaves_tasks = deque.thief().has_any();
+    if (leaves_tasks) {
+        m_pool.left_tasks.store(true, rel); // S9
+    }
+    if (leaves_tasks || anything_queued()) {
         m_pool.notify_any();
     }
     m_pool.worker_is_idle(); // D2: its last unit has ended
@@ -192,6 +209,7 @@ struct asking_visitor : visitor {
 } // namespace
 
 void run_until(pool_core& p, bool (*ask)(void*), void* self) {
+    p.check_here();
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
@@ -208,11 +226,15 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (!p.receive(v)) {
         throw usage_error("pilfer: run_until() needs a free seat: see options.attachable");
     }
+    if (!v.done) {
+        p.check_here(); // the condition has forked
+    }
 }
 
 } // namespace detail
 
 attachment pool::attach() {
+    m_core->check_here();
     if (detail::this_worker() != nullptr || detail::visiting) {
         throw usage_error("pilfer: attach() was called by a task");
     }

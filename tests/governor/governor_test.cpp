@@ -1,6 +1,7 @@
 // A pool that follows what the system gives: row F5. Scripted files stand for the kernel's; a few tests ask
 // the real one.
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <atomic>
 #include <filesystem>
@@ -148,6 +149,33 @@ TEST_F(row_F5_governor, resize_stays_the_upper_bound) {
     EXPECT_EQ(pool->workers(), 4U);
 }
 
+TEST_F(row_F5_governor, resize_upwards_does_not_wait_for_a_look) {
+    for (const bool measures : {false, true}) {
+        make(4, {.measures = measures, .advice = [] { return 0U; }});
+        look(0);
+        EXPECT_EQ(pool->resize(1), 1U);
+        look(0);
+        EXPECT_EQ(pool->resize(4), 4U);
+        EXPECT_EQ(pool->workers(), 4U);
+    }
+}
+
+TEST_F(row_F5_governor, what_advice_allows_is_what_resize_returns) {
+    make(4, {.advice = [] { return 2U; }});
+    EXPECT_EQ(pool->workers(), 2U);
+    EXPECT_EQ(pool->resize(4), 2U);
+    EXPECT_EQ(pool->resize(1), 1U);
+}
+
+TEST_F(row_F5_governor, a_look_that_comes_late_takes_no_more_than_lack_a_cpu) {
+    make(8, {.measures = true});
+    for (int i = 0; i < 2; ++i) {
+        now += 5 * pool_governor::each; // with look(): six times as long as usual
+        look(75); // 600 ms in 300 ms: two CPUs are missing
+    }
+    EXPECT_EQ(pool->workers(), 6U);
+}
+
 TEST_F(row_F5_governor, files_that_vanish_or_lie_change_nothing) {
     make(3, {.measures = true});
     const std::uint64_t first = pool->core().at(0).thread_id.load();
@@ -237,23 +265,109 @@ TEST_F(row_F5_pool, advice_is_followed_while_the_pool_works) {
 }
 
 TEST_F(row_F5_pool, a_pool_that_sleeps_is_not_looked_at) {
+    for (const unsigned seats : {0U, 2U}) {
+        std::atomic<unsigned> asked{0};
+        auto o = workers(2);
+        o.attachable = seats;
+        o.advice = [&] {
+            ++asked;
+            return 0U;
+        };
+        pilfer::pool pool(o);
+        // Until two looks in a row at the count find that nobody asks any more: five times as long as between
+        // questions.
+        for (unsigned last = UINT32_MAX; last != asked.load();) {
+            last = asked.load();
+            std::this_thread::sleep_for(250ms);
+        }
+        const unsigned before = asked.load();
+        while (asked.load() == before) { // and again once it works
+            EXPECT_EQ(pool.run([] { return fib_join(16); }), fib(16));
+        }
+    }
+}
+
+/// All work is on a worker that has stepped aside and was called back for it.
+TEST_F(row_F5_pool, advice_is_asked_while_only_a_worker_that_came_back_works) {
     std::atomic<unsigned> asked{0};
     auto o = workers(2);
+    o.resume = pilfer::resume::own_thread;
     o.advice = [&] {
         ++asked;
         return 0U;
     };
     pilfer::pool pool(o);
-    // Until two looks in a row at the count find that nobody asks any more: five times as long as between
-    // questions.
+    pilfer::event go;
+    std::atomic<bool> waits{false};
+    std::atomic<unsigned> met{0};
+    pilfer::future<void> frame;
+    pool.run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < 2; ++i) {
+            s.defer([&] {
+                ++met;
+                while (met.load() < 2) {
+                    std::this_thread::yield();
+                }
+                if (pilfer::detail::this_worker()->index == 0) {
+                    while (!waits.load()) {
+                        std::this_thread::yield();
+                    }
+                    return;
+                }
+                frame = pool.async([&] {
+                    waits = true;
+                    go.wait();
+                    for (const unsigned before = asked.load(); asked.load() < before + 3;) {
+                        std::this_thread::yield();
+                    }
+                });
+                while (!waits.load()) {
+                    pilfer::yield();
+                }
+            });
+        }
+    });
+    pool.resize(1);
     for (unsigned last = UINT32_MAX; last != asked.load();) {
         last = asked.load();
         std::this_thread::sleep_for(250ms);
     }
-    const unsigned before = asked.load();
-    while (asked.load() == before) { // and again once it works
+    go.set();
+    frame.get();
+}
+
+TEST_F(row_F5_pool, advice_must_not_end_the_pool) {
+    std::atomic<pilfer::pool*> victim{nullptr};
+    std::atomic<unsigned> refused{0};
+    auto o = workers(2);
+    o.advice = [&]() -> unsigned {
+        if (pilfer::pool* const p = victim.load()) {
+            try {
+                p->shutdown();
+            } catch (const pilfer::usage_error&) {
+                ++refused;
+                throw;
+            }
+        }
+        return 0;
+    };
+    pilfer::pool pool(o);
+    victim = &pool;
+    while (refused.load() < 2) {
         EXPECT_EQ(pool.run([] { return fib_join(16); }), fib(16));
     }
+    EXPECT_EQ(pool.workers(), 2U);
+}
+
+/// It would wait for who writes there.
+TEST_F(row_F5_pool, advice_by_a_named_pipe_is_none) {
+    const scripted files;
+    const std::string pipe = files.root() + "/pipe";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    EXPECT_FALSE(pilfer::os::number_in(pipe).has_value());
+    EXPECT_FALSE(pilfer::os::number_in(files.root()).has_value());
+    EXPECT_FALSE(pilfer::os::number_in("/dev/zero").has_value());
 }
 
 TEST_F(row_F5_pool, advice_that_throws_is_none) {

@@ -17,7 +17,7 @@ constexpr std::uint64_t look = 50 * rule::millisecond;
 
 [[nodiscard]] interval seen(unsigned active, unsigned wanted, double lacks,
                             std::optional<double> stalled = 0.0) {
-    return {look, active, wanted, static_cast<std::uint64_t>(lacks * look), stalled};
+    return {look, look, active, wanted, static_cast<std::uint64_t>(lacks * look), stalled};
 }
 
 /// How many looks of that kind it takes until the answer is another one than `active`.

@@ -114,6 +114,68 @@ TEST_F(row_F6_fork, the_common_pool_is_new_at_first_use_in_children_and_theirs) 
     EXPECT_EQ(fib(12), 144);
 }
 
+/// A thread that works for a pool while it waits does not work for the parent's in the child.
+TEST_F(row_F6_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
+    pilfer::options o = workers(1);
+    o.attachable = 1;
+    pilfer::pool p(o);
+    std::latch begun{1};
+    std::latch go{1};
+    auto busy = p.async([&] {
+        begun.count_down();
+        go.wait();
+    });
+    begun.wait();
+    const auto here = p.attach();
+    const pid_t parent = getpid();
+    auto queued = p.async([parent] { return getpid() == parent; });
+    const auto timer = pilfer::after(p, std::chrono::milliseconds(1), [parent] {
+        if (getpid() != parent) {
+            _exit(99);
+        }
+    });
+    const auto r = in_child([&] {
+        checks c;
+        pilfer::pool own(workers(1));
+        own.run([] { std::this_thread::sleep_for(std::chrono::milliseconds(20)); });
+        c.that(!queued.ready());
+        c.that(forked([&] { (void)p.attach(); }));
+        c.that(forked([&] { p.run_until([] { return true; }); }));
+        p.notify();
+        return c.first_failed();
+    });
+    EXPECT_TRUE(r.exited_with(0)) << r;
+    go.count_down();
+    busy.get();
+    EXPECT_TRUE(queued.get());
+}
+
+TEST_F(row_F6_fork, a_condition_of_run_until_may_fork) {
+    pilfer::options o = workers(1);
+    o.attachable = 1;
+    pilfer::pool p(o);
+    pid_t child = -1;
+    bool thrown = false;
+    try {
+        p.run_until([&child] {
+            if (child == -1) {
+                child = fork();
+            }
+            return child != 0; // in the child it goes on asking
+        });
+    } catch (const pilfer::pool_forked&) {
+        thrown = true;
+    }
+    if (child == 0) {
+        _exit(thrown ? 0 : 1);
+    }
+    EXPECT_FALSE(thrown);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+    EXPECT_EQ(p.run([] { return fib(10); }), 55);
+}
+
 TEST_F(row_F6_fork, a_future_of_the_parent_throws_unless_it_is_done) {
     pilfer::pool p(workers(2));
     std::latch go{1};

@@ -1,5 +1,8 @@
 // More and fewer workers while a pool runs: row F4.
+#include <stdlib.h>
+
 #include <atomic>
+#include <cfenv>
 #include <chrono>
 #include <memory>
 #include <sstream>
@@ -254,6 +257,142 @@ TEST_F(row_F4_resize, an_endless_recursion_makes_way) {
     await_aside(pool, 1, 4);
     over = true;
     endless.get();
+}
+
+/// Announces without end, and has nothing left in its deque where it makes way.
+void announce_until(const std::atomic<bool>& over) {
+    while (!over.load()) {
+        pilfer::join([] {}, [] {});
+    }
+}
+
+TEST_F(row_F4_resize, a_frame_that_it_displaces_goes_on_beside_endless_ones) {
+    for (int round = 0; round < 20; ++round) {
+        pilfer::pool pool(resizable(2, 2));
+        std::atomic<bool> go{false};
+        std::atomic<bool> flag{false};
+        std::atomic<unsigned> begun{0};
+        auto both = pool.async([&] {
+            pilfer::scope s;
+            s.defer([&] {
+                ++begun;
+                announce_until(flag);
+            });
+            s.defer([&] {
+                ++begun;
+                announce_until(go);
+                flag = true;
+            });
+        });
+        while (begun.load() < 2) {
+            std::this_thread::sleep_for(100us);
+        }
+        pool.resize(1);
+        await_aside(pool, 1, 2);
+        go = true; // whichever of the two was displaced
+        both.get();
+    }
+}
+
+TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
+    for (int round = 0; round < 20; ++round) {
+        pilfer::pool pool(resizable(2, 2));
+        std::atomic<bool> left{false};
+        std::atomic<bool> ran{false};
+        std::atomic<unsigned> begun{0};
+        pool.run([&] {
+            pilfer::scope s;
+            for (int i = 0; i < 2; ++i) {
+                s.defer([&] {
+                    ++begun;
+                    if (pilfer::detail::this_worker()->index == 0) {
+                        announce_until(ran); // never robs anybody
+                        return;
+                    }
+                    pilfer::scope own;
+                    while (begun.load() < 2) {
+                        std::this_thread::yield();
+                    }
+                    own.defer([&] { ran = true; }); // stays when this frame is displaced
+                    left = true;
+                    pool.resize(1);
+                    announce_until(ran);
+                });
+            }
+            s.sync();
+        });
+        EXPECT_TRUE(left.load());
+    }
+}
+
+/// It was suspended there, with a scope that wants it back on its thread, and nothing holds it there behind.
+TEST_F(row_F4_resize, a_frame_that_came_home_to_it_makes_way) {
+    pilfer::pool pool(resizable(2, 2));
+    pilfer::event go;
+    std::atomic<bool> waits{false};
+    std::atomic<bool> moved{false};
+    pilfer::future<void> frame;
+    on_the_second_worker(pool, [&] {
+        frame = pool.async([&] {
+            {
+                pilfer::scope home(pilfer::resume::own_thread);
+                home.defer([&] {
+                    waits = true;
+                    go.wait();
+                });
+                home.sync();
+            }
+            EXPECT_EQ(pilfer::detail::this_worker()->index, 1U);
+            while (pilfer::detail::this_worker()->index != 0) {
+                pilfer::join([] {}, [] {});
+            }
+            moved = true;
+        });
+        while (!waits.load()) {
+            pilfer::yield();
+        }
+    });
+    pool.resize(1);
+    await_aside(pool, 1, 2);
+    go.set();
+    frame.get();
+    EXPECT_TRUE(moved.load());
+}
+
+/// The thread is made by a task that rounds upwards.
+TEST_F(row_F4_resize, threads_that_are_made_later_round_as_the_others_do) {
+    pilfer::pool pool(resizable(1, 2));
+    pool.run([&] {
+        std::fesetround(FE_UPWARD);
+        pool.resize(2);
+        std::fesetround(FE_TONEAREST);
+    });
+    std::atomic<unsigned> met{0};
+    pool.run([&] {
+        pilfer::scope s;
+        for (int i = 0; i < 2; ++i) {
+            s.defer([&] {
+                ++met;
+                while (met.load() < 2) {
+                    std::this_thread::yield();
+                }
+                EXPECT_EQ(std::fegetround(), FE_TONEAREST);
+            });
+        }
+    });
+}
+
+TEST_F(row_F4_resize, an_automatic_number_is_at_most_max_workers) {
+    setenv("PILFER_WORKERS", "5", 1);
+    pilfer::options o;
+    o.max_workers = 3;
+    const pilfer::pool small(o);
+    EXPECT_EQ(small.workers(), 3U);
+    o.max_workers = 7;
+    const pilfer::pool large(o);
+    EXPECT_EQ(large.workers(), 5U);
+    EXPECT_EQ(large.settings().max_workers, 7U);
+    unsetenv("PILFER_WORKERS");
 }
 
 TEST_F(row_F4_resize, alarms_of_a_leaving_worker_fire) {
