@@ -14,7 +14,8 @@ struct attached_thread;
 } // namespace detail
 
 /// What pool::attach() returns. While it lives, its thread works for the pool wherever it would block: in
-/// run(), get(), wait(), sync(), locks and so on. Ends on that thread, before the pool does.
+/// run(), get(), wait(), sync(), receive() and so on, but not for a lock, nor for a place in a full queue.
+/// Ends on that thread, before the pool does.
 class PILFER_API attachment {
 public:
     attachment(attachment&& other) noexcept : m_thread(std::exchange(other.m_thread, nullptr)) {}

@@ -203,9 +203,10 @@ public:
     /// The calling thread works for this pool until done() is true, as one that is attached does: for a main
     /// loop. done() is called on this thread between two tasks, before it sleeps, and when notify() has woken
     /// it; it may call anything that a thread outside may, but should neither wait nor take long. What it
-    /// depends on changes before notify() is called, or in a task that this very thread runs. Returns early
-    /// when the pool is shut down. Throws what done() throws, and usage_error from a task, and where no seat
-    /// is free (see options.attachable).
+    /// depends on changes before notify() is called, or in a task that this very thread runs. A shutdown of
+    /// this pool by it throws usage_error. Returns early when the pool is shut down, and throws pool_forked
+    /// in a child that done() has made by fork(). Throws what done() throws, and usage_error from a task, and
+    /// where no seat is free (see options.attachable).
     template <class Done>
     void run_until(Done&& done) {
         detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};

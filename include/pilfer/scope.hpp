@@ -55,8 +55,9 @@ public:
     /// whatever the pool's rule and whatever ran on this stack meanwhile: for thread-locals, errno or a
     /// std::mutex across a wait, if no other task of the pool locks that one: they run on this thread
     /// meanwhile, children among them. (The rest of a spawn moves as ever.) Costs a suspension where the
-    /// frame would go on elsewhere. With resume::anywhere the pool's rule holds. Throws std::invalid_argument
-    /// for others.
+    /// frame would go on elsewhere. A thread that only visits the pool (options.attachable) may have left:
+    /// then it goes on on any. With resume::anywhere the pool's rule holds. Throws std::invalid_argument for
+    /// others.
     explicit scope(resume where) : scope() { m_link.head().comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;

@@ -135,9 +135,12 @@ thread_stack::thread_stack() noexcept {
 
 thread_stack::~thread_stack() {
     if (m_memory != nullptr) {
-        stack_t off{};
-        off.ss_flags = SS_DISABLE;
-        sigaltstack(&off, nullptr);
+        stack_t present{};
+        if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == m_memory) { // not another one's
+            stack_t off{};
+            off.ss_flags = SS_DISABLE;
+            sigaltstack(&off, nullptr);
+        }
         std::free(m_memory);
     }
 }

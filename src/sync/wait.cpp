@@ -50,13 +50,15 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
 /// second time.
 [[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
 
-void block_in(waiters& list, waiters::entry& e, instant until) noexcept {
+/// A thread outside. It works for a pool meanwhile where it is attached to one, but not where it may be
+/// handed what others wait for (see awaited::a_holder), and not with a time limit.
+void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noexcept {
     foreign_waiter self;
     if (!e.done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
         return;
     }
     if (until == never) {
-        block_on(self);
+        what == awaited::a_holder ? self.wait<futex_park>() : block_on(self);
         return;
     }
     const auto left = [until]() noexcept -> std::uint64_t {
@@ -64,7 +66,7 @@ void block_in(waiters& list, waiters::entry& e, instant until) noexcept {
         return t < until ? until - t : 0;
     };
     if (!self.wait_while<futex_park>(left) && !list.withdraw(e)) {
-        block_on(self); // whoever took it out is about to release it
+        self.wait<futex_park>(); // whoever took it out is about to release it
     }
 }
 
@@ -89,7 +91,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
              awaited what, leaves when) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
-        block_in(list, e, until);
+        block_in(list, e, until, what);
         return;
     }
     if (when == leaves::when_stopped && may_be_stopped(w)) {

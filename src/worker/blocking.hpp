@@ -33,6 +33,9 @@ public:
         helping(const helping&) = delete;
         helping& operator=(const helping&) = delete;
         ~helping();
+
+    private:
+        const pool_core* const m_before;
     };
     /// False: nobody takes it.
     [[nodiscard]] bool give(blocking_job& job) noexcept;

@@ -325,6 +325,7 @@ void submit(pool_core& p, submission* s) {
 void submit(pool_core& p, submission* s, priority level) {
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
+        p.check_here();
         p.accept_inside(s, level);
     } else {
         p.accept(s, level);

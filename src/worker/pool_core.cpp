@@ -320,7 +320,8 @@ void pool_core::shutdown(shutdown_mode mode) {
     }
     if (blocking_threads::is_helper_of(*this)) {
         throw usage_error(
-            "pilfer: a pool cannot be shut down inside its own blocking(), on_start, on_stop or advice");
+            "pilfer: a pool cannot be shut down inside its own blocking(), on_start, on_stop, advice or "
+            "condition of run_until()");
     }
     if (mode == shutdown_mode::drop) {
         m_dropping.store(true, std::memory_order_relaxed);

@@ -147,6 +147,8 @@ public:
     [[nodiscard]] bool receive(visitor& v) noexcept;
     /// Something that a visitor asks for may have changed.
     void notify_visitors() noexcept;
+    [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
+    [[nodiscard]] unsigned first_spare() const noexcept { return m_first_spare; }
     /// All sleep that are there.
     [[nodiscard]] bool everybody_rests() noexcept;
     [[nodiscard]] scheduler& at(unsigned i) noexcept { return *m_workers[i]; }
@@ -279,7 +281,7 @@ public:
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     /// Workers that have stepped aside, and visitors, may have left tasks in their deques (S9).
     std::atomic<bool> left_tasks{false};
-    const blocks_user uses_blocks;       // first: it ends behind all that gives blocks back
+    const blocks_user uses_blocks; // first: it ends behind all that gives blocks back
     stack_pool stacks;
     record_pool records;
     block_pool blocks;
@@ -408,7 +410,8 @@ private:
 
     closing<std_atom, futex_park> m_closing;
     queue_places<std_atom, futex_park> m_places;
-    std::atomic<unsigned> m_visitors{0}; // others, inside calls that may be the last ones: see visit
+    std::atomic<std::uint32_t> m_notices{0}; // calls of notify()
+    std::atomic<unsigned> m_visitors{0};     // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};
     raw_lock<std_atom, futex_park> m_reactions_lock;

@@ -175,7 +175,8 @@ bool scheduler::step() noexcept {
     if (made_way && anything_left() && rob_those_who_left()) [[unlikely]] {
         return true;
     }
-    if ((made_way || turn == fairness_mask) && run_submission()) {
+    // Nothing of a lower level goes before a frame that has made way.
+    if ((made_way || turn == fairness_mask) && run_submission(made_way ? m_made_way_for : priority::low)) {
         return true;
     }
     const bool yielded = m_own_first;
@@ -242,12 +243,13 @@ void scheduler::share_between_tasks() noexcept {
     keep_summons(bits); // for the task that runs next
 }
 
-bool scheduler::run_submission() noexcept {
-    if (m_pool.submissions.empty() || !has_context()) {
+bool scheduler::run_submission(priority lowest) noexcept {
+    if (m_pool.submissions.empty_from(lowest) || !has_context()) {
         return false;
     }
     std::uint32_t turn = m_turn;
-    const auto [n, level] = m_pool.submissions.pop(turn);
+    const auto [n, level] =
+        lowest == priority::low ? m_pool.submissions.pop(turn) : m_pool.submissions.pop_from(lowest);
     m_turn = turn;
     if (n == nullptr) {
         return false;
@@ -268,6 +270,7 @@ bool scheduler::run_submission() noexcept {
 /// deque, a line each, before anybody is woken.
 void scheduler::found_work(unsigned likely) noexcept {
     leave_alarms();
+    m_looks = 0;
     if (!m_token) {
         if (m_alert) {
             // S6: whoever queued something since the search began may have told nobody.

@@ -174,7 +174,7 @@ private:
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
-    [[nodiscard]] bool run_submission() noexcept;
+    [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     [[nodiscard]] bool search() noexcept;
     [[nodiscard]] bool rob_for_holders() noexcept;
     [[nodiscard]] bool rob_anybody() noexcept;
@@ -191,8 +191,9 @@ private:
     [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
     [[nodiscard]] bool looks_again() noexcept;
     void leave_seat() noexcept;
-    [[nodiscard]] bool is_visit_over() noexcept;
-    void rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;
+    [[nodiscard]] bool is_stirred() noexcept;
+    void rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept;
+    [[nodiscard]] bool hands_watch_on() noexcept;
     void sleep() noexcept;
     void step_aside() noexcept;
     [[nodiscard]] bool retires() const noexcept;
@@ -268,6 +269,7 @@ private:
     own_word<priority> m_level{priority::normal};
     own_word<std::uint32_t> m_turn{0};              // see leveled_queue::pop()
     own_word<bool> m_submissions_first{false};      // a context has just made way for them
+    priority m_made_way_for = priority::low;        // the level of the frame that has
     own_word<bool> m_own_first{false};              // a context has just yielded
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     unsigned m_looks = 0;             // without success, that a sleep was put off for: idle::latency

@@ -66,9 +66,10 @@ void scheduler::sleep() noexcept {
             const std::uint64_t soon = overdue.look();
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
+        readiness* const io = due != never ? m_pool.io_if_made() : nullptr;
         if (m_visitor != nullptr) {
-            rest_as_visitor(state, ns);
-        } else if (readiness* const io = due != never ? m_pool.io_if_made() : nullptr; io != nullptr) {
+            rest_as_visitor(state, ns, io);
+        } else if (io != nullptr) {
             sleep_at_descriptors(*io, ns);
         } else if (ns == 0) {
             os::futex_wait(state, sleepers_type::asleep);
@@ -78,8 +79,8 @@ void scheduler::sleep() noexcept {
     };
     const auto how = m_pool.idle().sleep(
         // Sent away meanwhile (S7), or kept warm: to be seen as what is queued is (S2).
-        index, tell_all,
-        [this] { return retires() || m_pool.is_warm() || anything_ready() || is_visit_over(); }, rest);
+        index, tell_all, [this] { return retires() || m_pool.is_warm() || anything_ready() || is_stirred(); },
+        rest);
     note(trace::what::awake);
     // A token outlives a scan that found something: only found_work() pays what it owes.
     m_token = m_token || how == sleepers_type::outcome::woken;

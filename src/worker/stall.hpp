@@ -40,6 +40,11 @@ public:
     /// nanoseconds the caller has to look again; 0: not at all.
     std::uint64_t look(pool_core& p, unsigned worker, when w) noexcept;
 
+    /// It was the last one to lie down.
+    [[nodiscard]] bool is_watched_by(unsigned worker) const noexcept {
+        return m_interval != 0 && m_watcher.load(std::memory_order_relaxed) == worker;
+    }
+
 private:
     [[nodiscard]] std::uint64_t look_locked(pool_core& p) noexcept;
 

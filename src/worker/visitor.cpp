@@ -44,6 +44,7 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
     }
     latch_visitor v;
     v.over = [](visitor& self) noexcept { return static_cast<latch_visitor&>(self).latch->is_released(); };
+    v.stirred = v.over;
     v.word = &waiter.word();
     v.latch = &waiter;
     (void)attached->pool->receive(v); // no seat is free: it blocks as if it were not attached
@@ -62,6 +63,7 @@ bool pool_core::receive(visitor& v) noexcept {
         seat = static_cast<unsigned>(std::countr_zero(free));
     } while (!m_free_seats.compare_exchange_weak(free, free & ~(std::uint64_t{1} << seat), acq, rlx)); // V1
     const visit here(*this); // a shutdown waits until it has left
+    std_atom::fence_sc();    // said before the look whether there is one
     visiting = true;
     at(m_first_spare + seat).work_until(v);
     visiting = false;
@@ -71,7 +73,8 @@ bool pool_core::receive(visitor& v) noexcept {
 
 void pool_core::notify_visitors() noexcept {
     const visit here(*this);
-    std_atom::fence_sc(); // S2: what a condition depends on, before a look at who sleeps
+    m_notices.fetch_add(1, rel); // V3: behind what a condition depends on
+    std_atom::fence_sc();        // S2: before a look at who sleeps
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
@@ -142,19 +145,49 @@ void scheduler::work_until(visitor& v) noexcept {
     disappear();
 }
 
-bool scheduler::is_visit_over() noexcept { return m_visitor != nullptr && m_visitor->over(*m_visitor); }
+bool scheduler::is_stirred() noexcept { return m_visitor != nullptr && m_visitor->stirred(*m_visitor); }
 
-/// Never at descriptors: who releases it must be able to wake it.
-void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept {
+/// Descriptors are the watch's to look at. One that is released by a word other than its own leaves that to a
+/// worker, where one sleeps; else it looks now and then.
+bool scheduler::hands_watch_on() noexcept {
+    if (m_pool.watch().held_by(index)) {
+        (void)m_pool.watch().get_up([this] { return m_pool.first_expected(); });
+    }
+    for (unsigned i = 0; i < m_pool.first_spare(); ++i) {
+        if (m_pool.idle().wake(i, i)) {
+            m_watches = false;
+            woke(i);
+            return true;
+        }
+    }
+    return false;
+}
+
+/// `io`: what it has to watch over, null if it does not.
+void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept {
     constexpr std::uint32_t asleep = pool_core::pool_sleepers::asleep;
     std::atomic<std::uint32_t>* const word = m_visitor->word;
     if (word == nullptr) {
-        ns == 0 ? os::futex_wait(state, asleep) : os::futex_wait_for(state, asleep, ns);
+        if (io != nullptr) {
+            sleep_at_descriptors(*io, ns); // whoever wakes it rings
+        } else if (ns == 0) {
+            os::futex_wait(state, asleep);
+        } else {
+            os::futex_wait_for(state, asleep, ns);
+        }
         return;
     }
     if (word->load(acq) != 0) {
         (void)m_pool.idle().wake(index, index); // as a token, which is owed like any other
         return;
+    }
+    if (io != nullptr) {
+        constexpr std::uint64_t soon = 1'000'000; // ns: so late its own wait may be seen to be over
+        if (!hands_watch_on()) {
+            sleep_at_descriptors(*io, ns != 0 && ns < soon ? ns : soon);
+            return;
+        }
+        ns = 10 * soon; // the other one may find a task that does not end: then this one watches again
     }
     os::futex_wait_either(state, asleep, *word, 0, ns);
 }
@@ -175,6 +208,13 @@ void scheduler::leave_seat() noexcept {
     if (leaves_tasks || anything_queued()) {
         m_pool.notify_any();
     }
+    if (m_pool.stall().is_watched_by(index)) {
+        // Whoever lies down next watches over a standstill.
+        if (const unsigned other = m_pool.idle().wake_one(index, index);
+            other != pool_core::pool_sleepers::nobody) {
+            woke(other);
+        }
+    }
     m_pool.worker_is_idle(); // D2: its last unit has ended
 }
 
@@ -190,9 +230,12 @@ void scheduler::forward_inbox() noexcept {
     }
 }
 
-/// For run_until(): code of the user, as on a thread outside.
+/// For run_until(): code of the user, as on a thread outside whose end the pool's own would wait for. It may
+/// wait for what a wake-up was about that came here: somebody else looks after that.
 bool scheduler::ask_outside(bool (*ask)(void*), void* self) noexcept {
+    found_work(index);
     disappear();
+    const blocking_threads::helping here(m_pool);
     const bool yes = ask(self);
     appear();
     return yes;
@@ -203,6 +246,8 @@ namespace {
 struct asking_visitor : visitor {
     bool (*ask)(void*) = nullptr;
     void* self = nullptr;
+    std::atomic<std::uint32_t>* notices = nullptr;
+    std::uint32_t seen = 0; // of them, before it was asked last
     bool done = false;
 };
 
@@ -219,9 +264,15 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     v.self = self;
     v.over = [](visitor& base) noexcept {
         auto& asks = static_cast<asking_visitor&>(base);
-        asks.done = asks.done || static_cast<scheduler*>(this_worker())->ask_outside(asks.ask, asks.self);
-        return asks.done; // once is enough: it may be asked again behind the look before sleep
+        asks.seen = asks.notices->load(acq); // V3
+        asks.done = static_cast<scheduler*>(this_worker())->ask_outside(asks.ask, asks.self);
+        return asks.done;
     };
+    v.stirred = [](visitor& base) noexcept {
+        auto& asks = static_cast<asking_visitor&>(base);
+        return asks.notices->load(acq) != asks.seen; // V3
+    };
+    v.notices = &p.notices();
     const overflow::thread_stack alternate;
     if (!p.receive(v)) {
         throw usage_error("pilfer: run_until() needs a free seat: see options.attachable");

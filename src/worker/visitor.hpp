@@ -10,8 +10,10 @@ namespace detail {
 
 /// Why it is there. On its own stack.
 struct visitor {
-    /// Called on the visiting thread, between two tasks and before it sleeps.
+    /// Called on the visiting thread, between two tasks: its wait is over.
     bool (*over)(visitor&) noexcept;
+    /// Before it sleeps, when others may wake it already: it has to ask again. No code of the user.
+    bool (*stirred)(visitor&) noexcept;
     /// It sleeps no longer than while this is 0; null: until it is woken as a worker is.
     std::atomic<std::uint32_t>* word;
 };

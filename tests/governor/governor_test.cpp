@@ -171,7 +171,7 @@ TEST_F(row_F5_governor, a_look_that_comes_late_takes_no_more_than_lack_a_cpu) {
     make(8, {.measures = true});
     for (int i = 0; i < 2; ++i) {
         now += 5 * pool_governor::each; // with look(): six times as long as usual
-        look(75); // 600 ms in 300 ms: two CPUs are missing
+        look(75);                       // 600 ms in 300 ms: two CPUs are missing
     }
     EXPECT_EQ(pool->workers(), 6U);
 }

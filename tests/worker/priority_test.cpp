@@ -200,6 +200,40 @@ TEST_P(row_B15, children_have_the_level_of_their_parent) {
     }
 }
 
+/// What it makes way for is a frame that may go on: nothing of a lower level begins before it is back.
+TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) {
+    for (const priority lower : {normal, low}) {
+        pilfer::pool pool(one_worker());
+        order ran;
+        pilfer::event go;
+        std::atomic<bool> waits{false};
+        auto frame = pool.async(high, [&] {
+            waits = true;
+            go.wait();
+            ran.add("frame");
+        });
+        wait_until(waits);
+        std::atomic<bool> there{false};
+        std::atomic<bool> queued{false};
+        auto task = pool.async(high, [&] {
+            there = true;
+            wait_until(queued);
+            go.set();
+            for (int i = 0; i < 1000; ++i) {
+                (void)fib_join(4);
+            }
+            ran.add("task");
+        });
+        wait_until(there);
+        pool.submit(lower, [&] { ran.add("lower"); });
+        queued = true;
+        task.wait();
+        frame.wait();
+        pool.shutdown();
+        EXPECT_EQ(ran.all(), (std::vector<std::string>{"frame", "task", "lower"}));
+    }
+}
+
 TEST_F(row_B15_alone, a_task_makes_way_for_its_own_level_and_above) {
     for (const priority mine : {high, normal, low}) {
         for (const priority other : {high, normal, low}) {

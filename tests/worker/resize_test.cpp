@@ -352,11 +352,15 @@ TEST_F(row_F4_resize, a_frame_that_came_home_to_it_makes_way) {
             pilfer::yield();
         }
     });
+    while (!pool.core().idle().is_left_asleep(1)) {
+        std::this_thread::sleep_for(100us); // else it is summoned, and that might stay
+    }
     pool.resize(1);
     await_aside(pool, 1, 2);
+    auto other = pool.async([&] { announce_until(moved); }); // so that nobody robs the frame
     go.set();
     frame.get();
-    EXPECT_TRUE(moved.load());
+    other.get();
 }
 
 /// The thread is made by a task that rounds upwards.

@@ -1,4 +1,5 @@
 // Threads outside that work for a pool while they wait.
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/support.hpp"
+#include "support/child.hpp"
 #include "support/harness.hpp"
 
 namespace {
@@ -287,6 +290,154 @@ TEST_F(row_A17_alone, the_condition_is_called_as_outside) {
     EXPECT_EQ(asked, 1) << "once is enough";
     EXPECT_THROW(pool.run_until([]() -> bool { throw spoiled(); }), spoiled);
     EXPECT_EQ(pool.run([] { return 5; }), 5);
+}
+
+/// Each time that it is asked, also behind a sleep: the wake-up that it causes is for the worker.
+TEST_F(row_A17_alone, the_condition_may_run_something_each_time_it_is_asked) {
+    for (const auto spin : {pilfer::idle::balanced, pilfer::idle::latency}) {
+        pilfer::options o = seats(1, 1);
+        o.spin = spin;
+        pilfer::pool pool(o);
+        std::atomic<bool> over{false};
+        std::thread other([&] {
+            while (!over) {
+                pool.notify();
+                std::this_thread::sleep_for(std::chrono::microseconds(300));
+            }
+        });
+        std::uint64_t asked = 0;
+        pool.run_until([&] {
+            EXPECT_EQ(pool.run([] { return 3; }), 3);
+            return ++asked > hundredth_of(10'000, 20);
+        });
+        over = true;
+        other.join();
+    }
+}
+
+TEST_F(row_A17_alone, the_condition_must_not_end_the_pool) {
+    pilfer::pool pool(seats(1, 1));
+    bool refused = false;
+    pool.run_until([&] {
+        try {
+            pool.shutdown();
+        } catch (const pilfer::usage_error&) {
+            refused = true;
+        }
+        return true;
+    });
+    EXPECT_TRUE(refused);
+    EXPECT_EQ(pool.run([] { return 5; }), 5);
+    // Nor does it forget what its thread was before.
+    pilfer::pool outer(workers(1));
+    outer.run([&] {
+        pilfer::blocking([&] {
+            pool.run_until([] { return true; });
+            EXPECT_THROW(outer.shutdown(), pilfer::usage_error);
+        });
+    });
+}
+
+/// What is watched is not only what the worker has asked for before it slept.
+TEST_F(row_A17_alone, descriptors_are_watched_while_a_visitor_sleeps) {
+    for (const bool main_loop : {false, true}) {
+        pilfer::pool pool(seats(1, 1));
+        for (std::uint64_t round = 0; round < hundredth_of(2000, 5); ++round) {
+            const io_tests::ends e;
+            std::thread writer([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(3));
+                e.say();
+            });
+            if (main_loop) {
+                std::atomic<bool> read{false};
+                pool.submit([&] {
+                    EXPECT_FALSE(pilfer::io::wait_readable(e.in()));
+                    read = true;
+                    pool.notify();
+                });
+                pool.run_until([&] { return read.load(); });
+            } else {
+                const pilfer::attachment here = pool.attach();
+                EXPECT_FALSE(pool.run([&] { return pilfer::io::wait_readable(e.in()); }));
+            }
+            writer.join();
+        }
+    }
+}
+
+/// One that is handed a lock, or waits with a limit, starts nothing that may take long.
+TEST_F(row_A17_alone, nothing_runs_on_a_thread_that_waits_for_a_lock_or_with_a_limit) {
+    pilfer::pool pool(seats(1, 1));
+    const long me = thread_now();
+    pilfer::mutex m;
+    std::atomic<bool> held{false};
+    std::atomic<bool> let_go{false};
+    pool.submit([&] {
+        const std::lock_guard lock(m);
+        held = true;
+        wait_until(let_go);
+    });
+    wait_until(held);
+    const pilfer::attachment here = pool.attach();
+    auto queued = pool.async(thread_now);
+    EXPECT_EQ(queued.wait_for(std::chrono::milliseconds(20)), pilfer::future_status::timeout);
+    std::thread opens([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        let_go = true;
+    });
+    m.lock();
+    m.unlock();
+    opens.join();
+    while (!queued.ready()) {
+        std::this_thread::yield();
+    }
+    EXPECT_NE(queued.get(), me);
+}
+
+TEST_F(row_A17_alone, an_alternate_stack_of_somebody_else_stays) {
+    pilfer::pool pool(seats(1, 1));
+    std::thread([&] { // its own thread: main's may have one by a sanitizer
+        stack_t none{};
+        none.ss_flags = SS_DISABLE;
+        ASSERT_EQ(sigaltstack(&none, nullptr), 0);
+        std::vector<char> memory(64 * 1024);
+        std::optional<pilfer::attachment> here(pool.attach());
+        stack_t mine{};
+        mine.ss_sp = memory.data();
+        mine.ss_size = memory.size();
+        ASSERT_EQ(sigaltstack(&mine, nullptr), 0);
+        here.reset();
+        stack_t now{};
+        ASSERT_EQ(sigaltstack(nullptr, &now), 0);
+        EXPECT_EQ(now.ss_sp, memory.data());
+        ASSERT_EQ(sigaltstack(&none, nullptr), 0);
+    })
+        .join();
+}
+
+TEST_F(row_A17_alone, a_standstill_is_told_where_the_last_to_lie_down_has_left) {
+    const auto died = in_child([] {
+        auto o = seats(1, 1);
+        o.stall_report = 50;
+        pilfer::pool pool(o);
+        pilfer::event never;
+        const auto waits = pool.async([&] { never.wait(); });
+        std::atomic<bool> over{false};
+        std::thread main_loop([&] { pool.run_until([&] { return over.load(); }); });
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        for (int i = 0; i < 5; ++i) {
+            pool.notify(); // it lies down again, behind the worker
+            std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        }
+        over = true;
+        pool.notify();
+        main_loop.join();
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        std::_Exit(7); // nobody sets the event
+        return 0;
+    });
+    EXPECT_TRUE(died.exited_with(7)) << died;
+    EXPECT_TRUE(died.said("pilfer: stall: ")) << died;
 }
 
 TEST_F(row_A17_alone, dump_tells_workers_from_seats) {
