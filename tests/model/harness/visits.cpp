@@ -1,7 +1,9 @@
 // Seats that visitors take and leave, and frames that come home to one: src/worker/visitor.cpp.
+#include <pilfer/detail/sleep.hpp>
 #include <pilfer/detail/submissions.hpp>
 
 #include "../harness.hpp"
+#include "../resting.hpp"
 
 namespace {
 
@@ -95,6 +97,53 @@ struct comes_home : seat<Senders> {
     void finish() { this->finish_all(); }
 };
 
+/// run_until() with a condition that somebody changes before he notifies, twice.
+template <class Atom>
+struct notified {
+    using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
+    static constexpr unsigned threads = 2;
+
+    void thread(unsigned i) {
+        if (i == 0) {
+            visit();
+        } else {
+            for (unsigned k = 1; k <= 2; ++k) {
+                m_condition.store(k, rlx);
+                m_notices.fetch_add(1, rel); // V3
+                Atom::fence_sc();
+                (void)m_idle.wake(0, 0);
+            }
+        }
+        resting::at_the_end();
+    }
+    void finish() {}
+
+private:
+    /// scheduler::work_until() of one that finds nothing to run.
+    void visit() {
+        for (;;) {
+            const std::uint32_t seen = m_notices.load(acq); // V3
+            m_idle.settle_token(0);
+            check(!m_idle.anyone_asleep(), "the condition is asked while a wake-up for others may come here");
+            if (m_condition.load(rlx) == 2) {
+                return;
+            }
+            (void)m_idle.sleep(
+                0, [] {}, [this, seen] { return m_notices.load(acq) != seen; },
+                [](auto& word) { resting::park::wait(word, sleepers::asleep); });
+        }
+    }
+
+    typename sleepers::seat m_seats[1];
+    typename sleepers::map_word m_map[1];
+    sleepers m_idle{m_seats, m_map, 1, nullptr};
+    typename Atom::template atomic<std::uint32_t> m_condition{0};
+    typename Atom::template atomic<std::uint32_t> m_notices{0};
+    resting m_resting;
+};
+
+const registered<notified<atom>> r4("visits_notified", "a condition that changes before notify()");
+const registered<notified<symmetric_atom>> r5("visits_notified_pinned", "visits_notified without membarrier");
 const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its visitor leaves");
 const registered<comes_home<2, 1>> r2("visits_two_frames", "two frames, one visitor");
 const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two visitors, in turn or one alone");
