@@ -37,7 +37,7 @@ fails_with() {
 }
 
 if [[ $way == subdirectory || $way == fetch_content ]]; then
-    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release -DPILFER_UNITY=ON
+    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DPILFER_UNITY=ON
     run_consumer "$work/user/consumer"
     exit 0
 fi
