@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # libFuzzer with AddressSanitizer and UndefinedBehaviorSanitizer: every fuzzer for a while, from the committed inputs.
-# ci/fuzz.sh [SECONDS]: of each fuzzer, 25 by default. A finding is kept in build/fuzz/findings.
+# ci/fuzz.sh [SECONDS]: of each fuzzer, 15 by default. A finding is kept in build/fuzz/findings.
 source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
-seconds=${1:-25}
+seconds=${1:-15}
 folder=${PILFER_BUILD:-build}/fuzz
 cmake --preset fuzz -B "$folder" >/dev/null
 cmake --build "$folder" -j "$(nproc)" --target text_fuzz calls_fuzz -- --quiet

@@ -90,7 +90,7 @@ leg() {
     shift
     # `|| return`, because a caller's `leg ... || ...` switches `set -e` off in here.
     echo "== $preset: build"
-    cmake --preset "$preset" -B "$folder" ${PILFER_CMAKE_ARGS:-} >/dev/null || return
+    cmake --preset "$preset" -B "$folder" -DPILFER_TEST_TOGETHER=ON ${PILFER_CMAKE_ARGS:-} >/dev/null || return
     cmake --build "$folder" -j "$(nproc)" -- --quiet || return
     echo "== $preset: test"
     rm -f "$folder/Testing/Temporary/LastTestsFailed.log"
@@ -104,20 +104,34 @@ leg() {
     echo "$(grep -ac '^\[ RUN  ' "$folder/Testing/Temporary/LastTest.log") cases"
 }
 
-# only_switching_rooms: the configuration of a leg that differs from the others in how stacks are switched. The long form
+# only_rooms <room>...: the configuration of a leg that takes these folders of tests/ alone. The long form
 # (PILFER_TEST_SCALE) takes everything, also where the folder remembers the short one.
-only_switching_rooms() {
+only_rooms() {
     if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
-        echo "-DPILFER_TEST_ROOMS=base,context,coroutine,future,join,objects,scope,sync,timer,worker" \
-            "-DPILFER_EXAMPLES=OFF"
+        echo "-DPILFER_TEST_ROOMS=$(IFS=, && echo "$*")"
     else
-        echo "-DPILFER_TEST_ROOMS= -DPILFER_EXAMPLES=ON"
+        echo "-DPILFER_TEST_ROOMS="
     fi
+}
+
+# rooms_but <room>...: all the others, a new one among them.
+rooms_but() {
+    local room rooms=()
+    for room in tests/*/; do
+        room=$(basename "$room")
+        [[ $room == support || " $* " == *" $room "* ]] || rooms+=("$room")
+    done
+    only_rooms "${rooms[@]}"
+}
+
+# no_examples: likewise.
+no_examples() {
+    [[ -n ${PILFER_TEST_SCALE:-} ]] && echo "-DPILFER_EXAMPLES=ON" || echo "-DPILFER_EXAMPLES=OFF"
 }
 
 # only_some_optimised: the configuration of the optimised legs. The tests of these rooms rest on what is inlined into them.
 only_some_optimised() {
-    echo "-DPILFER_TEST_FLAGS=-O1" \
+    echo "-DPILFER_TEST_FLAGS=-O0" \
         "-DPILFER_TEST_OPTIMISED=context,deque,future,idle,join,parallel,scope,sync,worker"
 }
 

@@ -33,6 +33,7 @@ option(PILFER_TEST_PCH "Compile the tests with precompiled headers: faster, and 
 
 option(PILFER_TEST_LONG "Build what only the tests faults and long_model run" ON)
 option(PILFER_TEST_WHOLE "One test for each program of tests instead of one for each case: far fewer processes" OFF)
+option(PILFER_TEST_TOGETHER "Compile tests of a room together, up to four files in a program: faster, and fewer programs" OFF)
 set(PILFER_BENCH_KERNELS "" CACHE STRING "Kernels of bench/ to build, separated by commas; empty: all of them")
 set(PILFER_TEST_ROOMS "" CACHE STRING "Folders of tests/ to build, separated by commas; empty: all of them")
 option(PILFER_CHAOS_EVERYWHERE "The disturbances of chaos in the one library that there is, quiet unless switched on" OFF)

@@ -22,7 +22,7 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_alone : public guarded {};
+class row_E2_misuse : public guarded {};
 
 // ---- wrong calls ------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ struct wrong_text {
     const char* said;
 };
 
-TEST_F(row_E2_alone, bad_input_option_texts) {
+TEST_F(row_E2_misuse, bad_input_option_texts) {
     const std::string nines(30, '9');
     const wrong_text rows[] = {
         {"workers", "", "options.workers must be a decimal number"},
@@ -120,7 +120,7 @@ TEST_F(row_E2_alone, bad_input_option_texts) {
     EXPECT_EQ(pilfer_options_get(o.handle(), "no", text.data(), text.size()), PILFER_EINVAL);
 }
 
-TEST_F(row_E2_alone, bad_input_arguments) {
+TEST_F(row_E2_misuse, bad_input_arguments) {
     with_a_common_pool([] {
         c_pool pool(2U);
         const c_options o;
@@ -398,7 +398,7 @@ TEST_F(row_E2_alone, bad_input_arguments) {
     });
 }
 
-TEST_F(row_E2_alone, bad_input_wrong_callers) {
+TEST_F(row_E2_misuse, bad_input_wrong_callers) {
     with_a_common_pool([] {
         c_pool pool(2U);
         pilfer_work_span figures{};
@@ -437,7 +437,7 @@ TEST_F(row_E2_alone, bad_input_wrong_callers) {
     });
 }
 
-TEST_F(row_E2_alone, bad_input_the_common_pool_is_closed) {
+TEST_F(row_E2_misuse, bad_input_the_common_pool_is_closed) {
     const auto result = in_child([] {
         pilfer_pool* common = nullptr;
         pilfer_future* future = nullptr;

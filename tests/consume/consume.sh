@@ -37,7 +37,10 @@ fails_with() {
 }
 
 if [[ $way == subdirectory || $way == fetch_content ]]; then
-    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Release -DPILFER_UNITY=ON
+    # One of them file by file, as a user gets it.
+    unity=ON
+    [[ $way == fetch_content ]] && unity=OFF
+    build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DPILFER_UNITY=$unity
     run_consumer "$work/user/consumer"
     exit 0
 fi

@@ -158,7 +158,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
     bool was_stopped = false;
     const auto behind = [&]() -> task<> {
         for (int what = 0; what < kinds; ++what) {
-            EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await waits(all, what); })) << what;
+            EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await waits_for(all, what); })) << what;
         }
         EXPECT_TRUE(co_await is_stopped_in([]() -> task<> { co_await pilfer::resume_after(-1s); }));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await pool.schedule(); }));
@@ -284,7 +284,7 @@ TEST_P(coroutine_cancel, scopes_of_its_own_end_with_it) {
             co_await pilfer::resume_after(1us);
             second.defer([&] { ++ran; });
             second.sync();
-            (void)co_await waits(all, a_value);
+            (void)co_await waits_for(all, a_value);
         }
     };
     for (std::uint64_t round = 0; round < support::hundredth_of(2'000); ++round) {
@@ -375,7 +375,7 @@ TEST_P(coroutine_cancel, in_another_pool_too) {
             EXPECT_TRUE(runs_in(to));
             ++arrived;
             try {
-                (void)co_await waits(all, a_value);
+                (void)co_await waits_for(all, a_value);
             } catch (const pilfer::stopped&) {
                 EXPECT_TRUE(runs_in(to));
                 throw;

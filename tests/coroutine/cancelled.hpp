@@ -36,7 +36,7 @@ struct things {
 };
 enum kind { a_time, a_result, a_copied_result, a_value, room, an_event, kinds };
 
-inline task<int> waits(things& all, int what) {
+inline task<int> waits_for(things& all, int what) {
     switch (what) {
     case a_time:
         co_await pilfer::resume_after(1h);
@@ -59,7 +59,7 @@ inline task<int> waits(things& all, int what) {
 inline task<int> waits_below(things& all, int what, int levels, std::atomic<int>& alive) {
     const witness here(alive);
     if (levels == 0) {
-        co_return co_await waits(all, what);
+        co_return co_await waits_for(all, what);
     }
     const int got = co_await waits_below(all, what, levels - 1, alive);
     co_return got + 1;

@@ -25,8 +25,8 @@ using namespace coroutine_tests;
 using namespace std::chrono_literals;
 using pilfer::shutdown_mode;
 
-class row_C7_coroutines : public over_workers {};
-class coroutines : public guarded {};
+class row_C7_coroutine_ends : public over_workers {};
+class coroutine_ends : public guarded {};
 
 // ---- chains and loops -------------------------------------------------------------------------
 
@@ -37,7 +37,7 @@ task<std::uint64_t> chain(unsigned depth, pilfer::future<int> end) {
     co_return co_await chain(depth - 1, std::move(end)) + 1;
 }
 
-TEST_P(row_C7_coroutines, neither_loops_nor_depth_take_stack) {
+TEST_P(row_C7_coroutine_ends, neither_loops_nor_depth_take_stack) {
     const auto n = static_cast<unsigned>(hundredth_of(100'000'000, 100'000));
     auto o = with_workers();
     o.stack_size = std::size_t{64} << 10;
@@ -73,7 +73,7 @@ task<> lives_on(witness, pilfer::future<int> f, std::atomic<unsigned>& began, st
     ++done;
 }
 
-TEST_P(row_C7_coroutines, a_drain_waits_for_all_that_is_suspended) {
+TEST_P(row_C7_coroutine_ends, a_drain_waits_for_all_that_is_suspended) {
     std::atomic<int> alive = 0;
     std::atomic<unsigned> began = 0;
     std::atomic<unsigned> done = 0;
@@ -94,7 +94,7 @@ TEST_P(row_C7_coroutines, a_drain_waits_for_all_that_is_suspended) {
     setter.join();
 }
 
-TEST_P(row_C7_coroutines, drop_ends_what_has_not_begun_and_lets_the_others_end) {
+TEST_P(row_C7_coroutine_ends, drop_ends_what_has_not_begun_and_lets_the_others_end) {
     std::atomic<int> alive = 0;
     std::atomic<unsigned> began = 0;
     std::atomic<unsigned> done = 0;
@@ -178,7 +178,7 @@ struct with_member {
     [[nodiscard]] at_once operator co_await() const noexcept { return {}; }
 };
 
-TEST_P(row_C7_coroutines, comes_back_to_its_pool_from_awaitables_of_others) {
+TEST_P(row_C7_coroutine_ends, comes_back_to_its_pool_from_awaitables_of_others) {
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p) -> task<int> {
         int sum = 0;
@@ -226,7 +226,7 @@ foreign elsewhere(pilfer::pool& p, pilfer::future<int> f, std::atomic<int>& out)
     out = got;
 }
 
-TEST_P(row_C7_coroutines, foreign_coroutines_can_await_futures_times_and_pools) {
+TEST_P(row_C7_coroutine_ends, foreign_coroutines_can_await_futures_times_and_pools) {
     pilfer::pool pool(with_workers());
     std::atomic<int> out = 0;
     elsewhere(pool, pool.async([] { return 3; }), out);
@@ -234,7 +234,7 @@ TEST_P(row_C7_coroutines, foreign_coroutines_can_await_futures_times_and_pools) 
     EXPECT_EQ(out, 3);
 }
 
-TEST_P(row_C7_coroutines, between_two_waits_it_forks_and_blocks_like_any_task) {
+TEST_P(row_C7_coroutine_ends, between_two_waits_it_forks_and_blocks_like_any_task) {
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p) -> task<std::uint64_t> {
         std::uint64_t sum = fib_join(10);
@@ -329,7 +329,7 @@ task<> keeps_a_scope_across_waits(pilfer::pool& p, pilfer::pool& other, pilfer::
     EXPECT_EQ(two_children_of(third) + two_children_of(second), 4);
 }
 
-TEST_P(row_C7_coroutines, empty_scopes_live_across_waits) {
+TEST_P(row_C7_coroutine_ends, empty_scopes_live_across_waits) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(2));
     pilfer::pool closed(workers(1));
@@ -360,7 +360,7 @@ task<> waits_alone() {
     EXPECT_FALSE(outer.shared() || inner.shared());
 }
 
-TEST_F(coroutines, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
+TEST_F(coroutine_ends, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
     pilfer::options o = workers(1);
     for (const bool profiled : {false, true}) {
         o.profile = profiled;
@@ -395,7 +395,7 @@ task<> keeps_children_across_a_wait(By by) {
     EXPECT_EQ(two_children_of(s), 2);
 }
 
-TEST_P(row_C7_coroutines, a_scope_with_children_does_not_live_across_a_wait) {
+TEST_P(row_C7_coroutine_ends, a_scope_with_children_does_not_live_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     pool.run(keeps_children_across_a_wait([](auto d) { return pilfer::resume_after(d); }));
@@ -459,7 +459,7 @@ task<> keeps_a_lock_across_a_wait(By by, pilfer::scope& cancelled) {
     EXPECT_TRUE(pilfer::cancelled());
 }
 
-TEST_P(row_C7_coroutines, a_lock_is_not_held_across_a_wait) {
+TEST_P(row_C7_coroutine_ends, a_lock_is_not_held_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     pilfer::pool closed(workers(1));
@@ -503,7 +503,7 @@ task<> waits_below_of_a_holder(pilfer::pool& closed, pilfer::scope& cancelled) {
     EXPECT_EQ(two_children_of(own), 2);
 }
 
-TEST_P(row_C7_coroutines, a_task_that_holds_a_lock_may_await_one) {
+TEST_P(row_C7_coroutine_ends, a_task_that_holds_a_lock_may_await_one) {
     pilfer::pool pool(with_workers());
     pilfer::pool closed(workers(1));
     closed.shutdown();
@@ -524,7 +524,7 @@ TEST_P(row_C7_coroutines, a_task_that_holds_a_lock_may_await_one) {
     });
 }
 
-TEST_P(row_C7_coroutines, what_follows_one_runs_in_its_pool) {
+TEST_P(row_C7_coroutine_ends, what_follows_one_runs_in_its_pool) {
     pilfer::pool pool(with_workers());
     const auto where = [&] {
         const pilfer::detail::worker* w = pilfer::detail::this_worker();
@@ -534,7 +534,7 @@ TEST_P(row_C7_coroutines, what_follows_one_runs_in_its_pool) {
     EXPECT_EQ(followed.get(), &pool.core());
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutines, ::testing::Values(1U, 2U, 3U, 8U),
+INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutine_ends, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
 } // namespace
