@@ -100,9 +100,9 @@ public:
         const char* graph = nullptr;
         const char* advice = nullptr; ///< this one is read
     };
-    /// `workers_asked`: other than the pool has, because it records; 0: nobody asked for a number.
-    /// `never_ends`: its threads keep the library from being unloaded.
-    pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends = false);
+    /// `asked`: by the program. The environment may have overruled it: a pool that records has one worker, and
+    /// no seats. `never_ends`: its threads keep the library from being unloaded.
+    pool_core(const options& checked, const paths& files, const options& asked, bool never_ends = false);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
@@ -145,6 +145,10 @@ public:
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.
     [[nodiscard]] bool receive(visitor& v) noexcept;
+    /// The program wants seats, and what the environment wants has none: visitors wait as threads outside.
+    [[nodiscard]] bool lacks_seats() const noexcept { return m_lacks_seats; }
+    /// In such a pool, in place of receive(): asks until it is told yes or the pool stops. True: it was.
+    [[nodiscard]] bool ask_without_seat(bool (*ask)(void*), void* self) noexcept;
     /// Something that a visitor asks for may have changed.
     void notify_visitors() noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
@@ -386,7 +390,8 @@ private:
     bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;
-    unsigned m_workers_asked;
+    const unsigned m_workers_asked; // 0: nobody asked for a number
+    const bool m_lacks_seats;
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it
     std::shared_ptr<profile::recorder> m_recorder;
     std::vector<std::unique_ptr<scheduler>> m_workers;

@@ -78,6 +78,30 @@ void pool_core::notify_visitors() noexcept {
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
+    if (m_lacks_seats) {
+        os::futex_wake(&m_notices, UINT32_MAX);
+    }
+}
+
+bool pool_core::ask_without_seat(bool (*ask)(void*), void* self) noexcept {
+    const visit here(*this); // a shutdown waits until it has left
+    std_atom::fence_sc();    // said before the look whether there is one
+    visiting = true;
+    bool yes = false;
+    for (;;) {
+        const std::uint32_t seen = m_notices.load(acq); // V3
+        {
+            const blocking_threads::helping asks(*this);
+            yes = ask(self);
+        }
+        // It may have forked: in the child nobody notifies.
+        if (yes || left_behind() || stopping()) {
+            break;
+        }
+        os::futex_wait(m_notices, seen); // not if somebody has notified since: the kernel compares
+    }
+    visiting = false;
+    return yes;
 }
 
 bool pool_core::everybody_rests() noexcept {
@@ -258,6 +282,12 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
+    if (p.lacks_seats()) {
+        if (!p.ask_without_seat(ask, self)) {
+            p.check_here(); // the condition has forked
+        }
+        return;
+    }
     asking_visitor v;
     v.word = nullptr;
     v.ask = ask;
@@ -292,7 +322,7 @@ attachment pool::attach() {
     if (detail::attached != nullptr) {
         throw usage_error("pilfer: this thread is attached already");
     }
-    if (m_core->settings().attachable == 0) {
+    if (m_core->settings().attachable == 0 && !m_core->lacks_seats()) {
         throw usage_error("pilfer: attach() needs options.attachable");
     }
     detail::attached = new detail::attached_thread{m_core, {}};
