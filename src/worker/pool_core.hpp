@@ -33,6 +33,7 @@
 #include "worker/forked.hpp"
 #include "worker/governor.hpp"
 #include "worker/holders.hpp"
+#include "worker/leftovers.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
@@ -100,8 +101,8 @@ public:
         const char* graph = nullptr;
         const char* advice = nullptr; ///< this one is read
     };
-    /// `asked`: by the program. The environment may have overruled it: a pool that records has one worker, and
-    /// no seats. `never_ends`: its threads keep the library from being unloaded.
+    /// `asked`: by the program. The environment may have overruled it: a pool that records has one worker,
+    /// and no seats. `never_ends`: its threads keep the library from being unloaded.
     pool_core(const options& checked, const paths& files, const options& asked, bool never_ends = false);
     ~pool_core();
     pool_core(const pool_core&) = delete;
@@ -284,7 +285,7 @@ public:
     leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     /// Workers that have stepped aside, and visitors, may have left tasks in their deques (S9).
-    std::atomic<bool> left_tasks{false};
+    leftovers<std_atom> left_tasks;
     const blocks_user uses_blocks; // first: it ends behind all that gives blocks back
     stack_pool stacks;
     record_pool records;

@@ -7,6 +7,7 @@
 #include <bit>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include <pilfer/attachment.hpp>
 #include <pilfer/error.hpp>
@@ -15,6 +16,7 @@
 #include "context/overflow.hpp"
 #include "context/rounding.hpp"
 #include "worker/pool_core.hpp"
+#include "worker/visiting.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -34,6 +36,13 @@ thread_local bool visiting = false;
 
 struct latch_visitor : visitor {
     foreign_waiter* latch;
+};
+
+struct either_park : futex_park {
+    static void wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
+                            std::uint32_t in_b, std::uint64_t ns) noexcept {
+        os::futex_wait_either(a, in_a, b, in_b, ns);
+    }
 };
 
 } // namespace
@@ -201,19 +210,17 @@ void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t
         }
         return;
     }
-    if (word->load(acq) != 0) {
-        (void)m_pool.idle().wake(index, index); // as a token, which is owed like any other
-        return;
-    }
-    if (io != nullptr) {
+    rest_on_two<either_park>(m_pool.idle(), index, state, *word, [&]() -> std::optional<std::uint64_t> {
         constexpr std::uint64_t soon = 1'000'000; // ns: so late its own wait may be seen to be over
+        if (io == nullptr) {
+            return ns;
+        }
         if (!hands_watch_on()) {
             sleep_at_descriptors(*io, ns != 0 && ns < soon ? ns : soon);
-            return;
+            return std::nullopt;
         }
-        ns = 10 * soon; // the other one may find a task that does not end: then this one watches again
-    }
-    os::futex_wait_either(state, asleep, *word, 0, ns);
+        return 10 * soon; // the other one may find a task that does not end: then this one watches again
+    });
 }
 
 void scheduler::leave_seat() noexcept {
@@ -227,7 +234,7 @@ void scheduler::leave_seat() noexcept {
     // What its frames have left in the deque is within reach of everybody, as behind a long task.
     const bool leaves_tasks = deque.thief().has_any();
     if (leaves_tasks) {
-        m_pool.left_tasks.store(true, rel); // S9
+        m_pool.left_tasks.leave(); // S9
     }
     if (leaves_tasks || anything_queued()) {
         m_pool.notify_any();
