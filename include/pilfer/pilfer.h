@@ -109,7 +109,8 @@ PILFER_C_API void pilfer_detach(pilfer_attachment* attachment);
 /* The calling thread works for `pool` until done(arg) is not 0: for a main loop. It is called between two
  * tasks, before the thread sleeps, and when pilfer_pool_notify has woken it; it should neither wait nor take
  * long. Returns early when the pool is shut down. PILFER_EUSAGE: the caller is a task, or no seat is free
- * (the option attachable). Under PILFER_PROFILE or PILFER_BACKEND=one_lock it runs no tasks, and only asks. */
+ * (the option attachable). Under PILFER_PROFILE or PILFER_BACKEND=one_lock it runs no tasks, and only asks.
+ */
 PILFER_C_API int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg);
 /* All that are in pilfer_pool_run_until look again. NULL: nothing. */
 PILFER_C_API void pilfer_pool_notify(pilfer_pool* pool);

@@ -206,8 +206,8 @@ public:
     /// depends on changes before notify() is called, or in a task that this very thread runs. A shutdown of
     /// this pool by it throws usage_error. Returns early when the pool is shut down, and throws pool_forked
     /// in a child that done() has made by fork(). Throws what done() throws, and usage_error from a task, and
-    /// where no seat is free (see options.attachable). Where the environment leaves no seats it runs no tasks,
-    /// and only asks; so what tasks change should be told by notify().
+    /// where no seat is free (see options.attachable). Where the environment leaves no seats it runs no
+    /// tasks, and only asks; so what tasks change should be told by notify().
     template <class Done>
     void run_until(Done&& done) {
         detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};
