@@ -196,9 +196,9 @@ public:
     /// While the result lives the calling thread, which is none of a pool, works for this pool wherever it
     /// would block without a time limit, until its own wait ends: it runs submissions, and what it steals, as
     /// a worker does, on contexts. Its wait may last longer by the task that it is inside when the wait ends.
-    /// Where options.attachable threads work here already, it blocks as ever. Throws usage_error if
-    /// options.attachable is 0, from a task, and on a thread that is attached already; std::bad_alloc. Cost
-    /// of a wait: that of taking a seat, some 100 ns.
+    /// Where options.attachable threads work here already, or the environment leaves no seats (see there), it
+    /// blocks as ever. Throws usage_error if options.attachable is 0, from a task, and on a thread that is
+    /// attached already; std::bad_alloc. Cost of a wait: that of taking a seat, some 100 ns.
     [[nodiscard]] attachment attach();
     /// The calling thread works for this pool until done() is true, as one that is attached does: for a main
     /// loop. done() is called on this thread between two tasks, before it sleeps, and when notify() has woken
@@ -206,7 +206,8 @@ public:
     /// depends on changes before notify() is called, or in a task that this very thread runs. A shutdown of
     /// this pool by it throws usage_error. Returns early when the pool is shut down, and throws pool_forked
     /// in a child that done() has made by fork(). Throws what done() throws, and usage_error from a task, and
-    /// where no seat is free (see options.attachable).
+    /// where no seat is free (see options.attachable). Where the environment leaves no seats it runs no
+    /// tasks, and only asks; so what tasks change should be told by notify().
     template <class Done>
     void run_until(Done&& done) {
         detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};
@@ -215,7 +216,8 @@ public:
             std::rethrow_exception(asks.error);
         }
     }
-    /// All that are in run_until() look again. Any thread, any task. Cost where nobody is: a fence.
+    /// All that are in run_until() look again. Any thread, any task. Cost where nobody is: a fence, or a
+    /// system call where the environment leaves no seats.
     void notify() noexcept;
 
     /// Workers that take work now: resize() and a governor change it.

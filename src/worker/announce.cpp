@@ -363,12 +363,13 @@ bool scheduler::help_on_top() noexcept {
         }
     }
     // Children that another pool's task gave this frame's scope are submissions, and where there are levels
-    // of the highest one. Nothing below the level of this frame begins on top of it.
+    // of the highest one. Nothing below the level of this frame begins on top of it. None is missed: nobody
+    // else may have a stack for it.
     const priority mine = m_level;
     if (m_pool.submissions.empty_from(mine)) {
         return false;
     }
-    const auto [n, level] = m_pool.submissions.pop_from(mine);
+    const auto [n, level] = m_pool.submissions.insist_from(mine);
     if (n == nullptr) {
         return false;
     }

@@ -94,6 +94,22 @@ void choose_backend(options& o) {
     o.resume = resume::own_thread;
 }
 
+/// Seats go with neither a recording nor one lock. A program that wants both is told; one that knows nothing
+/// of what the environment wants works on, without seats.
+void choose_seats(options& o, const options& asked) {
+    if (o.attachable == 0) {
+        return;
+    }
+    if (asked.profile || asked.backend == backend::one_lock || asked.resume != resume::anywhere) {
+        throw std::invalid_argument(
+            "pilfer: options.attachable must be 0 where the pool records, with backend "
+            "one_lock, and unless options.resume is anywhere");
+    }
+    if (o.profile || o.backend == backend::one_lock) {
+        o.attachable = 0;
+    }
+}
+
 void choose_governor(options& o) {
     if (o.governor == governing::automatic) {
         const char* text = std::getenv("PILFER_GOVERNOR");
@@ -109,7 +125,8 @@ void choose_governor(options& o) {
     }
 }
 
-[[nodiscard]] options checked(options o, const detail::pool_core::paths& files) {
+[[nodiscard]] options checked(const options& asked, const detail::pool_core::paths& files) {
+    options o = asked;
     if (o.workers != 0) {
         check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
     }
@@ -160,10 +177,7 @@ void choose_governor(options& o) {
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
-    if (o.attachable != 0 && (o.profile || o.resume != resume::anywhere)) {
-        throw std::invalid_argument("pilfer: options.attachable must be 0 where the pool records, and unless "
-                                    "options.resume is anywhere");
-    }
+    choose_seats(o, asked);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {
         check("trace_events", o.trace_events, least_traced, most_traced,
@@ -196,7 +210,7 @@ constinit thread_local bool makes_common = false;
 
 pool::pool(const options& o) {
     const auto files = written_files();
-    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o.workers, makes_common);
+    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common);
     core->answer_dump_signal();
     m_core = core.release();
 }

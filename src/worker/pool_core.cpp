@@ -42,12 +42,13 @@ constexpr unsigned most_asked_alert = 8;
 
 } // namespace
 
-pool_core::pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends)
+pool_core::pool_core(const options& checked, const paths& files, const options& asked, bool never_ends)
     : stacks(this, checked.stack_size, checked.max_contexts, most_workers(checked) + checked.attachable),
       m_never_ends(never_ends), m_options(checked), m_first_spare(most_workers(checked)),
       m_size(m_first_spare + checked.attachable), m_active(checked.workers), m_cpus(os::affinity_cpus()),
       m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
-      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(workers_asked),
+      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(asked.workers),
+      m_lacks_seats(checked.attachable < asked.attachable),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -87,7 +88,7 @@ pool_core::pool_core(const options& checked, const paths& files, unsigned worker
     }
     registry::prepare(*this, m_size);
     forks::prepare();
-    make_governor(files.advice, workers_asked);
+    make_governor(files.advice, m_workers_asked);
     start_threads();
     registry::add(*this);
     stops::add(*this);
@@ -370,6 +371,9 @@ void pool_core::stop_threads() noexcept {
         m_stop.store(true, std::memory_order_release);
     }
     std_atom::fence_sc();
+    if (m_lacks_seats) {
+        notify_visitors(); // they leave
+    }
     if (m_one_lock != nullptr) {
         end_threads_by_one_lock();
         return;

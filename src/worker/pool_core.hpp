@@ -33,6 +33,7 @@
 #include "worker/forked.hpp"
 #include "worker/governor.hpp"
 #include "worker/holders.hpp"
+#include "worker/leftovers.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
 #include "worker/record_pool.hpp"
@@ -100,9 +101,9 @@ public:
         const char* graph = nullptr;
         const char* advice = nullptr; ///< this one is read
     };
-    /// `workers_asked`: other than the pool has, because it records; 0: nobody asked for a number.
-    /// `never_ends`: its threads keep the library from being unloaded.
-    pool_core(const options& checked, const paths& files, unsigned workers_asked, bool never_ends = false);
+    /// `asked`: by the program. The environment may have overruled it: a pool that records has one worker,
+    /// and no seats. `never_ends`: its threads keep the library from being unloaded.
+    pool_core(const options& checked, const paths& files, const options& asked, bool never_ends = false);
     ~pool_core();
     pool_core(const pool_core&) = delete;
     pool_core& operator=(const pool_core&) = delete;
@@ -145,6 +146,10 @@ public:
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.
     [[nodiscard]] bool receive(visitor& v) noexcept;
+    /// The program wants seats, and what the environment wants has none: visitors wait as threads outside.
+    [[nodiscard]] bool lacks_seats() const noexcept { return m_lacks_seats; }
+    /// In such a pool, in place of receive(): asks until it is told yes or the pool stops. True: it was.
+    [[nodiscard]] bool ask_without_seat(bool (*ask)(void*), void* self) noexcept;
     /// Something that a visitor asks for may have changed.
     void notify_visitors() noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
@@ -280,7 +285,7 @@ public:
     leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
     /// Workers that have stepped aside, and visitors, may have left tasks in their deques (S9).
-    std::atomic<bool> left_tasks{false};
+    leftovers<std_atom> left_tasks;
     const blocks_user uses_blocks; // first: it ends behind all that gives blocks back
     stack_pool stacks;
     record_pool records;
@@ -386,7 +391,8 @@ private:
     bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;
-    unsigned m_workers_asked;
+    const unsigned m_workers_asked; // 0: nobody asked for a number
+    const bool m_lacks_seats;
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it
     std::shared_ptr<profile::recorder> m_recorder;
     std::vector<std::unique_ptr<scheduler>> m_workers;

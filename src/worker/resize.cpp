@@ -103,19 +103,15 @@ bool scheduler::resume_here() noexcept {
 /// In deques whose owners have gone is something that a frame elsewhere may wait for, and busy workers steal
 /// nothing.
 bool scheduler::anything_left() noexcept {
-    if (!m_pool.left_tasks.load(rlx) || !m_pool.left_tasks.exchange(false, acq_rel)) { // S9
-        return false;
-    }
-    const auto has_left = [this](unsigned i) {
-        return m_pool.has_left(i) && m_pool.at(i).deque.thief().has_any();
-    };
-    for (unsigned i = 0; i < m_pool.size(); ++i) {
-        if (has_left(i)) {
-            m_pool.left_tasks.store(true, rel);
-            return true;
+    const auto look = [this] {
+        for (unsigned i = 0; i < m_pool.size(); ++i) {
+            if (m_pool.has_left(i) && m_pool.at(i).deque.thief().has_any()) {
+                return true;
+            }
         }
-    }
-    return false;
+        return false;
+    };
+    return m_pool.left_tasks.look_for(look, [this] { m_pool.notify_any(); });
 }
 
 bool scheduler::rob_those_who_left() noexcept {
@@ -141,7 +137,7 @@ void scheduler::step_aside() noexcept {
     // inside tasks that nobody summons.
     const bool leaves_tasks = deque.thief().has_any();
     if (leaves_tasks) {
-        m_pool.left_tasks.store(true, rel); // S9
+        m_pool.left_tasks.leave(); // S9
     }
     std_atom::fence_sc();
     if (leaves_tasks || anything_queued()) {

@@ -308,7 +308,7 @@ void scheduler::found_work(unsigned likely) noexcept {
 /// Before a context is entered, which may never come back: what is queued now must not wait for it, unless it
 /// is of a lower level. Nor is it kept by a worker that is back only for what can go on nowhere else.
 void scheduler::remind(priority level) noexcept {
-    if ((anything_queued(level) || m_pool.left_tasks.load(rlx) ||
+    if ((anything_queued(level) || m_pool.left_tasks.any() ||
          (retires() && m_pool.settings().resume == resume::anywhere)) &&
         !deque.trip().has(tripwire<std_atom>::summon)) {
         deque.trip().set(tripwire<std_atom>::summon);

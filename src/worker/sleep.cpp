@@ -57,7 +57,9 @@ void scheduler::sleep() noexcept {
             if (due <= t) {
                 // As a token, which is owed like any other: behind the alarm there is work.
                 m_all_alarms = true;
-                (void)m_pool.idle().wake(index, index);
+                if (!m_pool.idle().wake(index, index)) {
+                    os::futex_wait(state, sleepers_type::asleep); // a waker was faster: its token comes
+                }
                 return;
             }
             ns = ns == 0 || due - t < ns ? due - t : ns;

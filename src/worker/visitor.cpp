@@ -7,6 +7,7 @@
 #include <bit>
 #include <exception>
 #include <memory>
+#include <optional>
 
 #include <pilfer/attachment.hpp>
 #include <pilfer/error.hpp>
@@ -15,6 +16,7 @@
 #include "context/overflow.hpp"
 #include "context/rounding.hpp"
 #include "worker/pool_core.hpp"
+#include "worker/visiting.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -34,6 +36,13 @@ thread_local bool visiting = false;
 
 struct latch_visitor : visitor {
     foreign_waiter* latch;
+};
+
+struct either_park : futex_park {
+    static void wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
+                            std::uint32_t in_b, std::uint64_t ns) noexcept {
+        os::futex_wait_either(a, in_a, b, in_b, ns);
+    }
 };
 
 } // namespace
@@ -78,6 +87,30 @@ void pool_core::notify_visitors() noexcept {
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
+    if (m_lacks_seats) {
+        os::futex_wake(&m_notices, UINT32_MAX);
+    }
+}
+
+bool pool_core::ask_without_seat(bool (*ask)(void*), void* self) noexcept {
+    const visit here(*this); // a shutdown waits until it has left
+    std_atom::fence_sc();    // said before the look whether there is one
+    visiting = true;
+    bool yes = false;
+    for (;;) {
+        const std::uint32_t seen = m_notices.load(acq); // V3
+        {
+            const blocking_threads::helping asks(*this);
+            yes = ask(self);
+        }
+        // It may have forked: in the child nobody notifies.
+        if (yes || left_behind() || stopping()) {
+            break;
+        }
+        os::futex_wait(m_notices, seen); // not if somebody has notified since: the kernel compares
+    }
+    visiting = false;
+    return yes;
 }
 
 bool pool_core::everybody_rests() noexcept {
@@ -177,19 +210,17 @@ void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t
         }
         return;
     }
-    if (word->load(acq) != 0) {
-        (void)m_pool.idle().wake(index, index); // as a token, which is owed like any other
-        return;
-    }
-    if (io != nullptr) {
+    rest_on_two<either_park>(m_pool.idle(), index, state, *word, [&]() -> std::optional<std::uint64_t> {
         constexpr std::uint64_t soon = 1'000'000; // ns: so late its own wait may be seen to be over
+        if (io == nullptr) {
+            return ns;
+        }
         if (!hands_watch_on()) {
             sleep_at_descriptors(*io, ns != 0 && ns < soon ? ns : soon);
-            return;
+            return std::nullopt;
         }
-        ns = 10 * soon; // the other one may find a task that does not end: then this one watches again
-    }
-    os::futex_wait_either(state, asleep, *word, 0, ns);
+        return 10 * soon; // the other one may find a task that does not end: then this one watches again
+    });
 }
 
 void scheduler::leave_seat() noexcept {
@@ -203,7 +234,7 @@ void scheduler::leave_seat() noexcept {
     // What its frames have left in the deque is within reach of everybody, as behind a long task.
     const bool leaves_tasks = deque.thief().has_any();
     if (leaves_tasks) {
-        m_pool.left_tasks.store(true, rel); // S9
+        m_pool.left_tasks.leave(); // S9
     }
     if (leaves_tasks || anything_queued()) {
         m_pool.notify_any();
@@ -258,6 +289,12 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
+    if (p.lacks_seats()) {
+        if (!p.ask_without_seat(ask, self)) {
+            p.check_here(); // the condition has forked
+        }
+        return;
+    }
     asking_visitor v;
     v.word = nullptr;
     v.ask = ask;
@@ -292,7 +329,7 @@ attachment pool::attach() {
     if (detail::attached != nullptr) {
         throw usage_error("pilfer: this thread is attached already");
     }
-    if (m_core->settings().attachable == 0) {
+    if (m_core->settings().attachable == 0 && !m_core->lacks_seats()) {
         throw usage_error("pilfer: attach() needs options.attachable");
     }
     detail::attached = new detail::attached_thread{m_core, {}};

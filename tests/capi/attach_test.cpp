@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
+#include <utility>
 
 #include "capi/support.hpp"
 
@@ -71,6 +73,46 @@ TEST_F(row_E2_attach, row_A17_works_while_it_waits) {
     all.go_on = true;
     EXPECT_EQ(pilfer_pool_run(all.pool, in_a_task, &all), 0);
     EXPECT_EQ(pilfer_pool_destroy(all.pool), 0);
+}
+
+struct main_loop {
+    pilfer_pool* pool = nullptr;
+    std::atomic<int> ran{0};
+};
+void counts(void* arg) {
+    auto* loop = static_cast<main_loop*>(arg);
+    loop->ran.fetch_add(1);
+    pilfer_pool_notify(loop->pool);
+}
+int three_have_run(void* arg) { return static_cast<main_loop*>(arg)->ran == 3 ? 1 : 0; }
+
+/// What the environment wants has no seats: the same calls, without help.
+TEST_F(row_E2_attach, row_A17_waits_as_ever_where_the_environment_leaves_no_seats) {
+    for (const auto& [variable, text] :
+         {std::pair{"PILFER_PROFILE", "/dev/null"}, std::pair{"PILFER_BACKEND", "one_lock"}}) {
+        const auto result = in_child([&] {
+            setenv(variable, text, 1);
+            c_options options(1);
+            options.set("attachable", "1");
+            main_loop loop;
+            EXPECT_EQ(pilfer_pool_new(&loop.pool, options.handle()), 0) << options.error();
+            pilfer_attachment* here = nullptr;
+            EXPECT_EQ(pilfer_attach(loop.pool, &here), 0);
+            pilfer_attachment* twice = nullptr;
+            EXPECT_EQ(pilfer_attach(loop.pool, &twice), PILFER_EUSAGE);
+            shared all;
+            EXPECT_EQ(pilfer_pool_run(loop.pool, who, &all), 0);
+            EXPECT_NE(all.thread, syscall(SYS_gettid));
+            for (int i = 0; i < 3; ++i) {
+                EXPECT_EQ(pilfer_submit(loop.pool, counts, &loop), 0);
+            }
+            EXPECT_EQ(pilfer_pool_run_until(loop.pool, three_have_run, &loop), 0);
+            pilfer_detach(here);
+            EXPECT_EQ(pilfer_pool_destroy(loop.pool), 0);
+            return testing::Test::HasFailure() ? 1 : 0;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << variable << ": " << result;
+    }
 }
 
 TEST_F(row_E2_attach, wrong_calls) {

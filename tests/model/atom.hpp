@@ -124,7 +124,11 @@ struct symmetric_atom : atom {
 
 struct park {
     static void wait(atomic<std::uint32_t>& word, std::uint32_t expected, where w = where::current()) {
-        here().park(word.id(), &word, expected, w);
+        here().park({{word.id(), &word, expected}}, w);
+    }
+    static void wait_either(atomic<std::uint32_t>& a, std::uint32_t in_a, atomic<std::uint32_t>& b,
+                            std::uint32_t in_b, std::uint64_t, where w = where::current()) {
+        here().park({{a.id(), &a, in_a}, {b.id(), &b, in_b}}, w);
     }
     static void wake(atomic<std::uint32_t>& word, where w = where::current()) {
         here().unpark(word.id(), &word, w);

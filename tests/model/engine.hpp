@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <source_location>
 #include <string>
 #include <vector>
@@ -140,7 +141,13 @@ public:
     void heavy_fence(where w);
     /// An unsuccessful round of a short wait: somebody else has to change something first.
     void relax();
-    void park(std::uint16_t id, const void* address, std::uint64_t expected, where w);
+    struct slept_on {
+        std::uint16_t id;
+        const void* address;
+        std::uint64_t expected;
+    };
+    /// Sleeps while each of one or two words holds what is expected.
+    void park(std::initializer_list<slept_on> words, where w);
     void unpark(std::uint16_t id, const void* address, where w);
 
     struct plain_state {
@@ -181,7 +188,7 @@ private:
         std::uint64_t progress; // of all when it began to spin
         state what;
         bool started;
-        std::uint16_t parked_on;
+        std::array<std::uint16_t, 2> parked_on; // one word: twice the same
         void* sp;
         const char* file;
         unsigned line;

@@ -103,6 +103,37 @@ TEST(itself, finds_a_lost_wake_up) {
     expect_clean<sleeper<true>>();
 }
 
+/// One who sleeps on two words, and for each somebody who may change it; `Silent` wakes nobody.
+template <int Silent>
+struct sleeper_on_two : nothing {
+    static constexpr unsigned threads = 3;
+    atomic<std::uint32_t> words[2];
+    bool changed = false; // of the checker itself
+    void thread(unsigned i) {
+        if (i == 2) {
+            while (words[0].load(acq) == 0 && words[1].load(acq) == 0) {
+                park::wait_either(words[0], 0, words[1], 0, 0);
+            }
+            return;
+        }
+        if (here().choose(2) == 0) {
+            return;
+        }
+        changed = true;
+        words[i].store(1, rel);
+        if (static_cast<int>(i) != Silent) {
+            park::wake(words[i]);
+        }
+    }
+    bool at_rest() const { return !changed; }
+};
+
+TEST(itself, finds_a_lost_wake_up_of_one_who_sleeps_on_two_words) {
+    expect_found<sleeper_on_two<0>>("sleeps");
+    expect_found<sleeper_on_two<1>>("sleeps");
+    expect_clean<sleeper_on_two<2>>();
+}
+
 struct wakes_by_chance : nothing {
     static constexpr unsigned threads = 2;
     atomic<std::uint32_t> word{0};

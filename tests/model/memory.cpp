@@ -376,32 +376,43 @@ void engine::heavy_fence(where w) {
 
 // ---- sleeping ---------------------------------------------------------------------------------
 
-void engine::park(std::uint16_t id, const void* address, std::uint64_t expected, where w) {
+/// Of two words the kernel looks at one after the other. A wake-up of the first in between is as good as a
+/// change of it before both.
+void engine::park(std::initializer_list<slept_on> words, where w) {
     point(w);
-    location& l = at(id, address);
     thread& t = m_thread[m_current];
     t.moved = true;
-    // The kernel reads the word under a lock that wakers take too: no older value than the last one that a
-    // waker had stored before its call.
-    view seen = t.current;
-    if (l.has_parked) {
-        seen.join_locations(l.parked);
+    bool same = true;
+    std::uint64_t value = 0;
+    for (const slept_on& word : words) {
+        location& l = at(word.id, word.address);
+        // The kernel reads the word under a lock that wakers take too: no older value than the last one that
+        // a waker had stored before its call.
+        view seen = t.current;
+        if (l.has_parked) {
+            seen.join_locations(l.parked);
+        }
+        const message* m = l.newest;
+        if (m->at > seen.at[word.id] && m->older != nullptr && m->older->at >= seen.at[word.id] &&
+            m_strategy->choose(2, choice::read) != 0) {
+            m = m->older;
+        }
+        value = m->value;
+        same = value == word.expected;
+        if (!same) {
+            break;
+        }
     }
-    const message* m = l.newest;
-    if (m->at > seen.at[id] && m->older != nullptr && m->older->at >= seen.at[id] &&
-        m_strategy->choose(2, choice::read) != 0) {
-        m = m->older;
-    }
-    const bool sleeps = m->value == expected && m_strategy->choose(2, choice::odd) == 0;
+    const bool sleeps = same && m_strategy->choose(2, choice::odd) == 0;
     if (m_trace) {
-        print(w, sleeps ? "sleeps while" : "does not sleep:", std::memory_order_relaxed, m->value, "");
+        print(w, sleeps ? "sleeps while" : "does not sleep:", std::memory_order_relaxed, value, "");
     }
     if (!sleeps) {
         t.fresh = 1; // a loop around the call ends as soon as it can
         return;
     }
     becomes(m_current, state::parked);
-    t.parked_on = id;
+    t.parked_on = {words.begin()->id, (words.end() - 1)->id};
     hand_over();
 }
 
@@ -410,7 +421,8 @@ void engine::unpark(std::uint16_t id, const void* address, where w) {
     // By address only: the word may be gone.
     for (unsigned i = 1; i < m_threads; ++i) {
         thread& t = m_thread[i];
-        if (t.what == state::parked && m_location[t.parked_on].address == address) {
+        const auto is_on = [&](std::uint16_t word) { return m_location[word].address == address; };
+        if (t.what == state::parked && (is_on(t.parked_on[0]) || is_on(t.parked_on[1]))) {
             becomes(i, state::ready);
             t.fresh = 1;
             break;

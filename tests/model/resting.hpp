@@ -19,6 +19,12 @@ public:
             model::park::wait(word, expected, w);
             mine() = place::somewhere;
         }
+        static void wait_either(atomic<std::uint32_t>& a, std::uint32_t in_a, atomic<std::uint32_t>& b,
+                                std::uint32_t in_b, std::uint64_t ns, where w = where::current()) {
+            mine() = place::asleep;
+            model::park::wait_either(a, in_a, b, in_b, ns, w);
+            mine() = place::somewhere;
+        }
     };
     [[noreturn]] static void in_endless_task() {
         mine() = place::gone;

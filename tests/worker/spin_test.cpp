@@ -69,6 +69,36 @@ TEST_P(row_B16_spin, what_is_tried_before_the_first_sleep) {
     }
 }
 
+/// The looks of idle::latency are those since the last find: what comes in the midst of them is followed by
+/// all of them once more.
+TEST_P(row_B16_spin, looks_are_counted_anew_behind_each_find) {
+    const std::uint64_t n = GetParam();
+    if (n == 1) {
+        GTEST_SKIP() << "one alone robs nobody, so its looks are not counted";
+    }
+    const std::uint64_t rounds = n > pilfer::os::affinity_cpus() ? 4 : 200;
+    pilfer::pool pool(spinning(GetParam(), idle::latency));
+    ASSERT_TRUE(all_slept(pool, 1));
+    const std::uint64_t look = rounds + n - 1;
+    const auto begins = [&pool] {
+        const unsigned who = pilfer::detail::this_worker()->index;
+        return std::pair(who, pool.counters(who));
+    };
+    unsigned in_the_midst = 0;
+    const auto most = hundredth_of(20'000, 20);
+    for (std::uint64_t k = 0; k < most && in_the_midst < 20; ++k) {
+        const auto [first, before] = pool.run(begins);
+        while (pool.counters(first).steals_tried < before.steals_tried + 3 * look) {
+            std::this_thread::yield();
+        }
+        const auto [who, found] = pool.run(begins);
+        in_the_midst += who == first && found.sleeps == before.sleeps ? 1 : 0;
+        ASSERT_TRUE(
+            eventually([&, i = who, slept = found.sleeps] { return pool.counters(i).sleeps > slept; }));
+        ASSERT_EQ(pool.counters(who).steals_tried - found.steals_tried, 21 * look) << "round " << k;
+    }
+}
+
 TEST_P(row_B16_spin, work_gets_done_by_each) {
     for (const idle how : {idle::battery, idle::balanced, idle::latency}) {
         pilfer::pool pool(spinning(GetParam(), how));

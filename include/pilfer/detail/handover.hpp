@@ -72,7 +72,8 @@ public:
         Park::wake(word);
     }
 
-    [[nodiscard]] bool is_released() const noexcept { return m_word.load(acq) != 0; }
+    /// A look on the way: wait() acquires.
+    [[nodiscard]] bool is_released() const noexcept { return m_word.load(rlx) != 0; }
     /// 0 until it is released, for who sleeps on something else as well.
     [[nodiscard]] auto& word() noexcept { return m_word; }
 

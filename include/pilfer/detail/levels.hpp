@@ -12,8 +12,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Edge Q3: src/worker/README.md.
-template <class Atom>
+/// Edge Q3: src/worker/README.md. `Patience`: pauses for which a taker waits for another one. A pop is a few
+/// instructions, so that one has lost its CPU then.
+template <class Atom, unsigned Patience = 64>
 class leveled_queue {
     using queue = submission_queue<Atom>;
 
@@ -47,8 +48,9 @@ public:
         }
         return true;
     }
-    /// Workers: the next one, or nothing if there is none or another worker is at it. `turn`: the caller's
-    /// own count of what it has taken here while there were levels.
+    /// Workers: the next one, or nothing if there is none or another worker is at it, at its level or one
+    /// that goes before: none of a lower level goes first because of that. `turn`: the caller's own count of
+    /// what it has taken here while there were levels.
     [[nodiscard]] taken pop(std::uint32_t& turn) noexcept {
         if (!leveled()) [[likely]] {
             return {at(priority::normal).pop(), priority::normal};
@@ -59,23 +61,20 @@ public:
         static constexpr std::array<priority, priorities> from_the_middle{normal, low, high};
         const std::uint32_t now = turn % fair;
         const auto& order = now == fair - 1 ? lowest_first : now == fair / 2 - 1 ? from_the_middle : usual;
+        taken got;
         for (const priority level : order) {
-            if (const taken got = pop_at(level); got.what != nullptr) {
-                ++turn;
-                return got;
+            if (pop_at(level, false, got)) {
+                break;
             }
         }
-        return {};
+        turn += got.what != nullptr ? 1 : 0;
+        return got;
     }
     /// The same of `lowest` and what goes before it, and never out of turn.
-    [[nodiscard]] taken pop_from(priority lowest) noexcept {
-        for (unsigned i = 0; i <= static_cast<unsigned>(lowest); ++i) {
-            if (const taken got = pop_at(static_cast<priority>(i)); got.what != nullptr) {
-                return got;
-            }
-        }
-        return {};
-    }
+    [[nodiscard]] taken pop_from(priority lowest) noexcept { return first_from(lowest, false); }
+    /// The same, and nothing only if there was none at a moment of the call, level by level: it waits for
+    /// whoever is at it.
+    [[nodiscard]] taken insist_from(priority lowest) noexcept { return first_from(lowest, true); }
     /// For reports and tests.
     [[nodiscard]] queue& at(priority level) noexcept { return m_levels[static_cast<unsigned>(level)]; }
     [[nodiscard]] const queue& at(priority level) const noexcept {
@@ -86,17 +85,29 @@ private:
     /// Of so many one is taken from the lowest level, and one from normal.
     static constexpr std::uint32_t fair = 64;
 
-    /// Where another worker is at it, that has it for a few instructions: a lower level must not go first
-    /// because of it.
-    [[nodiscard]] taken pop_at(priority level) noexcept {
+    [[nodiscard]] taken first_from(priority lowest, bool insists) noexcept {
+        taken got;
+        for (unsigned i = 0; i <= static_cast<unsigned>(lowest); ++i) {
+            if (pop_at(static_cast<priority>(i), insists, got)) {
+                break;
+            }
+        }
+        return got;
+    }
+    /// True: look no further, with something, or with nothing because another one is at it.
+    [[nodiscard]] bool pop_at(priority level, bool insists, taken& got) noexcept {
         queue& q = at(level);
         for (unsigned round = 0; !q.empty(); ++round) {
             if (node* const n = q.pop()) {
-                return {n, level};
+                got = {n, level};
+                return true;
+            }
+            if (!insists && round >= Patience) {
+                return true;
             }
             Atom::relax(round);
         }
-        return {};
+        return false;
     }
 
     std::array<queue, priorities> m_levels;

@@ -1,5 +1,6 @@
 // Workers that step aside and are called back: src/worker/resize.cpp over include/pilfer/detail/sleep.hpp.
 #include "sleeping.hpp"
+#include "worker/leftovers.hpp"
 
 namespace {
 
@@ -179,10 +180,84 @@ private:
     void body(unsigned, unsigned) final { resting::in_endless_task(); }
 };
 
+/// `Leavers` that leave a task each, the first of them two more in a second turn, beside `Busy` workers that
+/// make way when they are summoned: scheduler::anything_left(), rob_those_who_left(), remind(). What lies in
+/// a deque whose owner has gone is said, and each of those will be summoned.
+template <unsigned Leavers, unsigned Turns, unsigned Busy>
+struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
+    static constexpr unsigned threads = Leavers + Busy;
+    void thread(unsigned i) {
+        if (i >= Leavers) {
+            for (unsigned k = 0; k < 3 && m_summons[i - Leavers].exchange(0, acq) != 0; ++k) {
+                atom::fence_sc(); // scheduler::yield_to_queued()
+                make_way(i);
+            }
+            return;
+        }
+        for (unsigned turn = 0; turn < (i == 0 ? Turns : 1); ++turn) {
+            m_gone[i].store(false, rlx);
+            this->push(i, turn == 0 ? i : Leavers);
+            if (turn != 0) {
+                this->push(i, Leavers + 1);
+            }
+            m_gone[i].store(true, rlx);
+            m_left.leave();
+            summon_all();
+        }
+    }
+    void finish() {
+        for (unsigned i = 0; i < Leavers; ++i) {
+            for (unsigned k = 0; k < Busy && this->m_worker[i].deque.thief().has_any(); ++k) {
+                check(m_left.any() && m_summons[k].load(rlx) != 0,
+                      "tasks lie where nobody will look for them");
+            }
+        }
+    }
+
+private:
+    void make_way(unsigned self) {
+        const auto look = [this] {
+            for (unsigned i = 0; i < Leavers; ++i) {
+                if (m_gone[i].load(rlx) && this->m_worker[i].deque.thief().has_any()) {
+                    return true;
+                }
+            }
+            return false;
+        };
+        if (!m_left.look_for(look, [this] { summon_all(); })) {
+            return;
+        }
+        for (unsigned i = 0; i < Leavers; ++i) {
+            if (m_gone[i].load(rlx) && this->try_steal(self, i, true)) {
+                break;
+            }
+        }
+        if (m_left.any()) {
+            (void)m_summons[self - Leavers].exchange(1, rel);
+        }
+    }
+    /// pool_core::notify_any() where nobody sleeps.
+    void summon_all() {
+        atom::fence_sc();
+        for (auto& s : m_summons) {
+            (void)s.exchange(1, rel);
+        }
+    }
+    void body(unsigned, unsigned) final {}
+
+    pilfer::detail::leftovers<atom> m_left;
+    atomic<bool> m_gone[Leavers];
+    atomic<int> m_summons[Busy];
+};
+
 const registered<called<atom>> r1("aside_called", "one worker aside, called by its limit and by its inbox");
 const registered<leaves<atom>> r2("aside_leaves", "a worker leaves two tasks behind, two others");
 const registered<leaves<symmetric_atom>> r3("aside_leaves_pinned", "aside_leaves without membarrier");
 const registered<owes> r4("aside_owes", "a worker is sent away when it may just have been woken");
 const registered<back_again> r5("aside_back", "the only other worker is sent away and called back");
+const registered<left<1, 2, 1>> r6("aside_left",
+                                   "a worker leaves tasks, twice, and a busy one looks for them");
+const registered<left<2, 1, 1>> r7("aside_left_two", "two workers leave a task each");
+const registered<left<1, 2, 2>> r8("aside_left_looked_for", "aside_left with two busy workers");
 
 } // namespace

@@ -11,11 +11,12 @@ using namespace model;
 using pilfer::priority;
 
 /// Pushers of the first low and of a high submission, and of a normal one; workers that look before they
-/// sleep.
-template <class Atom, unsigned Workers>
+/// sleep. Two of them wait for nobody who is at a queue.
+template <class Atom, unsigned Workers, unsigned Pushers = 2>
 struct levels_client {
-    static constexpr unsigned threads = 2 + Workers;
-    using queue = pilfer::detail::leveled_queue<Atom>;
+    static constexpr unsigned threads = Pushers + Workers;
+    static constexpr unsigned items = Pushers + 1;
+    using queue = pilfer::detail::leveled_queue<Atom, Workers == 1 ? 64 : 0>;
     using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
     using outcome = typename sleepers::outcome;
     struct item : queue::node {
@@ -39,12 +40,12 @@ struct levels_client {
             resting::at_the_end();
             return;
         }
-        if (i == 1) {
+        if (i < Pushers) {
             push(2);
             resting::at_the_end();
             return;
         }
-        for (const unsigned self = i - 2;;) {
+        for (const unsigned self = i - Pushers;;) {
             if (pop(self)) {
                 continue;
             }
@@ -57,7 +58,10 @@ struct levels_client {
         }
     }
     bool at_rest() {
-        const bool all_ran = m_tasks.ran(0) && m_tasks.ran(1) && m_tasks.ran(2);
+        bool all_ran = true;
+        for (unsigned i = 0; i < items; ++i) {
+            all_ran = all_ran && m_tasks.ran(i);
+        }
         return resting::nobody_waits(threads) && (all_ran || !resting::somebody_sleeps());
     }
     void finish() {}
@@ -80,12 +84,15 @@ private:
             }
         }
         m_tasks.run(n->number);
+        if (Workers > 1) {
+            resting::in_endless_task(); // whatever it has left behind is somebody else's
+        }
         return true;
     }
 
     queue m_queue;
-    item m_items[3];
-    tasks<3> m_tasks;
+    item m_items[items];
+    tasks<items> m_tasks;
     typename sleepers::seat m_seats[Workers];
     typename sleepers::map_word m_map[1];
     sleepers m_idle{m_seats, m_map, Workers};
@@ -94,10 +101,12 @@ private:
     resting m_resting;
 };
 
-/// What lies at each level comes out in the order of the levels, whoever takes it, and once.
+/// What lies at each level comes out in the order of the levels, whoever takes it, and once. Who does not
+/// insist may get nothing while another one is at it.
+template <bool Insists>
 struct levels_in_order {
     static constexpr unsigned threads = 2;
-    using queue = pilfer::detail::leveled_queue<atom>;
+    using queue = pilfer::detail::leveled_queue<atom, 0>;
     struct item : queue::node {
         unsigned number = 0;
     };
@@ -112,7 +121,11 @@ struct levels_in_order {
         std::uint32_t turn = 0;
         bool low = false;
         for (int k = 0; k < 2; ++k) {
-            auto* n = static_cast<item*>(m_queue.pop(turn).what);
+            auto* n = next(turn);
+            while (!Insists && n == nullptr) {
+                atom::relax(0);
+                n = next(turn);
+            }
             check(n != nullptr, "nothing, though more is there than is taken");
             m_tasks.run(n->number);
             check(!low || n->number < 2, "a lower level went first");
@@ -125,12 +138,19 @@ struct levels_in_order {
     }
 
 private:
+    item* next(std::uint32_t& turn) {
+        return static_cast<item*>((Insists ? m_queue.insist_from(priority::low) : m_queue.pop(turn)).what);
+    }
+
     queue m_queue;
     item m_items[4];
     tasks<4> m_tasks;
 };
 
 const registered<levels_client<atom, 1>> r1("levels_one", "pushers at three levels, one worker that sleeps");
-const registered<levels_in_order> r2("levels_taken", "two takers at two levels");
+const registered<levels_in_order<false>> r2("levels_taken", "two takers at two levels");
+const registered<levels_in_order<true>> r3("levels_insisted", "levels_taken, and nothing may be missed");
+const registered<levels_client<atom, 2, 1>> r4("levels_two",
+                                               "a pusher at two levels, two workers with endless tasks");
 
 } // namespace

@@ -1,9 +1,12 @@
 // Seats that visitors take and leave, and frames that come home to one: src/worker/visitor.cpp.
+#include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/sleep.hpp>
 #include <pilfer/detail/submissions.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"
+#include "sleeping.hpp"
+#include "worker/visiting.hpp"
 
 namespace {
 
@@ -142,6 +145,82 @@ private:
     resting m_resting;
 };
 
+/// A visitor that waits for a latch, which a thread that knows nothing of the pool releases, beside a
+/// publisher of `Count` tasks that never looks again and a worker. The visitor's wait ends, and what it was
+/// woken for is not lost with it.
+template <class Atom, unsigned Count>
+struct latched final : workers<Atom, 3, Count> {
+    using base = workers<Atom, 3, Count>;
+    using typename base::outcome;
+    using typename base::sleepers;
+    using typename base::trip;
+    static constexpr unsigned threads = 4;
+    static constexpr unsigned seat = 1; // woken before the worker
+
+    void thread(unsigned i) {
+        switch (i) {
+        case 0:
+            for (unsigned k = 0; k < Count; ++k) {
+                this->push(0, k);
+            }
+            resting::in_endless_task();
+        case seat:
+            visit();
+            break;
+        case 2:
+            this->work(2);
+            return;
+        default:
+            m_latch.template release<resting::park>();
+        }
+        resting::at_the_end();
+    }
+    bool at_rest() { return m_over && this->nothing_beside_a_sleeper(threads, Count); }
+    void finish() {}
+
+private:
+    /// scheduler::work_until()
+    void visit() {
+        while (!m_latch.is_released()) {
+            if (!this->step(seat) && sleep() == outcome::found && !m_latch.is_released() &&
+                !this->step(seat)) {
+                Atom::relax(0);
+            }
+        }
+        this->found_work(seat);
+        m_over = true;
+    }
+    /// scheduler::sleep(), of a visitor.
+    outcome sleep() {
+        const auto tell_all = [this] {
+            for (unsigned k = 1; k < 3; ++k) {
+                auto& wire = this->m_worker[(seat + k) % 3].deque.trip();
+                if (!wire.has(trip::wanted)) {
+                    wire.set(trip::wanted);
+                }
+            }
+        };
+        const auto how = this->m_idle.sleep(
+            seat, tell_all, [this] { return this->anything_ready(seat) || m_latch.is_released(); },
+            [this](auto& state) {
+                pilfer::detail::rest_on_two<resting::park>(this->m_idle, seat, state, m_latch.word(),
+                                                           [] { return std::optional<std::uint64_t>(0); });
+            });
+        this->m_worker[seat].token = this->m_worker[seat].token || how == outcome::woken;
+        return how;
+    }
+    void body(unsigned self, unsigned) final {
+        if (self != seat) {
+            resting::in_endless_task(); // it answers no second wake-up
+        }
+    }
+
+    pilfer::detail::thread_latch<Atom> m_latch;
+    bool m_over = false; // of the checker itself
+};
+
+const registered<latched<atom, 1>> r6("visits_latch", "a task is pushed while a visitor's wait ends");
+const registered<latched<symmetric_atom, 1>> r7("visits_latch_pinned", "visits_latch without membarrier");
 const registered<notified<atom>> r4("visits_notified", "a condition that changes before notify()");
 const registered<notified<symmetric_atom>> r5("visits_notified_pinned", "visits_notified without membarrier");
 const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its visitor leaves");

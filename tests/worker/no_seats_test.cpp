@@ -1,0 +1,277 @@
+// Pools whose program wants seats for threads outside, and whose environment wants what has none.
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/child.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+
+struct variable {
+    const char* name;
+    const char* value;
+};
+std::ostream& operator<<(std::ostream& out, const variable& v) { return out << v.name; }
+
+class row_A17_no_seats : public testing::TestWithParam<variable> {
+protected:
+    /// In a child: `body` counts what was wrong, and says each.
+    template <class Body>
+    static void with_variable(Body body) {
+        const auto result = in_child([&] {
+            setenv(GetParam().name, GetParam().value, 1);
+            body();
+            return testing::Test::HasFailure() ? 1 : 0;
+        });
+        EXPECT_TRUE(result.exited_with(0)) << result;
+    }
+
+private:
+    watchdog m_watchdog{patience};
+};
+INSTANTIATE_TEST_SUITE_P(environments, row_A17_no_seats,
+                         testing::Values(variable{"PILFER_PROFILE", "/dev/null"},
+                                         variable{"PILFER_PROFILE_GRAPH", "/dev/null"},
+                                         variable{"PILFER_BACKEND", "one_lock"}),
+                         [](const auto& one) { return std::string(one.param.name); });
+
+[[nodiscard]] pilfer::options seats(unsigned n) {
+    pilfer::options o;
+    o.workers = 1;
+    o.attachable = n;
+    return o;
+}
+[[nodiscard]] long thread_now() { return syscall(SYS_gettid); }
+
+TEST_P(row_A17_no_seats, an_attached_thread_blocks_as_ever) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        EXPECT_EQ(pool.settings().attachable, 0U);
+        const long me = thread_now();
+        const pilfer::attachment here = pool.attach();
+        EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+        EXPECT_NE(pool.run(thread_now), me);
+        EXPECT_NE(pool.async(thread_now).get(), me);
+        EXPECT_EQ(pool.run([] { return fib_join(10) + fib_spawn(8); }), fib(10) + fib(8));
+        pool.run([&] {
+            EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+            EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error);
+            pool.notify();
+        });
+    });
+}
+
+/// The program's own contradiction is told whatever the environment says.
+TEST_P(row_A17_no_seats, what_the_options_want_themselves_is_an_error_still) {
+    with_variable([] {
+        pilfer::options o = seats(1);
+        o.profile = true;
+        EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+        o = seats(1);
+        o.backend = pilfer::backend::one_lock;
+        EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+        o = seats(1);
+        o.resume = pilfer::resume::own_thread;
+        EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
+        EXPECT_THROW(pilfer::pool(seats(65)), std::invalid_argument);
+        pilfer::pool none(seats(0));
+        EXPECT_THROW((void)none.attach(), pilfer::usage_error);
+        EXPECT_THROW(none.run_until([] { return true; }), pilfer::usage_error);
+    });
+}
+
+/// The back-end that a pool names is not asked for in the environment.
+TEST(row_A17_no_seats_alone, a_pool_that_names_its_back_end_has_its_seats) {
+    const auto result = in_child([] {
+        setenv("PILFER_BACKEND", "one_lock", 1);
+        pilfer::options o = seats(1);
+        o.backend = pilfer::backend::work_stealing;
+        pilfer::pool pool(o);
+        return pool.settings().attachable == 1 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+TEST_P(row_A17_no_seats, run_until_is_woken_by_notify) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        for (std::uint64_t round = 0; round < hundredth_of(50'000, 50); ++round) {
+            std::atomic<int> ran{0};
+            std::atomic<bool> asked{false};
+            // Behind the first question: at any moment before the sleep or in it.
+            std::thread other([&] {
+                while (!asked) {
+                    std::this_thread::yield();
+                }
+                for (int i = 0; i < 3; ++i) {
+                    pool.submit([&] {
+                        ran.fetch_add(1);
+                        pool.notify();
+                    });
+                }
+            });
+            pool.run_until([&] {
+                asked = true;
+                return ran == 3;
+            });
+            other.join();
+        }
+    });
+}
+
+/// Else it would spin: each question but the first stands for a notice, or for a wake-up without a reason.
+TEST_P(row_A17_no_seats, run_until_sleeps_between_its_questions) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        std::atomic<std::uint64_t> asked{0};
+        std::atomic<bool> over{false};
+        std::thread main_loop([&] {
+            pool.run_until([&] {
+                asked.fetch_add(1);
+                return over.load();
+            });
+        });
+        while (asked == 0) {
+            std::this_thread::yield();
+        }
+        for (int i = 0; i < 200; ++i) {
+            pool.run([] {});
+            std::this_thread::yield();
+        }
+        over = true;
+        const std::uint64_t before = asked;
+        EXPECT_LE(before, 10U);
+        pool.notify();
+        main_loop.join();
+        EXPECT_LE(asked - before, 10U);
+    });
+}
+
+TEST_P(row_A17_no_seats, many_threads_wait_at_once) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        std::atomic<unsigned> inside{0};
+        std::atomic<bool> over{false};
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 4; ++i) {
+            threads.emplace_back([&] {
+                bool first = true;
+                pool.run_until([&] {
+                    inside.fetch_add(std::exchange(first, false) ? 1 : 0);
+                    return over.load();
+                });
+            });
+        }
+        while (inside != threads.size()) {
+            std::this_thread::yield();
+        }
+        over = true;
+        pool.notify();
+        for (auto& t : threads) {
+            t.join();
+        }
+    });
+}
+
+TEST_P(row_A17_no_seats, the_condition_is_called_as_outside) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        struct spoiled {};
+        const long me = thread_now();
+        const pilfer::attachment here = pool.attach();
+        int asked = 0;
+        bool refused = false;
+        pool.run_until([&] {
+            EXPECT_EQ(thread_now(), me);
+            EXPECT_EQ(pool.run([] { return 3; }), 3);
+            EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
+            EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error);
+            try {
+                pool.shutdown();
+            } catch (const pilfer::usage_error&) {
+                refused = true;
+            }
+            return ++asked > 0;
+        });
+        EXPECT_EQ(asked, 1) << "once is enough";
+        EXPECT_TRUE(refused);
+        EXPECT_THROW(pool.run_until([]() -> bool { throw spoiled(); }), spoiled);
+        EXPECT_EQ(pool.run([] { return 5; }), 5);
+    });
+}
+
+TEST_P(row_A17_no_seats, a_condition_may_fork) {
+    with_variable([] {
+        pilfer::pool pool(seats(1));
+        const auto child = in_child([&] {
+            // The pool is its parent's.
+            EXPECT_THROW((void)pool.attach(), pilfer::pool_forked);
+            EXPECT_THROW(pool.run_until([] { return true; }), pilfer::pool_forked);
+            return testing::Test::HasFailure() ? 1 : 0;
+        });
+        EXPECT_TRUE(child.exited_with(0)) << child;
+        pid_t own = -1;
+        bool thrown = false;
+        try {
+            pool.run_until([&own] {
+                if (own == -1) {
+                    own = fork();
+                }
+                return own != 0; // in the child it goes on asking
+            });
+        } catch (const pilfer::pool_forked&) {
+            thrown = true;
+        }
+        if (own == 0) {
+            _exit(thrown ? 0 : 1);
+        }
+        EXPECT_FALSE(thrown);
+        int status = -1;
+        EXPECT_EQ(waitpid(own, &status, 0), own);
+        EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+        EXPECT_EQ(pool.run([] { return fib(10); }), 55U);
+    });
+}
+
+TEST_P(row_A17_no_seats, a_shutdown_sends_those_away_who_wait) {
+    with_variable([] {
+        for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
+            for (std::uint64_t round = 0; round < hundredth_of(5000, 10); ++round) {
+                auto pool = std::make_unique<pilfer::pool>(seats(2));
+                std::atomic<int> inside{0};
+                const auto visit = [&] {
+                    bool first = true;
+                    pool->run_until([&] {
+                        inside.fetch_add(std::exchange(first, false) ? 1 : 0);
+                        return false;
+                    });
+                };
+                std::thread a(visit);
+                std::thread b(visit);
+                while (inside != 2) {
+                    std::this_thread::yield();
+                }
+                pool->shutdown(mode);
+                a.join();
+                b.join();
+                EXPECT_NO_THROW(pool->run_until([] { return false; })) << "ends at once";
+                const pilfer::attachment here = pool->attach();
+                EXPECT_THROW(pool->run([] {}), pilfer::pool_closed);
+            }
+        }
+    });
+}
+
+} // namespace
