@@ -158,7 +158,8 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
     bool was_stopped = false;
     const auto behind = [&]() -> task<> {
         for (int what = 0; what < kinds; ++what) {
-            EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await waits_for(all, what); })) << what;
+            EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await waits_for(all, what); }))
+                << what;
         }
         EXPECT_TRUE(co_await is_stopped_in([]() -> task<> { co_await pilfer::resume_after(-1s); }));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { co_await pool.schedule(); }));
