@@ -53,8 +53,8 @@ struct nothing_to_complete {
 /// As the standard's, with time limits: when the last of a phase arrives it calls the completion, on its own
 /// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread
 /// blocks. The completion may wait, too. No call throws but arrive_and_wait() of a stopped task and the
-/// constructor for a negative count, and none allocates. Cost: one short lock per call, two for the last one of a phase. The checked build aborts with a
-/// message if more arrive in a phase than are expected.
+/// constructor for a negative count, and none allocates. Cost: one short lock per call, two for the last one
+/// of a phase. The checked build aborts with a message if more arrive in a phase than are expected.
 template <class Completion = detail::nothing_to_complete>
 class barrier {
     static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
