@@ -33,6 +33,8 @@ public:
     void begin_next() noexcept;
     /// False: the time is over.
     [[nodiscard]] bool wait(std::uint64_t phase, instant until) noexcept;
+    /// By one that has arrived. Stopped: it is not expected again, and leaves.
+    void wait_or_drop(std::uint64_t phase);
 
 private:
     waiters m_waiting;
@@ -50,9 +52,9 @@ struct nothing_to_complete {
 
 /// As the standard's, with time limits: when the last of a phase arrives it calls the completion, on its own
 /// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread
-/// blocks. The completion may wait, too. No call throws or allocates, except the constructor for a negative
-/// count. Cost: one short lock per call, two for the last one of a phase. The checked build aborts with a
-/// message if more arrive in a phase than are expected.
+/// blocks. The completion may wait, too. No call throws but arrive_and_wait() of a stopped task and the
+/// constructor for a negative count, and none allocates. Cost: one short lock per call, two for the last one
+/// of a phase. The checked build aborts with a message if more arrive in a phase than are expected.
 template <class Completion = detail::nothing_to_complete>
 class barrier {
     static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
@@ -77,7 +79,9 @@ public:
 
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t update = 1) noexcept { return arrived(update, false); }
     void wait(arrival_token&& token) const noexcept { (void)m_core.wait(token.m_phase, detail::never); }
-    void arrive_and_wait() noexcept { wait(arrive()); }
+    /// A task that is stopped (scope::cancel) before the phase has ended leaves by `stopped`: what it did was
+    /// arrive_and_drop(). So this phase has its arrival, and the next ones do not wait for it.
+    void arrive_and_wait() { m_core.wait_or_drop(arrive().m_phase); }
     /// Arrives, and is not expected in the phases that follow.
     void arrive_and_drop() noexcept { (void)arrived(1, true); }
     /// False: the phase did not end in time; the token may be used again.

@@ -46,7 +46,8 @@ private:
 /// thread's. The pool keeps up to options.max_extra_workers such threads, made when they are needed, and ends
 /// each that was not for ten seconds. When all are taken, or none can be made, f runs in place and its worker
 /// blocks; so it does on a foreign thread. Cost: a suspension and two wake-ups of a thread (some 10 us; the
-/// first time, a new thread); no allocation. It is not for computing: use a task.
+/// first time, a new thread); no allocation. It is not for computing: use a task. A cancellation
+/// waits for f's end: nothing can end a system call of another thread, and f works in the caller's frame.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
     detail::blocking_call<std::remove_reference_t<F>> call(f);

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/branch.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
 #include <pilfer/pool.hpp>
@@ -127,6 +128,7 @@ public:
             report.suppressed(0);
             return;
         }
+        stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
         detail::wait_for(m_done, this);
         san::acquire(this);
         if (!m_begun) {
@@ -154,10 +156,22 @@ public:
 private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_begun = !detail::stopped_here(this_worker()) && !s->m_report.failed();
-        if (s->m_begun) [[likely]] {
-            s->m_outcome.fill(s->function());
+        {
+            const stolen_branch here(*s, &join_spark::run_given_up);
+            s->m_begun = here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
+            if (s->m_begun) [[likely]] {
+                s->m_outcome.fill(s->function());
+            }
         }
+        return ended(s);
+    }
+    /// In place of it, once the frame that joins has thrown.
+    static suspension* run_given_up(spark* self, worker*) noexcept {
+        auto* s = static_cast<join_spark*>(self);
+        s->m_begun = false;
+        return ended(s);
+    }
+    [[nodiscard]] static suspension* ended(join_spark* s) noexcept {
         worker* w = this_worker();
         san::release(s);
         const auto waiter = s->m_done.complete(); // the last access to the frame
@@ -300,9 +314,10 @@ PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
 /// function has ended; functions that had not started are dropped and counted one by one, on whatever worker
-/// they are, further exceptions too (suppressed_exceptions()). Functions that run are not disturbed (in a
-/// scope they are). `stopped` is no such exception: one of another function goes out instead. Outside a pool
-/// the whole join runs in pool::common().
+/// they are, further exceptions too (suppressed_exceptions()). Functions that run on other workers when the
+/// exception arrives are stopped, as by scope::cancel(); one that this stack runs is not. `stopped` is no
+/// such exception: one of another function goes out instead. Outside a pool the whole join runs in
+/// pool::common().
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.

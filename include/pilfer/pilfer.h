@@ -388,11 +388,14 @@ PILFER_C_API int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex);
 PILFER_C_API void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex);
 /* For the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
 PILFER_C_API int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex);
+/* As pilfer_mutex_lock_cancellable(). */
+PILFER_C_API int pilfer_shared_mutex_lock_cancellable(pilfer_shared_mutex* mutex);
 PILFER_C_API int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex);
 PILFER_C_API int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns);
 PILFER_C_API int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex);
 /* With others who share it. A task must not do so twice: a writer may have come in between. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex);
+PILFER_C_API int pilfer_shared_mutex_lock_shared_cancellable(pilfer_shared_mutex* mutex);
 PILFER_C_API int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex);
 PILFER_C_API int pilfer_shared_mutex_lock_shared_for(pilfer_shared_mutex* mutex, uint64_t ns);
 PILFER_C_API int pilfer_shared_mutex_unlock_shared(pilfer_shared_mutex* mutex);
@@ -465,6 +468,7 @@ PILFER_C_API int pilfer_barrier_arrive(pilfer_barrier* barrier, ptrdiff_t update
 PILFER_C_API int pilfer_barrier_wait(pilfer_barrier* barrier, uint64_t phase);
 /* PILFER_ETIMEDOUT: it did not end in time, and may be waited for again. */
 PILFER_C_API int pilfer_barrier_wait_for(pilfer_barrier* barrier, uint64_t phase, uint64_t ns);
+/* PILFER_ECANCELED: the task is stopped, and what it did was pilfer_barrier_arrive_and_drop(). */
 PILFER_C_API int pilfer_barrier_arrive_and_wait(pilfer_barrier* barrier);
 /* Arrives, and is not expected in the phases that follow. */
 PILFER_C_API int pilfer_barrier_arrive_and_drop(pilfer_barrier* barrier);

@@ -135,12 +135,12 @@ public:
 
     /// Stops every task below of this scope: children that have not started never start; a running one gets
     /// `stopped` at its next spawn, defer, join, loop or wait, and leaves by it; who waits for a time, a
-    /// future, a channel, an event or in lock_cancellable() is taken out at once; so is a coroutine that such
-    /// a task runs (docs/coroutines.md). One that holds a
-    /// pilfer::mutex or shared_mutex, or is inside a call of a `locked` or `queued` object, is stopped behind
-    /// the unlock, and so is what it does in scopes that began under the lock. sync() waits for their ends as
-    /// ever, and returns; behind it the scope may be used again. The owner itself is not stopped: its further
-    /// children are dropped until then. Dropped ones are counted.
+    /// future, a channel, an event, at a barrier or in lock_cancellable() is taken out at once; so is a
+    /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
+    /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
+    /// does in scopes that began under the lock. sync() waits for their ends as ever, and returns; behind it
+    /// the scope may be used again. The owner itself is not stopped: its further children are dropped until
+    /// then. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what

@@ -12,9 +12,10 @@ inline namespace v0 {
 /// The standard's shared_timed_mutex for tasks and threads: std::unique_lock and std::shared_lock take it.
 /// Who has to wait suspends if it is a task, and blocks otherwise. Strictly first come, first served: a
 /// reader that comes while a writer waits goes behind it, and readers who stand together in the queue go on
-/// together. So a task must not lock it shared twice. No call throws or allocates. Cost: one short lock per
-/// call, also for readers: for a few hundred nanoseconds of reading, a pilfer::mutex is as good. The checked
-/// build aborts with a message if it is unlocked by nobody, or destroyed while held or waited for.
+/// together. So a task must not lock it shared twice. No call but the two that can be cancelled throws, and
+/// none allocates. Cost: one short lock per call, also for readers: for a few hundred nanoseconds of reading,
+/// a pilfer::mutex is as good. The checked build aborts with a message if it is unlocked by nobody, or
+/// destroyed while held or waited for.
 class PILFER_API shared_mutex {
 public:
     constexpr shared_mutex() noexcept = default;
@@ -23,6 +24,9 @@ public:
     ~shared_mutex();
 
     void lock() noexcept { (void)lock_within(detail::never); }
+    /// As lock(), but a task that is stopped (scope::cancel) while it waits leaves by `stopped`, without the
+    /// lock; whoever stood behind it goes on as if it had never come. lock() is never cut short.
+    void lock_cancellable();
     [[nodiscard]] bool try_lock() noexcept { return lock_within(0); }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
@@ -35,6 +39,8 @@ public:
     void unlock() noexcept;
 
     void lock_shared() noexcept { (void)share_within(detail::never); }
+    /// As lock_cancellable(), shared.
+    void lock_shared_cancellable();
     [[nodiscard]] bool try_lock_shared() noexcept { return share_within(0); }
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> d) {
@@ -51,9 +57,11 @@ private:
 
     [[nodiscard]] bool lock_within(detail::instant until) noexcept;
     [[nodiscard]] bool share_within(detail::instant until) noexcept;
-    [[nodiscard]] bool try_lock_within(detail::instant until) noexcept;
-    [[nodiscard]] bool try_share_within(detail::instant until) noexcept;
-    [[nodiscard]] bool enter_and_wait(std::uintptr_t as, detail::instant until) noexcept;
+    [[nodiscard]] bool try_lock_within(detail::instant until,
+                                       detail::leaves when = detail::leaves::at_the_end) noexcept;
+    [[nodiscard]] bool try_share_within(detail::instant until,
+                                        detail::leaves when = detail::leaves::at_the_end) noexcept;
+    [[nodiscard]] bool enter_and_wait(std::uintptr_t as, detail::instant until, detail::leaves when) noexcept;
     [[nodiscard]] entry* grant() noexcept;
 
     detail::waiters m_waiting;

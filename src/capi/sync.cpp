@@ -148,6 +148,9 @@ void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex) { finish(mutex); }
 int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex) {
     return on(mutex, [](pilfer::shared_mutex& m) { m.lock(); });
 }
+int pilfer_shared_mutex_lock_cancellable(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.lock_cancellable(); });
+}
 int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex) {
     return in_time(mutex, [](pilfer::shared_mutex& m) { return m.try_lock(); });
 }
@@ -159,6 +162,9 @@ int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex) {
 }
 int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex) {
     return on(mutex, [](pilfer::shared_mutex& m) { m.lock_shared(); });
+}
+int pilfer_shared_mutex_lock_shared_cancellable(pilfer_shared_mutex* mutex) {
+    return on(mutex, [](pilfer::shared_mutex& m) { m.lock_shared_cancellable(); });
 }
 int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex) {
     return in_time(mutex, [](pilfer::shared_mutex& m) { return m.try_lock_shared(); });

@@ -232,7 +232,8 @@ void future_core::sweep() noexcept {
         }
         auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
         san::acquire(s); // another task of this thread may have announced it
-        if ((newest & kind_mask) == kind_spark && s->run == &future_core::run_task) {
+        if ((newest & kind_mask) == kind_spark &&
+            std::atomic_ref(s->run).load(rlx) == &future_core::run_task) {
             auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
             if (f->m_life.now() > future_protocol<std_atom>::queued) {
                 here.left_behind = here.left_behind - 1;

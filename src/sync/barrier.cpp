@@ -1,5 +1,7 @@
 #include <pilfer/barrier.hpp>
 
+#include <pilfer/cancel.hpp>
+
 #include "sync/kinds.hpp"
 
 namespace pilfer {
@@ -45,6 +47,29 @@ bool barrier_core::wait(std::uint64_t phase, instant until) noexcept {
     m_waiting.unlock();
     wait_in(m_waiting, self, until, barrier_kind, this);
     return self.end == waiters::fate::notified;
+}
+
+void barrier_core::wait_or_drop(std::uint64_t phase) {
+    for (;;) {
+        m_waiting.lock();
+        if (m_phase != phase) {
+            m_waiting.unlock();
+            return;
+        }
+        if (must_leave()) {
+            // Behind the end of the phase it would be expected in the next one already: hence under the lock.
+            --m_expected;
+            m_waiting.unlock();
+            throw stopped();
+        }
+        waiters::entry self;
+        m_waiting.add(self);
+        m_waiting.unlock();
+        wait_in(m_waiting, self, never, barrier_kind, this, awaited::anything, leaves::when_stopped);
+        if (self.end == waiters::fate::notified) {
+            return;
+        }
+    }
 }
 
 } // namespace detail

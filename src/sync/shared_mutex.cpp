@@ -76,28 +76,42 @@ bool shared_mutex::share_within(detail::instant until) noexcept {
     return shares;
 }
 
-bool shared_mutex::try_lock_within(detail::instant until) noexcept {
+void shared_mutex::lock_cancellable() {
+    while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
+        detail::leave_if_stopped();
+    }
+    detail::takes_lock(detail::running_task());
+}
+
+void shared_mutex::lock_shared_cancellable() {
+    while (!try_share_within(detail::never, detail::leaves::when_stopped)) {
+        detail::leave_if_stopped();
+    }
+    detail::takes_lock(detail::running_task());
+}
+
+bool shared_mutex::try_lock_within(detail::instant until, detail::leaves when) noexcept {
     m_waiting.lock();
     if (!m_writer && m_readers == 0) { // then nobody waits
         m_writer = true;
         m_waiting.unlock();
         return true;
     }
-    return enter_and_wait(writes, until);
+    return enter_and_wait(writes, until, when);
 }
 
-bool shared_mutex::try_share_within(detail::instant until) noexcept {
+bool shared_mutex::try_share_within(detail::instant until, detail::leaves when) noexcept {
     m_waiting.lock();
     if (!m_writer && m_waiting.empty()) {
         ++m_readers;
         m_waiting.unlock();
         return true;
     }
-    return enter_and_wait(reads, until);
+    return enter_and_wait(reads, until, when);
 }
 
 /// The lock is held; free in the end.
-bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until) noexcept {
+bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until, detail::leaves when) noexcept {
     if (until == 0) {
         m_waiting.unlock();
         return false;
@@ -113,7 +127,7 @@ bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until) noex
     m_waiting.add(self);
     m_waiting.unlock();
     detail::wait_in(m_waiting, self, until, as == reads ? read_kind : write_kind, this,
-                    detail::awaited::a_holder);
+                    detail::awaited::a_holder, when);
     if (self.end == detail::waiters::fate::notified) {
         return true;
     }

@@ -400,7 +400,7 @@ void scheduler::run_on_top(task_word task) noexcept {
     auto* const beneath = record_leave();
     record_begin(task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
-    if (suspension* next = job->run(job, this)) {
+    if (suspension* next = std::atomic_ref(job->run).load(rlx)(job, this)) {
         make_runnable(next);
     }
     of(this_worker()).record_end();

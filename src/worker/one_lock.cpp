@@ -59,7 +59,7 @@ void scheduler::run_queued(submission* s, context& here) noexcept {
     here.self.locks = 0;
     current.store(&here.self, rlx);
     (void)stopped_here(this); // see start()
-    if (suspension* const next = job->run(job, this)) {
+    if (suspension* const next = std::atomic_ref(job->run).load(rlx)(job, this)) {
         make_runnable(next);
     }
     current.store(nullptr, rlx);

@@ -515,7 +515,7 @@ namespace {
 PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
     san::acquire(job);
     san::acquire(this_worker());
-    return job->run(job, this_worker());
+    return std::atomic_ref(job->run).load(rlx)(job, this_worker());
 }
 
 PILFER_NO_SANITIZE void context_main(void* self) noexcept {

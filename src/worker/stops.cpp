@@ -93,6 +93,14 @@ void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
     request_stops(mine);
 }
 
+void stops::request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_atom>& told) noexcept {
+    told_source* mine = nullptr;
+    all.request(disturbed, each_trip, [&mine] { mine = tell_those_that_wait(); });
+    PILFER_CHAOS_POINT(lock);
+    told.is_told();
+    request_stops(mine);
+}
+
 void stops::look_again() noexcept {
     told_source* mine = nullptr;
     all.again([&mine] { mine = tell_those_that_wait(); });

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stop_token>
 
+#include <pilfer/detail/branch.hpp>
 #include <pilfer/detail/runtime.hpp>
 
 namespace pilfer {
@@ -27,6 +28,8 @@ void remove(pool_core& p) noexcept;
 
 /// Cancels the scope of that word.
 void request(std::atomic<std::uint32_t>& disturbed) noexcept;
+/// The same of a branch, which may end once `told` says so: before code of the user runs, which may wait.
+void request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_atom>& told) noexcept;
 /// A lock is free under which a scope began that goes on: those below of it may be stopped now.
 void look_again() noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.

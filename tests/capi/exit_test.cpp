@@ -392,6 +392,55 @@ TEST_P(row_E2_exit, row_D7_lock_cancellable) {
     });
 }
 
+TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
+    const c_pool pool(GetParam());
+    pool.run([] {
+        pilfer_shared_mutex mutex;
+        pilfer_barrier barrier;
+        ASSERT_EQ(pilfer_shared_mutex_init(&mutex), 0);
+        ASSERT_EQ(pilfer_barrier_init(&barrier, 2, nullptr, nullptr), 0);
+        ASSERT_EQ(pilfer_shared_mutex_lock(&mutex), 0);
+        pilfer_scope s;
+        ASSERT_EQ(pilfer_scope_begin(&s), 0);
+        std::atomic<int> begun{0};
+        std::atomic<int> stopped{0};
+        auto writes = [&] {
+            ++begun;
+            EXPECT_EQ(pilfer_shared_mutex_lock_cancellable(&mutex), PILFER_ECANCELED);
+            ++stopped;
+        };
+        auto reads = [&] {
+            ++begun;
+            EXPECT_EQ(pilfer_shared_mutex_lock_shared_cancellable(&mutex), PILFER_ECANCELED);
+            ++stopped;
+        };
+        auto arrives = [&] {
+            ++begun;
+            EXPECT_EQ(pilfer_barrier_arrive_and_wait(&barrier), PILFER_ECANCELED);
+            ++stopped;
+        };
+        EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(writes)>, &writes), 0);
+        EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(reads)>, &reads), 0);
+        EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(arrives)>, &arrives), 0);
+        while (begun < 3) {
+            pilfer_yield();
+        }
+        // This task holds the lock since before the scope began, which is cancelled all the same.
+        EXPECT_EQ(pilfer_scope_cancel(&s), 0);
+        EXPECT_EQ(pilfer_scope_end(&s), 0);
+        EXPECT_EQ(stopped, 3);
+        EXPECT_EQ(pilfer_shared_mutex_unlock(&mutex), 0);
+        EXPECT_EQ(pilfer_shared_mutex_lock_cancellable(&mutex), 0);
+        EXPECT_EQ(pilfer_shared_mutex_unlock(&mutex), 0);
+        EXPECT_EQ(pilfer_shared_mutex_lock_shared_cancellable(&mutex), 0);
+        EXPECT_EQ(pilfer_shared_mutex_unlock_shared(&mutex), 0);
+        EXPECT_EQ(pilfer_barrier_arrive_and_wait(&barrier), 0); // beside the arrival of the stopped one
+        EXPECT_EQ(pilfer_barrier_arrive_and_wait(&barrier), 0); // alone
+        pilfer_shared_mutex_destroy(&mutex);
+        pilfer_barrier_destroy(&barrier);
+    });
+}
+
 // ---- wrong calls ------------------------------------------------------------------------------
 
 TEST_F(row_E2_exit_alone, bad_input_of_a_stranger) {

@@ -227,6 +227,8 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
             pilfer_exit_scope_sync(nullptr, &got),
             pilfer_exit_scope_end(nullptr),
             pilfer_mutex_lock_cancellable(nullptr),
+            pilfer_shared_mutex_lock_cancellable(nullptr),
+            pilfer_shared_mutex_lock_shared_cancellable(nullptr),
             pilfer_locked_new(nullptr, nullptr),
             pilfer_locked_new_shared(nullptr, nullptr),
             pilfer_locked_call(nullptr, no_change, nullptr),

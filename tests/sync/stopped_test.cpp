@@ -1,9 +1,10 @@
-// Waits for semaphores, latches and conditions that a cancellation ends: row D7.
+// Waits for semaphores, latches, barriers, conditions and shared mutexes that a cancellation ends: row D7.
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
 #include <mutex>
+#include <shared_mutex>
 
 #include "support/harness.hpp"
 
@@ -86,6 +87,204 @@ TEST_P(row_D7_waits, of_a_condition_variable) {
     locked([&](auto& lock) { (void)c.wait_for(lock, 1h, [] { return false; }); });
     EXPECT_TRUE(m.try_lock());
     m.unlock();
+}
+
+TEST_P(row_D7_waits, of_a_shared_mutex) {
+    pilfer::shared_mutex m;
+    m.lock();
+    cancels([&] { m.lock_cancellable(); });
+    cancels([&] { m.lock_shared_cancellable(); });
+    m.unlock();
+    m.lock_shared();
+    cancels([&] { m.lock_cancellable(); });
+    m.unlock_shared();
+    m.lock_cancellable(); // nobody is left in the queue
+    EXPECT_FALSE(m.try_lock_shared());
+    m.unlock();
+    m.lock_shared_cancellable();
+    EXPECT_TRUE(m.try_lock_shared());
+    EXPECT_FALSE(m.try_lock());
+    m.unlock_shared();
+    m.unlock_shared();
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+// Who has it by that call holds a lock as any other.
+TEST_P(row_D7_waits, whoever_got_a_shared_mutex_is_a_holder) {
+    pilfer::shared_mutex m;
+    for (const bool shared : {false, true}) {
+        pilfer::event go_on;
+        std::atomic<bool> inside{false};
+        std::atomic<bool> finished{false};
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                shared ? m.lock_shared_cancellable() : m.lock_cancellable();
+                inside = true;
+                go_on.wait();
+                finished = !pilfer::cancelled();
+                shared ? m.unlock_shared() : m.unlock();
+                EXPECT_TRUE(pilfer::cancelled());
+            });
+            while (!inside) {
+                pilfer::yield();
+            }
+            s.cancel();
+            go_on.set();
+            s.sync();
+        });
+        EXPECT_TRUE(finished);
+    }
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+// A writer that leaves lets the readers go on that stood behind it, though the lock is not given.
+TEST_P(row_D7_waits, readers_pass_a_writer_that_was_stopped) {
+    pilfer::shared_mutex m;
+    pool.run([&] {
+        m.lock_shared();
+        pilfer::scope s;
+        std::atomic<int> begun{0};
+        s.spawn([&] {
+            ++begun;
+            m.lock_cancellable();
+            ADD_FAILURE() << "the lock was shared";
+        });
+        while (begun < 1) {
+            pilfer::yield();
+        }
+        while (m.try_lock_shared()) { // once it waits, nobody shares past it
+            m.unlock_shared();
+            pilfer::yield();
+        }
+        std::atomic<int> read{0};
+        pilfer::scope others;
+        for (int i = 0; i < 5; ++i) {
+            others.spawn([&] {
+                const std::shared_lock guard(m);
+                ++read;
+            });
+        }
+        EXPECT_EQ(read, 0);
+        s.cancel();
+        s.sync();
+        others.sync(); // this one still shares it
+        EXPECT_EQ(read, 5);
+        m.unlock_shared();
+    });
+    EXPECT_TRUE(m.try_lock());
+    m.unlock();
+}
+
+// Where the lock comes and the cancellation at the same time: one of both, and nothing is left behind.
+TEST_P(row_D7_waits, a_shared_mutex_is_had_or_not) {
+    pilfer::shared_mutex m;
+    int inside = 0;
+    std::atomic<int> had{0};
+    for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
+        pool.run([&] {
+            m.lock();
+            pilfer::scope below;
+            for (int i = 0; i < 4; ++i) {
+                below.spawn([&, i] {
+                    if (i % 2 == 0) {
+                        m.lock_cancellable();
+                        ++inside;
+                        ++had;
+                        m.unlock();
+                    } else {
+                        m.lock_shared_cancellable();
+                        m.unlock_shared();
+                    }
+                });
+            }
+            auto other = pool.async([&] { below.cancel(); });
+            if (round % 2 == 0) {
+                pilfer::yield();
+            }
+            m.unlock();
+            other.get();
+            below.sync();
+            ASSERT_TRUE(m.try_lock());
+            m.unlock();
+        });
+    }
+    EXPECT_EQ(inside, had);
+}
+
+// Their arrivals count for the phase, and they are not expected again.
+TEST_P(row_D7_waits, of_a_barrier) {
+    int completed = 0;
+    auto complete = [&completed]() noexcept { ++completed; };
+    pilfer::barrier b(11, complete);
+    cancels([&] { b.arrive_and_wait(); });
+    EXPECT_EQ(completed, 0);
+    b.arrive_and_wait(); // the last of the phase
+    EXPECT_EQ(completed, 1);
+    b.arrive_and_wait(); // the only one
+    EXPECT_EQ(completed, 2);
+}
+
+// Stopped before it arrives: it does, and is dropped. Under a lock it waits to the end.
+TEST_P(row_D7_waits, a_barrier_has_the_arrival_of_a_stopped_task) {
+    pilfer::barrier b(2);
+    pilfer::mutex m;
+    bool came = false;
+    pool.run([&] {
+        std::atomic<bool> inside{false};
+        pilfer::scope s;
+        s.spawn([&] {
+            {
+                const std::lock_guard guard(m);
+                inside = true;
+                b.arrive_and_wait();
+                came = true;
+            }
+            b.arrive_and_wait();
+            ADD_FAILURE() << "not stopped";
+        });
+        while (!inside) {
+            pilfer::yield();
+        }
+        s.cancel();
+        b.arrive_and_wait();
+        s.sync();
+    });
+    EXPECT_TRUE(came);
+    b.arrive_and_wait(); // that one's second arrival
+    b.arrive_and_wait(); // alone
+}
+
+// The phase ends, and somebody is stopped: it goes on or is dropped, and those that are left never wait for
+// it in vain.
+TEST_P(row_D7_waits, nobody_waits_at_a_barrier_in_vain) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
+        pilfer::barrier b(4);
+        pool.run([&] {
+            pilfer::scope below;
+            for (int i = 0; i < 3; ++i) {
+                below.spawn([&] {
+                    while (!pilfer::cancelled()) { // the last of a phase does not wait
+                        b.arrive_and_wait();
+                    }
+                    b.arrive_and_drop();
+                });
+            }
+            b.arrive_and_wait(); // all have begun
+            auto other = pool.async([&] { below.cancel(); });
+            if (round % 8 < 4) {
+                pilfer::yield();
+            }
+            for (std::uint64_t phase = 0; phase < round % 4; ++phase) {
+                b.arrive_and_wait();
+            }
+            other.get();
+            b.arrive_and_drop();
+            below.sync();
+        });
+    }
 }
 
 // Who holds another lock waits to the end.

@@ -1,0 +1,65 @@
+// A branch of a join that runs on a thief is stopped where the frame that joins throws.
+#include <pilfer/detail/branch.hpp>
+
+#include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// As waits_under_lock(): one scope between would hide the lock from those that look for carriers.
+[[nodiscard]] bool is_of_a_holder(scope_place* within) noexcept {
+    scope_place* const above = scope_place::strip(within);
+    if (scope_place::holds(within) || above == nullptr) {
+        return scope_place::holds(within);
+    }
+    above->seen_here();
+    return scope_place::holds(above->above());
+}
+
+[[nodiscard]] stolen_branch::word as_word(stolen_branch* b) noexcept {
+    return reinterpret_cast<stolen_branch::word>(b);
+}
+
+} // namespace
+
+stolen_branch::stolen_branch(spark& s, word given_up) noexcept : m_spark(s), m_given_up(given_up) {
+    activation* const self = this_worker()->current.load(rlx);
+    scope_place* const within = self->innermost.load(rlx);
+    if (!is_of_a_holder(within)) {
+        m_self = self;
+        m_within = within;
+        m_place.emplace(within);
+        if (scope_place::is_settled(within)) {
+            m_place->seal(); // nothing above is left to mark: no walk has to go on
+        }
+        self->innermost.store(&*m_place, rlx);
+    }
+    m_begins = branch_protocol<std_atom>::begins(std::atomic_ref(s.run),
+                                                 m_self != nullptr ? as_word(this) : nullptr, given_up);
+}
+
+stolen_branch::~stolen_branch() {
+    if (m_self == nullptr) {
+        return;
+    }
+    if (m_begins && m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up)) {
+        stops::over();
+    }
+    m_self->innermost.store(m_within, rlx);
+}
+
+void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
+    const word was = branch_protocol<std_atom>::give_up(std::atomic_ref(s.run), lies_there, given_up);
+    if (was == nullptr) {
+        return;
+    }
+    auto* const b = reinterpret_cast<stolen_branch*>(was);
+    stops::request(b->m_place->head().disturbed, b->m_protocol);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,91 @@
+// A branch of a join that a thief takes, while the frame that joins throws.
+#include "cancelling.hpp"
+
+#include <pilfer/detail/branch.hpp>
+
+namespace {
+
+using namespace model;
+using namespace model::cancelling;
+using link = model::cancelling::link; // not the system's
+
+/// What stands in the word of the branch.
+using value = const void*;
+constexpr char lies_there = 0;
+constexpr char given_up = 0;
+
+/// One announces a branch and throws; the other takes it, at any moment, and runs it until it is stopped or,
+/// if `Ends`, perhaps a few steps. The frame that joins has ended when it has seen the branch's last access.
+template <bool Ends>
+struct branch : process<2> {
+    static constexpr unsigned threads = 2;
+    using process<2>::all;
+    using process<2>::workers;
+    struct frame { // of whoever runs the branch: stolen_branch
+        explicit frame(link* within) : place(within) {}
+        link place;
+        pilfer::detail::branch_protocol<atom> protocol;
+    };
+    box<scope> outer;
+    box<frame> running;
+    model::atomic<value> word{&lies_there};
+    model::atomic<bool> done{false};
+    model::atomic<bool> is_given_up{false};
+
+    branch() { outer.make(nullptr); }
+
+    void thread(unsigned i) {
+        if (i == 0) {
+            // stolen_branch::give_up(), stops::request()
+            const value was =
+                pilfer::detail::branch_protocol<atom>::give_up(word, value{&lies_there}, value{&given_up});
+            if (was != nullptr) {
+                check(was == running.get(), "what is told is not the branch");
+                frame& f = *running.get();
+                all.request(f.place.head().disturbed, this->each_trip(), [this] {
+                    for (worker& w : workers) {
+                        w.stoppable.tell();
+                    }
+                });
+                f.protocol.is_told();
+            }
+            is_given_up.store(true, rel);
+            while (!done.load(acq)) {
+                here().relax();
+            }
+            check(!this->stopped_at(workers[0], &outer->place), "the frame that joins is stopped itself");
+            return;
+        }
+        const bool late = is_given_up.load(acq);
+        frame& f = *running.make(&outer->place);
+        const bool begins = pilfer::detail::branch_protocol<atom>::begins(word, value{&f}, value{&given_up});
+        check(!begins || !late, "a branch begins that was given up");
+        if (begins) {
+            for (unsigned step = 0; !Ends || step < 2; ++step) {
+                const bool must = is_given_up.load(acq);
+                const bool is = this->stopped_at(workers[1], &f.place);
+                check(is || !must, "a branch goes on behind the exception");
+                if (is) {
+                    break;
+                }
+                here().relax();
+            }
+            if (f.protocol.ends(word, value{&given_up})) {
+                check((f.place.head().disturbed.load(rlx) & disturb::requested) != 0, "told without a word");
+                all.over(this->each_trip());
+            }
+        }
+        running.end();
+        done.store(true, rel);
+    }
+    void finish() {
+        outer.end();
+        this->check_quiet();
+    }
+};
+
+const registered<branch<false>> r1("branch_runs",
+                                   "the frame that joins throws, and a branch runs until it is stopped");
+const registered<branch<true>> r2("branch_ends", "the same, and the branch may end before");
+
+} // namespace
