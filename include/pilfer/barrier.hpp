@@ -54,7 +54,9 @@ struct nothing_to_complete {
 /// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread
 /// blocks. The completion may wait, too. No call throws but arrive_and_wait() of a stopped task and the
 /// constructor for a negative count, and none allocates. Cost: one short lock per call, two for the last one
-/// of a phase. The checked build aborts with a message if more arrive in a phase than are expected.
+/// of a phase. The checked build aborts with a message if more arrive in a phase than are expected. It may be
+/// destroyed once all waits with a time limit, and the arrive_and_wait() of tasks below of a scope or in a
+/// branch of a join, have returned.
 template <class Completion = detail::nothing_to_complete>
 class barrier {
     static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
@@ -80,7 +82,9 @@ public:
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t update = 1) noexcept { return arrived(update, false); }
     void wait(arrival_token&& token) const noexcept { (void)m_core.wait(token.m_phase, detail::never); }
     /// A task that is stopped (scope::cancel) before the phase has ended leaves by `stopped`: what it did was
-    /// arrive_and_drop(). So this phase has its arrival, and the next ones do not wait for it.
+    /// arrive_and_drop(). So this phase has its arrival, and the next ones do not wait for it. The task may
+    /// be gone before the completion runs: what it contributes must outlive it. Not for destructors:
+    /// wait(arrive()) does not throw, and is not cut short.
     void arrive_and_wait() { m_core.wait_or_drop(arrive().m_phase); }
     /// Arrives, and is not expected in the phases that follow.
     void arrive_and_drop() noexcept { (void)arrived(1, true); }

@@ -21,9 +21,10 @@ enum class cv_status { no_timeout, timeout };
 /// A task that is stopped (scope::cancel) while it waits, and holds no other lock, leaves by `stopped` with
 /// the lock locked; it has taken no notification.
 ///
-/// With a time limit, and by tasks below of a scope, it must not be destroyed before the waits have returned;
-/// otherwise (as in the standard) once all are notified. Throws what lock.unlock() and the predicate throw;
-/// locking again must not throw. Cost of a notification without waiters: two atomic operations.
+/// With a time limit, and by tasks below of a scope or in a branch of a join, it must not be destroyed before
+/// the waits have returned; otherwise (as in the standard) once all are notified. Throws what lock.unlock()
+/// and the predicate throw; locking again must not throw. Cost of a notification without waiters: two atomic
+/// operations.
 class PILFER_API condition_variable {
 public:
     constexpr condition_variable() noexcept = default;

@@ -20,7 +20,8 @@ class event_resumption;
 /// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
 /// blocks; a coroutine can co_await it (<pilfer/task.hpp>). No call throws or allocates. Who has seen it set
 /// by one of the waits (not by is_set()) may destroy it, once all waits with a time limit, and those of tasks
-/// and coroutines below of a scope, have returned. Cost: one short lock each; is_set() is a load.
+/// and coroutines below of a scope or in a branch of a join, have returned. Cost: one short lock each;
+/// is_set() is a load.
 class PILFER_API event {
 public:
     constexpr explicit event(bool set = false) noexcept : m_set(set) {}

@@ -128,7 +128,9 @@ public:
             report.suppressed(0);
             return;
         }
-        stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
+        if (!detail::stopped_here(this_worker())) { // what has stopped this frame stops the branch, too
+            stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
+        }
         detail::wait_for(m_done, this);
         san::acquire(this);
         if (!m_begun) {

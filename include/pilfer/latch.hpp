@@ -13,10 +13,10 @@ inline namespace v0 {
 
 /// As the standard's, with time limits. A task that waits suspends, any other thread blocks. Who has been
 /// told by wait(), try_wait() or one of the others that it is open may destroy it, once all waits with a time
-/// limit, and of tasks below of a scope, have returned. A task that is stopped (scope::cancel) while it waits
-/// leaves by `stopped`; what it has counted down stays. No call throws otherwise or allocates, except the
-/// constructor for a negative count. Cost: one short lock each. The checked build aborts with a message if
-/// more arrive than were expected.
+/// limit, and of tasks below of a scope or in a branch of a join, have returned. A task that is stopped
+/// (scope::cancel) while it waits leaves by `stopped`; what it has counted down stays. No call throws
+/// otherwise or allocates, except the constructor for a negative count. Cost: one short lock each. The
+/// checked build aborts with a message if more arrive than were expected.
 class PILFER_API latch {
 public:
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {

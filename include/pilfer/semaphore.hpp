@@ -34,10 +34,10 @@ private:
 /// As the standard's: `acquire` takes one of what `release` gives, and waits where there is none. A task that
 /// waits suspends, any other thread blocks. Who waits is served in the order of coming, and nobody takes what
 /// was released for those who wait. A task that is stopped (scope::cancel) while it waits leaves by `stopped`
-/// and takes nothing; so the semaphore may end only when the waits of tasks below of a scope have returned.
-/// No call throws otherwise or allocates, except the constructor for a count that is negative or above max().
-/// Cost: one short lock each. The checked build aborts with a message if more than max() is released, or less
-/// than nothing.
+/// and takes nothing; so the semaphore may end only when the waits of tasks below of a scope, or in a branch
+/// of a join, have returned. No call throws otherwise or allocates, except the constructor for a count that
+/// is negative or above max(). Cost: one short lock each. The checked build aborts with a message if more
+/// than max() is released, or less than nothing.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(LeastMax >= 0);
