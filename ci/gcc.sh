@@ -5,5 +5,5 @@
 # compiled together: that each of its files compiles alone is shown by the consume leg.
 source "$(dirname "$0")/lib.sh"
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised) \
-    -DPILFER_BENCH_KERNELS=dispatch,fib,flat_loop,flat_tasks,uts -DPILFER_UNITY=ON"
-leg release -LE '^(consume|headers|long_model)$'
+    -DPILFER_BENCH_KERNELS=dispatch,fib,flat_loop,flat_tasks,uts"
+release_leg -LE '^(consume|headers|long_model)$'

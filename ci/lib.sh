@@ -135,6 +135,12 @@ only_some_optimised() {
         "-DPILFER_TEST_OPTIMISED=context,deque,future,idle,join,parallel,scope,sync,worker"
 }
 
+# release_leg [ctest argument]...: in the folder of the g++ leg, which others use as that has left it: with the library's rooms
+# together.
+release_leg() {
+    PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_UNITY=ON" leg release "$@"
+}
+
 # whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other
 # (programs that count threads keep a process for each case: tests/CMakeLists.txt).
 # The g++ leg starts a process for each: some 2,000, which under a sanitizer or an emulator take longer than the tests.

@@ -3,6 +3,4 @@
 # every order weakened by one step. The tests of the checker itself are in the gcc leg. ci/long takes all of it.
 source "$(dirname "$0")/lib.sh"
 export PILFER_SEEDED="${PILFER_SEEDED:-$(git rev-list --count HEAD 2>/dev/null || echo 0)/4}"
-# As the g++ leg, whose folder this is.
-export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_UNITY=ON"
-leg release -L '^long_model$' -j 1 --verbose
+release_leg -L '^long_model$' -j 1 --verbose
