@@ -41,7 +41,8 @@ public:
             return 0;
         }
         return (entry & kind_mask) == kind_deferred
-                   ? reinterpret_cast<word>(reinterpret_cast<spark*>(at)->within_to_start())
+                   ? reinterpret_cast<word>(
+                         scope_place::strip(reinterpret_cast<spark*>(at)->within_to_start()))
                    : at;
     }
 

@@ -153,19 +153,6 @@ void leave_if_stopped() {
     }
 }
 
-void leave_though_locked() {
-    worker* const w = this_worker();
-    if (w == nullptr || unwinds(w)) {
-        return;
-    }
-    auto& self = *static_cast<scheduler*>(w);
-    scope_place* const place = w->current.load(rlx)->innermost.load(rlx);
-    if (self.deque.trip().has_and_sees(tripwire<std_atom>::stop) &&
-        self.looks_up.during(self.deque.owner().pinned(), [place] { return is_stopped(place, true); })) {
-        throw stopped();
-    }
-}
-
 void drop_and_leave(std::uint64_t tasks) {
     count_dropped(this_worker(), tasks);
     throw stopped();
@@ -202,16 +189,38 @@ scope_place* place_below(scope_place* innermost) noexcept {
     return holds ? scope_place::as_holder(at) : at;
 }
 
-void outlive_lock(activation* a) noexcept {
-    scope_place* at = a->innermost.load(rlx);
-    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr) {
-        scope_place* const own = scope_place::strip(at);
-        at = own->above();
-        if (scope_place::holds(at)) {
-            own->outlives_lock();
-            stops::look_again();
+namespace {
+
+/// Calls f(scope) for the running task's own scopes, from the innermost outwards, until it says false. A branch of
+/// a join that was stolen stands in scopes of another task, and the first of these ends it.
+template <class F>
+void each_own_scope(const activation* a, F f) noexcept {
+    for (scope_place* at = a->innermost.load(rlx);
+         scope_place::is_owner(at) && scope_place::strip(at) != nullptr; at = scope_place::strip(at)->above()) {
+        if (!f(*scope_access::of(at))) {
             return;
         }
+    }
+}
+
+} // namespace
+
+void divert_scopes(activation* a) noexcept {
+    each_own_scope(a, [a](scope& s) { return scope_access::divert(s, a); });
+}
+
+void end_diversions(activation* a, bool outlived) noexcept {
+    bool again = false;
+    each_own_scope(a, [a, outlived, &again](scope& s) {
+        scope_place* const own = scope_access::link(s);
+        if (outlived && !again && scope_place::holds(own->above())) {
+            own->outlives_lock();
+            again = true;
+        }
+        return scope_access::end_diversion(s, a);
+    });
+    if (again) {
+        stops::look_again();
     }
 }
 

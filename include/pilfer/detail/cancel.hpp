@@ -60,16 +60,15 @@ template <class Link>
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free; unless
-/// the question is whether only locks keep it from being stopped: then nobody is told.
+/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free.
 template <class Link>
-[[nodiscard]] bool is_stopped(Link* place, bool but_for_locks = false) noexcept {
+[[nodiscard]] bool is_stopped(Link* place) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     std::size_t steps = 0;
     Link* end = place;
     for (;; end = Link::strip(end)->above(), ++steps) {
         Link* const s = Link::strip(end);
-        if (s == nullptr || (Link::holds(end) && !but_for_locks)) {
+        if (s == nullptr || Link::holds(end)) {
             return false;
         }
         s->seen_here();
@@ -89,15 +88,13 @@ template <class Link>
         }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
     }
-    if (!but_for_locks) {
-        walk_again(place, Link::strip(end), steps, [](auto& head) {
-            auto& word = head.disturbed;
-            if ((word.load(rlx) & disturb::told) == 0) {
-                word.fetch_or(disturb::told, rlx); // C4
-            }
-            return false;
-        });
-    }
+    walk_again(place, Link::strip(end), steps, [](auto& head) {
+        auto& word = head.disturbed;
+        if ((word.load(rlx) & disturb::told) == 0) {
+            word.fetch_or(disturb::told, rlx); // C4
+        }
+        return false;
+    });
     return true;
 }
 
