@@ -256,10 +256,10 @@ private:
     /// object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.
-    [[nodiscard]] bool outside() const noexcept { return m_owner.context() == nullptr; }
+    [[nodiscard]] bool outside() const noexcept { return m_owner.get()->ctx == nullptr; }
     /// Caller on the owner's own stack: plain counting will do.
     [[nodiscard]] bool on_own_stack(const detail::worker* w) const noexcept {
-        return w->current.load(detail::rlx)->ctx == m_owner.context();
+        return w->current.load(detail::rlx)->ctx == m_owner.get()->ctx;
     }
     /// The owner, or whoever asks whether it is.
     [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }

@@ -133,7 +133,7 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
         }
     } made{child, destroy};
     // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
-    pool_core& p = outside() ? common_core() : *m_owner.context()->pool;
+    pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
     if (const worker* w = this_worker(); w != nullptr && announces_as_holder(w)) {
         child->is_within(scope_place::as_holder(&m_link));

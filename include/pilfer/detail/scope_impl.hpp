@@ -100,9 +100,9 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        detail::standing* const owner = m_owner.word();
-        if (w != nullptr && w->current.load(detail::rlx) == owner && !drops() && w->exceptions->empty())
-            [[likely]] {
+        [[maybe_unused]] detail::activation* me; // not from m_owner again: that load would be made
+        if (w != nullptr && (me = w->current.load(detail::rlx)) == m_owner.word() && !drops() &&
+            w->exceptions->empty()) [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
             if (c == nullptr) [[unlikely]] {
                 c = detail::refill_contexts(w);
@@ -119,9 +119,9 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 }
                 w->current.store(&c->self, detail::rlx);
                 c->self.innermost.store(&m_link, detail::rlx);
-                detail::san::leave(&owner->ctx->view, c->view, this);
+                detail::san::leave(&me->ctx->view, c->view, this);
                 detail::call_on(k, &m_link.head().rest, &child::main);
-                detail::san::enter(owner->ctx->view);
+                detail::san::enter(me->ctx->view);
                 detail::san::acquire(this);
                 detail::arrive();
                 return;
@@ -296,7 +296,7 @@ template <class F, class Announce>
 PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w == nullptr || outside() || w->pool != m_owner.context()->pool) [[unlikely]] {
+    if (w == nullptr || outside() || w->pool != m_owner.get()->ctx->pool) [[unlikely]] {
         submit_child(std::forward<F>(f));
         return;
     }

@@ -12,7 +12,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Activation` is derived from `Standing`, which has `ctx`, and `innermost`, of which a null is nobody's place.
+/// `Activation` is derived from `Standing`, which has `innermost`: a null is nobody's place.
 template <class Atom, class Standing, class Activation>
 class scope_owner {
 public:
@@ -27,15 +27,13 @@ public:
     /// While its rest is offered, or by whoever it then has handed its part to: it is not diverted.
     [[nodiscard]] Activation* of_offered() const noexcept { return static_cast<Activation*>(m_word.load(rlx)); }
 
-    /// By anybody below: what the owner runs on.
-    [[nodiscard]] auto* context() const noexcept {
-        auto* const found = m_word.load(acq)->ctx; // C7
-        return found;
-    }
-    /// By the owner; or to ask whether the caller is.
+    /// By anybody below, too: to ask whether it is the caller, or what it runs on.
     [[nodiscard]] Activation* get() const noexcept {
         Standing* const found = m_word.load(acq); // C7
-        return found == &m_diversion ? m_diversion.owner : static_cast<Activation*>(found);
+        if (found == &m_diversion) {
+            return m_diversion.owner;
+        }
+        return static_cast<Activation*>(found);
     }
 
     [[nodiscard]] bool is_diverted() const noexcept { return m_word.load(rlx) == &m_diversion; }
@@ -43,7 +41,7 @@ public:
     /// below may be reading it from then on.
     void divert(Activation* owner, bool first) noexcept {
         if (first) {
-            ::new (static_cast<void*>(&m_diversion)) diversion{{owner->ctx, nullptr}, owner};
+            ::new (static_cast<void*>(&m_diversion)) diversion{{nullptr}, owner};
         }
         m_word.store(&m_diversion, rel); // C7
     }
@@ -54,7 +52,7 @@ public:
 
 private:
     struct diversion : Standing {
-        Activation* owner;
+        typename Atom::template plain<Activation*> owner;
     };
 
     typename Atom::template atomic<Standing*> m_word;

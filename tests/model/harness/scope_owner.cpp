@@ -14,22 +14,17 @@ using pilfer::detail::rel;
 using pilfer::detail::rlx;
 
 struct standing {
-    plain<const char*> ctx = nullptr;
     model::atomic<const char*> innermost{nullptr};
 };
-struct activation : standing {
-    explicit activation(const char* stack) : standing{stack, nullptr} {}
-};
+struct activation : standing {};
 using scope_owner = pilfer::detail::scope_owner<atom, standing, activation>;
 
-constexpr char stack = 0;
-
 /// The owner takes locks and gives them back, in its scope that is there already, and offers its rest in between;
-/// whoever takes that goes on with it and does the same. `Below` tasks ask for the owner's context meanwhile.
+/// whoever takes that goes on with it and does the same. `Below` tasks ask whose it is meanwhile.
 template <unsigned Below>
 struct diversion {
     static constexpr unsigned threads = 2 + Below;
-    activation owner{&stack};
+    activation owner;
     box<scope_owner> scope;
     model::atomic<unsigned> offered{0};
     model::atomic<unsigned> ended{0};
@@ -62,7 +57,6 @@ struct diversion {
             scope.end();
             return;
         }
-        check(scope->context() == &stack, "somebody else's context");
         check(scope->get() == &owner, "somebody else's scope");
         ended.fetch_add(1, rel);
     }
