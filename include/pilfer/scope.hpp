@@ -125,7 +125,7 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
-        if (w == nullptr || w->current.load(detail::rlx) != m_owner.word()) [[unlikely]] {
+        if (w == nullptr || !m_owner.is(w->current.load(detail::rlx))) [[unlikely]] {
             again().sync_cold();
         } else if (undisturbed()) {
             detail::san::acquire(&m_children);

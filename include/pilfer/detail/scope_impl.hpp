@@ -100,8 +100,8 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        [[maybe_unused]] detail::activation* me; // not from m_owner again: that load would be made
-        if (w != nullptr && (me = w->current.load(detail::rlx)) == m_owner.word() && !drops() &&
+        [[maybe_unused]] detail::activation* me; // the owner: not from m_owner, which would be loaded once more
+        if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
             w->exceptions->empty()) [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
             if (c == nullptr) [[unlikely]] {
@@ -213,7 +213,7 @@ template <class F>
 PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w != nullptr && w->current.load(detail::rlx) == m_owner.word() && !drops()) [[likely]] {
+    if (w != nullptr && m_owner.is(w->current.load(detail::rlx)) && !drops()) [[likely]] {
         auto* c = make_deferred<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended

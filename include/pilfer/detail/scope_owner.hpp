@@ -21,8 +21,11 @@ public:
     scope_owner(const scope_owner&) = delete;
     scope_owner& operator=(const scope_owner&) = delete;
 
-    /// For the short ways: the owner where it is not diverted. `innermost` may be read through it, and is null
-    /// where it is.
+    /// For the short ways: the caller is the owner, which is not diverted.
+    [[nodiscard]] bool is(const Activation* caller) const noexcept {
+        return Atom::is(m_word, static_cast<const Standing*>(caller));
+    }
+    /// The owner where it is not diverted. `innermost` may be read through it, and is null where it is.
     [[nodiscard]] Standing* word() const noexcept { return m_word.load(rlx); }
     /// While its rest is offered, or by whoever it then has handed its part to: it is not diverted.
     [[nodiscard]] Activation* of_offered() const noexcept { return static_cast<Activation*>(m_word.load(rlx)); }
