@@ -141,8 +141,8 @@ public:
     /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
     /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes runs,
     /// even into one that is cancelled, and is not stopped at all. sync() waits for their ends as ever, and
-    /// returns; behind it the scope may be used again. The owner itself is not stopped: its further children are dropped until
-    /// then. Dropped ones are counted.
+    /// returns; behind it the scope may be used again. The owner itself is not stopped: its further children
+    /// are dropped until then. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -369,9 +369,9 @@ struct spawned {
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
-        arrive();        // the announcement looks at what this thread set up for itself
-        san::acquire(s); // before the first look at it, and before a thief gives it a later edge
-        // Only here, off the parent's stack, may the rest of the parent be announced.
+        arrive();           // the announcement looks at what this thread set up for itself
+        san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
+                            // Only here, off the parent's stack, may the rest of the parent be announced.
 #if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
         s->m_owner.of_offered()->ctx->change(context_state::running, context_state::offered);
 #endif

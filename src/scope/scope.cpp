@@ -188,7 +188,8 @@ bool scope::divert(activation* a) noexcept {
 bool scope::announces_as_holder(const worker* w) const noexcept {
     const activation* const self = w->current.load(rlx);
     if (self == owner()) {
-        return m_owner.is_diverted() && self->locks != 0; // else the scope began under the lock, and the way up says so
+        return m_owner.is_diverted() &&
+               self->locks != 0; // else the scope began under the lock, and the way up says so
     }
     return self->locks != 0 || scope_place::holds(place_below(self->innermost.load(rlx)));
 }
@@ -202,9 +203,9 @@ std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// The deferred child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there is none.
-/// The look may hit a record that a thief has long given back: records are never unmapped while the pool lives, and
-/// only an exact match counts.
+/// The deferred child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there
+/// is none. The look may hit a record that a thief has long given back: records are never unmapped while the
+/// pool lives, and only an exact match counts.
 PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry, const scope_place* place) noexcept {
     if ((entry & kind_mask) != kind_deferred) {
         return nullptr;
@@ -320,8 +321,8 @@ void scope::block_for_children() noexcept {
 }
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
-/// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock that it has
-/// taken since the scope began. A child of a holder ends the loop: it runs as somebody else.
+/// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
+/// that it has taken since the scope began. A child of a holder ends the loop: it runs as somebody else.
 void scope::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
@@ -481,8 +482,7 @@ bool scope::wait_until(instant until) noexcept {
 
 bool scope::sync_within(instant until) {
     worker* const home = this_worker();
-    if (outside() ? owner() != activation_outside()
-                  : home == nullptr || home->current.load(rlx) != owner()) {
+    if (outside() ? owner() != activation_outside() : home == nullptr || home->current.load(rlx) != owner()) {
         not_owner("sync_for");
     }
     if (!outside()) {

@@ -191,12 +191,13 @@ scope_place* place_below(scope_place* innermost) noexcept {
 
 namespace {
 
-/// Calls f(scope) for the running task's own scopes, from the innermost outwards, until it says false. A branch of
-/// a join that was stolen stands in scopes of another task, and the first of these ends it.
+/// Calls f(scope) for the running task's own scopes, from the innermost outwards, until it says false. A
+/// branch of a join that was stolen stands in scopes of another task, and the first of these ends it.
 template <class F>
 void each_own_scope(const activation* a, F f) noexcept {
     for (scope_place* at = a->innermost.load(rlx);
-         scope_place::is_owner(at) && scope_place::strip(at) != nullptr; at = scope_place::strip(at)->above()) {
+         scope_place::is_owner(at) && scope_place::strip(at) != nullptr;
+         at = scope_place::strip(at)->above()) {
         if (!f(*scope_access::of(at))) {
             return;
         }

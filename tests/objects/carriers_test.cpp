@@ -268,9 +268,9 @@ TEST(row_D10_alone, what_was_announced_before_the_lock_waits) {
 // Whatever the lock is, and whoever is under it: a reader, f of a queued call on the stack of whoever serves
 // it, a carrier that waits for its own ones. Without a lock what is queued comes first.
 TEST_P(row_D10_divided, under_every_lock) {
-    for (const auto how :
-         {divided::way::mutex, divided::way::older, divided::way::shared, divided::way::readers, divided::way::locked,
-          divided::way::queued, divided::way::served, divided::way::carrier, divided::way::none}) {
+    for (const auto how : {divided::way::mutex, divided::way::older, divided::way::shared,
+                           divided::way::readers, divided::way::locked, divided::way::queued,
+                           divided::way::served, divided::way::carrier, divided::way::none}) {
         divided d(with(workers()));
         std::vector<pilfer::future<void>> all;
         EXPECT_EQ(d.run(

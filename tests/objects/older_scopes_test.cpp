@@ -353,8 +353,8 @@ TEST_P(row_D6_older_scopes, an_exit_under_the_lock) {
     });
 }
 
-// A cancellation at any moment: who has begun to change the object has ended it, with what it gave to a scope that
-// it has had all along.
+// A cancellation at any moment: who has begun to change the object has ended it, with what it gave to a scope
+// that it has had all along.
 TEST_P(row_D6_older_scopes, the_invariant_holds) {
     std::mt19937 random(GetParam());
     std::atomic<std::uint64_t> calls{0};

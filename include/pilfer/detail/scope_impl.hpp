@@ -100,7 +100,8 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        [[maybe_unused]] detail::activation* me; // the owner: not from m_owner, which would be loaded once more
+        [[maybe_unused]] detail::activation*
+            me; // the owner: not from m_owner, which would be loaded once more
         if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
             w->exceptions->empty()) [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
@@ -177,8 +178,8 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     PILFER_CATCH_ALL { fail(); }
 }
 
-/// spawn() by an owner that holds a lock which is younger than this scope: the child is a holder's, too, and it may
-/// want that lock, so it needs a stack of its own. False: there is none.
+/// spawn() by an owner that holds a lock which is younger than this scope: the child is a holder's, too, and
+/// it may want that lock, so it needs a stack of its own. False: there is none.
 template <class F>
 bool scope::spawn_under_lock(detail::worker* w, F& f) {
     using child = detail::spawned<F>;
@@ -195,7 +196,7 @@ bool scope::spawn_under_lock(detail::worker* w, F& f) {
     detail::context_guard guard{c};
     auto* k = ::new (c->place(sizeof(child), child::align)) child{std::move(f)};
     guard.c = nullptr;
-    m_owner.end_diversion(); // whoever goes on with this frame makes the owner current
+    m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
     w = detail::this_worker(); // moving f may have suspended
     w->current.store(&c->self, detail::rlx);
     c->self.innermost.store(detail::scope_place::as_holder(&m_link), detail::rlx);

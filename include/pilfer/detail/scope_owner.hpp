@@ -1,7 +1,8 @@
 // Whose a scope is: the word that spawn, defer and sync compare with who runs.
 //
-// While the owner holds a lock that it took since the scope began, something stands there that nobody is called,
-// so that what the owner announces goes the long way. Why, and edge C7: src/scope/README.md, "Holders of locks".
+// While the owner holds a lock that it took since the scope began, something stands there that nobody is
+// called, so that what the owner announces goes the long way. Why, and edge C7: src/scope/README.md, "Holders
+// of locks".
 #pragma once
 
 #include <new>
@@ -28,7 +29,9 @@ public:
     /// The owner where it is not diverted. `innermost` may be read through it, and is null where it is.
     [[nodiscard]] Standing* word() const noexcept { return m_word.load(rlx); }
     /// While its rest is offered, or by whoever it then has handed its part to: it is not diverted.
-    [[nodiscard]] Activation* of_offered() const noexcept { return static_cast<Activation*>(m_word.load(rlx)); }
+    [[nodiscard]] Activation* of_offered() const noexcept {
+        return static_cast<Activation*>(m_word.load(rlx));
+    }
 
     /// By anybody below, too: to ask whether it is the caller, or what it runs on.
     [[nodiscard]] Activation* get() const noexcept {
@@ -40,8 +43,8 @@ public:
     }
 
     [[nodiscard]] bool is_diverted() const noexcept { return m_word.load(rlx) == &m_diversion; }
-    /// By `owner`, from its first lock on. `first`: no call has made the diversion before. That stays, because tasks
-    /// below may be reading it from then on.
+    /// By `owner`, from its first lock on. `first`: no call has made the diversion before. That stays,
+    /// because tasks below may be reading it from then on.
     void divert(Activation* owner, bool first) noexcept {
         if (first) {
             ::new (static_cast<void*>(&m_diversion)) diversion{{nullptr}, owner};

@@ -19,8 +19,8 @@ struct standing {
 struct activation : standing {};
 using scope_owner = pilfer::detail::scope_owner<atom, standing, activation>;
 
-/// The owner takes locks and gives them back, in its scope that is there already, and offers its rest in between;
-/// whoever takes that goes on with it and does the same. `Below` tasks ask whose it is meanwhile.
+/// The owner takes locks and gives them back, in its scope that is there already, and offers its rest in
+/// between; whoever takes that goes on with it and does the same. `Below` tasks ask whose it is meanwhile.
 template <unsigned Below>
 struct diversion {
     static constexpr unsigned threads = 2 + Below;
@@ -63,7 +63,8 @@ struct diversion {
     void finish() {}
 };
 
-const registered<diversion<1>> r1("diversion_one", "a task asks whose a scope is while its owner takes a lock");
+const registered<diversion<1>> r1("diversion_one",
+                                  "a task asks whose a scope is while its owner takes a lock");
 const registered<diversion<2>> r2("diversion_two", "two tasks ask");
 
 } // namespace
