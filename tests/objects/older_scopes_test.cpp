@@ -376,7 +376,7 @@ TEST_P(row_D6_older_scopes, the_invariant_holds) {
                         EXPECT_EQ(from + to, 0) << "somebody has left in the middle";
                         --from;
                         for (unsigned n = 0; n < 3; ++n) {
-                            give(own, static_cast<int>((seed + i * 5 + k + n * 3) % ways), [&] {
+                            give(own, static_cast<int>((seed + i * 5 + k + n * 3) % ways), [&, n] {
                                 if ((seed + k + n) % 4 == 0) {
                                     pilfer::yield();
                                 }
