@@ -124,14 +124,24 @@ rooms_but() {
     only_rooms "${rooms[@]}"
 }
 
+# commits_turn <n>: k/n for what takes every n-th of its parts in each commit; all of them where ./test takes everything.
+commits_turn() {
+    if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
+        echo "$(git rev-list --count HEAD 2>/dev/null || echo 0)/$1"
+    else
+        echo "0/1"
+    fi
+}
+
 # no_examples: likewise.
 no_examples() {
     [[ -n ${PILFER_TEST_SCALE:-} ]] && echo "-DPILFER_EXAMPLES=ON" || echo "-DPILFER_EXAMPLES=OFF"
 }
 
-# only_some_optimised: the configuration of the optimised legs. The tests of these rooms rest on what is inlined into them.
+# only_some_optimised [flag]: the configuration of the optimised legs. The tests of these rooms rest on what is inlined into
+# them; they are compiled with the flag.
 only_some_optimised() {
-    echo "-DPILFER_TEST_FLAGS=-O0" \
+    echo "-DPILFER_TEST_FLAGS=-O0" "-DPILFER_TEST_OPTIMISED_FLAGS=${1:-}" \
         "-DPILFER_TEST_OPTIMISED=context,deque,future,idle,join,parallel,scope,sync,worker"
 }
 
