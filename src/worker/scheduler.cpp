@@ -294,9 +294,9 @@ void scheduler::found_work(unsigned likely) noexcept {
     for (unsigned woken = 0; woken < 2 && more(); ++woken) {
         const unsigned other = idle.wake_one(index, victim);
         if (other == pool_core::pool_sleepers::nobody) {
-            if (anything_queued()) {
-                // Whoever queued it woke this worker, and so summoned nobody; what this worker has found
-                // instead may never end.
+            if (anything_queued() || m_pool.left_tasks.any()) {
+                // Whoever queued or left it woke this worker, and so summoned nobody; what this worker has
+                // found instead may never end.
                 m_pool.notify_any();
             }
             return;

@@ -23,8 +23,8 @@ void scheduler::sleep() noexcept {
             // goes on with them. Look again soon.
             if (const unsigned woken = m_pool.idle().wake_one(index, index); woken != sleepers_type::nobody) {
                 woke(woken);
-            } else if (anything_queued()) {
-                m_pool.notify_any(); // whoever queued it woke this worker, and so summoned nobody
+            } else if (anything_queued() || m_pool.left_tasks.any()) {
+                m_pool.notify_any(); // whoever queued or left it woke this worker, and so summoned nobody
             }
             m_pool.stall().look(m_pool, index, stall_watch::when::napping);
             note_slice(trace::what::nap);

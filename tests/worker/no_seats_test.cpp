@@ -77,12 +77,6 @@ TEST_P(row_A17_no_seats, an_attached_thread_blocks_as_ever) {
 TEST_P(row_A17_no_seats, what_the_options_want_themselves_is_an_error_still) {
     with_variable([] {
         pilfer::options o = seats(1);
-        o.profile = true;
-        EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
-        o = seats(1);
-        o.backend = pilfer::backend::one_lock;
-        EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
-        o = seats(1);
         o.resume = pilfer::resume::own_thread;
         EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
         EXPECT_THROW(pilfer::pool(seats(65)), std::invalid_argument);

@@ -97,6 +97,9 @@ TEST_P(row_B16_spin, looks_are_counted_anew_behind_each_find) {
             eventually([&, i = who, slept = found.sleeps] { return pool.counters(i).sleeps > slept; }));
         ASSERT_EQ(pool.counters(who).steals_tried - found.steals_tried, 21 * look) << "round " << k;
     }
+    if (in_the_midst == 0) {
+        GTEST_SKIP() << "nobody found anything between two looks";
+    }
 }
 
 TEST_P(row_B16_spin, work_gets_done_by_each) {

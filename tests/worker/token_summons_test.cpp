@@ -70,4 +70,49 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_i
     submitted.get();
 }
 
+// The same for what lies in the deque of somebody who has gone: whoever leaves it wakes one sleeper and
+// summons nobody, and that one may go off with another task.
+TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_was_left) {
+    // Not each round is such a case: the other one may see the tasks while it lies down, and then owes nobody
+    // anything, or take the first one before there is a second.
+    bool summoned = false;
+    for (int round = 0; round < 50 && !summoned; ++round) {
+        pilfer::pool pool(workers(2));
+        std::atomic<bool> ready{false};
+        std::atomic<bool> announce{false};
+        std::atomic<bool> stolen{false};
+        std::atomic<bool> stop{false};
+        auto announcer = pool.async([&] {
+            for (int i = 0; i < 1000; ++i) { // uses up the summons of its own submission
+                (void)pilfer::join([] {}, [] {});
+            }
+            ready = true;
+            while (!announce) {
+                std::this_thread::yield();
+            }
+            pilfer::scope s;
+            for (int i = 0; i < 8; ++i) { // more than the other one takes: it sees work beside what it has
+                s.defer([&] {
+                    stolen = true;
+                    while (!stop) {
+                        std::this_thread::yield();
+                    }
+                });
+            }
+            while (!stop) {
+                (void)pilfer::join([] {}, [] {});
+            }
+            s.sync();
+        });
+        ASSERT_TRUE(eventually([&] { return ready && pool.core().idle().anyone_asleep(); }));
+        pool.core().left_tasks.leave();
+        announce = true;
+        EXPECT_TRUE(eventually([&] { return stolen.load(); }));
+        summoned = eventually([&] { return !pool.core().left_tasks.any(); }, std::chrono::milliseconds(300));
+        stop = true;
+        announcer.get();
+    }
+    EXPECT_TRUE(summoned) << "the worker that announces never looks at what was left";
+}
+
 } // namespace

@@ -13,7 +13,7 @@ inline namespace v0 {
 namespace detail {
 
 /// Edge Q3: src/worker/README.md. `Patience`: pauses for which a taker waits for another one. A pop is a few
-/// instructions, so that one has lost its CPU then.
+/// instructions, so that one has lost its CPU then, or turns round what a burst of pushes has left.
 template <class Atom, unsigned Patience = 64>
 class leveled_queue {
     using queue = submission_queue<Atom>;
