@@ -213,6 +213,7 @@ private:
     void rethrow_first();
     [[nodiscard]] bool sync_within(std::uint64_t until);
     [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
+    [[nodiscard]] bool wait_until_as_task(detail::worker* w, std::uint64_t until) noexcept;
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;
@@ -454,6 +455,8 @@ struct scope_access {
         return owner;
     }
     [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
+    /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
+    [[nodiscard]] static activation* owner(const scope& s) noexcept { return s.owner(); }
     /// The scope that somebody at this place stands in.
     [[nodiscard]] static scope* of(scope_place* place) noexcept {
         return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member

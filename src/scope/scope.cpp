@@ -298,6 +298,7 @@ void scope::wait_for_children(worker* home) noexcept {
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
         const awaited_by_holders::entered here(under_lock ? &pool_of(owner())->for_holders() : nullptr,
                                                awaited);
+        const stops::waiting_frame stopped(this_worker());
         suspend(this_worker(), s);
         break;
     }
@@ -480,6 +481,11 @@ bool scope::wait_until(instant until) noexcept {
     return true;
 }
 
+bool scope::wait_until_as_task(worker* w, instant until) noexcept {
+    const stops::waiting_frame stopped(w);
+    return wait_until(until);
+}
+
 bool scope::sync_within(instant until) {
     worker* const home = this_worker();
     if (outside() ? owner() != activation_outside() : home == nullptr || home->current.load(rlx) != owner()) {
@@ -488,7 +494,7 @@ bool scope::sync_within(instant until) {
     if (!outside()) {
         (void)stopped_here(home); // tells this scope: its children do not start
     }
-    const bool all = wait_until(until);
+    const bool all = outside() ? wait_until(until) : wait_until_as_task(home, until);
     if (!outside()) {
         come_home(home);
     }
