@@ -91,17 +91,17 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
 /// has made there are told; `news`: one did not know. `wait`: in the frame in which it waits, on top of which
 /// others may run, whose joins are not its own. Null: it runs.
 [[nodiscard]] bool tells_in_failing_join(const activation& self, const void* wait, bool& news) noexcept {
-    bool found = false;
+    bool is_inside = false;
     (void)failing.any([&](const void* branch, scope_place* within) noexcept {
         const std::uintptr_t at = branch_on(self, branch);
         if (at != 0 && (wait == nullptr || san::on_stack(self.ctx->view, wait) < at) && self.locks == 0 &&
             up_to(self.innermost.load(rlx), within,
                   [&news](scope_place& s) noexcept { news = tell_scope(s.head().disturbed) || news; })) {
-            found = true;
+            is_inside = true;
         }
         return false; // all of them: the outermost tells most
     });
-    return found;
+    return is_inside;
 }
 
 /// Rule 2: whose owner has made it there. That it lies below of the branch says that this is a join of the
