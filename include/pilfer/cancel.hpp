@@ -13,10 +13,11 @@ inline namespace v0 {
 /// waits must not be one of those that run on the ordinary way out.
 class PILFER_API stopped {};
 
-/// Is the running task stopped: was a scope cancelled that it is below of? Always false on threads that are
-/// no workers, and in a task that holds a lock (see scope::cancel()), but for scopes that began under it. For
-/// long tasks that neither announce nor wait. Cost: a call and one load of a word of the own worker while
-/// nothing in the process is cancelled; otherwise a look up to the first scope that says so.
+/// Is the running task stopped: was a scope cancelled that it is below of, or has a function of a join thrown
+/// beside which it is part of another one? Always false on threads that are no workers, and in a task that
+/// holds a lock (see scope::cancel()), but for scopes that began under it. For long tasks that neither
+/// announce nor wait. Cost: a call and one load of a word of the own worker while nothing in the process is
+/// cancelled; otherwise a look up to the first scope that says so.
 [[nodiscard]] PILFER_API bool cancelled() noexcept;
 
 } // namespace v0

@@ -84,6 +84,12 @@ PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
 /// complete().
 template <class G, class Report>
 class join_spark final : public spark {
+    enum class went : std::uint8_t {
+        not_begun, // the task was stopped before, or another function threw
+        begun,
+        failed, // and the frame that joins has to say that it knows: collect()
+    };
+
 public:
     using value = result_t<G>;
 
@@ -101,9 +107,10 @@ public:
     /// Stolen, or out of reach because this frame moved.
     template <std::uint64_t Functions>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
-        detail::wait_for(m_done, this);
+        detail::wait_for_branch(m_done, *this, &join_spark::run_stolen, &join_spark::run_given_up);
         san::acquire(this);
-        if (!m_begun) [[unlikely]] {
+        collect();
+        if (m_went == went::not_begun) [[unlikely]] {
             if (report.failed() || detail::must_leave()) {
                 detail::drop_and_leave(Functions);
             }
@@ -128,12 +135,13 @@ public:
             report.suppressed(0);
             return;
         }
-        if (!detail::stopped_here(this_worker())) { // what has stopped this frame stops the branch, too
+        if (!detail::stopped_by_scopes(this_worker())) { // these stop the branch, too
             stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
         }
         detail::wait_for(m_done, this);
         san::acquire(this);
-        if (!m_begun) {
+        collect();
+        if (m_went == went::not_begun) {
             detail::count_dropped(this_worker(), Functions);
             report.suppressed(0);
             return;
@@ -160,17 +168,22 @@ private:
         auto* s = static_cast<join_spark*>(self);
         {
             const stolen_branch here(*s, &join_spark::run_given_up);
-            s->m_begun = here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
-            if (s->m_begun) [[likely]] {
+            const bool begins =
+                here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
+            s->m_went = begins ? went::begun : went::not_begun;
+            if (begins) [[likely]] {
                 s->m_outcome.fill(s->function());
             }
+        }
+        if (s->m_went == went::begun && s->m_outcome.failed()) [[unlikely]] {
+            s->tell_joining_frame();
         }
         return ended(s);
     }
     /// In place of it, once the frame that joins has thrown.
     static suspension* run_given_up(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_begun = false;
+        s->m_went = went::not_begun;
         return ended(s);
     }
     [[nodiscard]] static suspension* ended(join_spark* s) noexcept {
@@ -178,6 +191,19 @@ private:
         san::release(s);
         const auto waiter = s->m_done.complete(); // the last access to the frame
         return waiter != 0 ? detail::release_waiter(waiter, w) : nullptr;
+    }
+
+    /// What the frame that joins runs meanwhile on its own stack is stopped. Not where it waits already.
+    PILFER_COLD void tell_joining_frame() noexcept {
+        if (!m_done.is_awaited() && stolen_branch::tell_joining_frame(*this, m_outcome.error())) {
+            m_went = went::failed;
+        }
+    }
+    /// The frame that joins, behind its wait.
+    void collect() noexcept {
+        if (m_went == went::failed) [[unlikely]] {
+            stolen_branch::collect(*this);
+        }
     }
 
     static constexpr bool by_value = held_by_value<G>;
@@ -193,7 +219,7 @@ private:
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
-    bool m_begun; // by run_stolen: false if the task was stopped before, or an earlier function threw
+    went m_went;                           // by run_stolen
     [[no_unique_address]] Report m_report; // for run_stolen
 };
 
@@ -316,10 +342,10 @@ PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
 /// function has ended; functions that had not started are dropped and counted one by one, on whatever worker
-/// they are, further exceptions too (suppressed_exceptions()). Functions that run on other workers when the
-/// exception arrives are stopped, as by scope::cancel(); one that this stack runs is not. `stopped` is no
-/// such exception: one of another function goes out instead. Outside a pool the whole join runs in
-/// pool::common().
+/// they are, further exceptions too (suppressed_exceptions()). Functions that run when one throws are
+/// stopped, as by scope::cancel(), on whatever worker they are and whichever has thrown; not holders of
+/// locks. `stopped` is no such exception: one of another function goes out instead. Outside a pool the whole
+/// join runs in pool::common().
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.

@@ -54,8 +54,9 @@ public:
     queued(const queued&) = delete;
     queued& operator=(const queued&) = delete;
     /// Nobody may wait any more; the checked build aborts otherwise. It may end as soon as the calls that it
-    /// waited for have returned, and all calls with a time limit or of tasks below of a scope: whoever ends
-    /// such a wait from outside may still look into the object until its call has returned.
+    /// waited for have returned, and all calls with a time limit, or of tasks below of a scope or in a branch
+    /// of a join: whoever ends such a wait from outside may still look into the object until its call has
+    /// returned.
     ~queued() = default;
 
     /// Returns f(T&), once the lock is the caller's.

@@ -19,6 +19,7 @@
 #include <pilfer/detail/handover.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/scope_owner.hpp>
 #include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
@@ -64,7 +65,7 @@ public:
     /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
     /// suppressed while another one is in flight; otherwise std::terminate is called.
     ~scope() {
-        detail::activation* owner = m_owner;
+        detail::standing* owner = m_owner.word();
         // One branch for both questions: has any child to be waited for, and is this the task's innermost
         // one?
         const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(detail::rlx));
@@ -124,7 +125,7 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
-        if (w == nullptr || w->current.load(detail::rlx) != m_owner) [[unlikely]] {
+        if (w == nullptr || !m_owner.is(w->current.load(detail::rlx))) [[unlikely]] {
             again().sync_cold();
         } else if (undisturbed()) {
             detail::san::acquire(&m_children);
@@ -138,9 +139,10 @@ public:
     /// future, a channel, an event, at a barrier or in lock_cancellable() is taken out at once; so is a
     /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
     /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
-    /// does in scopes that began under the lock. sync() waits for their ends as ever, and returns; behind it
-    /// the scope may be used again. The owner itself is not stopped: its further children are dropped until
-    /// then. Dropped ones are counted.
+    /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes runs,
+    /// even into one that is cancelled, and is not stopped at all. sync() waits for their ends as ever, and
+    /// returns; behind it the scope may be used again. The owner itself is not stopped: its further children
+    /// are dropped until then. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -211,14 +213,17 @@ private:
     void rethrow_first();
     [[nodiscard]] bool sync_within(std::uint64_t until);
     [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
+    [[nodiscard]] bool wait_until_as_task(detail::worker* w, std::uint64_t until) noexcept;
     void sync_children(detail::worker* w);
     void wait_for_children(detail::worker* home) noexcept;
     void come_home(detail::worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     void run_taken(detail::spark* d);
-    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
-    [[nodiscard]] detail::spark* child_at(detail::task_word entry) const noexcept;
+    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry,
+                                     const detail::scope_place* place) noexcept;
+    [[nodiscard]] static detail::spark* child_at(detail::task_word entry,
+                                                 const detail::scope_place* place) noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& disturbed() noexcept { return m_link.head().disturbed; }
     [[nodiscard]] const std::atomic<std::uint32_t>& disturbed() const noexcept {
         return m_link.head().disturbed;
@@ -231,7 +236,7 @@ private:
     void check_end() const noexcept {
         detail::ensure([this] { return m_children.at_rest(); },
                        "a scope ended while children of it were left");
-        detail::ensure([this] { return detail::this_activation() == m_owner; },
+        detail::ensure([this] { return detail::this_activation() == owner(); },
                        "a scope was destroyed by a task that does not own it");
     }
     void announce_from_below() noexcept {
@@ -252,11 +257,17 @@ private:
     /// object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.
-    [[nodiscard]] bool outside() const noexcept { return m_owner->ctx == nullptr; }
+    [[nodiscard]] bool outside() const noexcept { return m_owner.get()->ctx == nullptr; }
     /// Caller on the owner's own stack: plain counting will do.
     [[nodiscard]] bool on_own_stack(const detail::worker* w) const noexcept {
-        return w->current.load(detail::rlx)->ctx == m_owner->ctx;
+        return w->current.load(detail::rlx)->ctx == m_owner.get()->ctx;
     }
+    /// The owner, or whoever asks whether it is.
+    [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }
+    /// By `owner`, which holds a lock. False: it is not its scope.
+    bool divert(detail::activation* owner) noexcept;
+    /// Is what the running task announces here a holder's, though this scope began before the lock?
+    [[nodiscard]] bool announces_as_holder(const detail::worker* w) const noexcept;
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
@@ -277,6 +288,8 @@ private:
     template <class F>
     PILFER_COLD void spawn_cold(F&& f);
     template <class F>
+    [[nodiscard]] bool spawn_under_lock(detail::worker* w, F& f);
+    template <class F>
     PILFER_COLD void submit_child(F&& f);
     /// False: the child was dropped.
     [[nodiscard]] bool takes_submission();
@@ -295,7 +308,7 @@ private:
 
     detail::scope_place m_link; // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
-    detail::activation* m_owner;
+    detail::scope_owner<detail::std_atom, detail::standing, detail::activation> m_owner;
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     std::uint32_t m_suppressed;
@@ -357,10 +370,12 @@ struct spawned {
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
     static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
-        arrive();        // the announcement looks at what this thread set up for itself
-        san::acquire(s); // before the first look at it, and before a thief gives it a later edge
-        // Only here, off the parent's stack, may the rest of the parent be announced.
-        s->m_owner->ctx->change(context_state::running, context_state::offered);
+        arrive();           // the announcement looks at what this thread set up for itself
+        san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
+                            // Only here, off the parent's stack, may the rest of the parent be announced.
+#if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
+        s->m_owner.of_offered()->ctx->change(context_state::running, context_state::offered);
+#endif
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
             context* c = context_again(self);
             if (detail::is_left_out(c)) {
@@ -389,7 +404,7 @@ struct spawned {
             c->job = nullptr; // it was never announced
             w = this_worker();
         }
-        activation* owner = s->m_owner;
+        activation* const owner = s->m_owner.of_offered();
         context* parent = owner->ctx;
         if (parent == nullptr) {
             __builtin_unreachable(); // a parent that was offered has one: main need not load it to ask
@@ -434,12 +449,14 @@ struct scope_access {
     [[nodiscard]] static activation* taken(scope& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
-        activation* owner = s.m_owner;
+        activation* const owner = s.m_owner.of_offered();
         owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s);
         return owner;
     }
     [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
+    /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
+    [[nodiscard]] static activation* owner(const scope& s) noexcept { return s.owner(); }
     /// The scope that somebody at this place stands in.
     [[nodiscard]] static scope* of(scope_place* place) noexcept {
         return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member
@@ -464,7 +481,7 @@ struct scope_access {
     /// May the caller use what is the owner's?
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
         const worker* w = this_worker();
-        return s.m_owner == (w != nullptr ? w->current.load(rlx) : activation_outside());
+        return s.owner() == (w != nullptr ? w->current.load(rlx) : activation_outside());
     }
     /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
     static void raise(scope& shield, scope& against) noexcept {
@@ -473,7 +490,18 @@ struct scope_access {
     }
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
-    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner = owner; }
+    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner.hand_to(owner); }
+    /// `owner` has taken its first lock, or holds none any more. False: the scope is not its own.
+    static bool divert(scope& s, activation* owner) noexcept { return s.divert(owner); }
+    static bool end_diversion(scope& s, const activation* owner) noexcept {
+        if (s.owner() != owner) {
+            return false;
+        }
+        if (s.m_owner.is_diverted()) {
+            s.m_owner.end_diversion();
+        }
+        return true;
+    }
     static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }

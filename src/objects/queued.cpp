@@ -38,6 +38,7 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
     // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
     // holder's.
     scope_place own(this_activation()->innermost.load(rlx));
+    own.head().disturbed.store(disturb::bare, rlx);
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
         c.within = &own;

@@ -32,6 +32,7 @@ stolen_branch::stolen_branch(spark& s, word given_up) noexcept : m_spark(s), m_g
         m_self = self;
         m_within = within;
         m_place.emplace(within);
+        m_place->head().disturbed.store(disturb::bare, rlx);
         if (scope_place::is_settled(within)) {
             m_place->seal(); // nothing above is left to mark: no walk has to go on
         }
@@ -59,6 +60,18 @@ void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
     auto* const b = reinterpret_cast<stolen_branch*>(was);
     stops::request(b->m_place->head().disturbed, b->m_protocol);
 }
+
+stolen_branch* stolen_branch::give_up_to(spark& s, word lies_there, word given_up) noexcept {
+    return reinterpret_cast<stolen_branch*>(
+        branch_protocol<std_atom>::give_up(std::atomic_ref(s.run), lies_there, given_up));
+}
+
+bool stolen_branch::tell_joining_frame(spark& s, const std::exception_ptr& error) noexcept {
+    // A holder finishes first.
+    return !says_stopped(error) && !is_of_a_holder(s.within()) && stops::fail(s);
+}
+
+void stolen_branch::collect(spark& s) noexcept { stops::collected(s); }
 
 } // namespace detail
 } // namespace v0

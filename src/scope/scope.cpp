@@ -111,11 +111,12 @@ void scope::come_home(worker* home) noexcept {
 }
 
 bool scope::takes_submission() {
-    if (m_owner != activation_outside() && this_worker() == nullptr) {
+    worker* const w = this_worker();
+    if (w == nullptr && owner() != activation_outside()) {
         not_owner("defer");
     }
-    if (drops()) {
-        drop_or_leave(this_worker());
+    if (drops() && !(w != nullptr && announces_as_holder(w))) {
+        drop_or_leave(w);
         return false;
     }
     return true;
@@ -132,8 +133,11 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
         }
     } made{child, destroy};
     // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
-    pool_core& p = outside() ? common_core() : *pool_of(m_owner);
-    const bool owner_calls = m_owner == activation_outside();
+    pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
+    const bool owner_calls = owner() == activation_outside();
+    if (const worker* w = this_worker(); w != nullptr && announces_as_holder(w)) {
+        child->is_within(scope_place::as_holder(&m_link));
+    }
     if (owner_calls) {
         m_children.owe();
     } else {
@@ -170,7 +174,24 @@ void scope::fail() noexcept {
 void scope::drop_or_leave(worker* w) {
     count_dropped(w);
     leave_if_stopped();
-    leave_though_locked();
+}
+
+bool scope::divert(activation* a) noexcept {
+    if (owner() != a) {
+        return false;
+    }
+    m_owner.divert(a, !m_link.head().was_diverted);
+    m_link.head().was_diverted = true;
+    return true;
+}
+
+bool scope::announces_as_holder(const worker* w) const noexcept {
+    const activation* const self = w->current.load(rlx);
+    if (self == owner()) {
+        return m_owner.is_diverted() &&
+               self->locks != 0; // else the scope began under the lock, and the way up says so
+    }
+    return self->locks != 0 || scope_place::holds(place_below(self->innermost.load(rlx)));
 }
 
 std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
@@ -182,10 +203,10 @@ std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// The deferred child of this scope behind an entry, null if there is none. The look may hit a record that
-/// a thief has long given back: records are never unmapped while the pool lives, and only an exact match
-/// counts.
-PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
+/// The deferred child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there
+/// is none. The look may hit a record that a thief has long given back: records are never unmapped while the
+/// pool lives, and only an exact match counts.
+PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry, const scope_place* place) noexcept {
     if ((entry & kind_mask) != kind_deferred) {
         return nullptr;
     }
@@ -194,7 +215,7 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
         __builtin_unreachable(); // nor does a caller ask
     }
     san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
-    return d->within() == &m_link ? d : nullptr;
+    return d->within() == place ? d : nullptr;
 }
 
 /// A child that was taken back from the own deque, where another task of this thread may have put it.
@@ -206,12 +227,12 @@ PILFER_ALWAYS_INLINE void scope::run_taken(spark* d) {
 
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
 /// once it is taken back it is looked at again. False: there is none.
-bool scope::reclaim_child(worker* w, task_word entry) noexcept {
+bool scope::reclaim_child(worker* w, task_word entry, const scope_place* place) noexcept {
     w = reclaim_slow(w, entry);
     if (w == nullptr) {
         return false;
     }
-    spark* d = child_at(entry);
+    spark* d = child_at(entry, place);
     if (d == nullptr) {
         (void)announce(w, entry, way::keep);
         return false;
@@ -223,13 +244,21 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
 bool scope::run_newest_child(worker* w) noexcept {
     auto own = w->deque.owner();
     const auto newest = own.look_at_newest();
-    spark* d = child_at(newest.task);
+    if (newest.task == 0) {
+        return false;
+    }
+    scope_place* place = &m_link;
+    spark* d = child_at(newest.task, place);
+    if (d == nullptr) {
+        place = scope_place::as_holder(place);
+        d = child_at(newest.task, place);
+    }
     if (d == nullptr) {
         return false;
     }
-    nested_activation child(w, &m_link);
+    nested_activation child(w, place);
     if (!own.pop_newest(newest)) {
-        return reclaim_child(w, newest.task);
+        return reclaim_child(w, newest.task, place);
     }
     run_taken(d);
     return true;
@@ -242,17 +271,17 @@ void scope::wait_for_children(worker* home) noexcept {
         (void)stopped_here(this_worker()); // tells this scope: its children do not start
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend_between(*m_owner, m_link.above(), run);
+                attend_between(*owner(), m_link.above(), run);
                 (void)stopped_here(this_worker());
             }
         }
         if (m_children.all_done()) {
             break;
         }
-        const bool under_lock = waits_under_lock(*m_owner, m_link.above());
+        const bool under_lock = waits_under_lock(*owner(), m_link.above());
         if (under_lock && static_cast<scheduler*>(this_worker())->take_back(awaited)) {
             if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend_between(*m_owner, m_link.above(), run);
+                attend_between(*owner(), m_link.above(), run);
             }
             continue;
         }
@@ -267,8 +296,9 @@ void scope::wait_for_children(worker* home) noexcept {
             return static_cast<scope_wait&>(self).children->publish();
         };
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-        const awaited_by_holders::entered here(under_lock ? &pool_of(m_owner)->for_holders() : nullptr,
+        const awaited_by_holders::entered here(under_lock ? &pool_of(owner())->for_holders() : nullptr,
                                                awaited);
+        const stops::waiting_frame stopped(this_worker());
         suspend(this_worker(), s);
         break;
     }
@@ -292,7 +322,8 @@ void scope::block_for_children() noexcept {
 }
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
-/// but those of the children, all of which run under one identity. `w` runs the owner.
+/// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
+/// that it has taken since the scope began. A child of a holder ends the loop: it runs as somebody else.
 void scope::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
@@ -300,25 +331,26 @@ void scope::sync_children(worker* w) {
         return;
     }
     unsigned run = 0;
-    activation_on_top child(m_owner, &m_link, w->exceptions->in_flight());
+    activation* const self = w->current.load(rlx);
+    activation_on_top child(self, &m_link, w->exceptions->in_flight());
     w->current.store(&child, rlx);
     while (m_children.owed() > 0)
         [[likely]] {
             auto own = w->deque.owner();
             const auto newest = own.look_at_newest();
-            auto* d = child_at(newest.task);
+            auto* d = child_at(newest.task, &m_link);
             if (d == nullptr) {
                 break;
             }
             if (own.pop_newest(newest)) [[likely]] {
                 run_taken(d);
-            } else if (!reclaim_child(w, newest.task)) {
+            } else if (!reclaim_child(w, newest.task, &m_link)) {
                 w = this_worker();
                 break;
             }
             w = this_worker();
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
-                attend_between(*m_owner, m_link.above(), run);
+                attend_between(*self, m_link.above(), run);
                 w = this_worker();
                 if (w->deque.trip().has(tripwire<std_atom>::stop)) {
                     break;
@@ -338,23 +370,24 @@ void scope::sync_children(worker* w) {
 /// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
 /// and the like.
 void scope::leave() noexcept {
-    if (auto* const at = m_owner->innermost.load(rlx);
+    activation* const owner = this->owner();
+    if (auto* const at = owner->innermost.load(rlx);
         scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
         // A lock that is held here was taken since this scope began, and is held further on. If what this
         // scope began in says the same, its end must not take that out.
         if (scope_place::holds(at) && scope_place::holds(m_link.above())) {
-            m_owner->locks &= ~1U;
+            owner->locks &= ~1U;
         }
-        m_owner->innermost.store(
+        owner->innermost.store(
             scope_place::holds(at) ? scope_place::as_holder(m_link.above()) : m_link.above(), rlx);
         return;
     }
-    const auto unlink = [this] {
-        for (auto* below = scope_place::strip(m_owner->innermost.load(rlx)); below != nullptr;
+    const auto unlink = [this, owner] {
+        for (auto* below = scope_place::strip(owner->innermost.load(rlx)); below != nullptr;
              below = scope_place::strip(below->above())) {
             if (scope_place::strip(below->above()) == &m_link) {
                 if (scope_place::holds(below->above()) && scope_place::holds(m_link.above())) {
-                    m_owner->locks &= ~1U; // as above
+                    owner->locks &= ~1U; // as above
                 }
                 below->relink(m_link);
                 return true;
@@ -363,7 +396,7 @@ void scope::leave() noexcept {
         return false;
     };
     // A thread outside whose pool does not exist has shared nothing.
-    pool_core* const p = outside() ? common_core_if_made() : pool_of(m_owner);
+    pool_core* const p = outside() ? common_core_if_made() : pool_of(owner);
     if (!(p != nullptr ? while_nobody_walks(*p, unlink) : unlink())) {
         os::write_error("pilfer: a scope was destroyed by a task that does not own it\n");
         std::terminate();
@@ -401,13 +434,13 @@ void scope::sync_cold() { wait_and_rethrow(this_worker()); }
 
 void scope::wait_and_rethrow(worker* home) {
     if (outside()) {
-        if (m_owner != activation_outside()) {
+        if (owner() != activation_outside()) {
             not_owner("sync");
         }
         block_for_children();
     } else {
         worker* w = this_worker();
-        if (w == nullptr || w->current.load(rlx) != m_owner) {
+        if (w == nullptr || w->current.load(rlx) != owner()) {
             not_owner("sync");
         }
         wait_for_children(home);
@@ -448,15 +481,20 @@ bool scope::wait_until(instant until) noexcept {
     return true;
 }
 
+bool scope::wait_until_as_task(worker* w, instant until) noexcept {
+    const stops::waiting_frame stopped(w);
+    return wait_until(until);
+}
+
 bool scope::sync_within(instant until) {
     worker* const home = this_worker();
-    if (outside() ? m_owner != activation_outside() : home == nullptr || home->current.load(rlx) != m_owner) {
+    if (outside() ? owner() != activation_outside() : home == nullptr || home->current.load(rlx) != owner()) {
         not_owner("sync_for");
     }
     if (!outside()) {
         (void)stopped_here(home); // tells this scope: its children do not start
     }
-    const bool all = wait_until(until);
+    const bool all = outside() ? wait_until(until) : wait_until_as_task(home, until);
     if (!outside()) {
         come_home(home);
     }

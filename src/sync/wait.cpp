@@ -3,6 +3,7 @@
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
+#include "worker/stops.hpp"
 #include <pilfer/detail/alarm.hpp>
 
 namespace pilfer {
@@ -46,9 +47,12 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
     }
 }
 
-/// A task that is below of no scope, or holds a lock, is never stopped, and one that unwinds does not leave a
-/// second time.
-[[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
+/// A task that holds a lock is never stopped, nor is one below of no scope but by a branch that fails of a
+/// join that it may be inside of. One that unwinds does not leave a second time.
+[[nodiscard]] bool may_be_stopped(worker* w) noexcept {
+    const activation& self = *w->current.load(rlx);
+    return (can_be_stopped(w) || (stops::has_thieves(w) && self.locks == 0)) && !unwinds(w);
+}
 
 /// A thread outside. It works for a pool meanwhile where it is attached to one, but not where it may be
 /// handed what others wait for (see awaited::a_holder), and not with a time limit.
@@ -98,16 +102,20 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         wait_stop l;
         l.list = &list;
         l.entry = &e;
-        l.place = w->current.load(rlx)->innermost.load(rlx);
+        activation* const self = w->current.load(rlx);
+        l.task = self;
+        l.place = self->innermost.load(rlx);
         l.stop = &stop_wait;
         auto& where = static_cast<scheduler*>(w)->stoppable;
         PILFER_CHAOS_POINT(publish);
+        san::frames_known(self->ctx->view);
         where.add(l);
         PILFER_CHAOS_POINT(publish);
         if (!stopped_here(w) || !list.withdraw(e)) { // C2
             wait_in(list, e, until, why, object, what);
         }
         where.remove(l);
+        san::frames_unknown(self->ctx->view);
         return;
     }
     if (until != never && until <= now()) {

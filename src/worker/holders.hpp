@@ -40,9 +40,9 @@ public:
         if (at == 0 || (entry & kind_mask) == kind_continuation) {
             return 0;
         }
-        return (entry & kind_mask) == kind_deferred
-                   ? reinterpret_cast<word>(reinterpret_cast<spark*>(at)->within_to_start())
-                   : at;
+        return (entry & kind_mask) == kind_deferred ? reinterpret_cast<word>(scope_place::strip(
+                                                          reinterpret_cast<spark*>(at)->within_to_start()))
+                                                    : at;
     }
 
     /// One relaxed load: the only one where nobody waits under a lock.

@@ -1,5 +1,6 @@
 // Cancellation: who is stopped, and how those learn of it. States and edges: ../scope/README.md.
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/failing.hpp>
 
 #include <exception>
 #include <memory>
@@ -19,8 +20,14 @@ cancellations<std_atom, futex_park> all;
 /// Linked by pool_core::next_to_stop. Under the lock of `all`: not the registry's, which a report holds for
 /// long.
 pool_core* pools = nullptr;
+/// Branches of joins that have thrown while the frames that join run something else. Written under that lock.
+failing_joins<std_atom, scope_place*> failing;
 /// What a cancellation that is under way has found. Under the same lock; code of the user runs behind it.
 told_source* told_sources = nullptr;
+/// The same: branches that were given up in the name of frames that wait for them.
+stolen_branch* given_up = nullptr;
+/// The same: scopes were told that were not, so that those who wait are looked at once more.
+bool told_more = false;
 
 template <class F>
 void each_worker(F f) noexcept {
@@ -37,9 +44,144 @@ const auto each_trip = [](auto tell) noexcept {
     });
 };
 
+// ---- what a joining frame runs beside a branch that has failed --------------------------------
+
+/// Where that branch lies on the stack of `a`, if it does, and `a` is older; else 0. Stacks grow down, and
+/// the context's own record is the end of its stack. Who runs on a thread's own stack announces no branches.
+[[nodiscard]] std::uintptr_t branch_on(const activation& a, const void* branch) noexcept {
+    const context* const c = a.ctx;
+    if (c == nullptr || c->low == nullptr) {
+        return 0;
+    }
+    const std::uintptr_t at = san::on_stack(c->view, branch);
+    const std::uintptr_t end =
+        &a == &c->self ? reinterpret_cast<std::uintptr_t>(c) : san::on_stack(c->view, &a);
+    return at >= reinterpret_cast<std::uintptr_t>(c->low) && at < end ? at : 0;
+}
+
+/// From `from`, where an activation stands, f of each of its own scopes up to `within`. False, before any f:
+/// they do not lead there, or somebody on the way to the top holds a lock and so finishes first (D6).
+template <class F>
+[[nodiscard]] bool up_to(scope_place* from, scope_place* within, F f) noexcept {
+    const auto is_end = [within](scope_place* at) noexcept {
+        return scope_place::as_free(at) == scope_place::as_free(within);
+    };
+    bool own = true;
+    bool leads_there = false;
+    for (scope_place* at = from;; at = scope_place::strip(at)->above()) {
+        leads_there = leads_there || (own && is_end(at));
+        own = own && scope_place::is_owner(at);
+        if (scope_place::holds(at) || !(leads_there || own)) {
+            return false;
+        }
+        if (scope_place::strip(at) == nullptr) {
+            break;
+        }
+        scope_place::strip(at)->seen_here();
+    }
+    for (scope_place* at = from; leads_there && !is_end(at); at = scope_place::strip(at)->above()) {
+        f(*scope_place::strip(at));
+    }
+    return leads_there;
+}
+
+const auto nothing_to_tell = [](scope_place&) noexcept {};
+
+/// Rule 1: the innermost activation of a stack runs beside a branch that has failed. Then the scopes that it
+/// has made there are told; `news`: one did not know. `wait`: in the frame in which it waits, on top of which
+/// others may run, whose joins are not its own. Null: it runs.
+[[nodiscard]] bool tells_in_failing_join(const activation& self, const void* wait, bool& news) noexcept {
+    bool is_inside = false;
+    (void)failing.any([&](const void* branch, scope_place* within) noexcept {
+        const std::uintptr_t at = branch_on(self, branch);
+        if (at != 0 && (wait == nullptr || san::on_stack(self.ctx->view, wait) < at) && self.locks == 0 &&
+            up_to(self.innermost.load(rlx), within,
+                  [&news](scope_place& s) noexcept { news = tell_scope(s.head().disturbed) || news; })) {
+            is_inside = true;
+        }
+        return false; // all of them: the outermost tells most
+    });
+    return is_inside;
+}
+
+/// Rule 2: whose owner has made it there. That it lies below of the branch says that this is a join of the
+/// owner and not of somebody on top of it; so does the place that the branch was announced in, if that is a
+/// scope of the owner's. Otherwise the owner tells it, as soon as it looks.
+[[nodiscard]] bool is_in_failing_join(scope_place& s) noexcept {
+    if ((s.head().disturbed.load(rlx) & disturb::bare) != 0) {
+        return false;
+    }
+    const activation& owner = *scope_access::owner(*scope_access::of(&s));
+    return failing.any([&](const void* branch, scope_place* within) noexcept {
+        const std::uintptr_t at = branch_on(owner, branch);
+        return at != 0 &&
+               (scope_place::is_owner(within) ||
+                (san::on_stack(owner.ctx->view, &s) < at &&
+                 san::on_stack(owner.ctx->view, &s) >= reinterpret_cast<std::uintptr_t>(owner.ctx->low))) &&
+               up_to(s.above(), within, nothing_to_tell);
+    });
+}
+
+/// A child of spawn that begins: the same of its scope by where its parent has left its stack for it.
+[[nodiscard]] bool parent_is_stopped(worker* w) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) {
+        return false;
+    }
+    bool news = false;
+    const bool is = self.looks_up.during(self.deque.owner().pinned(), [w, &news] {
+        scope_place* const innermost = w->current.load(rlx)->innermost.load(rlx);
+        if (scope_place::holds(innermost)) {
+            return false; // its parent finishes first, and so does it
+        }
+        scope_place* const place = scope_place::strip(innermost);
+        scope& s = *scope_access::of(place);
+        const activation& parent = *scope_access::owner(s);
+        // The parent may go on elsewhere by now, and spawn again: from within the same part.
+        const auto left =
+            reinterpret_cast<std::uintptr_t>(__atomic_load_n(&scope_access::rest(s)->sp, __ATOMIC_RELAXED));
+        return failing.any([&](const void* branch, scope_place* within) noexcept {
+            const std::uintptr_t at = branch_on(parent, branch);
+            return at != 0 && left < at && up_to(place->above(), within, nothing_to_tell) &&
+                   (tell_scope(place->head().disturbed) ? (news = true) : true);
+        });
+    });
+    if (news) {
+        stops::look_again(); // other children of it may wait
+    }
+    return is;
+}
+
+/// Those in a list that waits: rules 1 and 2.
+[[nodiscard]] bool stops_waiting(const decltype(scheduler::stoppable)::listener& l) noexcept {
+    bool stops = is_stopped(static_cast<scope_place*>(l.place), &is_in_failing_join);
+    if (activation* const task = l.task; task != nullptr) {
+        if (tells_in_failing_join(*task, &l, told_more)) {
+            stops = true;
+            told_more = told_more || !san::all_frames_known;
+        }
+    }
+    return stops;
+}
+
 /// Under the lock of `all`. The sources that this cancellation has found: another one finds its own.
 [[nodiscard]] told_source* tell_those_that_wait() noexcept {
-    each_worker([](scheduler& w) noexcept { w.stoppable.tell(); });
+    stolen_branch* told = nullptr;
+    do {
+        told_more = false;
+        each_worker([](scheduler& w) noexcept { w.stoppable.tell(&stops_waiting); });
+        while (stolen_branch* const b = given_up) {
+            given_up = std::exchange(b->next_given_up, told);
+            told = b;
+            all.request_inside(b->place().head().disturbed, each_trip);
+            told_more = true;
+        }
+    } while (told_more);
+    while (stolen_branch* const b = told) {
+        told = b->next_given_up;
+        PILFER_CHAOS_POINT(lock);
+        b->is_told(); // it may end
+    }
     return std::exchange(told_sources, nullptr);
 }
 
@@ -83,8 +225,10 @@ void stops::remove(pool_core& p) noexcept {
 /// What was being cancelled stays cancelled where it stands, but nobody is told any more.
 void stops::forget_all() noexcept {
     ::new (&all) cancellations<std_atom, futex_park>;
+    ::new (&failing) failing_joins<std_atom, scope_place*>;
     pools = nullptr;
     told_sources = nullptr;
+    given_up = nullptr;
 }
 
 void stops::request(std::atomic<std::uint32_t>& disturbed) noexcept {
@@ -134,12 +278,88 @@ bool stops::stopped_at(worker* w, scope_place* place) noexcept {
     }
     return self.looks_up.during(self.deque.owner().pinned(), [place] {
         PILFER_CHAOS_POINT(lock);
-        return is_stopped(place);
+        return is_stopped(place, &is_in_failing_join);
     });
 }
 
+bool stops::has_thieves(const worker* w) noexcept {
+    return w->pool->schedulers() > 1 && w->pool->by_one_lock() == nullptr;
+}
+
+bool stops::fail(spark& branch) noexcept {
+    told_source* mine = nullptr;
+    const bool added = all.begin([&branch] { return failing.add(&branch, branch.within()); }, each_trip,
+                                 [&mine] { mine = tell_those_that_wait(); });
+    request_stops(mine);
+    return added;
+}
+
+void stops::collected(spark& branch) noexcept {
+    all.end([&branch] { return failing.remove(&branch); }, each_trip);
+}
+
+bool stops::stands_in_failing_join(worker* w) noexcept {
+    const activation& running = *w->current.load(rlx);
+    auto& self = *static_cast<scheduler*>(w);
+    bool news = false;
+    if (!self.looks_up.during(self.deque.owner().pinned(),
+                              [&] { return tells_in_failing_join(running, nullptr, news); })) {
+        return false;
+    }
+    if (news || !san::all_frames_known) {
+        look_again();
+    }
+    return true;
+}
+
+stops::waiting_frame::waiting_frame(worker* w, spark* branch, spark::run_function lies_there,
+                                    spark::run_function given) noexcept {
+    activation* const self = w->current.load(rlx);
+    if (!has_thieves(w) || self->locks != 0 || unwinds(w)) {
+        return;
+    }
+    m_known.branch = branch;
+    m_known.lies_there = lies_there;
+    m_known.given_up = given;
+    m_known.task = self;
+    m_known.stop = [](list::listener& l) noexcept {
+        auto& k = static_cast<known&>(l);
+        if (k.branch == nullptr) {
+            return;
+        }
+        if (stolen_branch* const b = stolen_branch::give_up_to(*k.branch, k.lies_there, k.given_up)) {
+            b->next_given_up = given_up;
+            given_up = b;
+        }
+    };
+    m_list = &static_cast<scheduler*>(w)->stoppable;
+    PILFER_CHAOS_POINT(publish);
+    san::frames_known(self->ctx->view);
+    m_list->add(m_known);
+    PILFER_CHAOS_POINT(publish);
+    auto& trip = w->deque.trip();
+    if (trip.has(tripwire<std_atom>::stop) && trip.has_and_sees(tripwire<std_atom>::stop) &&
+        stands_in_failing_join(w)) { // C2
+        look_again();                // finds this
+    }
+}
+
+stops::waiting_frame::~waiting_frame() {
+    if (m_list != nullptr) {
+        m_list->remove(m_known);
+        san::frames_unknown(static_cast<activation*>(m_known.task)->ctx->view);
+    }
+}
+
+bool stopped_by_scopes(worker* w) noexcept {
+    return w->deque.trip().has(tripwire<std_atom>::stop) &&
+           stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx));
+}
+
 bool stopped_cold(worker* w) noexcept {
-    return stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx));
+    // First what is behind the bit (C1) is seen.
+    return stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx)) ||
+           (w->deque.trip().has_and_sees(tripwire<std_atom>::stop) && stops::stands_in_failing_join(w));
 }
 
 bool must_leave() noexcept {
@@ -149,19 +369,6 @@ bool must_leave() noexcept {
 
 void leave_if_stopped() {
     if (must_leave()) {
-        throw stopped();
-    }
-}
-
-void leave_though_locked() {
-    worker* const w = this_worker();
-    if (w == nullptr || unwinds(w)) {
-        return;
-    }
-    auto& self = *static_cast<scheduler*>(w);
-    scope_place* const place = w->current.load(rlx)->innermost.load(rlx);
-    if (self.deque.trip().has_and_sees(tripwire<std_atom>::stop) &&
-        self.looks_up.during(self.deque.owner().pinned(), [place] { return is_stopped(place, true); })) {
         throw stopped();
     }
 }
@@ -202,16 +409,39 @@ scope_place* place_below(scope_place* innermost) noexcept {
     return holds ? scope_place::as_holder(at) : at;
 }
 
-void outlive_lock(activation* a) noexcept {
-    scope_place* at = a->innermost.load(rlx);
-    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr) {
-        scope_place* const own = scope_place::strip(at);
-        at = own->above();
-        if (scope_place::holds(at)) {
-            own->outlives_lock();
-            stops::look_again();
+namespace {
+
+/// Calls f(scope) for the running task's own scopes, from the innermost outwards, until it says false. A
+/// branch of a join that was stolen stands in scopes of another task, and the first of these ends it.
+template <class F>
+void each_own_scope(const activation* a, F f) noexcept {
+    for (scope_place* at = a->innermost.load(rlx);
+         scope_place::is_owner(at) && scope_place::strip(at) != nullptr;
+         at = scope_place::strip(at)->above()) {
+        if (!f(*scope_access::of(at))) {
             return;
         }
+    }
+}
+
+} // namespace
+
+void divert_scopes(activation* a) noexcept {
+    each_own_scope(a, [a](scope& s) { return scope_access::divert(s, a); });
+}
+
+void end_diversions(activation* a, bool outlived) noexcept {
+    bool again = false;
+    each_own_scope(a, [a, outlived, &again](scope& s) {
+        scope_place* const own = scope_access::link(s);
+        if (outlived && !again && scope_place::holds(own->above())) {
+            own->outlives_lock();
+            again = true;
+        }
+        return scope_access::end_diversion(s, a);
+    });
+    if (again) {
+        stops::look_again();
     }
 }
 
@@ -224,7 +454,7 @@ std::exception_ptr stopped_error() noexcept {
 }
 
 bool child_begins(worker* w) noexcept {
-    if (!stopped_here(w)) {
+    if (!stopped_here(w) && !parent_is_stopped(w)) {
         return true;
     }
     count_dropped(w);

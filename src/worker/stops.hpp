@@ -6,6 +6,8 @@
 #include <stop_token>
 
 #include <pilfer/detail/branch.hpp>
+#include <pilfer/detail/cancel.hpp>
+#include <pilfer/detail/park.hpp>
 #include <pilfer/detail/runtime.hpp>
 
 namespace pilfer {
@@ -30,6 +32,15 @@ void remove(pool_core& p) noexcept;
 void request(std::atomic<std::uint32_t>& disturbed) noexcept;
 /// The same of a branch, which may end once `told` says so: before code of the user runs, which may wait.
 void request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_atom>& told) noexcept;
+/// That branch of a join has thrown, and the frame that joins does not wait for it yet: what that runs on its
+/// own stack is stopped. False: nobody was told.
+[[nodiscard]] bool fail(spark& branch) noexcept;
+/// By the frame that joins, behind its wait for it.
+void collected(spark& branch) noexcept;
+/// Does the running task stand in such a part of a join? Tells its scopes there.
+[[nodiscard]] bool stands_in_failing_join(worker* w) noexcept;
+/// Can it? Not where nobody takes branches of joins.
+[[nodiscard]] bool has_thieves(const worker* w) noexcept;
 /// A lock is free under which a scope began that goes on: those below of it may be stopped now.
 void look_again() noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.
@@ -38,6 +49,28 @@ void tell(told_source* t) noexcept;
 void over() noexcept;
 /// Behind the unlinking of a scope that ends out of turn: nobody looks up through it any more.
 void wait_for_lookers() noexcept;
+/// In the frame of a task that waits for what it cannot leave: it learns that it is stopped, and so do its
+/// scopes.
+class waiting_frame {
+public:
+    /// `branch`, if not null, is given up then: see stolen_branch::give_up().
+    explicit waiting_frame(worker* w, spark* branch = nullptr, spark::run_function lies_there = nullptr,
+                           spark::run_function given_up = nullptr) noexcept;
+    waiting_frame(const waiting_frame&) = delete;
+    waiting_frame& operator=(const waiting_frame&) = delete;
+    ~waiting_frame();
+
+private:
+    using list = stop_list<std_atom, futex_park, scope_place>;
+    struct known : list::listener {
+        spark* branch;
+        spark::run_function lies_there;
+        spark::run_function given_up;
+    };
+    known m_known;
+    list* m_list = nullptr; // null: it cannot be stopped
+};
+
 /// Is whoever stands at `place` stopped? On `w`, for a task that runs or is about to start there.
 [[nodiscard]] bool stopped_at(worker* w, scope_place* place) noexcept;
 

@@ -262,8 +262,8 @@ void scheduler::forward_inbox() noexcept {
 }
 
 /// For run_until(): code of the user, as on a thread outside whose end the pool's own would wait for. It may
-/// wait for what a wake-up was about that came here: somebody else looks after that. Not for what lies in this
-/// seat's deque since an earlier visit: a taken seat is nobody's who has gone.
+/// wait for what a wake-up was about that came here: somebody else looks after that. Not for what lies in
+/// this seat's deque since an earlier visit: a taken seat is nobody's who has gone.
 bool scheduler::ask_outside(bool (*ask)(void*), void* self) noexcept {
     found_work(index);
     disappear();

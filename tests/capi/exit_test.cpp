@@ -392,6 +392,41 @@ TEST_P(row_E2_exit, row_D7_lock_cancellable) {
     });
 }
 
+TEST_P(row_E2_exit, row_D6_older_scopes) {
+    const c_pool pool(GetParam());
+    std::atomic<int> ran{0};
+    pool.run([&] {
+        pilfer_mutex mutex;
+        ASSERT_EQ(pilfer_mutex_init(&mutex), 0);
+        pilfer_scope s;
+        ASSERT_EQ(pilfer_scope_begin(&s), 0);
+        auto holds = [&] {
+            pilfer_scope own;
+            ASSERT_EQ(pilfer_scope_begin(&own), 0);
+            auto child = [&] {
+                EXPECT_EQ(pilfer_cancelled(), 0);
+                pilfer_sleep_for(1000);
+                ++ran;
+            };
+            ASSERT_EQ(pilfer_mutex_lock(&mutex), 0);
+            EXPECT_EQ(pilfer_scope_cancel(&s), 0);
+            EXPECT_EQ(pilfer_scope_spawn(&own, call_of<decltype(child)>, &child), 0);
+            EXPECT_EQ(pilfer_scope_defer(&own, call_of<decltype(child)>, &child), 0);
+            EXPECT_EQ(pilfer_scope_sync(&own), 0);
+            EXPECT_EQ(ran, 2);
+            EXPECT_EQ(pilfer_mutex_unlock(&mutex), 0);
+            EXPECT_EQ(pilfer_cancelled(), 1);
+            EXPECT_EQ(pilfer_scope_spawn(&own, call_of<decltype(child)>, &child), PILFER_ECANCELED);
+            EXPECT_EQ(pilfer_scope_defer(&own, call_of<decltype(child)>, &child), PILFER_ECANCELED);
+            (void)pilfer_scope_end(&own);
+        };
+        EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(holds)>, &holds), 0);
+        EXPECT_EQ(pilfer_scope_end(&s), 0);
+        pilfer_mutex_destroy(&mutex);
+    });
+    EXPECT_EQ(ran, 2);
+}
+
 TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
     const c_pool pool(GetParam());
     pool.run([] {

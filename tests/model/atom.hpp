@@ -115,6 +115,10 @@ struct atom {
     static void light_fence(where w = where::current()) { here().light_fence(w); }
     static void heavy_fence(where w = where::current()) { here().heavy_fence(w); }
     static void relax(unsigned) { here().relax(); }
+    template <class T>
+    static bool is(const atomic<T*>& word, const T* value, where w = where::current()) {
+        return word.load(std::memory_order_relaxed, w) == value;
+    }
 };
 
 /// A machine without membarrier: the heavy fence orders its own thread only.

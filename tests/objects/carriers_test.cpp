@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <stdexcept>
 #include <thread>
@@ -52,7 +53,7 @@ public:
     static constexpr int carriers = support::sanitized ? 300 : 1000;
 
     /// Who does that, in which lock.
-    enum class way { mutex, shared, readers, locked, queued, served, carrier, none };
+    enum class way { mutex, older, shared, readers, locked, queued, served, carrier, none };
 
     explicit divided(pilfer::options o) : m_pool(by_half(o)), m_order(carriers) {}
 
@@ -103,7 +104,8 @@ private:
         return o;
     }
     void hold(const function& on_top) {
-        pilfer::scope own;
+        std::optional<pilfer::scope> younger;
+        pilfer::scope& own = m_own != nullptr ? *m_own : younger.emplace();
         m_own = &own;
         m_stack = this_stack();
         m_worker = this_index();
@@ -126,6 +128,12 @@ private:
         case way::none:
             return f();
         case way::mutex: {
+            const std::lock_guard guard(m_mutex);
+            return f();
+        }
+        case way::older: { // in a scope that began before the lock
+            pilfer::scope own;
+            m_own = &own;
             const std::lock_guard guard(m_mutex);
             return f();
         }
@@ -260,9 +268,9 @@ TEST(row_D10_alone, what_was_announced_before_the_lock_waits) {
 // Whatever the lock is, and whoever is under it: a reader, f of a queued call on the stack of whoever serves
 // it, a carrier that waits for its own ones. Without a lock what is queued comes first.
 TEST_P(row_D10_divided, under_every_lock) {
-    for (const auto how :
-         {divided::way::mutex, divided::way::shared, divided::way::readers, divided::way::locked,
-          divided::way::queued, divided::way::served, divided::way::carrier, divided::way::none}) {
+    for (const auto how : {divided::way::mutex, divided::way::older, divided::way::shared,
+                           divided::way::readers, divided::way::locked, divided::way::queued,
+                           divided::way::served, divided::way::carrier, divided::way::none}) {
         divided d(with(workers()));
         std::vector<pilfer::future<void>> all;
         EXPECT_EQ(d.run(

@@ -393,48 +393,6 @@ TEST_P(row_D6_holders, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own
     }
 }
 
-// What a holder gives to a scope that began before the lock, and that is stopped, is not excepted: it is
-// dropped, and whoever gives it learns that at once.
-TEST_P(row_D6_holders, nothing_is_given_to_an_older_scope_that_drops_it) {
-    for (const bool spawns : {true, false}) {
-        pilfer::mutex m;
-        pilfer::event inside;
-        pilfer::event cancelled;
-        bool left = false;
-        pool.run([&] {
-            pilfer::scope s;
-            s.spawn([&] {
-                pilfer::scope own;
-                own.spawn(wait_to_be_stopped);
-                const std::lock_guard guard(m);
-                inside.set();
-                cancelled.wait();
-                own.sync(); // by then the scope has been told; the child is one from before
-                own.spawn(wait_to_be_stopped); // tells it again
-                const auto child = [] { ADD_FAILURE() << "began"; };
-                try {
-                    until([&] {
-                        if (spawns) {
-                            own.spawn(child);
-                        } else {
-                            own.defer(child);
-                        }
-                        return false;
-                    });
-                } catch (const pilfer::stopped&) {
-                    left = true;
-                    throw;
-                }
-            });
-            inside.wait();
-            s.cancel();
-            cancelled.set();
-            s.sync();
-        });
-        EXPECT_TRUE(left) << spawns;
-    }
-}
-
 // What is to be told behind the unlock runs the code of others, which may want the lock.
 TEST_P(row_D6_holders, an_unlock_is_over_before_anybody_is_told) {
     if (GetParam() == 1) {

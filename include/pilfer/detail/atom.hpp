@@ -46,6 +46,18 @@ struct std_atom {
         PILFER_CHAOS_POINT(heavy_fence);
     }
     static void relax(unsigned round) noexcept { detail::backoff(round); }
+    /// A relaxed load, and whether it gives `value`: by one instruction, which compilers make of plain memory
+    /// only.
+    template <class T>
+    [[nodiscard]] static PILFER_ALWAYS_INLINE bool is(const std::atomic<T*>& word, const T* value) noexcept {
+#if defined(__x86_64__) && defined(__LP64__) && !defined(PILFER_SANITIZED)
+        bool same;
+        asm("cmp %2, %1" : "=@cce"(same) : "m"(word), "r"(value));
+        return same;
+#else
+        return word.load(std::memory_order_relaxed) == value;
+#endif
+    }
 };
 
 inline constexpr auto rlx = std::memory_order_relaxed;

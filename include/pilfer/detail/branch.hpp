@@ -3,6 +3,7 @@
 // Both meet in the word of the branch that says how it is run. States, edges B1, B2: src/scope/README.md.
 #pragma once
 
+#include <exception>
 #include <optional>
 
 #include <pilfer/detail/atom.hpp>
@@ -65,6 +66,18 @@ public:
 
     /// By the frame that joins: `s` could not be taken back, and its result is not wanted any more.
     PILFER_COLD static void give_up(spark& s, word lies_there, word given_up) noexcept;
+    /// The same in its name, while it waits. Who gets one (null: nobody is to be told) cancels its place(),
+    /// and then calls is_told().
+    [[nodiscard]] static stolen_branch* give_up_to(spark& s, word lies_there, word given_up) noexcept;
+    [[nodiscard]] scope_place& place() noexcept { return *m_place; }
+    void is_told() noexcept { m_protocol.is_told(); }
+    stolen_branch* next_given_up = nullptr; ///< its own, of who has given it up
+
+    /// By who has run `s`, whose function has thrown `error`, before it is done: what the frame that joins
+    /// runs meanwhile is stopped. True: that frame calls collect(), behind its wait.
+    [[nodiscard]] PILFER_COLD static bool tell_joining_frame(spark& s,
+                                                             const std::exception_ptr& error) noexcept;
+    PILFER_COLD static void collect(spark& s) noexcept;
 
 private:
     spark& m_spark;

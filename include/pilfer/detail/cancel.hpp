@@ -15,16 +15,19 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+struct activation;
+
 /// The bits of scope_head::disturbed. The rest of it counts exceptions.
 namespace disturb {
 inline constexpr std::uint32_t from_below = 1U << 31; ///< a task below announced a child here
 inline constexpr std::uint32_t requested = 1U << 30;  ///< this scope was cancelled: cancellations counts it
 inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it is stopped
 inline constexpr std::uint32_t shields = 1U << 28;    ///< what is below is excepted from the exit of a scope
-inline constexpr std::uint32_t failures = shields - 1;
+inline constexpr std::uint32_t bare = 1U << 27;       ///< a place by itself: no scope is around it
+inline constexpr std::uint32_t failures = bare - 1;
 inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
 inline constexpr std::uint32_t drops =
-    ~(from_below | shields); ///< children that have not started never start
+    ~(from_below | shields | bare); ///< children that have not started never start
 } // namespace disturb
 
 /// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first
@@ -54,27 +57,48 @@ template <class Link>
     });
 }
 
+/// A scope learns that its owner is stopped. True: it did not know.
+template <class Disturbed>
+bool tell_scope(Disturbed& word) noexcept {
+    return (word.load(rlx) & disturb::told) == 0 &&
+           (word.fetch_or(disturb::told, rlx) & disturb::told) == 0; // C4
+}
+
+/// Of nothing that fails: see is_stopped().
+struct nothing_fails {
+    template <class Link>
+    [[nodiscard]] constexpr bool operator()(Link&) const noexcept {
+        return false;
+    }
+};
+
 /// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
 /// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
 /// scope_link, whose head has `disturbed`, and shielded(): the scope whose exit what is below is excepted
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free; unless
-/// the question is whether only locks keep it from being stopped: then nobody is told.
-template <class Link>
-[[nodiscard]] bool is_stopped(Link* place, bool but_for_locks = false) noexcept {
+/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free.
+///
+/// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
+/// are against exits only.
+template <class Link, class Fails = nothing_fails>
+[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     std::size_t steps = 0;
     Link* end = place;
     for (;; end = Link::strip(end)->above(), ++steps) {
         Link* const s = Link::strip(end);
-        if (s == nullptr || (Link::holds(end) && !but_for_locks)) {
+        if (s == nullptr || Link::holds(end)) {
             return false;
         }
         s->seen_here();
         const std::uint32_t word = s->head().disturbed.load(rlx);
         if (shields == 0 && (word & disturb::told) != 0) {
+            break;
+        }
+        if (!Link::is_owner(end) && fails(*s)) {
+            tell_scope(s->head().disturbed);
             break;
         }
         // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
@@ -89,15 +113,10 @@ template <class Link>
         }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
     }
-    if (!but_for_locks) {
-        walk_again(place, Link::strip(end), steps, [](auto& head) {
-            auto& word = head.disturbed;
-            if ((word.load(rlx) & disturb::told) == 0) {
-                word.fetch_or(disturb::told, rlx); // C4
-            }
-            return false;
-        });
-    }
+    walk_again(place, Link::strip(end), steps, [](auto& head) {
+        tell_scope(head.disturbed);
+        return false;
+    });
     return true;
 }
 
@@ -137,28 +156,42 @@ public:
     /// every worker was told.
     template <class Disturbed, class Each, class Behind>
     bool request(Disturbed& word, Each each, Behind behind) noexcept {
+        return begin([&word] { return marks(word); }, each, behind);
+    }
+    /// As request(), of whatever mark() leaves behind where a look finds it. False, if mark() says so: there
+    /// is nothing new.
+    template <class Mark, class Each, class Behind>
+    bool begin(Mark mark, Each each, Behind behind) noexcept {
         m_lock.lock();
-        const bool first = (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
+        const bool first = mark();
         if (first) {
-            m_live = m_live + 1;
-            if (!m_ever.load(rlx)) {
-                m_ever.store(true, rlx);
-                Atom::fence_sc(); // C5
-            }
-            // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
-            each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
+            count_one(each);
             behind();
         }
         m_lock.unlock();
         return first;
     }
+    /// One more, in behind() of another one. Who waits has to be looked at once more.
+    template <class Disturbed, class Each>
+    void request_inside(Disturbed& word, Each each) noexcept {
+        if (marks(word)) {
+            count_one(each);
+        }
+    }
     /// A scope that was cancelled has no children left.
     template <class Each>
     void over(Each each) noexcept {
+        end([] { return true; }, each);
+    }
+    /// The same of what begin() has marked. unmark() says false where it was forgotten.
+    template <class Unmark, class Each>
+    void end(Unmark unmark, Each each) noexcept {
         m_lock.lock();
-        m_live = m_live - 1;
-        if (m_live == 0) {
-            each([](auto& trip) noexcept { trip.clear_stop(); });
+        if (unmark()) {
+            m_live = m_live - 1;
+            if (m_live == 0) {
+                each([](auto& trip) noexcept { trip.clear_stop(); });
+            }
         }
         m_lock.unlock();
     }
@@ -196,6 +229,21 @@ public:
     }
 
 private:
+    template <class Disturbed>
+    [[nodiscard]] static bool marks(Disturbed& word) noexcept {
+        return (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
+    }
+    template <class Each>
+    void count_one(Each each) noexcept {
+        m_live = m_live + 1;
+        if (!m_ever.load(rlx)) {
+            m_ever.store(true, rlx);
+            Atom::fence_sc(); // C5
+        }
+        // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
+        each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
+    }
+
     raw_lock<Atom, Park> m_lock;
     typename Atom::template plain<std::uint64_t> m_live = 0;
     typename Atom::template atomic<bool> m_ever{false};
@@ -214,6 +262,8 @@ public:
         plain<listener*> previous = nullptr;
         plain<bool> told = false;
         plain<Link*> place = nullptr;
+        /// The task that waits with this in its frame. Null: what waits is no frame.
+        plain<activation*> task = nullptr;
         /// Under the list's lock: what it listens for is there. It may go on at once, up to remove().
         void (*stop)(listener& self) noexcept = nullptr;
     };
@@ -247,9 +297,14 @@ public:
     }
     /// Canceller, behind its mark: those that it stops.
     void tell() noexcept {
+        tell([](const listener& l) noexcept { return is_stopped<Link>(l.place); });
+    }
+    /// The same, those of which `stops` says so.
+    template <class Stops>
+    void tell(Stops stops) noexcept {
         m_lock.lock();
         for (listener* l = m_first; l != nullptr; l = l->next) {
-            if (!l->told && is_stopped<Link>(l->place)) {
+            if (!l->told && stops(*l)) {
                 l->told = true;
                 l->stop(*l);
             }

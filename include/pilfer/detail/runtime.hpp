@@ -36,6 +36,11 @@ PILFER_API suspension* release_waiter(std::uintptr_t word, worker* w) noexcept;
 /// for reports only.
 PILFER_API void wait_for(handover<std_atom>& h, const spark* task, const pool_core* p = nullptr) noexcept;
 
+/// The same for the frame that joins. Where that is stopped meanwhile it gives the branch up: by what
+/// stolen_branch::give_up() is given.
+PILFER_API void wait_for_branch(handover<std_atom>& h, spark& branch, spark::run_function lies_there,
+                                spark::run_function given_up) noexcept;
+
 /// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
 struct submission : spark, submission_queue<std_atom>::node {
     submission() noexcept : spark(nullptr, nullptr) {}
@@ -82,6 +87,8 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 [[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
     return w->deque.trip().has(tripwire<std_atom>::stop) && detail::stopped_cold(w);
 }
+/// The same by a cancelled scope, and not only because a branch of a join has failed that it runs beside.
+[[nodiscard]] PILFER_API bool stopped_by_scopes(worker* w) noexcept;
 /// Is an exception of the running task in flight? Not one of a frame that it runs on top of.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool unwinds(const worker* w) noexcept {
     return w->exceptions->in_flight() > w->current.load(rlx)->uncaught;
@@ -97,8 +104,10 @@ PILFER_API void count_plain_call(worker* w) noexcept;
     scope_place* const place = detail::place_below(w->current.load(rlx)->innermost.load(rlx));
     return scope_place::strip(place) != nullptr && !scope_place::holds(place);
 }
-/// Its last lock is free, but not the innermost scope began under the first one.
-PILFER_API PILFER_COLD void outlive_lock(activation* a) noexcept;
+/// Its first lock: what it announces in scopes that are there already goes the long way from now on.
+PILFER_API PILFER_COLD void divert_scopes(activation* a) noexcept;
+/// Its last lock is free. `outlived`: the innermost scope did not begin before the first one.
+PILFER_API PILFER_COLD void end_diversions(activation* a, bool outlived) noexcept;
 /// The running task (null: none) has one more lock of the library, or one less. Until it has none only
 /// scopes that begin meanwhile stop it, and what it does in these. (Row D6)
 PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
@@ -110,6 +119,9 @@ PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
         scope_place* const at = a->innermost.load(rlx);
         locks = scope_place::holds(at) ? 0 : 1;
         a->innermost.store(scope_place::as_holder(at), rlx);
+        if (scope_place::is_owner(at)) [[unlikely]] {
+            detail::divert_scopes(a);
+        }
     }
     a->locks = locks + 2;
 }
@@ -123,12 +135,13 @@ PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
         return;
     }
     a->locks = 0;
+    scope_place* const at = a->innermost.load(rlx);
+    const bool outlived = locks == 3 && !scope_place::holds(at);
     if (locks == 3) {
-        scope_place* const at = a->innermost.load(rlx);
         a->innermost.store(scope_place::as_free(at), rlx);
-        if (!scope_place::holds(at)) [[unlikely]] {
-            detail::outlive_lock(a);
-        }
+    }
+    if (outlived || scope_place::is_owner(at)) [[unlikely]] {
+        detail::end_diversions(a, outlived);
     }
 }
 /// Whoever runs here; null on threads and between two tasks.
@@ -138,9 +151,6 @@ PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
 }
 /// Throws stopped if it has to. On any thread.
 PILFER_API void leave_if_stopped();
-/// The same of a task that only its locks keep from being stopped: what it announced in a scope that began
-/// before them was dropped, and it must not go on as if that had run.
-PILFER_API void leave_though_locked();
 /// So many tasks do not start, and whoever would have started them leaves.
 [[noreturn]] PILFER_API PILFER_COLD void drop_and_leave(std::uint64_t tasks);
 /// Is that a `stopped`, and no error?

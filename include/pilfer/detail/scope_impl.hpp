@@ -46,7 +46,7 @@ struct deferred : spark {
         auto* d = static_cast<deferred*>(self);
         scope* s = scope_access::of(d->within());
         san::acquire(s);
-        if (s->drops()) {
+        if (s->drops() && !scope_place::holds(d->within())) {
             detail::count_dropped(this_worker());
         } else {
             PILFER_TRY { d->function(); }
@@ -79,7 +79,7 @@ struct submitted_child : submission {
         if (detail::dropping(w)) {
             (void)s->note_failure(detail::dropped_error());
             detail::count_dropped(w);
-        } else if (s->drops()) {
+        } else if (s->drops() && !scope_place::holds(c->within())) {
             detail::count_dropped(w);
         } else {
             PILFER_TRY { c->function(); }
@@ -100,8 +100,10 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
-        if (w != nullptr && w->current.load(detail::rlx) == m_owner && !drops() && w->exceptions->empty())
-            [[likely]] {
+        [[maybe_unused]] detail::activation*
+            me; // the owner: not from m_owner, which would be loaded once more
+        if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
+            w->exceptions->empty()) [[likely]] {
             detail::context* c = w->free_contexts.load(detail::rlx);
             if (c == nullptr) [[unlikely]] {
                 c = detail::refill_contexts(w);
@@ -118,9 +120,9 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
                 }
                 w->current.store(&c->self, detail::rlx);
                 c->self.innermost.store(&m_link, detail::rlx);
-                detail::san::leave(&m_owner->ctx->view, c->view, this);
+                detail::san::leave(&me->ctx->view, c->view, this);
                 detail::call_on(k, &m_link.head().rest, &child::main);
-                detail::san::enter(m_owner->ctx->view);
+                detail::san::enter(me->ctx->view);
                 detail::san::acquire(this);
                 detail::arrive();
                 return;
@@ -140,14 +142,22 @@ PILFER_ALWAYS_INLINE void scope::spawn(weight rest, F&& f) {
 template <class F>
 PILFER_COLD void scope::spawn_cold(F&& f) {
     detail::worker* w = detail::this_worker();
-    if (m_owner == detail::activation_outside()) {
+    if (owner() == detail::activation_outside()) {
         submit_child(std::forward<F>(f));
         return;
     }
-    if (w == nullptr || w->current.load(detail::rlx) != m_owner) {
+    if (w == nullptr || w->current.load(detail::rlx) != owner()) {
         not_owner("spawn");
     }
-    if (drops() || detail::stopped_here(w)) {
+    const bool held = announces_as_holder(w);
+    if (held) {
+        if constexpr (detail::fits_on_context<std::decay_t<F>>) {
+            if (w->exceptions->empty() && spawn_under_lock(w, f)) {
+                return;
+            }
+        }
+        w = detail::this_worker();
+    } else if (drops() || detail::stopped_here(w)) {
         drop_or_leave(w);
         return;
     }
@@ -163,16 +173,48 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         detail::attend(w);
         w = detail::this_worker();
     }
-    detail::nested_activation child(w, &m_link);
+    detail::nested_activation child(w, held ? detail::scope_place::as_holder(&m_link) : &m_link);
     PILFER_TRY { function(); }
     PILFER_CATCH_ALL { fail(); }
+}
+
+/// spawn() by an owner that holds a lock which is younger than this scope: the child is a holder's, too, and
+/// it may want that lock, so it needs a stack of its own. False: there is none.
+template <class F>
+bool scope::spawn_under_lock(detail::worker* w, F& f) {
+    using child = detail::spawned<F>;
+    detail::context* c = w->free_contexts.load(detail::rlx);
+    if (c == nullptr) {
+        c = detail::refill_contexts(w);
+    }
+    if (c == nullptr) {
+        return false;
+    }
+    detail::san::acquire(c);
+    w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
+    c->change(detail::context_state::cached, detail::context_state::running);
+    detail::context_guard guard{c};
+    auto* k = ::new (c->place(sizeof(child), child::align)) child{std::move(f)};
+    guard.c = nullptr;
+    m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
+    w = detail::this_worker(); // moving f may have suspended
+    w->current.store(&c->self, detail::rlx);
+    c->self.innermost.store(detail::scope_place::as_holder(&m_link), detail::rlx);
+    detail::context* const here = m_owner.of_offered()->ctx;
+    detail::san::leave(&here->view, c->view, this);
+    detail::call_on(k, &m_link.head().rest, &child::main);
+    detail::san::enter(here->view);
+    detail::san::acquire(this);
+    detail::arrive();
+    (void)divert(detail::this_activation());
+    return true;
 }
 
 template <class F>
 PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w != nullptr && w->current.load(detail::rlx) == m_owner && !drops()) [[likely]] {
+    if (w != nullptr && m_owner.is(w->current.load(detail::rlx)) && !drops()) [[likely]] {
         auto* c = make_deferred<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended
@@ -220,7 +262,7 @@ PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
 /// There is no memory for the announcement of `c`.
 template <class Child>
 void scope::run_unannounced(Child* c, bool own) {
-    detail::nested_activation me(detail::this_worker(), &m_link);
+    detail::nested_activation me(detail::this_worker(), c->within());
     (void)detail::stopped_here(detail::this_worker()); // tells this scope: the child does not start
     Child::run_child(c, nullptr);
     if (own) {
@@ -255,16 +297,20 @@ template <class F, class Announce>
 PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w == nullptr || outside() || w->pool != detail::pool_of(m_owner)) [[unlikely]] {
+    if (w == nullptr || outside() || w->pool != m_owner.get()->ctx->pool) [[unlikely]] {
         submit_child(std::forward<F>(f));
         return;
     }
-    if (drops()) [[unlikely]] {
+    const bool held = announces_as_holder(w);
+    if (drops() && !held) [[unlikely]] {
         drop_or_leave(w);
         return;
     }
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_deferred<child>(w, std::forward<F>(f));
+    if (held) {
+        c->is_within(detail::scope_place::as_holder(&m_link));
+    }
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);
     if (own) {

@@ -1,0 +1,411 @@
+// What a holder of a lock gives to scopes that began before the lock is a holder's, too: row D6.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <utility>
+
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+class row_D6_older_scopes : public testing::TestWithParam<unsigned> {
+protected:
+    support::watchdog limit{support::patience};
+    pilfer::pool pool{{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(workers, row_D6_older_scopes, testing::Values(1U, 2U, 3U, 8U));
+
+/// Waits for what nobody does: only a cancellation ends it early.
+void wait_for_the_cancellation() {
+    pilfer::event never;
+    EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
+    ADD_FAILURE() << "not stopped";
+}
+
+/// Each way to give a child to a scope.
+constexpr int ways = 7;
+template <class F>
+void give(pilfer::scope& s, int way, F child) {
+    switch (way) {
+    case 0:
+        return s.spawn(std::move(child));
+    case 1:
+        return s.spawn(pilfer::weight(3), std::move(child));
+    case 2:
+        return s.defer(std::move(child));
+    case 3:
+        return s.defer(pilfer::weight(3), std::move(child));
+    case 4: // too large for a record
+        return s.defer([child, room = std::array<char, 4000>()] {
+            (void)room;
+            child();
+        });
+    case 5: // too large for the top of a stack: a plain call
+        return s.spawn([child, room = std::array<char, 4000>()] {
+            (void)room;
+            child();
+        });
+    default: // by a branch on the owner's stack, or by one that was stolen
+        (void)pilfer::join([] {}, [&] { s.defer(child); });
+    }
+}
+
+// Announced under the lock, before the cancellation and behind it: both run, and nothing stops them. The ones
+// from before the lock are stopped.
+TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
+    for (int way = 0; way < ways; ++way) {
+        pilfer::mutex m;
+        std::atomic<int> finished{0};
+        bool unlocked = false;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                pilfer::scope own;
+                own.spawn(wait_for_the_cancellation);
+                m.lock();
+                const auto child = [&] {
+                    EXPECT_FALSE(pilfer::cancelled());
+                    pilfer::sleep_for(1us);
+                    std::atomic<int> ran{0};
+                    pilfer::scope further;
+                    further.spawn([&] { ++ran; });
+                    further.defer([&] {
+                        pilfer::yield();
+                        ++ran;
+                    });
+                    further.sync();
+                    EXPECT_EQ(ran, 2);
+                    EXPECT_FALSE(pilfer::cancelled());
+                    ++finished;
+                };
+                give(own, way, child);
+                s.cancel();
+                give(own, way, child);
+                EXPECT_FALSE(pilfer::cancelled());
+                own.sync();
+                EXPECT_EQ(finished, 2) << "way " << way;
+                give(own, way, child); // told by now
+                m.unlock();
+                unlocked = true;
+                EXPECT_TRUE(pilfer::cancelled());
+                EXPECT_THROW(own.spawn([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
+                EXPECT_THROW(own.defer([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
+                EXPECT_THROW(own.sync(), pilfer::stopped);
+                EXPECT_EQ(finished, 3) << "way " << way;
+                pilfer::sleep_for(60s);
+                ADD_FAILURE() << "not stopped";
+            });
+            s.sync();
+        });
+        EXPECT_TRUE(unlocked);
+    }
+}
+
+// Of two deferred children that nobody has started, one from before the lock and one from under it, the
+// cancellation drops the former.
+TEST_P(row_D6_older_scopes, only_what_was_given_under_the_lock) {
+    if (GetParam() != 1) {
+        GTEST_SKIP() << "others would start them";
+    }
+    const auto dropped = [this] { return pool.counters().dropped; };
+    const auto before = dropped();
+    int ran = 0;
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::scope own;
+        own.defer([] { ADD_FAILURE() << "from before"; });
+        m.lock();
+        own.defer([&] { ++ran; });
+        own.defer([&] { ++ran; });
+        own.cancel();
+        own.defer([&] { ++ran; });
+        m.unlock();
+        own.defer([] { ADD_FAILURE() << "from behind"; });
+        own.sync();
+        EXPECT_EQ(ran, 3);
+        own.defer([&] { ++ran; });
+        own.sync();
+    });
+    EXPECT_EQ(ran, 4);
+    EXPECT_EQ(dropped() - before, 2U);
+}
+
+// A sibling that fails cancels the scope: what the holder gives to it runs all the same, and the error
+// arrives.
+TEST_P(row_D6_older_scopes, a_failed_scope_takes_what_a_holder_gives) {
+    pool.run([] {
+        for (int way = 0; way < ways; ++way) {
+            pilfer::mutex m;
+            std::atomic<int> ran{0};
+            pilfer::scope own;
+            own.spawn([] { throw std::out_of_range("a sibling"); });
+            m.lock();
+            give(own, way, [&] { ++ran; });
+            EXPECT_THROW(own.sync(), std::out_of_range);
+            EXPECT_EQ(ran, 1) << "way " << way;
+            give(own, way, [] { throw std::length_error("of a holder"); });
+            EXPECT_THROW(own.sync(), std::length_error);
+            m.unlock();
+        }
+    });
+}
+
+// The child has a stack of its own: it may want the very lock.
+TEST_P(row_D6_older_scopes, a_child_may_want_the_lock) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
+        std::atomic<int> had{0};
+        pool.run([&] {
+            pilfer::mutex m;
+            pilfer::scope own;
+            m.lock();
+            for (int i = 0; i < 4; ++i) {
+                own.spawn([&] {
+                    const std::lock_guard guard(m);
+                    EXPECT_FALSE(pilfer::cancelled());
+                    ++had;
+                });
+                EXPECT_EQ(had, 0);
+            }
+            m.unlock();
+            own.sync();
+        });
+        EXPECT_EQ(had, 4);
+    }
+}
+
+// Whoever holds a lock of its own gives to scopes that it does not own: its parent's, one further out, one of
+// another pool.
+TEST_P(row_D6_older_scopes, a_holder_that_does_not_own_the_scope) {
+    pilfer::pool other({.workers = 2});
+    std::atomic<int> ran{0};
+    bool unlocked = false;
+    pool.run([&] {
+        pilfer::scope outer;
+        outer.spawn([&] {
+            pilfer::scope inner;
+            inner.spawn([&] {
+                pilfer::mutex m;
+                m.lock();
+                pilfer::scope own; // began under the lock: hides it from who looks at the innermost only
+                outer.cancel();
+                inner.defer([&] { ++ran; });
+                outer.defer([&] { ++ran; });
+                (void)pilfer::join([] {}, [&] { inner.defer([&] { ++ran; }); });
+                other.run([&] { outer.defer([&] { ++ran; }); });
+                m.unlock();
+                unlocked = true;
+                EXPECT_THROW(inner.defer([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
+                throw pilfer::stopped();
+            });
+            inner.sync();
+        });
+        outer.sync();
+    });
+    EXPECT_TRUE(unlocked);
+    EXPECT_EQ(ran, 4);
+}
+
+// Locks and scopes begin and end in any order, and the frame moves meanwhile. In the end all is as it was.
+TEST_P(row_D6_older_scopes, in_any_order) {
+    std::mt19937 random(11);
+    for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
+        std::atomic<int> given{0};
+        std::atomic<int> ran{0};
+        bool reached = false;
+        pool.run([&] {
+            pilfer::scope s;
+            s.spawn([&] {
+                std::array<pilfer::mutex, 3> locks;
+                std::array<bool, 3> held{};
+                std::array<std::optional<pilfer::scope>, 3> scopes;
+                s.cancel();
+                std::array<bool, 3> younger{}; // than the lock: what it is given may be stopped at the unlock
+                const auto any_held = [&] { return held[0] || held[1] || held[2]; };
+                for (int step = 0; step < 16; ++step) {
+                    const auto i = random() % 3;
+                    switch (random() % 4) {
+                    case 0:
+                        held[i] ? locks[i].unlock() : locks[i].lock();
+                        held[i] = !held[i];
+                        if (!any_held()) {
+                            younger.fill(false);
+                        }
+                        break;
+                    case 1:
+                        scopes[i] ? scopes[i].reset() : void(scopes[i].emplace());
+                        younger[i] = any_held();
+                        break;
+                    case 2:
+                        if (any_held()) {
+                            pilfer::yield();
+                        }
+                        break;
+                    default:
+                        if (!scopes[i]) {
+                            break;
+                        }
+                        if (any_held()) {
+                            given += younger[i] ? 0 : 1;
+                            give(*scopes[i], static_cast<int>(random() % ways), [&, counts = !younger[i]] {
+                                if (counts) {
+                                    pilfer::yield();
+                                    ++ran;
+                                }
+                            });
+                        } else {
+                            EXPECT_THROW(give(*scopes[i], static_cast<int>(random() % 4),
+                                              [] { ADD_FAILURE() << "began"; }),
+                                         pilfer::stopped);
+                        }
+                    }
+                    EXPECT_EQ(pilfer::cancelled(), !any_held());
+                }
+                for (std::size_t i = 0; i < 3; ++i) {
+                    if (held[i]) {
+                        locks[i].unlock();
+                    }
+                    scopes[i].reset();
+                }
+                EXPECT_TRUE(pilfer::cancelled());
+                reached = true;
+            });
+            s.sync();
+        });
+        ASSERT_TRUE(reached);
+        ASSERT_EQ(given, ran);
+    }
+}
+
+// A scope that ends under a lock that is younger, and one that is used further behind the unlock.
+TEST_P(row_D6_older_scopes, ends_under_the_lock_or_goes_on_behind_it) {
+    pool.run([] {
+        pilfer::mutex m;
+        std::atomic<int> ran{0};
+        std::optional<pilfer::scope> first(std::in_place);
+        pilfer::scope second;
+        {
+            const std::lock_guard guard(m);
+            first->spawn([&] { ++ran; });
+            first->defer([&] { ++ran; });
+            first.reset();
+            EXPECT_EQ(ran, 2);
+            second.defer([&] { ++ran; });
+            (void)second.sync_for(-1s);
+            second.spawn([&] { ++ran; });
+        }
+        second.spawn([&] { ++ran; });
+        second.sync();
+        EXPECT_EQ(ran, 5);
+        EXPECT_FALSE(second.cancelled());
+        second.spawn(wait_for_the_cancellation);
+        second.cancel();
+        second.sync();
+    });
+}
+
+// Only the owner spawns and awaits, under a lock as ever.
+TEST_P(row_D6_older_scopes, belong_to_their_owner) {
+    pool.run([] {
+        pilfer::mutex m;
+        pilfer::scope own;
+        m.lock();
+        own.spawn([&] {
+            EXPECT_THROW(own.spawn([] {}), pilfer::usage_error);
+            EXPECT_THROW(own.sync(), pilfer::usage_error);
+            EXPECT_THROW((void)own.sync_for(1s), pilfer::usage_error);
+        });
+        std::thread([&] {
+            EXPECT_THROW(own.spawn([] {}), pilfer::usage_error);
+            EXPECT_THROW(own.defer([] {}), pilfer::usage_error);
+            EXPECT_THROW(own.sync(), pilfer::usage_error);
+        }).join();
+        m.unlock();
+        own.sync();
+    });
+}
+
+// The exit of a holder's own scope ends what was there before; what it gives to it under the lock runs.
+TEST_P(row_D6_older_scopes, an_exit_under_the_lock) {
+    pool.run([] {
+        pilfer::mutex m;
+        std::atomic<int> ran{0};
+        pilfer::exit_scope<int> e;
+        e.spawn(wait_for_the_cancellation);
+        m.lock();
+        EXPECT_TRUE(e.exit_value(3));
+        e.spawn([&] {
+            pilfer::sleep_for(1us);
+            ++ran;
+        });
+        e.defer([&] { ++ran; });
+        EXPECT_EQ(e.sync(), 3);
+        EXPECT_EQ(ran, 2);
+        m.unlock();
+    });
+}
+
+// A cancellation at any moment: who has begun to change the object has ended it, with what it gave to a scope
+// that it has had all along.
+TEST_P(row_D6_older_scopes, the_invariant_holds) {
+    std::mt19937 random(GetParam());
+    std::atomic<std::uint64_t> calls{0};
+    for (std::uint64_t round = 0; round < support::hundredth_of(100'000); ++round) {
+        pilfer::mutex m;
+        long from = 0;
+        long to = 0;
+        const auto seed = static_cast<unsigned>(random());
+        pool.run([&] {
+            pilfer::scope s;
+            for (unsigned i = 0; i < 4; ++i) {
+                s.spawn([&, i] {
+                    pilfer::scope own;
+                    for (unsigned k = 0; k < 20; ++k) {
+                        own.spawn([] { pilfer::yield(); });
+                        own.defer([] { pilfer::yield(); });
+                        std::atomic<int> parts{0};
+                        const std::lock_guard guard(m);
+                        EXPECT_EQ(from + to, 0) << "somebody has left in the middle";
+                        --from;
+                        for (unsigned n = 0; n < 3; ++n) {
+                            give(own, static_cast<int>((seed + i * 5 + k + n * 3) % ways), [&, n] {
+                                if ((seed + k + n) % 4 == 0) {
+                                    pilfer::yield();
+                                }
+                                ++parts;
+                            });
+                        }
+                        if ((seed + k) % 3 == 0) {
+                            while (!own.sync_for(1h)) {
+                            }
+                        } else {
+                            own.sync();
+                        }
+                        EXPECT_EQ(parts, 3);
+                        ++calls;
+                        ++to;
+                    }
+                });
+            }
+            s.spawn([&] {
+                for (unsigned n = (seed >> 8) % 32; n > 0; --n) {
+                    pilfer::yield();
+                }
+                s.cancel();
+            });
+            s.sync();
+        });
+        ASSERT_EQ(from + to, 0);
+    }
+    EXPECT_GT(calls, 0U);
+}
+
+} // namespace
