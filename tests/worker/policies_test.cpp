@@ -108,11 +108,12 @@ private:
             break;
         }
         case 6: {
-            // The last function may throw: the first one has run, or runs.
+            // The last function throws: the first one has run, runs, or is dropped. It would be stopped, too, if
+            // it had any point at which it could leave.
             const auto both = [&] {
-                (void)pilfer::join([=, this] { walk(lo, middle); },
+                (void)pilfer::join([=, this] { mark(lo); },
                                    [=, this] {
-                                       walk(middle, hi);
+                                       walk(lo + 1, hi);
                                        throw lo;
                                    });
             };
