@@ -108,8 +108,8 @@ private:
             break;
         }
         case 6: {
-            // The last function throws: the first one has run, runs, or is dropped. It would be stopped, too, if
-            // it had any point at which it could leave.
+            // The last function throws: the first one has run, runs, or is dropped. It would be stopped, too,
+            // if it had any point at which it could leave.
             const auto both = [&] {
                 (void)pilfer::join([=, this] { mark(lo); },
                                    [=, this] {

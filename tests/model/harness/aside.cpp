@@ -240,7 +240,9 @@ private:
     void summon_all() {
         atom::fence_sc();
         for (auto& s : m_summons) {
-            (void)s.exchange(1, rel);
+            if (s.load(rlx) == 0) { // behind the fence: who has it set looks behind a fence of its own
+                (void)s.exchange(1, rel);
+            }
         }
     }
     void body(unsigned, unsigned) final {}
