@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Cross build for AArch64, tested under qemu-user: the rooms that switch stacks or rest on who does. The emulator orders
-# memory as this machine does, so the others would show nothing new; ci/long runs them all
-# the same. Ends with 77 (skipped) only where the tools cannot be installed.
+# memory as this machine does, so the others would show nothing new; ci/long runs them all the same. Ends with 77
+# (skipped) only where the tools cannot be installed.
 source "$(dirname "$0")/lib.sh"
 if ! need_packages "${packages_aarch64[@]}"; then
     echo "SKIPPED aarch64: apt-get cannot install $(missing_packages "${packages_aarch64[@]}" | paste -sd ' ')"
