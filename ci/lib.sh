@@ -124,16 +124,40 @@ rooms_but() {
     only_rooms "${rooms[@]}"
 }
 
-# commits_turn <n>: k/n for what takes every n-th of its parts in each commit; all of them where ./test takes everything.
-commits_turn() {
-    if [[ -z ${PILFER_TEST_SCALE:-} ]]; then
-        echo "$(git rev-list --count HEAD 2>/dev/null || echo 0)/$1"
+# commits_number: whose turn it is. A shallow clone has one commit, and that has only its name.
+commits_number() {
+    if [[ $(git rev-parse --is-shallow-repository 2>/dev/null) == false ]]; then
+        git rev-list --count HEAD
     else
-        echo "0/1"
+        echo $((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))
     fi
 }
 
-# no_examples: likewise.
+# commits_turn <n>: k/n for what ./test takes every n-th part of, each commit the next one (PILFER_TEST_TURN is the
+# commit's number); all of it where legs are named, by ./test --all, and in ci/long.
+commits_turn() {
+    echo "${PILFER_TEST_TURN:-0}/$([[ -n ${PILFER_TEST_TURN:-} ]] && echo "$1" || echo 1)"
+}
+
+# rooms_in_turn <0 or 1> <room>...: without a turn as rooms_but <room>...; with one every second room of those. What one leg
+# leaves to the next commit another leg, with the other number, takes in this one.
+rooms_in_turn() {
+    local of_leg=$1 room number=0 rooms=()
+    shift
+    if [[ -z ${PILFER_TEST_TURN:-} ]]; then
+        rooms_but "$@"
+        return
+    fi
+    for room in tests/*/; do
+        room=$(basename "$room")
+        if (((number++ + of_leg + PILFER_TEST_TURN) % 2 == 0)) && [[ $room != support && " $* " != *" $room "* ]]; then
+            rooms+=("$room")
+        fi
+    done
+    only_rooms "${rooms[@]}"
+}
+
+# no_examples: for legs that show nothing by them; the long form has them.
 no_examples() {
     [[ -n ${PILFER_TEST_SCALE:-} ]] && echo "-DPILFER_EXAMPLES=ON" || echo "-DPILFER_EXAMPLES=OFF"
 }
@@ -148,12 +172,12 @@ only_some_optimised() {
 # release_leg [ctest argument]...: in the folder of the g++ leg, which others use as that has left it: with the library's rooms
 # together.
 release_leg() {
-    PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_UNITY=ON" leg release "$@"
+    PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_UNITY=ON" whole_leg release "$@"
 }
 
-# whole_leg <preset> [ctest argument]...: the same, but all cases of a program run in one process, one after the other
-# (programs that count threads keep a process for each case: tests/CMakeLists.txt).
-# The g++ leg starts a process for each: some 2,000, which under a sanitizer or an emulator take longer than the tests.
+# whole_leg <preset> [ctest argument]...: all cases of a program run in one process, one after the other (programs that
+# count threads keep a process for each case: tests/CMakeLists.txt). Some 4,000 processes take as long as what they test, under a
+# sanitizer or an emulator longer. ci/long starts them.
 whole_leg() {
     PILFER_CMAKE_ARGS="-DPILFER_TEST_WHOLE=ON ${PILFER_CMAKE_ARGS:-}" leg "$@"
 }
