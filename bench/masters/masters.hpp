@@ -16,7 +16,7 @@ struct setting {
     unsigned workers = 2;
     unsigned repeat = 9;
     bool rotated = false;  ///< first: the order in which columns are tried
-    unsigned alone = 1000; ///< first: nodes before the search divides itself
+    unsigned alone = 2000; ///< first: nodes before the search divides itself
     bool tiny = false;     ///< for tests: few tasks, the answers only
 };
 
