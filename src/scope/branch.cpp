@@ -1,6 +1,7 @@
 // A branch of a join that runs on a thief is stopped where the frame that joins throws.
 #include <pilfer/detail/branch.hpp>
 
+#include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -25,7 +26,7 @@ namespace {
 
 } // namespace
 
-stolen_branch::stolen_branch(spark& s, word given_up) noexcept : m_spark(s), m_given_up(given_up) {
+stolen_branch::stolen_branch(spark& s, word given_up) noexcept : m_spark(s), m_given_up(given_up), m_process(forks::this_process()) {
     activation* const self = this_worker()->current.load(rlx);
     scope_place* const within = self->innermost.load(rlx);
     if (!is_of_a_holder(within)) {
@@ -46,7 +47,8 @@ stolen_branch::~stolen_branch() {
     if (m_self == nullptr) {
         return;
     }
-    if (m_begins && m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up)) {
+    const auto gone = [this] { return forks::this_process() != m_process; };
+    if (m_begins && m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up, gone)) {
         stops::over();
     }
     m_self->innermost.store(m_within, rlx);

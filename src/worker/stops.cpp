@@ -20,6 +20,9 @@ cancellations<std_atom, futex_park> all;
 /// Linked by pool_core::next_to_stop. Under the lock of `all`: not the registry's, which a report holds for
 /// long.
 pool_core* pools = nullptr;
+/// The only worker that there is, in a child of fork() by one of its tasks: of its pool nothing else can be
+/// told. Else null.
+scheduler* alone = nullptr;
 /// Branches of joins that have thrown while the frames that join run something else. Written under that lock.
 failing_joins<std_atom, scope_place*> failing;
 /// What a cancellation that is under way has found. Under the same lock; code of the user runs behind it.
@@ -31,6 +34,9 @@ bool told_more = false;
 
 template <class F>
 void each_worker(F f) noexcept {
+    if (alone != nullptr) {
+        f(*alone);
+    }
     for (pool_core* p = pools; p != nullptr; p = p->next_to_stop) {
         for (unsigned i = 0; i < p->schedulers(); ++i) {
             f(p->at(i));
@@ -222,11 +228,16 @@ void stops::remove(pool_core& p) noexcept {
     });
 }
 
-/// What was being cancelled stays cancelled where it stands, but nobody is told any more.
+/// What was being cancelled stays cancelled, but those that wait for it here are not told any more.
 void stops::forget_all() noexcept {
-    ::new (&all) cancellations<std_atom, futex_park>;
-    ::new (&failing) failing_joins<std_atom, scope_place*>;
+    all.forget_threads();
+    ::new (&failing) failing_joins<std_atom, scope_place*>; // another thread may have been writing
     pools = nullptr;
+    alone = static_cast<scheduler*>(this_worker());
+    if (alone != nullptr) {
+        alone->stoppable.forget_threads();
+    }
+    told_more = false;
     told_sources = nullptr;
     given_up = nullptr;
 }
@@ -295,7 +306,7 @@ bool stops::fail(spark& branch) noexcept {
 }
 
 void stops::collected(spark& branch) noexcept {
-    all.end([&branch] { return failing.remove(&branch); }, each_trip);
+    all.end([&branch] { failing.remove(&branch); }, each_trip); // which a child of fork() may have forgotten
 }
 
 bool stops::stands_in_failing_join(worker* w) noexcept {

@@ -38,7 +38,7 @@ LEGAL = {
     "atfork": {BAD_ALLOC, REFUSED},
 }
 # The victim does not know how many workers it was to get.
-AUTOMATIC = {"start_automatic", "common"}
+AUTOMATIC = {"start_automatic", "common", "forked"}
 # Scenarios with a pool of one worker, or one that C asked for: only there may one thread that cannot be made be an error.
 LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn_deep_1", "defer_large", "drop", "full_ring_join",
         "full_ring_spawn", "full_ring_defer", "full_ring_async", "visitors"}

@@ -1,7 +1,10 @@
 // Pools: their start and end, and who comes from outside.
 #include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -521,6 +524,37 @@ void levels() {
     expect_equal(all, 36, "values of workers");
 }
 
+/// The child goes on with the scenario; its parent ends as it does.
+void forked() {
+    auto* const parents = new watched_pool(workers(2));
+    expect_equal((*parents)->run([] { return fib_join(8); }), fib_serial(8), "fib in the parent");
+    {
+        const harness_code harness;
+        if (const pid_t child = fork(); child != 0) {
+            int status = -1;
+            waitpid(child, &status, 0);
+            if (WIFSIGNALED(status)) {
+                signal(WTERMSIG(status), SIG_DFL);
+                raise(WTERMSIG(status));
+            }
+            _exit(child > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+        }
+    }
+    bool told = false;
+    try {
+        (*parents)->run([] {});
+    } catch (const pilfer::pool_forked&) {
+        told = true;
+    }
+    expect(told, "a pool of the parent took a task");
+    delete parents;
+    {
+        watched_pool mine(workers(2));
+        expect_equal(mine->run([] { return fib_join(10); }), fib_serial(10), "fib in the child");
+    }
+    common();
+}
+
 constexpr scenario list[] = {
     {"start_1", [] { start_and_stop(1); }},
     {"start_2", [] { start_and_stop(2); }},
@@ -542,6 +576,7 @@ constexpr scenario list[] = {
     {"drop", drop},
     {"one_lock", one_lock},
     {"common", common, true},
+    {"forked", forked, true},
     {"threadpool", threadpool},
     {"c_interface", c_interface},
     {"overflow", overflow},

@@ -297,6 +297,34 @@ TEST_F(row_F6_fork, descriptors_of_the_parent_go_on_behind_the_end_of_the_childs
 // ---- by a task --------------------------------------------------------------------------------
 
 /// By a task on a worker: what the child exits with, or the signal that ended it.
+/// That a cancellation is over says the child as its parent does, and not twice: else the next to end takes a
+/// third one with it.
+TEST_F(row_F6_fork, a_scope_that_was_cancelled_ends_in_the_child_without_those_cancelled_there) {
+    pilfer::scope before;
+    before.cancel();
+    const auto r = in_child([&before] {
+        checks c;
+        before.sync();
+        pilfer::pool p(workers(2));
+        p.run([&c] {
+            pilfer::scope outer;
+            outer.spawn([&] {
+                {
+                    pilfer::scope ends_first;
+                    ends_first.cancel();
+                    outer.cancel();
+                    c.that(pilfer::cancelled());
+                }
+                c.that(pilfer::cancelled());
+            });
+            outer.sync();
+            c.that(!pilfer::cancelled());
+        });
+        return c.first_failed();
+    });
+    EXPECT_TRUE(r.exited_with(0)) << r;
+}
+
 template <class Body>
 [[nodiscard]] support::child_result forked_by_a_task(pilfer::pool& p, Body body) {
     return p.run([&] { return in_child(body); });
@@ -326,6 +354,23 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
         s.defer([&i] { ++i; });
         s.sync();
         c.that(i == 2);
+        return c.first_failed();
+    });
+    EXPECT_TRUE(r.exited_with(0)) << r;
+    r = forked_by_a_task(p, [] { // a cancellation reaches what is below
+        checks c;
+        int ran = 0;
+        pilfer::scope outer;
+        outer.spawn([&] {
+            pilfer::scope inner;
+            outer.cancel();
+            c.that(pilfer::cancelled());
+            inner.defer([&ran] { ++ran; });
+            inner.sync();
+            ++ran;
+        });
+        outer.sync();
+        c.that(ran == 0 && !pilfer::cancelled());
         return c.first_failed();
     });
     EXPECT_TRUE(r.exited_with(0)) << r;

@@ -3,6 +3,7 @@
 // Both meet in the word of the branch that says how it is run. States, edges B1, B2: src/scope/README.md.
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <optional>
 
@@ -34,13 +35,17 @@ public:
     }
     /// Who has given it up, behind the last access but this one.
     void is_told() noexcept { m_told.store(true, rel); } // B2
-    /// Whoever has run it. True: it was told. Behind it nobody touches this.
-    template <class Word, class Value>
-    [[nodiscard]] bool ends(Word&& word, Value given_up) noexcept {
+    /// Whoever has run it. True: it was told. Behind it nobody touches this. `gone()`: who has given it up is in
+    /// the parent process, and this in a child of fork().
+    template <class Word, class Value, class Gone>
+    [[nodiscard]] bool ends(Word&& word, Value given_up, Gone gone) noexcept {
         if (word.exchange(nullptr, rlx) != given_up) {
             return false;
         }
         for (unsigned round = 0; !m_told.load(acq); ++round) { // B2
+            if (gone()) {
+                return false;
+            }
             Atom::relax(round);
         }
         return true;
@@ -86,6 +91,7 @@ private:
     scope_place* m_within = nullptr;
     std::optional<scope_place> m_place;
     branch_protocol<std_atom> m_protocol;
+    std::uint64_t m_process;
     bool m_begins;
 };
 

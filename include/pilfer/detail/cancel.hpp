@@ -181,17 +181,16 @@ public:
     /// A scope that was cancelled has no children left.
     template <class Each>
     void over(Each each) noexcept {
-        end([] { return true; }, each);
+        end([] {}, each);
     }
-    /// The same of what begin() has marked. unmark() says false where it was forgotten.
+    /// The same of what begin() has marked.
     template <class Unmark, class Each>
     void end(Unmark unmark, Each each) noexcept {
         m_lock.lock();
-        if (unmark()) {
-            m_live = m_live - 1;
-            if (m_live == 0) {
-                each([](auto& trip) noexcept { trip.clear_stop(); });
-            }
+        unmark();
+        m_live = m_live - 1;
+        if (m_live == 0) {
+            each([](auto& trip) noexcept { trip.clear_stop(); });
         }
         m_lock.unlock();
     }
@@ -219,6 +218,14 @@ public:
             behind();
         }
         m_lock.unlock();
+    }
+    /// In a child of fork(), by its only thread. What was cancelled stays counted, for it ends here as elsewhere;
+    /// so does what only another thread would have ended, or may have been about to count: that makes looks slow,
+    /// and one too few would end the cancellations of others.
+    void forget_threads() noexcept {
+        if (m_lock.open_for_good()) {
+            m_live = m_live + 1;
+        }
     }
     /// While nobody cancels.
     template <class F>
@@ -310,6 +317,13 @@ public:
             }
         }
         m_lock.unlock();
+    }
+
+    /// In a child of fork(), by its only thread.
+    void forget_threads() noexcept {
+        if (m_lock.open_for_good()) {
+            m_first = nullptr; // it may have been half linked; nobody on it can go on
+        }
     }
 
 private:

@@ -37,8 +37,8 @@ public:
         }
         return true;
     }
-    /// Under the same lock, by the frame that joins. False: a child of fork() has forgotten it.
-    [[nodiscard]] bool remove(const void* branch) noexcept {
+    /// Under the same lock, by the frame that joins.
+    void remove(const void* branch) noexcept {
         unsigned used = m_used.load(rlx);
         for (unsigned i = 0; i < used; ++i) {
             if (m_slots[i].branch.load(rlx) == branch) {
@@ -47,10 +47,9 @@ public:
                     --used;
                 }
                 m_used.store(used, rlx);
-                return true;
+                return;
             }
         }
-        return false;
     }
     /// Is there one of which f(branch, within) says true? Anyone. One that comes or goes meanwhile may be
     /// missed; one that the caller is inside of does neither.

@@ -43,6 +43,9 @@ public:
         }
     }
 
+    /// In a child of fork(), which has none of the threads that may hold it. True: one did.
+    [[nodiscard]] bool open_for_good() noexcept { return m_word.exchange(open, rlx) != open; }
+
 private:
     static constexpr std::uint32_t open = 0;
     static constexpr std::uint32_t held = 1;

@@ -71,7 +71,7 @@ struct branch : process<2> {
                 }
                 here().relax();
             }
-            if (f.protocol.ends(word, value{&given_up})) {
+            if (f.protocol.ends(word, value{&given_up}, [] { return false; })) {
                 check((f.place.head().disturbed.load(rlx) & disturb::requested) != 0, "told without a word");
                 all.over(this->each_trip());
             }
@@ -112,7 +112,7 @@ struct failing_process : process<Workers> {
     }
     /// stops::collected()
     void collect(const void* branch) {
-        all.end([&] { return failing.remove(branch); }, this->each_trip());
+        all.end([&] { failing.remove(branch); }, this->each_trip());
     }
 };
 
@@ -268,7 +268,7 @@ struct failing_waited_for : failing_process<2> {
             while (!this->stopped_at(workers[1], &f.place)) {
                 here().relax();
             }
-            check(f.protocol.ends(word, value{&given_up}), "it is stopped, and was not given up");
+            check(f.protocol.ends(word, value{&given_up}, [] { return false; }), "it is stopped, and was not given up");
             all.over(this->each_trip());
         }
         running.end();
