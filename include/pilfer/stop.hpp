@@ -38,9 +38,11 @@ struct stop_relay;
 /// A std::stop_token for what a task calls: requested as soon as a scope is cancelled that the calling task
 /// is below of. Callbacks run in the call that cancels, behind everything else that it does: scope::cancel(),
 /// or the end of a child whose exception cancels, or a join that rethrows while others run its branches, or
-/// the unlock that lets a cancellation reach scopes which began under the lock. They must not wait for
-/// anything that suspends a task. Made and destroyed by the same task, one that is made inside exit_scope's
-/// make() before that returns; a coroutine does not keep one across a co_await that leads to another pool.
+/// the end of a branch that throws, or a task of the pool where the tasks below of such a join are found
+/// later, or the unlock that lets a cancellation reach scopes which began under the lock. They must not wait
+/// for anything that suspends a task. Made and destroyed by the same task, one that is made inside
+/// exit_scope's make() before that returns; a coroutine does not keep one across a co_await that leads to
+/// another pool.
 ///
 /// Locks of the library keep the task from being stopped, but not what it calls: one that is made before the
 /// lock is requested while the lock is held, so that what the holder calls is told to give up in the middle.

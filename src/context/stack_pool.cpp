@@ -97,6 +97,18 @@ bool stack_pool::stock_one() noexcept {
     return true;
 }
 
+context* stack_pool::context_of(const void* address) noexcept {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const std::lock_guard hold(m_mutex);
+    for (const slab* s = m_newest; s != nullptr; s = s->next) {
+        const auto base = reinterpret_cast<std::uintptr_t>(s->base);
+        if (at >= base && at - base < s->count * m_stride) {
+            return s->contexts[(at - base) / m_stride];
+        }
+    }
+    return nullptr;
+}
+
 context* stack_pool::one_locked() noexcept {
     if (m_with_discarded.empty() && !new_slab_locked()) {
         return nullptr;

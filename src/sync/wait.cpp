@@ -51,7 +51,7 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
 /// join that it may be inside of. One that unwinds does not leave a second time.
 [[nodiscard]] bool may_be_stopped(worker* w) noexcept {
     const activation& self = *w->current.load(rlx);
-    return (can_be_stopped(w) || (stops::has_thieves(w) && self.locks == 0)) && !unwinds(w);
+    return (can_be_stopped(w) || (stops::branches_move(w) && self.locks == 0)) && !unwinds(w);
 }
 
 /// A thread outside. It works for a pool meanwhile where it is attached to one, but not where it may be
@@ -106,7 +106,8 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         l.task = self;
         l.place = self->innermost.load(rlx);
         l.stop = &stop_wait;
-        auto& where = static_cast<scheduler*>(w)->stoppable;
+        // Below of no scope only a branch that fails on its own stack can stop it.
+        auto& where = l.place != nullptr ? static_cast<scheduler*>(w)->stoppable : self->ctx->waiting_frames;
         PILFER_CHAOS_POINT(publish);
         san::frames_known(self->ctx->view);
         where.add(l);

@@ -24,7 +24,7 @@ stop_on_cancel::stop_on_cancel() {
         return;
     }
     m_relay = std::make_unique<stop_relay>();
-    m_relay->source.reset(new told_source{m_source});
+    m_relay->source.reset(new told_source(m_source));
     m_relay->place =
         place_below(w->current.load(rlx)->innermost.load(rlx)); // not in a scope that may end before this
     m_relay->stop = [](decltype(scheduler::stoppable)::listener& self) noexcept {

@@ -154,7 +154,7 @@ public:
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<posture> standing{posture::other};
     /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
-    stop_list<std_atom, futex_park, scope_place> stoppable;
+    stop_list<std_atom, futex_park, scope_place> stoppable; // those below of scopes
     look_guard<std_atom> looks_up;
 
 private:

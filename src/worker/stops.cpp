@@ -66,7 +66,8 @@ const auto each_trip = [](auto tell) noexcept {
 }
 
 /// From `from`, where an activation stands, f of each of its own scopes up to `within`. False, before any f:
-/// they do not lead there, or somebody on the way to the top holds a lock and so finishes first (D6).
+/// they do not lead there; what is done there is excepted, because it makes the value of an exit (D5); or
+/// somebody on the way to the top holds a lock and so finishes first (D6).
 template <class F>
 [[nodiscard]] bool up_to(scope_place* from, scope_place* within, F f) noexcept {
     const auto is_end = [within](scope_place* at) noexcept {
@@ -74,18 +75,28 @@ template <class F>
     };
     bool own = true;
     bool leads_there = false;
+    std::size_t steps = 0; // to `within`, which may leave the chain before the second walk
     for (scope_place* at = from;; at = scope_place::strip(at)->above()) {
         leads_there = leads_there || (own && is_end(at));
         own = own && scope_place::is_owner(at);
         if (scope_place::holds(at) || !(leads_there || own)) {
             return false;
         }
-        if (scope_place::strip(at) == nullptr) {
+        scope_place* const place = scope_place::strip(at);
+        if (place == nullptr) {
             break;
         }
-        scope_place::strip(at)->seen_here();
+        place->seen_here();
+        if (!leads_there) {
+            if ((place->head().disturbed.load(rlx) & disturb::shields) != 0) {
+                return false;
+            }
+            ++steps;
+        }
     }
-    for (scope_place* at = from; leads_there && !is_end(at); at = scope_place::strip(at)->above()) {
+    scope_place* at = from;
+    for (; leads_there && steps > 0 && scope_place::strip(at) != nullptr;
+         --steps, at = scope_place::strip(at)->above()) {
         f(*scope_place::strip(at));
     }
     return leads_there;
@@ -100,6 +111,7 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
     bool is_inside = false;
     (void)failing.any([&](const void* branch, scope_place* within) noexcept {
         const std::uintptr_t at = branch_on(self, branch);
+        // up_to() finds locks, too, by a walk.
         if (at != 0 && (wait == nullptr || san::on_stack(self.ctx->view, wait) < at) && self.locks == 0 &&
             up_to(self.innermost.load(rlx), within,
                   [&news](scope_place& s) noexcept { news = tell_scope(s.head().disturbed) || news; })) {
@@ -111,8 +123,9 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
 }
 
 /// Rule 2: whose owner has made it there. That it lies below of the branch says that this is a join of the
-/// owner and not of somebody on top of it; so does the place that the branch was announced in, if that is a
-/// scope of the owner's. Otherwise the owner tells it, as soon as it looks.
+/// owner and not of somebody on top of it; so does the place that the branch was announced in, if that is an
+/// owner's: who runs on top stands in no scope as its owner but in those that it has made itself, or whose
+/// owner waits for it. Otherwise the owner tells it, as soon as it looks.
 [[nodiscard]] bool is_in_failing_join(scope_place& s) noexcept {
     if ((s.head().disturbed.load(rlx) & disturb::bare) != 0) {
         return false;
@@ -128,34 +141,34 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
     });
 }
 
-/// A child of spawn that begins: the same of its scope by where its parent has left its stack for it.
-[[nodiscard]] bool parent_is_stopped(worker* w) noexcept {
+void find_others(worker* w) noexcept;
+
+/// A child of spawn, before the rest of its parent is announced: rule 2 of its scope, wherever that lies. The
+/// parent's stack lies still, with nobody on top of it: each branch there is of a join that it stands in.
+void tell_parent(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) {
-        return false;
+        return;
     }
     bool news = false;
-    const bool is = self.looks_up.during(self.deque.owner().pinned(), [w, &news] {
+    (void)self.looks_up.during(self.deque.owner().pinned(), [w, &news] {
         scope_place* const innermost = w->current.load(rlx)->innermost.load(rlx);
         if (scope_place::holds(innermost)) {
             return false; // its parent finishes first, and so does it
         }
         scope_place* const place = scope_place::strip(innermost);
-        scope& s = *scope_access::of(place);
-        const activation& parent = *scope_access::owner(s);
-        // The parent may go on elsewhere by now, and spawn again: from within the same part.
-        const auto left =
-            reinterpret_cast<std::uintptr_t>(__atomic_load_n(&scope_access::rest(s)->sp, __ATOMIC_RELAXED));
+        const activation& parent = *scope_access::owner(*scope_access::of(place));
         return failing.any([&](const void* branch, scope_place* within) noexcept {
-            const std::uintptr_t at = branch_on(parent, branch);
-            return at != 0 && left < at && up_to(place->above(), within, nothing_to_tell) &&
-                   (tell_scope(place->head().disturbed) ? (news = true) : true);
+            if (branch_on(parent, branch) == 0 || !up_to(place->above(), within, nothing_to_tell)) {
+                return false;
+            }
+            news = tell_scope(place->head().disturbed);
+            return true;
         });
     });
     if (news) {
-        stops::look_again(); // other children of it may wait
+        find_others(w); // other children of it may wait
     }
-    return is;
 }
 
 /// Those in a list that waits: rules 1 and 2.
@@ -176,6 +189,8 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
     do {
         told_more = false;
         each_worker([](scheduler& w) noexcept { w.stoppable.tell(&stops_waiting); });
+        failing.each_place(
+            [](void* where) noexcept { static_cast<context*>(where)->waiting_frames.tell(&stops_waiting); });
         while (stolen_branch* const b = given_up) {
             given_up = std::exchange(b->next_given_up, told);
             told = b;
@@ -194,9 +209,29 @@ const auto nothing_to_tell = [](scope_place&) noexcept {};
 void request_stops(told_source* mine) noexcept {
     while (mine != nullptr) {
         const std::unique_ptr<told_source> t(mine);
-        mine = t->next;
+        mine = t->next_told;
         t->source.request_stop();
     }
+}
+
+/// By a mere look, as of cancelled(), in the midst of whose caller no code of others may run: a task of the
+/// pool requests what it finds.
+void find_others(worker* w) noexcept {
+    told_source* mine = nullptr;
+    all.again([&mine] { mine = tell_those_that_wait(); });
+    if (mine == nullptr) {
+        return;
+    }
+    if (w->pool->left_behind()) { // a task that forked: nobody else is there
+        request_stops(mine);
+        return;
+    }
+    mine->run = [](spark* self, worker*) noexcept -> suspension* {
+        request_stops(static_cast<told_source*>(static_cast<submission*>(self)));
+        unit_ends(this_worker());
+        return nullptr;
+    };
+    w->pool->accept_inside(mine, priority::high);
 }
 
 /// Of a child that was not begun; not the job of any context.
@@ -263,7 +298,7 @@ void stops::look_again() noexcept {
 }
 
 void stops::tell(told_source* t) noexcept {
-    t->next = told_sources;
+    t->next_told = told_sources;
     told_sources = t;
 }
 
@@ -293,20 +328,34 @@ bool stops::stopped_at(worker* w, scope_place* place) noexcept {
     });
 }
 
-bool stops::has_thieves(const worker* w) noexcept {
-    return w->pool->schedulers() > 1 && w->pool->by_one_lock() == nullptr;
-}
+bool stops::branches_move(const worker* w) noexcept { return w->pool->by_one_lock() == nullptr; }
 
 bool stops::fail(spark& branch) noexcept {
+    // Branches move within a pool. The joining frame waits for this one, so that its stack stays.
+    context* const where = this_worker()->pool->stacks.context_of(&branch);
     told_source* mine = nullptr;
-    const bool added = all.begin([&branch] { return failing.add(&branch, branch.within()); }, each_trip,
-                                 [&mine] { mine = tell_those_that_wait(); });
+    const bool added = all.begin([&branch, where] { return failing.add(&branch, branch.within(), where); },
+                                 each_trip, [&mine] { mine = tell_those_that_wait(); });
     request_stops(mine);
     return added;
 }
 
 void stops::collected(spark& branch) noexcept {
     all.end([&branch] { failing.remove(&branch); }, each_trip); // which a child of fork() may have forgotten
+    // Scopes that have outlived the function that made them are told no more. What else stops them is found
+    // by the next look.
+    scope_place* const within = scope_place::as_free(branch.within());
+    scope_place* at = this_worker()->current.load(rlx)->innermost.load(rlx);
+    const auto outlives = [within](scope_place* p) noexcept {
+        return scope_place::as_free(p) != within && scope_place::is_owner(p) &&
+               scope_place::strip(p) != nullptr;
+    };
+    if (outlives(at)) {
+        wait_for_lookers(); // nobody tells them any more because of this branch
+        for (; outlives(at); at = scope_place::strip(at)->above()) {
+            scope_place::strip(at)->head().disturbed.fetch_and(~disturb::told, rlx); // C4
+        }
+    }
 }
 
 bool stops::stands_in_failing_join(worker* w) noexcept {
@@ -318,7 +367,7 @@ bool stops::stands_in_failing_join(worker* w) noexcept {
         return false;
     }
     if (news || !san::all_frames_known) {
-        look_again();
+        find_others(w);
     }
     return true;
 }
@@ -326,7 +375,7 @@ bool stops::stands_in_failing_join(worker* w) noexcept {
 stops::waiting_frame::waiting_frame(worker* w, spark* branch, spark::run_function lies_there,
                                     spark::run_function given) noexcept {
     activation* const self = w->current.load(rlx);
-    if (!has_thieves(w) || self->locks != 0 || unwinds(w)) {
+    if (!branches_move(w) || self->locks != 0) {
         return;
     }
     m_known.branch = branch;
@@ -343,7 +392,7 @@ stops::waiting_frame::waiting_frame(worker* w, spark* branch, spark::run_functio
             given_up = b;
         }
     };
-    m_list = &static_cast<scheduler*>(w)->stoppable;
+    m_list = &self->ctx->waiting_frames;
     PILFER_CHAOS_POINT(publish);
     san::frames_known(self->ctx->view);
     m_list->add(m_known);
@@ -465,7 +514,7 @@ std::exception_ptr stopped_error() noexcept {
 }
 
 bool child_begins(worker* w) noexcept {
-    if (!stopped_here(w) && !parent_is_stopped(w)) {
+    if (!stopped_here(w)) {
         return true;
     }
     count_dropped(w);
@@ -475,8 +524,24 @@ bool child_begins(worker* w) noexcept {
 }
 
 bool rest_tripped(worker* w, task_word rest) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    if (self.deque.trip().has(tripwire<std_atom>::stop)) {
+        // Thieves may reach for it already: taken back it lies still.
+        auto own = self.deque.owner();
+        if (own.weighs()) {
+            own.weigh_newest();
+        }
+        using popped = split_deque<std_atom>::owner_end::popped;
+        const popped p = own.pop_if(rest);
+        if (p == popped::taken || (p == popped::slow && own.pop_slow(1) != 0)) {
+            tell_parent(w);
+            (void)own.push(rest);
+        }
+    }
     return announce_tripped(w, rest) && child_begins(this_worker());
 }
+
+void parent_looks(worker* w) noexcept { tell_parent(w); }
 
 } // namespace detail
 

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <stop_token>
+#include <utility>
 
 #include <pilfer/detail/branch.hpp>
 #include <pilfer/detail/cancel.hpp>
@@ -17,9 +18,10 @@ namespace detail {
 class pool_core;
 
 /// Somebody outside the library who wants to know that a task is stopped.
-struct told_source {
+struct told_source : submission {
+    explicit told_source(std::stop_source s) noexcept : source(std::move(s)) {}
     std::stop_source source;
-    told_source* next = nullptr;
+    told_source* next_told = nullptr;
 };
 
 namespace stops {
@@ -39,8 +41,9 @@ void request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_atom>& t
 void collected(spark& branch) noexcept;
 /// Does the running task stand in such a part of a join? Tells its scopes there.
 [[nodiscard]] bool stands_in_failing_join(worker* w) noexcept;
-/// Can it? Not where nobody takes branches of joins.
-[[nodiscard]] bool has_thieves(const worker* w) noexcept;
+/// Can it? Not where no other stack ever runs a branch of a join. (That of a frame that suspends is run by
+/// its own worker, too.)
+[[nodiscard]] bool branches_move(const worker* w) noexcept;
 /// A lock is free under which a scope began that goes on: those below of it may be stopped now.
 void look_again() noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.

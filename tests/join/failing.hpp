@@ -26,7 +26,7 @@ protected:
 
     void SetUp() override {
         if (GetParam() < 2) {
-            GTEST_SKIP() << "nobody takes a branch";
+            GTEST_SKIP() << "the first branch spins until somebody else has taken the other";
         }
     }
     /// Nothing is cancelled any more, and what was is gone: the usual things work.

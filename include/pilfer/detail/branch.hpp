@@ -35,8 +35,8 @@ public:
     }
     /// Who has given it up, behind the last access but this one.
     void is_told() noexcept { m_told.store(true, rel); } // B2
-    /// Whoever has run it. True: it was told. Behind it nobody touches this. `gone()`: who has given it up is in
-    /// the parent process, and this in a child of fork().
+    /// Whoever has run it. True: it was told. Behind it nobody touches this. `gone()`: who has given it up is
+    /// in the parent process, and this in a child of fork().
     template <class Word, class Value, class Gone>
     [[nodiscard]] bool ends(Word&& word, Value given_up, Gone gone) noexcept {
         if (word.exchange(nullptr, rlx) != given_up) {

@@ -219,9 +219,9 @@ public:
         }
         m_lock.unlock();
     }
-    /// In a child of fork(), by its only thread. What was cancelled stays counted, for it ends here as elsewhere;
-    /// so does what only another thread would have ended, or may have been about to count: that makes looks slow,
-    /// and one too few would end the cancellations of others.
+    /// In a child of fork(), by its only thread. What was cancelled stays counted, for it ends here as
+    /// elsewhere; so does what only another thread would have ended, or may have been about to count: that
+    /// makes looks slow, and one too few would end the cancellations of others.
     void forget_threads() noexcept {
         if (m_lock.open_for_good()) {
             m_live = m_live + 1;

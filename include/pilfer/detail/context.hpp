@@ -8,7 +8,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <pilfer/detail/cancel.hpp>
 #include <pilfer/detail/checked.hpp>
+#include <pilfer/detail/park.hpp>
 #include <pilfer/detail/platform.hpp>
 #include <pilfer/detail/sanitizer.hpp>
 
@@ -81,6 +83,8 @@ struct alignas(64) context {
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
+    /// Frames on it that wait and that no scope can stop, but a branch of a join that fails.
+    stop_list<std_atom, futex_park, scope_place> waiting_frames;
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};
     std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack

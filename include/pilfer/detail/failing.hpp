@@ -22,7 +22,8 @@ class failing_joins {
 
 public:
     /// Under the lock of `cancellations`, before any worker is told. False: there is no room.
-    [[nodiscard]] bool add(const void* branch, Place within) noexcept {
+    /// `where`: its stack, or null.
+    [[nodiscard]] bool add(const void* branch, Place within, void* where) noexcept {
         unsigned i = 0;
         const unsigned used = m_used.load(rlx);
         while (i < used && m_slots[i].branch.load(rlx) != nullptr) {
@@ -32,6 +33,7 @@ public:
             return false;
         }
         write(m_slots[i], branch, within);
+        m_slots[i].where = where;
         if (i == used) {
             m_used.store(used + 1, rlx); // B3: *stop* is set behind it
         }
@@ -48,6 +50,16 @@ public:
                 }
                 m_used.store(used, rlx);
                 return;
+            }
+        }
+    }
+    /// Under the same lock: f of the stack of each.
+    template <class F>
+    void each_place(F f) const noexcept {
+        for (unsigned i = 0; i < m_used.load(rlx); ++i) {
+            void* const where = m_slots[i].where;
+            if (m_slots[i].branch.load(rlx) != nullptr && where != nullptr) {
+                f(where);
             }
         }
     }
@@ -74,6 +86,7 @@ private:
         atomic<std::uint32_t> version{0}; ///< odd while it changes
         atomic<const void*> branch{nullptr};
         atomic<Place> within{Place{}};
+        typename Atom::template plain<void*> where{nullptr};
     };
     static void write(slot& s, const void* branch, Place within) noexcept {
         const std::uint32_t version = s.version.load(rlx);

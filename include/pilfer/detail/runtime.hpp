@@ -161,8 +161,11 @@ PILFER_API void leave_if_stopped();
 [[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
 /// See announce_rest().
 [[nodiscard]] PILFER_API bool rest_tripped(worker* w, task_word rest) noexcept;
-/// A child of spawn, on its own stack: false if it is stopped, and marks it.
+/// A child of spawn, on its own stack, behind the announcement: false if it is stopped, and marks it.
 [[nodiscard]] PILFER_API bool child_begins(worker* w) noexcept;
+/// Before an announcement that does not come by rest_tripped(): its scope learns what its parent's place on
+/// its stack says.
+PILFER_API void parent_looks(worker* w) noexcept;
 [[nodiscard]] inline bool is_left_out(const context* c) noexcept { return c->job == &c->next; }
 
 /// Marks a task that runs on top of another task's frame as somebody else, below of `within`.

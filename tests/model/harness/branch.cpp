@@ -107,7 +107,7 @@ struct failing_process : process<Workers> {
     /// stops::fail()
     template <class Tell>
     void fail(const void* branch, Tell tell) {
-        const bool added = all.begin([&] { return failing.add(branch, &within); }, this->each_trip(), tell);
+        const bool added = all.begin([&] { return failing.add(branch, &within, nullptr); }, this->each_trip(), tell);
         check(added, "no room");
     }
     /// stops::collected()
@@ -174,7 +174,7 @@ struct failing_others : failing_process<1> {
     void thread(unsigned i) {
         if (i == 1) {
             for (unsigned k = 0; k < 2; ++k) {
-                (void)all.begin([&] { return failing.add(&other[k], &elsewhere[k]); }, this->each_trip(),
+                (void)all.begin([&] { return failing.add(&other[k], &elsewhere[k], nullptr); }, this->each_trip(),
                                 [] {});
                 this->collect(&other[k]);
             }
