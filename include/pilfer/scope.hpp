@@ -153,8 +153,9 @@ public:
     /// Allowed to the owner, to every task below, and to whoever else knows that the scope lives during the
     /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
     /// Cost: one write to each worker of the process, and a look at those that wait below of any scope; until
-    /// the scope is through (and as long as any join is not through one of whose stolen branches has thrown), each spawn, join and defer of the process takes its slow path: some 20 ns more,
-    /// and a look at each scope on the way up to the first that says so.
+    /// the scope is through (and as long as any join is not through one of whose stolen branches has thrown),
+    /// each spawn, join and defer of the process takes its slow path: some 20 ns more, and a look at each
+    /// scope on the way up to the first that says so.
     void cancel() noexcept;
 
     /// Was cancel() called, or has a child failed, since the last sync() began to return? Cost: one relaxed

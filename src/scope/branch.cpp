@@ -26,7 +26,8 @@ namespace {
 
 } // namespace
 
-stolen_branch::stolen_branch(spark& s, word given_up) noexcept : m_spark(s), m_given_up(given_up), m_process(forks::this_process()) {
+stolen_branch::stolen_branch(spark& s, word given_up) noexcept
+    : m_spark(s), m_given_up(given_up), m_process(forks::this_process()) {
     activation* const self = this_worker()->current.load(rlx);
     scope_place* const within = self->innermost.load(rlx);
     if (!is_of_a_holder(within)) {

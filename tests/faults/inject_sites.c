@@ -225,8 +225,9 @@ EXPORT void pilfer_fault_name_leaks(void) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-    // A child of fork() has none of the threads that may hold the lock. Registered before all others, it is held from
-    // behind the last of their handlers in the parent to before the first of them in the child, which may allocate.
+    // A child of fork() has none of the threads that may hold the lock. Registered before all others, it is
+    // held from behind the last of their handlers in the parent to before the first of them in the child,
+    // which may allocate.
     if (pthread_atfork(enter, leave, leave) != 0) {
         refuse("cannot register", "handlers of fork()");
     }

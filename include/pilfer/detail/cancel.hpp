@@ -147,9 +147,8 @@ private:
     typename Atom::template atomic<bool> m_looks{false};
 };
 
-/// All scopes of the process that are cancelled and have not ended, and all branches of joins that have thrown
-/// and that nobody has come for. `each(f)` calls f with the tripwire of
-/// every worker there is.
+/// All scopes of the process that are cancelled and have not ended, and all branches of joins that have
+/// thrown and that nobody has come for. `each(f)` calls f with the tripwire of every worker there is.
 template <class Atom, class Park>
 class cancellations {
 public:

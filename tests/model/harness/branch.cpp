@@ -107,7 +107,8 @@ struct failing_process : process<Workers> {
     /// stops::fail()
     template <class Tell>
     void fail(const void* branch, Tell tell) {
-        const bool added = all.begin([&] { return failing.add(branch, &within, nullptr); }, this->each_trip(), tell);
+        const bool added =
+            all.begin([&] { return failing.add(branch, &within, nullptr); }, this->each_trip(), tell);
         check(added, "no room");
     }
     /// stops::collected()
@@ -174,8 +175,8 @@ struct failing_others : failing_process<1> {
     void thread(unsigned i) {
         if (i == 1) {
             for (unsigned k = 0; k < 2; ++k) {
-                (void)all.begin([&] { return failing.add(&other[k], &elsewhere[k], nullptr); }, this->each_trip(),
-                                [] {});
+                (void)all.begin([&] { return failing.add(&other[k], &elsewhere[k], nullptr); },
+                                this->each_trip(), [] {});
                 this->collect(&other[k]);
             }
             return;
@@ -268,7 +269,8 @@ struct failing_waited_for : failing_process<2> {
             while (!this->stopped_at(workers[1], &f.place)) {
                 here().relax();
             }
-            check(f.protocol.ends(word, value{&given_up}, [] { return false; }), "it is stopped, and was not given up");
+            check(f.protocol.ends(word, value{&given_up}, [] { return false; }),
+                  "it is stopped, and was not given up");
             all.over(this->each_trip());
         }
         running.end();
