@@ -106,8 +106,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         l.task = self;
         l.place = self->innermost.load(rlx);
         l.stop = &stop_wait;
-        // Below of no scope only a branch that fails on its own stack can stop it.
-        auto& where = l.place != nullptr ? static_cast<scheduler*>(w)->stoppable : self->ctx->waiting_frames;
+        auto& where = stops::list_for(w, l.place);
         PILFER_CHAOS_POINT(publish);
         san::frames_known(self->ctx->view);
         where.add(l);

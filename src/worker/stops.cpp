@@ -372,6 +372,12 @@ bool stops::stands_in_failing_join(worker* w) noexcept {
     return true;
 }
 
+stop_list<std_atom, futex_park, scope_place>& stops::list_for(worker* w, scope_place* place) noexcept {
+    // AddressSanitizer has branches elsewhere than on their stacks.
+    return place == nullptr && san::all_frames_known ? w->current.load(rlx)->ctx->waiting_frames
+                                                     : static_cast<scheduler*>(w)->stoppable;
+}
+
 stops::waiting_frame::waiting_frame(worker* w, spark* branch, spark::run_function lies_there,
                                     spark::run_function given) noexcept {
     activation* const self = w->current.load(rlx);
@@ -392,7 +398,7 @@ stops::waiting_frame::waiting_frame(worker* w, spark* branch, spark::run_functio
             given_up = b;
         }
     };
-    m_list = &self->ctx->waiting_frames;
+    m_list = &list_for(w, nullptr);
     PILFER_CHAOS_POINT(publish);
     san::frames_known(self->ctx->view);
     m_list->add(m_known);

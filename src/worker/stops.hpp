@@ -74,6 +74,10 @@ private:
     list* m_list = nullptr; // null: it cannot be stopped
 };
 
+/// Where the running task enters a wait: who is below of no scope (`place` null) can only be stopped by a
+/// branch that fails on its own stack, and is found by that.
+[[nodiscard]] stop_list<std_atom, futex_park, scope_place>& list_for(worker* w, scope_place* place) noexcept;
+
 /// Is whoever stands at `place` stopped? On `w`, for a task that runs or is about to start there.
 [[nodiscard]] bool stopped_at(worker* w, scope_place* place) noexcept;
 
