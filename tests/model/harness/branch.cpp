@@ -87,11 +87,11 @@ struct branch : process<2> {
 
 /// What the harnesses of a branch that throws beside what the frame that joins runs share. A branch is its
 /// address.
-template <unsigned Workers>
+template <unsigned Workers, unsigned Most = 2>
 struct failing_process : process<Workers> {
     using process<Workers>::all;
     using process<Workers>::workers;
-    pilfer::detail::failing_joins<atom, const void*, 2> failing;
+    pilfer::detail::failing_joins<atom, const void*, Most> failing;
     static constexpr char within = 0;
 
     /// stopped_cold(), rule 1
@@ -106,10 +106,12 @@ struct failing_process : process<Workers> {
     }
     /// stops::fail()
     template <class Tell>
+    [[nodiscard]] bool try_fail(const void* branch, Tell tell) {
+        return all.begin([&] { return failing.add(branch, &within, nullptr); }, this->each_trip(), tell);
+    }
+    template <class Tell>
     void fail(const void* branch, Tell tell) {
-        const bool added =
-            all.begin([&] { return failing.add(branch, &within, nullptr); }, this->each_trip(), tell);
-        check(added, "no room");
+        check(try_fail(branch, tell), "no room");
     }
     /// stops::collected()
     void collect(const void* branch) {
@@ -282,12 +284,76 @@ struct failing_waited_for : failing_process<2> {
     }
 };
 
+/// A scope that is made beside a branch that throws, and outlives the join. Somebody below of it looks, at
+/// any moment, and tells it. Behind the join nothing does any more.
+struct failing_outlived : failing_process<1> {
+    static constexpr unsigned threads = 3;
+    box<scope> made;
+    char mine = 0;
+    model::atomic<bool> done{false};
+
+    failing_outlived() { made.make(nullptr); }
+
+    void thread(unsigned i) {
+        worker& looker = workers[0];
+        auto& disturbed = made->place.head().disturbed;
+        if (i == 1) {
+            this->fail(&mine, [] {});
+            done.store(true, rel);
+            return;
+        }
+        if (i == 2) {
+            for (unsigned look = 0; look < 2; ++look) {
+                if (looker.trip.has(tripwire::stop) && looker.trip.has_and_sees(tripwire::stop)) {
+                    (void)looker.looks_up.during(
+                        false, [&] { return this->lies_in(&mine) && pilfer::detail::tell_scope(disturbed); });
+                }
+            }
+            return;
+        }
+        while (!done.load(acq)) {
+            here().relax();
+        }
+        this->collect(&mine);
+        all.apart([&] {
+            atom::heavy_fence();
+            looker.looks_up.wait_for_end();
+        });
+        disturbed.fetch_and(~pilfer::detail::disturb::told, rlx);
+    }
+    void finish() {
+        check((made->place.head().disturbed.load(rlx) & pilfer::detail::disturb::told) == 0,
+              "a scope is told because of a join that is over");
+        made.end();
+        this->check_quiet();
+    }
+};
+
+/// Two branches fail at once, and there is room for one: the other join hears of its error at its end, and
+/// does not count.
+struct failing_full : failing_process<1, 1> {
+    static constexpr unsigned threads = 2;
+    char branches[2] = {};
+
+    void thread(unsigned i) {
+        if (this->try_fail(&branches[i], [] {})) {
+            check(this->is_inside(workers[0], &branches[i]), "a failing join is missed");
+            this->collect(&branches[i]);
+        }
+        check(!this->lies_in(&branches[i]), "a branch that is no more stops somebody");
+    }
+    void finish() { this->check_quiet(); }
+};
+
 const registered<failing_branch<false>>
     r3("branch_fails", "a stolen branch throws; what the frame that joins runs is stopped");
 const registered<failing_branch<true>> r4("branch_fails_late", "the same, and that may end before");
 const registered<failing_others> r5("branch_fails_beside", "other joins fail beside one that has failed");
 const registered<failing_waited_for> r6("branch_given_up",
                                         "a frame beside a branch that fails waits for another branch");
+const registered<failing_outlived> r7("branch_outlived",
+                                      "a scope that was made beside a branch that fails outlives the join");
+const registered<failing_full> r8("branch_full", "two branches fail, and there is room for one");
 
 const registered<branch<false>> r1("branch_runs",
                                    "the frame that joins throws, and a branch runs until it is stopped");
