@@ -88,10 +88,12 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
     }
     pilfer::pool pool(with_workers());
     std::atomic<bool> stolen{false};
+    std::atomic<bool> first_runs{false}; // where it has not begun it is dropped
     pool.run([&] {
         try {
             (void)pilfer::join(
                 [&] {
+                    first_runs = true;
                     while (!stolen) {
                         std::this_thread::yield();
                     }
@@ -99,6 +101,9 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
                 },
                 [&] {
                     stolen = true;
+                    while (!first_runs) {
+                        std::this_thread::yield();
+                    }
                     throw position_error{1};
                 });
             ADD_FAILURE() << "nothing was thrown";
