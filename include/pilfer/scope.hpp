@@ -140,7 +140,8 @@ public:
     /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
     /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
     /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes runs,
-    /// even into one that is cancelled, and is not stopped at all. sync() waits for their ends as ever, and
+    /// even into one that is cancelled, and is not stopped at all, also when the lock is free: start nothing
+    /// under a lock that ends only by a cancellation. sync() waits for their ends as ever, and
     /// returns; behind it the scope may be used again. The owner itself is not stopped: its further children
     /// are dropped until then. Dropped ones are counted.
     ///
@@ -492,7 +493,10 @@ struct scope_access {
     }
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
-    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner.hand_to(owner); }
+    static void hand_to(scope& s, activation* owner) noexcept {
+        s.m_owner.hand_to(owner);
+        s.m_link.head().was_diverted = false; // the diversion names the owner that was
+    }
     /// `owner` has taken its first lock, or holds none any more. False: the scope is not its own.
     static bool divert(scope& s, activation* owner) noexcept { return s.divert(owner); }
     static bool end_diversion(scope& s, const activation* owner) noexcept {

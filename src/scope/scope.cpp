@@ -185,13 +185,42 @@ bool scope::divert(activation* a) noexcept {
     return true;
 }
 
+namespace {
+
+/// Past its own scopes, and those of the frames whose stolen branch or served call it is.
+[[nodiscard]] bool holds_on_the_way(scope_place* at) noexcept {
+    for (;; at = scope_place::strip(at)->above()) {
+        if (scope_place::holds(at)) {
+            return true;
+        }
+        scope_place* const link = scope_place::strip(at);
+        if (link == nullptr) {
+            return false;
+        }
+        link->seen_here();
+        if (!scope_place::is_owner(at) && (link->head().disturbed.load(rlx) & disturb::bare) == 0) {
+            return false;
+        }
+    }
+}
+[[nodiscard]] bool stands_with_holder(worker& w, scope_place* at) noexcept {
+    bool holds = false;
+    (void)w.deque.thief().locked([&]() noexcept {
+        holds = holds_on_the_way(at);
+        return true;
+    }); // M5: scopes of a frame that joins may end out of turn meanwhile
+    return holds;
+}
+
+} // namespace
+
 bool scope::announces_as_holder(const worker* w) const noexcept {
     const activation* const self = w->current.load(rlx);
     if (self == owner()) {
         return m_owner.is_diverted() &&
                self->locks != 0; // else the scope began under the lock, and the way up says so
     }
-    return self->locks != 0 || scope_place::holds(place_below(self->innermost.load(rlx)));
+    return self->locks != 0 || stands_with_holder(*this_worker(), self->innermost.load(rlx));
 }
 
 std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {

@@ -1,0 +1,152 @@
+// Holders of locks that give to older scopes from elsewhere than where they took the lock: row D6.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <exception>
+#include <memory>
+#include <thread>
+
+#include <pilfer/pilfer.hpp>
+
+#include "support/harness.hpp"
+
+namespace {
+
+/// The diversion names its owner, and a coroutine goes on as somebody else.
+TEST(row_D6_elsewhere, a_coroutine_locks_before_and_behind_a_wait) {
+    const support::watchdog limit{support::patience};
+    pilfer::pool pool{{.workers = 1}};
+    pilfer::pool other{{.workers = 1}};
+    std::atomic<int> ran{0};
+    auto co = [&]() -> pilfer::task<int> {
+        pilfer::mutex m;
+        pilfer::scope s;
+        m.lock();
+        m.unlock();
+        co_await other.schedule();
+        m.lock();
+        try {
+            s.defer([&] { ++ran; });
+            s.spawn([&] { ++ran; });
+            s.sync();
+        } catch (const std::exception& e) {
+            ADD_FAILURE() << "under the lock: " << e.what();
+        }
+        m.unlock();
+        try {
+            s.spawn([&] { ++ran; });
+            s.sync();
+        } catch (const std::exception& e) {
+            ADD_FAILURE() << "behind the lock: " << e.what();
+        }
+        co_return 1;
+    };
+    EXPECT_EQ(pilfer::sync_wait(pool, co()), 1);
+    EXPECT_EQ(ran, 3);
+}
+
+/// f of a call with a condition is a holder, whoever runs it.
+TEST(row_D6_elsewhere, a_served_call_gives) {
+    const support::watchdog limit{support::patience};
+    for (const bool served : {false, true}) {
+        pilfer::pool pool{{.workers = 1}};
+        std::atomic<int> ran{0};
+        std::atomic<bool> ended{false};
+        pool.run([&] {
+            pilfer::queued<int> q{served ? 0 : 1};
+            pilfer::scope older;
+            older.spawn([&] {
+                q.call_when([](const int& v) { return v == 1; },
+                            [&](int&) {
+                                older.cancel();
+                                older.defer([&] { ++ran; });
+                                ended = true;
+                            });
+            });
+            if (served) {
+                while (!ended) {
+                    q.call([](int& v) { v = 1; });
+                    pilfer::yield();
+                }
+            }
+            older.sync();
+        });
+        EXPECT_TRUE(ended);
+        EXPECT_EQ(ran, 1) << "served " << served;
+    }
+}
+
+/// Any number of scopes may lie between the lock and the branch that was stolen.
+template <int N>
+struct young {
+    young<N - 1> below;
+    pilfer::scope s;
+};
+template <>
+struct young<0> {};
+template <int N>
+void branch() {
+    pilfer::pool pool{{.workers = 2}};
+    std::atomic<int> ran{0};
+    std::atomic<bool> began{false};
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::scope older;
+        m.lock();
+        {
+            [[maybe_unused]] young<N> y;
+            older.cancel();
+            (void)pilfer::join(
+                [&] {
+                    while (!began) {
+                        std::this_thread::yield();
+                    }
+                },
+                [&] {
+                    began = true;
+                    older.defer([&] { ++ran; });
+                });
+        }
+        m.unlock();
+        older.sync();
+    });
+    EXPECT_EQ(ran, 1) << N << " young scopes";
+}
+TEST(row_D6_elsewhere, a_stolen_branch_gives) {
+    const support::watchdog limit{support::patience};
+    branch<0>();
+    branch<1>();
+    branch<2>();
+    branch<3>();
+}
+
+/// The frame that joins ends a scope of its own on the way up, at any moment.
+TEST(row_D6_elsewhere, a_scope_ends_out_of_turn_beside_a_stolen_branch) {
+    const support::watchdog limit{support::patience};
+    pilfer::pool pool{{.workers = 2}};
+    for (int round = 0; round < 300; ++round) {
+        std::atomic<bool> began{false};
+        pool.run([&] {
+            pilfer::mutex m;
+            pilfer::scope older;
+            auto a = std::make_unique<pilfer::scope>();
+            m.lock();
+            pilfer::scope young;
+            (void)pilfer::join(
+                [&] {
+                    for (int i = 0; i < 20000 && !began.load(std::memory_order_relaxed); ++i) {
+                        std::this_thread::yield();
+                    }
+                    a.reset();
+                },
+                [&] {
+                    began.store(true, std::memory_order_relaxed);
+                    older.defer([] {});
+                });
+            m.unlock();
+            older.sync();
+        });
+    }
+}
+
+} // namespace
