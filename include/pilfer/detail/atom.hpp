@@ -46,8 +46,8 @@ struct std_atom {
         PILFER_CHAOS_POINT(heavy_fence);
     }
     static void relax(unsigned round) noexcept { detail::backoff(round); }
-    /// A relaxed load, and whether it gives `value`: by one instruction, which compilers make of plain memory
-    /// only.
+    /// Is it `value`? Only for a word that nobody but the caller makes equal to that: compilers may take two
+    /// looks for one, so no loop waits by it. By one instruction, which they make of plain memory only.
     template <class T>
     [[nodiscard]] static PILFER_ALWAYS_INLINE bool is(const std::atomic<T*>& word, const T* value) noexcept {
 #if defined(__x86_64__) && defined(__LP64__) && !defined(PILFER_SANITIZED)
