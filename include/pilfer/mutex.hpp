@@ -21,7 +21,8 @@ inline namespace v0 {
 /// Who comes may take a free mutex past those who wait, at most 64 times past each; then it is handed to that
 /// one. No call but lock_cancellable() throws, and none allocates. Cost: without contention one
 /// compare-and-swap each for lock and unlock; an unlock that a cancellation has waited for acts on it, too.
-/// A task's first lock and last unlock go through the scopes of its own that are open: some 5 ns for each.
+/// A task's first lock and last unlock, and those beside others in a scope that began under these, go through
+/// the scopes of its own that are open: some 5 ns for each.
 /// Tasks and threads that wait for each other's mutexes in a cycle, all without a time limit, are named on
 /// standard error as soon as the last one waits; so is one that locks twice. They wait on. The checked build
 /// aborts there, and where somebody unlocks what nobody holds, or ends what is held or waited for.

@@ -139,11 +139,12 @@ public:
     /// future, a channel, an event, at a barrier or in lock_cancellable() is taken out at once; so is a
     /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
     /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
-    /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes runs,
-    /// even into one that is cancelled, and is not stopped at all, also when the lock is free: start nothing
-    /// under a lock that ends only by a cancellation. sync() waits for their ends as ever, and
-    /// returns; behind it the scope may be used again. The owner itself is not stopped: its further children
-    /// are dropped until then. Dropped ones are counted.
+    /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes of its
+    /// own, even into one that is cancelled, runs as long as the lock is held, and behind that is a child as
+    /// any: what has to be done before the unlock has to be awaited before it. Of several locks those count
+    /// that it took since the scope began, as long as they end in the reverse order. sync() waits for the ends
+    /// of all as ever, and returns; behind it the scope may be used again. The owner itself is not stopped:
+    /// its further children are dropped until then, but for such of a holder. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -266,10 +267,16 @@ private:
     }
     /// The owner, or whoever asks whether it is.
     [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }
-    /// By `owner`, which holds a lock. False: it is not its scope.
-    bool divert(detail::activation* owner) noexcept;
-    /// Is what the running task announces here a holder's, though this scope began before the lock?
+    // See scope_access.
+    [[nodiscard]] bool divert(detail::activation* owner, unsigned locks) noexcept;
+    [[nodiscard]] bool end_diversion(const detail::activation* owner, bool& gave) noexcept;
+    /// Does the running task announce here in the name of the owner, which holds a lock that is younger?
     [[nodiscard]] bool announces_as_holder(const detail::worker* w) const noexcept;
+    /// Where that child stands.
+    [[nodiscard]] detail::scope_place* place_of_given() noexcept {
+        m_gave.store(true, detail::rlx);
+        return detail::scope_place::as_given(&m_link);
+    }
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
@@ -314,6 +321,11 @@ private:
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     std::uint32_t m_suppressed;
+    // With the diversion.
+    std::uint16_t m_older_locks; // the owner's, before the one that made it so
+    union {
+        std::atomic<bool> m_gave; // any child was announced under a lock
+    };
     union {
         std::exception_ptr m_error; // alive while there are failures
     };
@@ -497,16 +509,12 @@ struct scope_access {
         s.m_owner.hand_to(owner);
         s.m_link.head().was_diverted = false; // the diversion names the owner that was
     }
-    /// `owner` has taken its first lock, or holds none any more. False: the scope is not its own.
-    static bool divert(scope& s, activation* owner) noexcept { return s.divert(owner); }
-    static bool end_diversion(scope& s, const activation* owner) noexcept {
-        if (s.owner() != owner) {
-            return false;
-        }
-        if (s.m_owner.is_diverted()) {
-            s.m_owner.end_diversion();
-        }
-        return true;
+    /// `owner` takes a lock beside so many, or has one less. False: the scope is not its own, or was diverted
+    /// before and stays so; and so are those further out.
+    static bool divert(scope& s, activation* owner, unsigned locks) noexcept { return s.divert(owner, locks); }
+    /// `gave`: children that are left may be stopped from now on.
+    static bool end_diversion(scope& s, const activation* owner, bool& gave) noexcept {
+        return s.end_diversion(owner, gave);
     }
     static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.

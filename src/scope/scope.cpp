@@ -136,7 +136,7 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
     pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
     if (const worker* w = this_worker(); w != nullptr && announces_as_holder(w)) {
-        child->is_within(scope_place::as_holder(&m_link));
+        child->is_within(place_of_given());
     }
     if (owner_calls) {
         m_children.owe();
@@ -174,53 +174,6 @@ void scope::fail() noexcept {
 void scope::drop_or_leave(worker* w) {
     count_dropped(w);
     leave_if_stopped();
-}
-
-bool scope::divert(activation* a) noexcept {
-    if (owner() != a) {
-        return false;
-    }
-    m_owner.divert(a, !m_link.head().was_diverted);
-    m_link.head().was_diverted = true;
-    return true;
-}
-
-namespace {
-
-/// Past its own scopes, and those of the frames whose stolen branch or served call it is.
-[[nodiscard]] bool holds_on_the_way(scope_place* at) noexcept {
-    for (;; at = scope_place::strip(at)->above()) {
-        if (scope_place::holds(at)) {
-            return true;
-        }
-        scope_place* const link = scope_place::strip(at);
-        if (link == nullptr) {
-            return false;
-        }
-        link->seen_here();
-        if (!scope_place::is_owner(at) && (link->head().disturbed.load(rlx) & disturb::bare) == 0) {
-            return false;
-        }
-    }
-}
-[[nodiscard]] bool stands_with_holder(worker& w, scope_place* at) noexcept {
-    bool holds = false;
-    (void)w.deque.thief().locked([&]() noexcept {
-        holds = holds_on_the_way(at);
-        return true;
-    }); // M5: scopes of a frame that joins may end out of turn meanwhile
-    return holds;
-}
-
-} // namespace
-
-bool scope::announces_as_holder(const worker* w) const noexcept {
-    const activation* const self = w->current.load(rlx);
-    if (self == owner()) {
-        return m_owner.is_diverted() &&
-               self->locks != 0; // else the scope began under the lock, and the way up says so
-    }
-    return self->locks != 0 || stands_with_holder(*this_worker(), self->innermost.load(rlx));
 }
 
 std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
@@ -279,7 +232,7 @@ bool scope::run_newest_child(worker* w) noexcept {
     scope_place* place = &m_link;
     spark* d = child_at(newest.task, place);
     if (d == nullptr) {
-        place = scope_place::as_holder(place);
+        place = scope_place::as_given(place);
         d = child_at(newest.task, place);
     }
     if (d == nullptr) {
@@ -352,7 +305,8 @@ void scope::block_for_children() noexcept {
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
-/// that it has taken since the scope began. A child of a holder ends the loop: it runs as somebody else.
+/// that it has taken since the scope began. A child that was given under a lock ends the loop: it runs as somebody
+/// else.
 void scope::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {

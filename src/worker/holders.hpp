@@ -101,7 +101,7 @@ private:
 /// the function of a queued call. Those further down are not asked after: that would be the whole way up for
 /// each frame that suspends.
 [[nodiscard]] inline bool waits_under_lock(const activation& task, scope_place* stands_in) noexcept {
-    if (task.locks != 0 || scope_place::holds(stands_in)) {
+    if (task.locks != 0 || scope_place::finishes_first(stands_in)) {
         return true;
     }
     const scope_place* const above = scope_place::strip(stands_in);
@@ -109,7 +109,7 @@ private:
         return false;
     }
     above->seen_here();
-    return scope_place::holds(above->above());
+    return scope_place::finishes_first(above->above());
 }
 
 } // namespace detail

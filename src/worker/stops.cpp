@@ -79,7 +79,7 @@ template <class F>
     for (scope_place* at = from;; at = scope_place::strip(at)->above()) {
         leads_there = leads_there || (own && is_end(at));
         own = own && scope_place::is_owner(at);
-        if (scope_place::holds(at) || !(leads_there || own)) {
+        if (scope_place::finishes_first(at) || !(leads_there || own)) {
             return false;
         }
         scope_place* const place = scope_place::strip(at);
@@ -153,8 +153,8 @@ void tell_parent(worker* w) noexcept {
     bool news = false;
     (void)self.looks_up.during(self.deque.owner().pinned(), [w, &news] {
         scope_place* const innermost = w->current.load(rlx)->innermost.load(rlx);
-        if (scope_place::holds(innermost)) {
-            return false; // its parent finishes first, and so does it
+        if (scope_place::finishes_first(innermost)) {
+            return false; // as its parent does
         }
         scope_place* const place = scope_place::strip(innermost);
         const activation& parent = *scope_access::owner(*scope_access::of(place));
@@ -292,6 +292,9 @@ void stops::request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_a
 }
 
 void stops::look_again() noexcept {
+    if (!all.ever()) {
+        return; // whoever cancels finds what the caller has written
+    }
     told_source* mine = nullptr;
     all.again([&mine] { mine = tell_those_that_wait(); });
     request_stops(mine);
@@ -461,53 +464,6 @@ bool leaves_by_stopped() noexcept {
         return true;
     } catch (...) {
         return false;
-    }
-}
-
-scope_place* place_below(scope_place* innermost) noexcept {
-    scope_place* at = innermost;
-    bool holds = scope_place::holds(at);
-    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&
-           (scope_place::strip(at)->head().disturbed.load(rlx) & disturb::shields) == 0) {
-        at = scope_place::strip(at)->above();
-        holds = holds || scope_place::holds(at);
-    }
-    return holds ? scope_place::as_holder(at) : at;
-}
-
-namespace {
-
-/// Calls f(scope) for the running task's own scopes, from the innermost outwards, until it says false. A
-/// branch of a join that was stolen stands in scopes of another task, and the first of these ends it.
-template <class F>
-void each_own_scope(const activation* a, F f) noexcept {
-    for (scope_place* at = a->innermost.load(rlx);
-         scope_place::is_owner(at) && scope_place::strip(at) != nullptr;
-         at = scope_place::strip(at)->above()) {
-        if (!f(*scope_access::of(at))) {
-            return;
-        }
-    }
-}
-
-} // namespace
-
-void divert_scopes(activation* a) noexcept {
-    each_own_scope(a, [a](scope& s) { return scope_access::divert(s, a); });
-}
-
-void end_diversions(activation* a, bool outlived) noexcept {
-    bool again = false;
-    each_own_scope(a, [a, outlived, &again](scope& s) {
-        scope_place* const own = scope_access::link(s);
-        if (outlived && !again && scope_place::holds(own->above())) {
-            own->outlives_lock();
-            again = true;
-        }
-        return scope_access::end_diversion(s, a);
-    });
-    if (again) {
-        stops::look_again();
     }
 }
 

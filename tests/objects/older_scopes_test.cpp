@@ -1,4 +1,5 @@
-// What a holder of a lock gives to scopes that began before the lock is a holder's, too: row D6.
+// What a holder of a lock gives to scopes that began before the lock finishes before the unlock, or is stopped
+// as any behind it: row D6.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -59,8 +60,8 @@ void give(pilfer::scope& s, int way, F child) {
     }
 }
 
-// Announced under the lock, before the cancellation and behind it: both run, and nothing stops them. The ones
-// from before the lock are stopped.
+// Announced under the lock, before the cancellation and behind it: both run, and nothing stops them as long as
+// the lock is held. The ones from before it are stopped.
 TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
     for (int way = 0; way < ways; ++way) {
         pilfer::mutex m;
@@ -94,6 +95,7 @@ TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
                 own.sync();
                 EXPECT_EQ(finished, 2) << "way " << way;
                 give(own, way, child); // told by now
+                own.sync();
                 m.unlock();
                 unlocked = true;
                 EXPECT_TRUE(pilfer::cancelled());
@@ -110,8 +112,8 @@ TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
     }
 }
 
-// Of two deferred children that nobody has started, one from before the lock and one from under it, the
-// cancellation drops the former.
+// Of deferred children that nobody has started the cancellation drops those from before the lock, and those
+// from under it that the holder has not awaited.
 TEST_P(row_D6_older_scopes, only_what_was_given_under_the_lock) {
     if (GetParam() != 1) {
         GTEST_SKIP() << "others would start them";
@@ -128,15 +130,39 @@ TEST_P(row_D6_older_scopes, only_what_was_given_under_the_lock) {
         own.defer([&] { ++ran; });
         own.cancel();
         own.defer([&] { ++ran; });
+        own.sync();
+        EXPECT_EQ(ran, 3);
+        EXPECT_FALSE(own.cancelled());
+        own.cancel();
+        own.defer([] { ADD_FAILURE() << "begins behind the unlock"; });
         m.unlock();
         own.defer([] { ADD_FAILURE() << "from behind"; });
         own.sync();
-        EXPECT_EQ(ran, 3);
         own.defer([&] { ++ran; });
         own.sync();
     });
     EXPECT_EQ(ran, 4);
-    EXPECT_EQ(dropped() - before, 2U);
+    EXPECT_EQ(dropped() - before, 3U);
+}
+
+// The holder runs them itself where it waits, as it runs its others: its worker takes up nothing else.
+TEST_P(row_D6_older_scopes, run_on_the_holders_stack) {
+    if (GetParam() != 1) {
+        GTEST_SKIP() << "others would start them";
+    }
+    const auto before = pool.counters().suspends;
+    int ran = 0;
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::scope own;
+        own.defer([&] { ++ran; });
+        const std::lock_guard guard(m);
+        own.defer([&] { ++ran; });
+        own.defer([&] { ++ran; });
+        own.sync();
+        EXPECT_EQ(ran, 3);
+    });
+    EXPECT_EQ(pool.counters().suspends, before);
 }
 
 // A sibling that fails cancels the scope: what the holder gives to it runs all the same, and the error
@@ -182,28 +208,29 @@ TEST_P(row_D6_older_scopes, a_child_may_want_the_lock) {
     }
 }
 
-// Whoever holds a lock of its own gives to scopes that it does not own: its parent's, one further out, one of
-// another pool.
+// Scopes of others: what it gives to these are children of their owner, and stopped with them.
 TEST_P(row_D6_older_scopes, a_holder_that_does_not_own_the_scope) {
     pilfer::pool other({.workers = 2});
-    std::atomic<int> ran{0};
+    const auto dropped = [&] { return pool.counters().dropped + other.counters().dropped; };
+    const auto before = dropped();
     bool unlocked = false;
     pool.run([&] {
+        const auto child = [] { ADD_FAILURE() << "began"; };
         pilfer::scope outer;
         outer.spawn([&] {
             pilfer::scope inner;
             inner.spawn([&] {
                 pilfer::mutex m;
                 m.lock();
-                pilfer::scope own; // began under the lock: hides it from who looks at the innermost only
+                pilfer::scope own;
                 outer.cancel();
-                inner.defer([&] { ++ran; });
-                outer.defer([&] { ++ran; });
-                (void)pilfer::join([] {}, [&] { inner.defer([&] { ++ran; }); });
-                other.run([&] { outer.defer([&] { ++ran; }); });
+                EXPECT_FALSE(pilfer::cancelled());
+                outer.defer(child);
+                (void)pilfer::join([] {}, [&] { outer.defer(child); });
+                other.run([&] { outer.defer(child); });
                 m.unlock();
                 unlocked = true;
-                EXPECT_THROW(inner.defer([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
+                EXPECT_THROW(inner.defer(child), pilfer::stopped);
                 throw pilfer::stopped();
             });
             inner.sync();
@@ -211,7 +238,194 @@ TEST_P(row_D6_older_scopes, a_holder_that_does_not_own_the_scope) {
         outer.sync();
     });
     EXPECT_TRUE(unlocked);
-    EXPECT_EQ(ran, 4);
+    EXPECT_EQ(dropped() - before, 4U);
+}
+
+// What is below of a child that was given under the lock gives further, to the same scope.
+TEST_P(row_D6_older_scopes, what_was_given_gives) {
+    std::atomic<int> ran{0};
+    pool.run([&] {
+        pilfer::scope outer;
+        outer.spawn([&] {
+            pilfer::mutex m;
+            pilfer::scope own;
+            pilfer::scope younger;
+            m.lock();
+            outer.cancel();
+            const auto child = [&] {
+                own.defer([&] { ++ran; });
+                pilfer::scope further;
+                further.spawn([&] { own.defer([&] { ++ran; }); });
+                further.sync();
+            };
+            own.spawn(child);
+            own.defer(child);
+            younger.spawn(child);
+            {
+                pilfer::scope under;
+                under.defer(child);
+                under.spawn(child);
+                under.sync();
+            }
+            younger.sync();
+            own.sync();
+            EXPECT_EQ(ran, 10);
+            m.unlock();
+            EXPECT_TRUE(pilfer::cancelled());
+        });
+        outer.sync();
+    });
+    EXPECT_EQ(ran, 10);
+}
+
+// A child that was given under a lock and ends only by a cancellation: both orders of that and the unlock.
+TEST_P(row_D6_older_scopes, is_stopped_behind_the_unlock) {
+    for (int way = 0; way < ways; ++way) {
+        if (way == 5) {
+            continue; // a plain call: it would wait for its caller
+        }
+        for (const bool cancelled_first : {false, true}) {
+            for (int kind = 0; kind < 4; ++kind) {
+                std::atomic<bool> began{false};
+                std::atomic<bool> ended{false};
+                std::atomic<bool> unlocked{false};
+                pool.run([&] {
+                    pilfer::event never;
+                    pilfer::mutex m;
+                    pilfer::scope own;
+                    m.lock();
+                    give(own, way, [&, kind] {
+                        struct tells {
+                            std::atomic<bool>& it;
+                            const std::atomic<bool>& unlocked;
+                            ~tells() {
+                                EXPECT_TRUE(unlocked) << "stopped under the lock";
+                                it = true;
+                            }
+                        };
+                        const tells guard{ended, unlocked};
+                        began = true;
+                        switch (kind) {
+                        case 0:
+                            while (!pilfer::cancelled()) {
+                                pilfer::yield();
+                            }
+                            break;
+                        case 1:
+                            never.wait();
+                            break;
+                        case 2: {
+                            pilfer::scope inner;
+                            inner.spawn([&] { never.wait(); });
+                            inner.sync();
+                            break;
+                        }
+                        default: {
+                            const pilfer::stop_on_cancel stop;
+                            while (!stop.token().stop_requested()) {
+                                pilfer::yield();
+                            }
+                        }
+                        }
+                    });
+                    if (cancelled_first) {
+                        own.cancel();
+                    }
+                    for (int i = 0; i < 3; ++i) {
+                        pilfer::yield();
+                    }
+                    unlocked = true;
+                    m.unlock();
+                    own.cancel();
+                    own.sync();
+                    EXPECT_EQ(began, ended) << "way " << way << ", kind " << kind;
+                });
+            }
+        }
+    }
+}
+
+// The second of two locks is younger than a scope that the first one is not.
+TEST_P(row_D6_older_scopes, of_two_locks) {
+    for (int way = 0; way < ways; ++way) {
+        std::atomic<int> ran{0};
+        pool.run([&] {
+            pilfer::mutex a;
+            pilfer::mutex b;
+            const std::lock_guard first(a);
+            pilfer::scope own;
+            {
+                const std::lock_guard second(b);
+                own.cancel();
+                give(own, way, [&] {
+                    pilfer::yield();
+                    ++ran;
+                });
+                own.sync();
+                EXPECT_EQ(ran, 1) << "way " << way;
+            }
+            if (way == 5) {
+                return; // a plain call
+            }
+            give(own, way, wait_for_the_cancellation); // under the first one only, which is older
+            own.cancel();
+            own.sync();
+        });
+        EXPECT_EQ(ran, 1) << "way " << way;
+    }
+}
+
+// A lock of its own shields a child further on.
+TEST_P(row_D6_older_scopes, a_child_that_holds_a_lock_itself) {
+    bool own_unlocked = false;
+    pool.run([&] {
+        pilfer::event unlocked;
+        pilfer::mutex m;
+        pilfer::mutex of_child;
+        pilfer::scope own;
+        m.lock();
+        own.spawn([&] {
+            of_child.lock();
+            unlocked.wait();
+            EXPECT_FALSE(pilfer::cancelled());
+            of_child.unlock();
+            own_unlocked = true;
+            EXPECT_TRUE(pilfer::cancelled());
+        });
+        own.cancel();
+        m.unlock();
+        unlocked.set();
+        own.sync();
+    });
+    EXPECT_TRUE(own_unlocked);
+}
+
+// Tasks without end that each give the next one under a lock: a cancellation ends them.
+TEST_P(row_D6_older_scopes, a_chain_ends) {
+    struct ticks {
+        pilfer::mutex& m;
+        pilfer::scope& s;
+        std::atomic<std::uint64_t>& count;
+        void operator()() const {
+            const std::lock_guard guard(m);
+            s.defer(*this);
+            ++count;
+        }
+    };
+    std::atomic<std::uint64_t> count{0};
+    pool.run([&] {
+        std::array<pilfer::mutex, 4> locks;
+        pilfer::scope s;
+        for (auto& m : locks) {
+            s.defer(ticks{m, s, count});
+        }
+        while (count < 100) {
+            (void)s.sync_for(100us);
+        }
+        s.cancel();
+        s.sync();
+    });
+    EXPECT_GE(count, 100U);
 }
 
 // Locks and scopes begin and end in any order, and the frame moves meanwhile. In the end all is as it was.
@@ -234,6 +448,14 @@ TEST_P(row_D6_older_scopes, in_any_order) {
                     const auto i = random() % 3;
                     switch (random() % 4) {
                     case 0:
+                        if (held[i] && held[0] + held[1] + held[2] == 1) { // what was given finishes before
+                            for (std::size_t k = 0; k < 3; ++k) {
+                                if (scopes[k] && !younger[k]) {
+                                    scopes[k]->sync();
+                                }
+                            }
+                            EXPECT_EQ(given, ran);
+                        }
                         held[i] ? locks[i].unlock() : locks[i].lock();
                         held[i] = !held[i];
                         if (!any_held()) {
@@ -269,11 +491,13 @@ TEST_P(row_D6_older_scopes, in_any_order) {
                     }
                     EXPECT_EQ(pilfer::cancelled(), !any_held());
                 }
+                for (auto& own : scopes) {
+                    own.reset();
+                }
                 for (std::size_t i = 0; i < 3; ++i) {
                     if (held[i]) {
                         locks[i].unlock();
                     }
-                    scopes[i].reset();
                 }
                 EXPECT_TRUE(pilfer::cancelled());
                 reached = true;

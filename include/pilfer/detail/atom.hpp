@@ -50,7 +50,7 @@ struct std_atom {
     /// looks for one, so no loop waits by it. By one instruction, which they make of plain memory only.
     template <class T>
     [[nodiscard]] static PILFER_ALWAYS_INLINE bool is(const std::atomic<T*>& word, const T* value) noexcept {
-#if defined(__x86_64__) && defined(__LP64__) && !defined(PILFER_SANITIZED)
+#if defined(PILFER_ISA_X86_64) && !defined(PILFER_SANITIZED)
         bool same;
         asm("cmp %2, %1" : "=@cce"(same) : "m"(word), "r"(value));
         return same;

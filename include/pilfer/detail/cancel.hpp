@@ -78,7 +78,8 @@ struct nothing_fails {
 /// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, nothing further out counts until that is free.
+/// very exit. Where somebody on the way holds a lock, or
+/// was given by its parent under one, nothing further out counts until that is free.
 ///
 /// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
 /// are against exits only.
@@ -89,7 +90,7 @@ template <class Link, class Fails = nothing_fails>
     Link* end = place;
     for (;; end = Link::strip(end)->above(), ++steps) {
         Link* const s = Link::strip(end);
-        if (s == nullptr || Link::holds(end)) {
+        if (s == nullptr || Link::finishes_first(end)) {
             return false;
         }
         s->seen_here();

@@ -46,7 +46,7 @@ struct deferred : spark {
         auto* d = static_cast<deferred*>(self);
         scope* s = scope_access::of(d->within());
         san::acquire(s);
-        if (s->drops() && !scope_place::holds(d->within())) {
+        if (s->drops() && !scope_place::finishes_first(d->within())) {
             detail::count_dropped(this_worker());
         } else {
             PILFER_TRY { d->function(); }
@@ -79,7 +79,7 @@ struct submitted_child : submission {
         if (detail::dropping(w)) {
             (void)s->note_failure(detail::dropped_error());
             detail::count_dropped(w);
-        } else if (s->drops() && !scope_place::holds(c->within())) {
+        } else if (s->drops() && !scope_place::finishes_first(c->within())) {
             detail::count_dropped(w);
         } else {
             PILFER_TRY { c->function(); }
@@ -173,13 +173,13 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         detail::attend(w);
         w = detail::this_worker();
     }
-    detail::nested_activation child(w, held ? detail::scope_place::as_holder(&m_link) : &m_link);
+    detail::nested_activation child(w, held ? place_of_given() : &m_link);
     PILFER_TRY { function(); }
     PILFER_CATCH_ALL { fail(); }
 }
 
-/// spawn() by an owner that holds a lock which is younger than this scope: the child is a holder's, too, and
-/// it may want that lock, so it needs a stack of its own. False: there is none.
+/// spawn() by an owner that holds a lock which is younger than this scope: the child may want that lock, so it
+/// needs a stack of its own. False: there is none.
 template <class F>
 bool scope::spawn_under_lock(detail::worker* w, F& f) {
     using child = detail::spawned<F>;
@@ -199,14 +199,14 @@ bool scope::spawn_under_lock(detail::worker* w, F& f) {
     m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
     w = detail::this_worker(); // moving f may have suspended
     w->current.store(&c->self, detail::rlx);
-    c->self.innermost.store(detail::scope_place::as_holder(&m_link), detail::rlx);
+    c->self.innermost.store(place_of_given(), detail::rlx);
     detail::context* const here = m_owner.of_offered()->ctx;
     detail::san::leave(&here->view, c->view, this);
     detail::call_on(k, &m_link.head().rest, &child::main);
     detail::san::enter(here->view);
     detail::san::acquire(this);
     detail::arrive();
-    (void)divert(detail::this_activation());
+    m_owner.divert_again();
     return true;
 }
 
@@ -309,7 +309,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_deferred<child>(w, std::forward<F>(f));
     if (held) {
-        c->is_within(detail::scope_place::as_holder(&m_link));
+        c->is_within(place_of_given());
     }
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);

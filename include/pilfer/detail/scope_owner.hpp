@@ -43,15 +43,16 @@ public:
     }
 
     [[nodiscard]] bool is_diverted() const noexcept { return m_word.load(rlx) == &m_diversion; }
-    /// By `owner`, from its first lock on. `first`: no call has made the diversion before. That stays,
+    /// By `owner`, from a lock on that is younger. `first`: no call has made the diversion before. That stays,
     /// because tasks below may be reading it from then on.
     void divert(Activation* owner, bool first) noexcept {
         if (first) {
             ::new (static_cast<void*>(&m_diversion)) diversion{{nullptr}, owner};
         }
-        m_word.store(&m_diversion, rel); // C7
+        divert_again();
     }
-    /// By the owner, behind its last one.
+    void divert_again() noexcept { m_word.store(&m_diversion, rel); } // C7
+    /// By the owner, behind that lock; and around what it must not be diverted for.
     void end_diversion() noexcept { m_word.store(m_diversion.owner, rlx); }
     /// While there are no children.
     void hand_to(Activation* owner) noexcept { m_word.store(owner, rlx); }

@@ -82,7 +82,9 @@ struct scope_head {
     std::atomic<std::uint32_t> disturbed{0};
     bool comes_home : 1 = false;   // each wait returns on the thread that began it
     bool was_diverted : 1 = false; // see scope_owner::divert()
-    bool threw = false;            // scope::m_suppressed has a value
+    bool threw : 1 = false;        // scope::m_suppressed has a value
+    /// Its owner holds a lock that is younger: see scope_link::as_given().
+    std::atomic<bool> held{false};
 
     /// Of one that is no scope of a user (disturb::shields), and has no continuation.
     [[nodiscard]] const scope_place* shielded() const noexcept {

@@ -376,7 +376,9 @@ struct failing : process<3> {
 
 /// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
 /// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
-/// stopped before that, and not be left waiting behind it.
+/// stopped before that, and not be left waiting behind it. `Given`: the inner one began before the lock, and
+/// the child was given to it under that.
+template <bool Given>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;
     struct frame {
@@ -393,37 +395,48 @@ struct outlived : process<2> {
 
     outlived() {
         outer.make(nullptr);
-        inner.make(link::as_holder(&outer->place));
+        inner.make(Given ? &outer->place : link::as_holder(&outer->place));
+        inner->place.head().held.store(Given, rlx);
         object.make();
     }
+    using process<2>::all;
+    using process<2>::workers;
     void thread(unsigned i) {
         if (i == 0) {
-            cancel(*outer.get());
+            this->cancel(*outer.get());
             is_cancelled.store(true, rel);
-            end_of_round(*outer.get(), 1);
+            this->end_of_round(*outer.get(), 1);
             return;
         }
         if (i == 1) {
             link* const here_it_stands = link::as_owner(&inner->place);
-            check(!stopped_at(workers[0], here_it_stands), "a holder is stopped");
-            // gives_lock(), outlive_lock()
+            check(!this->stopped_at(workers[0], Given ? link::as_holder(here_it_stands) : here_it_stands),
+                  "a holder is stopped");
+            // gives_lock(), end_diversions()
             is_free = true;
-            inner->place.outlives_lock();
-            all.again([this] {
-                for (worker& w : workers) {
-                    w.stoppable.tell();
-                }
-            });
+            if (Given) {
+                inner->place.head().held.store(false, rlx);
+            } else {
+                inner->place.outlives_lock();
+            }
+            if (all.ever()) {
+                all.again([this] {
+                    for (worker& w : workers) {
+                        w.stoppable.tell();
+                    }
+                });
+            }
             const bool must = is_cancelled.load(acq);
-            check(stopped_at(workers[0], here_it_stands) || !must, "a task goes on behind its lock");
-            end_of_round(*inner.get(), 1);
+            check(this->stopped_at(workers[0], here_it_stands) || !must, "a task goes on behind its lock");
+            this->end_of_round(*inner.get(), 1);
             inner.end();
             outer->ended.store(1, rel);
             return;
         }
         frame& f = *waiting.make();
         f.list = object.get();
-        f.l.place = &inner->place;
+        link* const place = Given ? link::as_given(&inner->place) : &inner->place;
+        f.l.place = place;
         f.l.stop = [](stop_list::listener& self) noexcept {
             auto& w = reinterpret_cast<frame&>(self);
             waiters::entry& e = w.e;
@@ -435,7 +448,7 @@ struct outlived : process<2> {
         object->add(f.e);
         object->unlock();
         workers[1].stoppable.add(f.l);
-        if (!stopped_at(workers[1], &inner->place) || !object->withdraw(f.e)) {
+        if (!this->stopped_at(workers[1], place) || !object->withdraw(f.e)) {
             wait_in(*object.get(), f.e, false);
         }
         check(is_free, "stopped under the lock");
@@ -447,7 +460,7 @@ struct outlived : process<2> {
         check(object->empty(), "somebody is left in the list");
         object.end();
         outer.end();
-        check_quiet();
+        this->check_quiet();
     }
 };
 
@@ -466,6 +479,9 @@ const registered<out_of_turn_told> r13("cancel_unlink_told",
                                        "a scope ends out of turn below of a cancelled one");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
-const registered<outlived> r12("cancel_holder", "a lock is free before a scope ends that began under it");
+const registered<outlived<false>> r12("cancel_holder",
+                                      "a lock is free before a scope ends that began under it");
+const registered<outlived<true>> r14("cancel_given",
+                                     "a lock is free before a child ends that was given under it");
 
 } // namespace

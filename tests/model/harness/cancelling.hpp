@@ -16,6 +16,7 @@ namespace disturb = pilfer::detail::disturb;
 
 struct head {
     model::atomic<std::uint32_t> disturbed{0};
+    model::atomic<bool> held{false};
     const void* against = nullptr;
     [[nodiscard]] const void* shielded() const noexcept { return against; }
 };

@@ -33,11 +33,16 @@ struct diversion {
 
     void under_lock(bool once) {
         scope->divert(&owner, once);
-        check(!scope->is(&owner) && scope->word() != &owner, "the owner goes the short way under a lock");
-        check(scope->word()->innermost.load(rlx) == nullptr, "the end of a scope takes the short way");
-        check(scope->is_diverted() && scope->get() == &owner, "the owner does not find itself");
-        scope->end_diversion();
-        check(scope->is(&owner) && scope->word() == &owner, "the owner goes the long way without a lock");
+        for (bool again : {true, false}) {
+            check(!scope->is(&owner) && scope->word() != &owner, "the owner goes the short way under a lock");
+            check(scope->word()->innermost.load(rlx) == nullptr, "the end of a scope takes the short way");
+            check(scope->is_diverted() && scope->get() == &owner, "the owner does not find itself");
+            scope->end_diversion();
+            check(scope->is(&owner) && scope->word() == &owner, "the owner goes the long way without a lock");
+            if (again) {
+                scope->divert_again(); // as behind a spawn
+            }
+        }
     }
     void thread(unsigned i) {
         if (i == 0) {
@@ -63,8 +68,56 @@ struct diversion {
     void finish() {}
 };
 
+/// The owner goes on as somebody else before there are children, as a coroutine does, and takes a lock again.
+struct diversion_handed_on {
+    static constexpr unsigned threads = 2;
+    activation first;
+    activation next;
+    box<scope_owner> scope;
+    bool was_diverted = false; // of the owner's, as in scope_head
+    model::atomic<unsigned> announced{0};
+    model::atomic<unsigned> ended{0};
+
+    diversion_handed_on() { scope.make(&first); }
+
+    void lock(activation& owner) {
+        scope->divert(&owner, !was_diverted);
+        was_diverted = true;
+    }
+    void hand_to(activation& owner) { // as scope_access::hand_to()
+        scope->hand_to(&owner);
+        was_diverted = false;
+    }
+    void thread(unsigned i) {
+        if (i == 1) {
+            while (announced.load(acq) == 0) {
+                here().relax();
+            }
+            check(scope->get() == &next, "the scope of a task that has ended");
+            ended.store(1, rel);
+            return;
+        }
+        lock(first);
+        scope->end_diversion();
+        hand_to(next);
+        check(scope->is(&next), "whoever goes on is no owner");
+        announced.store(1, rel);
+        lock(next);
+        check(scope->get() == &next, "the owner does not find itself");
+        scope->end_diversion();
+        check(scope->is(&next), "the end of a diversion brings a task back that has ended");
+        while (ended.load(acq) == 0) {
+            here().relax();
+        }
+        scope.end();
+    }
+    void finish() {}
+};
+
 const registered<diversion<1>> r1("diversion_one",
                                   "a task asks whose a scope is while its owner takes a lock");
 const registered<diversion<2>> r2("diversion_two", "two tasks ask");
+const registered<diversion_handed_on> r3("diversion_handed_on",
+                                         "a coroutine goes on as another task between two locks");
 
 } // namespace
