@@ -45,33 +45,32 @@ bool scope::end_diversion(const activation* a, bool& gave) noexcept {
 
 namespace {
 
-/// Does whoever stands at `at`, as seen from `end`, do what it does under a lock of that scope's owner? Where
-/// the way goes on in another frame (a stolen branch is part of its own) locks of the one before are none of
-/// that.
-[[nodiscard]] bool holds_up_to(scope_place* at, const scope_place* end) noexcept {
-    for (bool holds = false;; at = scope_place::strip(at)->above()) {
+/// The owner of `end` holds a lock that is younger. Does whoever stands at `at` do what it does under that? A
+/// part of the owner (a stolen branch) does; so does what is below of it in a scope that began under the lock,
+/// or was given under it. What leads to the owner's frame decides, whatever is held further down.
+[[nodiscard]] bool is_under_lock(scope_place* at, const scope_place* end) noexcept {
+    for (bool is = true;; at = scope_place::strip(at)->above()) {
         scope_place* const link = scope_place::strip(at);
         if (link == nullptr) {
             return false;
         }
         link->seen_here();
-        if (scope_place::is_owner(at) || (link->head().disturbed.load(rlx) & disturb::bare) != 0) {
-            holds = holds || scope_place::holds(at);
-        } else {
-            holds = scope_place::is_given(at) && link->head().held.load(rlx);
+        if (!scope_place::is_owner(at) && (link->head().disturbed.load(rlx) & disturb::bare) == 0) {
+            // A scope of the same owner that is not held has begun behind the last lock.
+            is = scope_place::is_given(at) || (link != end && !link->head().held.load(rlx));
         }
         if (link == end) {
-            return holds;
+            return is;
         }
     }
 }
-[[nodiscard]] bool stands_with_holder(worker& w, scope_place* at, const scope_place* end) noexcept {
-    bool holds = false;
+[[nodiscard]] bool stands_under_lock(worker& w, scope_place* at, const scope_place* end) noexcept {
+    bool is = false;
     (void)w.deque.thief().locked([&]() noexcept {
-        holds = holds_up_to(at, end);
+        is = is_under_lock(at, end);
         return true;
     }); // M5: scopes of a frame that joins may end out of turn meanwhile
-    return holds;
+    return is;
 }
 
 } // namespace
@@ -81,7 +80,7 @@ bool scope::announces_as_holder(const worker* w) const noexcept {
         return false;
     }
     const activation* const self = w->current.load(rlx);
-    return self == owner() || stands_with_holder(*this_worker(), self->innermost.load(rlx), &m_link);
+    return self == owner() || stands_under_lock(*this_worker(), self->innermost.load(rlx), &m_link);
 }
 
 namespace detail {

@@ -238,7 +238,8 @@ TEST_P(row_D6_older_scopes, a_holder_that_does_not_own_the_scope) {
         outer.sync();
     });
     EXPECT_TRUE(unlocked);
-    EXPECT_EQ(dropped() - before, 4U);
+    EXPECT_GE(dropped() - before, 3U); // the last one throws before or behind its drop
+    EXPECT_LE(dropped() - before, 4U);
 }
 
 // What is below of a child that was given under the lock gives further, to the same scope.
@@ -354,15 +355,20 @@ TEST_P(row_D6_older_scopes, of_two_locks) {
             pilfer::mutex b;
             const std::lock_guard first(a);
             pilfer::scope own;
+            own.spawn(wait_for_the_cancellation);
             {
                 const std::lock_guard second(b);
                 own.cancel();
-                give(own, way, [&] {
+                const auto child = [&] {
                     pilfer::yield();
                     ++ran;
-                });
+                };
+                give(own, way, child);
+                pilfer::scope younger;
+                younger.spawn([&] { own.defer(child); });
+                younger.sync();
                 own.sync();
-                EXPECT_EQ(ran, 1) << "way " << way;
+                EXPECT_EQ(ran, 2) << "way " << way;
             }
             if (way == 5) {
                 return; // a plain call
@@ -371,7 +377,7 @@ TEST_P(row_D6_older_scopes, of_two_locks) {
             own.cancel();
             own.sync();
         });
-        EXPECT_EQ(ran, 1) << "way " << way;
+        EXPECT_EQ(ran, 2) << "way " << way;
     }
 }
 
@@ -379,6 +385,7 @@ TEST_P(row_D6_older_scopes, of_two_locks) {
 TEST_P(row_D6_older_scopes, a_child_that_holds_a_lock_itself) {
     bool own_unlocked = false;
     pool.run([&] {
+        pilfer::event locked;
         pilfer::event unlocked;
         pilfer::mutex m;
         pilfer::mutex of_child;
@@ -386,12 +393,14 @@ TEST_P(row_D6_older_scopes, a_child_that_holds_a_lock_itself) {
         m.lock();
         own.spawn([&] {
             of_child.lock();
+            locked.set();
             unlocked.wait();
             EXPECT_FALSE(pilfer::cancelled());
             of_child.unlock();
             own_unlocked = true;
             EXPECT_TRUE(pilfer::cancelled());
         });
+        locked.wait();
         own.cancel();
         m.unlock();
         unlocked.set();
