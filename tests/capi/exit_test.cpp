@@ -427,6 +427,35 @@ TEST_P(row_E2_exit, row_D6_older_scopes) {
     EXPECT_EQ(ran, 2);
 }
 
+TEST_P(row_E2_exit, row_D6_behind_the_unlock) {
+    const c_pool pool(GetParam());
+    std::atomic<bool> began{false};
+    std::atomic<bool> left{false};
+    pool.run([&] {
+        pilfer_mutex mutex;
+        ASSERT_EQ(pilfer_mutex_init(&mutex), 0);
+        pilfer_scope own;
+        ASSERT_EQ(pilfer_scope_begin(&own), 0);
+        auto child = [&] {
+            began = true;
+            EXPECT_EQ(pilfer_sleep_for(60'000'000'000), PILFER_ECANCELED);
+            left = true;
+        };
+        ASSERT_EQ(pilfer_mutex_lock(&mutex), 0);
+        EXPECT_EQ(pilfer_scope_spawn(&own, call_of<decltype(child)>, &child), 0);
+        while (!began) {
+            pilfer_yield();
+        }
+        EXPECT_EQ(pilfer_scope_cancel(&own), 0);
+        EXPECT_FALSE(left);
+        EXPECT_EQ(pilfer_mutex_unlock(&mutex), 0);
+        EXPECT_EQ(pilfer_scope_sync(&own), 0);
+        EXPECT_TRUE(left);
+        EXPECT_EQ(pilfer_scope_end(&own), 0);
+        pilfer_mutex_destroy(&mutex);
+    });
+}
+
 TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
     const c_pool pool(GetParam());
     pool.run([] {

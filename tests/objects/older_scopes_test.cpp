@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "inside.hpp"
 #include "support/harness.hpp"
 
 namespace {
@@ -163,6 +164,60 @@ TEST_P(row_D6_older_scopes, run_on_the_holders_stack) {
         EXPECT_EQ(ran, 3);
     });
     EXPECT_EQ(pool.counters().suspends, before);
+}
+
+// Whatever is held, and however.
+TEST_P(row_D6_older_scopes, by_every_kind_of_lock) {
+    for (int kind = 0; kind < objects::kinds; ++kind) {
+        for (int way = 0; way < ways; ++way) {
+            std::atomic<int> ran{0};
+            pool.run([&] {
+                objects all;
+                pilfer::scope own;
+                own.cancel();
+                all.inside(kind, [&] {
+                    give(own, way, [&] {
+                        pilfer::yield();
+                        ++ran;
+                    });
+                    own.sync();
+                    own.cancel();
+                });
+                EXPECT_EQ(ran, 1) << "kind " << kind << ", way " << way;
+                give(own, way, [] { ADD_FAILURE() << "began"; });
+                own.sync();
+            });
+        }
+    }
+}
+
+// Where a condition is awaited the lock is free.
+TEST_P(row_D6_older_scopes, is_stopped_while_the_holder_awaits_a_condition) {
+    bool over = false;
+    pool.run([&] {
+        pilfer::mutex m;
+        pilfer::condition_variable c;
+        pilfer::scope own;
+        std::unique_lock lock(m);
+        pilfer::event began;
+        own.spawn([&] {
+            began.set();
+            try {
+                pilfer::sleep_for(60s);
+                ADD_FAILURE() << "not stopped";
+            } catch (const pilfer::stopped&) {
+                const std::lock_guard guard(m);
+                over = true;
+                c.notify_one();
+            }
+        });
+        began.wait();
+        own.cancel();
+        c.wait(lock, [&] { return over; });
+        lock.unlock();
+        own.sync();
+    });
+    EXPECT_TRUE(over);
 }
 
 // A sibling that fails cancels the scope: what the holder gives to it runs all the same, and the error
@@ -409,18 +464,19 @@ TEST_P(row_D6_older_scopes, a_child_that_holds_a_lock_itself) {
     EXPECT_TRUE(own_unlocked);
 }
 
-// Tasks without end that each give the next one under a lock: a cancellation ends them.
+// Tasks without end that each give the next one under a lock.
+struct ticks {
+    pilfer::mutex& m;
+    pilfer::scope& to;
+    std::atomic<std::uint64_t>& count;
+    void operator()() const {
+        const std::lock_guard guard(m);
+        to.defer(*this);
+        ++count;
+    }
+};
+
 TEST_P(row_D6_older_scopes, a_chain_ends) {
-    struct ticks {
-        pilfer::mutex& m;
-        pilfer::scope& s;
-        std::atomic<std::uint64_t>& count;
-        void operator()() const {
-            const std::lock_guard guard(m);
-            s.defer(*this);
-            ++count;
-        }
-    };
     std::atomic<std::uint64_t> count{0};
     pool.run([&] {
         std::array<pilfer::mutex, 4> locks;
@@ -435,6 +491,39 @@ TEST_P(row_D6_older_scopes, a_chain_ends) {
         s.sync();
     });
     EXPECT_GE(count, 100U);
+}
+
+// Its tasks are older than a lock of the owner, who awaits them under that: they are none of what it gives.
+TEST_P(row_D6_older_scopes, an_older_chain_ends_under_the_lock) {
+    for (int from = 0; from < 3; ++from) {
+        std::atomic<std::uint64_t> count{0};
+        pool.run([&] {
+            pilfer::mutex of_tasks;
+            pilfer::mutex of_owner;
+            pilfer::scope own;
+            pilfer::scope inner;
+            if (from == 0) {
+                own.defer(ticks{of_tasks, own, count});
+            } else if (from == 1) {
+                inner.defer(ticks{of_tasks, own, count});
+            } else {
+                inner.defer([&] {
+                    pilfer::scope below;
+                    below.defer(ticks{of_tasks, inner, count});
+                    below.sync();
+                });
+            }
+            const std::lock_guard guard(of_owner);
+            while (count < 100) {
+                pilfer::sleep_for(100us);
+            }
+            inner.cancel();
+            own.cancel();
+            inner.sync();
+            own.sync();
+        });
+        EXPECT_GE(count, 100U);
+    }
 }
 
 // Locks and scopes begin and end in any order, and the frame moves meanwhile. In the end all is as it was.
