@@ -51,10 +51,10 @@ public:
     /// Claims the exit. True: this call was the first since the last sync(); all tasks below were stopped,
     /// and make() has given the value. It may wait, and spawn into scopes that it opens: all that it does
     /// there is excepted, unless a scope further out is cancelled or exits; then `stopped` leaves make() and
-    /// this call, and there is no value. In scopes that were there before nothing starts, but what a holder of a
-    /// lock gives to older scopes of its own (see scope::cancel()). A calling task that is not the owner is stopped, too, as soon as this has returned, but not while it holds a lock (see
-    /// scope::cancel()). False: another one was first, it was cancelled, or a child has failed, and make was
-    /// not called.
+    /// this call, and there is no value. In scopes that were there before nothing starts, but what a holder
+    /// of a lock gives to older scopes of its own (see scope::cancel()). A calling task that is not the owner
+    /// is stopped, too, as soon as this has returned, but not while it holds a lock (see scope::cancel()).
+    /// False: another one was first, it was cancelled, or a child has failed, and make was not called.
     ///
     /// Allowed to the owner and to every task below. What make() throws leaves this call: the exit stays
     /// claimed without a value. Cost of the first: that of scope::cancel(); of the others one load.

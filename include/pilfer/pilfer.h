@@ -203,8 +203,8 @@ PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
  * shared mutex, or is inside a call of a pilfer_locked or pilfer_queued, only behind the unlock, and so is
  * what it has spawned or deferred under the lock into scopes of its own: what must not be stopped it awaits
  * before the unlock. One that waits under a lock for what a stopped task was to bring waits on, and so does
- * sync. A stopped task frees what it has and returns. By any task or thread, while the scope lives; the scope may be used again behind its
- * next sync, which waits as ever. */
+ * sync. A stopped task frees what it has and returns. By any task or thread, while the scope lives; the scope
+ * may be used again behind its next sync, which waits as ever. */
 PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
 /* 1 if this scope was cancelled and no sync has begun to return since, else 0. */
 PILFER_C_API int pilfer_scope_cancelled(const pilfer_scope* scope);

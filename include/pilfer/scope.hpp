@@ -142,9 +142,10 @@ public:
     /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes of its
     /// own, even into one that is cancelled, runs as long as the lock is held, and behind that is a child as
     /// any: what has to be done before the unlock has to be awaited before it. Of several locks those count
-    /// that it took since the scope began, as long as they end in the reverse order. sync() waits for the ends
-    /// of all as ever, and returns; behind it the scope may be used again. The owner itself is not stopped:
-    /// its further children are dropped until then, but for such of a holder. Dropped ones are counted.
+    /// that it took since the scope began, as long as they end in the reverse order. sync() waits for the
+    /// ends of all as ever, and returns; behind it the scope may be used again. The owner itself is not
+    /// stopped: its further children are dropped until then, but for such of a holder. Dropped ones are
+    /// counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -511,7 +512,9 @@ struct scope_access {
     }
     /// `owner` takes a lock beside so many, or has one less. False: the scope is not its own, or was diverted
     /// before and stays so; and so are those further out.
-    static bool divert(scope& s, activation* owner, unsigned locks) noexcept { return s.divert(owner, locks); }
+    static bool divert(scope& s, activation* owner, unsigned locks) noexcept {
+        return s.divert(owner, locks);
+    }
     /// `gave`: children that are left may be stopped from now on.
     static bool end_diversion(scope& s, const activation* owner, bool& gave) noexcept {
         return s.end_diversion(owner, gave);

@@ -305,8 +305,8 @@ void scope::block_for_children() noexcept {
 
 /// Deferred children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
-/// that it has taken since the scope began. A child that was given under a lock ends the loop: it runs as somebody
-/// else.
+/// that it has taken since the scope began. A child that was given under a lock ends the loop: it runs as
+/// somebody else.
 void scope::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {

@@ -46,8 +46,8 @@ bool scope::end_diversion(const activation* a, bool& gave) noexcept {
 namespace {
 
 /// The owner of `end` holds a lock that is younger. Does whoever stands at `at` do what it does under that? A
-/// part of the owner (a stolen branch) does; so does what is below of it in a scope that began under the lock,
-/// or was given under it. What leads to the owner's frame decides, whatever is held further down.
+/// part of the owner (a stolen branch) does; so does what is below of it in a scope that began under the
+/// lock, or was given under it. What leads to the owner's frame decides, whatever is held further down.
 [[nodiscard]] bool is_under_lock(scope_place* at, const scope_place* end) noexcept {
     for (bool is = true;; at = scope_place::strip(at)->above()) {
         scope_place* const link = scope_place::strip(at);

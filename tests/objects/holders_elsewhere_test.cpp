@@ -45,7 +45,8 @@ TEST(row_D6_elsewhere, a_coroutine_locks_before_and_behind_a_wait) {
     EXPECT_EQ(ran, 3);
 }
 
-/// f of a call with a condition gives to a scope that its caller does not own: as any sibling, whoever runs it.
+/// f of a call with a condition gives to a scope that its caller does not own: as any sibling, whoever runs
+/// it.
 TEST(row_D6_elsewhere, a_served_call_gives) {
     const support::watchdog limit{support::patience};
     for (const bool served : {false, true}) {

@@ -1,5 +1,5 @@
-// What a holder of a lock gives to scopes that began before the lock finishes before the unlock, or is stopped
-// as any behind it: row D6.
+// What a holder of a lock gives to scopes that began before the lock finishes before the unlock, or is
+// stopped as any behind it: row D6.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -61,8 +61,8 @@ void give(pilfer::scope& s, int way, F child) {
     }
 }
 
-// Announced under the lock, before the cancellation and behind it: both run, and nothing stops them as long as
-// the lock is held. The ones from before it are stopped.
+// Announced under the lock, before the cancellation and behind it: both run, and nothing stops them as long
+// as the lock is held. The ones from before it are stopped.
 TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
     for (int way = 0; way < ways; ++way) {
         pilfer::mutex m;

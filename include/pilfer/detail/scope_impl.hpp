@@ -178,8 +178,8 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     PILFER_CATCH_ALL { fail(); }
 }
 
-/// spawn() by an owner that holds a lock which is younger than this scope: the child may want that lock, so it
-/// needs a stack of its own. False: there is none.
+/// spawn() by an owner that holds a lock which is younger than this scope: the child may want that lock, so
+/// it needs a stack of its own. False: there is none.
 template <class F>
 bool scope::spawn_under_lock(detail::worker* w, F& f) {
     using child = detail::spawned<F>;

@@ -43,8 +43,8 @@ public:
     }
 
     [[nodiscard]] bool is_diverted() const noexcept { return m_word.load(rlx) == &m_diversion; }
-    /// By `owner`, from a lock on that is younger. `first`: no call has made the diversion before. That stays,
-    /// because tasks below may be reading it from then on.
+    /// By `owner`, from a lock on that is younger. `first`: no call has made the diversion before. That
+    /// stays, because tasks below may be reading it from then on.
     void divert(Activation* owner, bool first) noexcept {
         if (first) {
             ::new (static_cast<void*>(&m_diversion)) diversion{{nullptr}, owner};
