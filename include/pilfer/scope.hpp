@@ -268,9 +268,6 @@ private:
     }
     /// The owner, or whoever asks whether it is.
     [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }
-    // See scope_access.
-    [[nodiscard]] bool divert(detail::activation* owner, unsigned locks) noexcept;
-    [[nodiscard]] bool end_diversion(const detail::activation* owner, bool& gave) noexcept;
     /// Does the running task announce here in the name of the owner, which holds a lock that is younger?
     [[nodiscard]] bool announces_as_holder(const detail::worker* w) const noexcept;
     /// Where that child stands.
@@ -512,13 +509,9 @@ struct scope_access {
     }
     /// `owner` takes a lock beside so many, or has one less. False: the scope is not its own, or was diverted
     /// before and stays so; and so are those further out.
-    static bool divert(scope& s, activation* owner, unsigned locks) noexcept {
-        return s.divert(owner, locks);
-    }
+    [[nodiscard]] static inline bool divert(scope& s, activation* owner, unsigned locks) noexcept;
     /// `gave`: children that are left may be stopped from now on.
-    static bool end_diversion(scope& s, const activation* owner, bool& gave) noexcept {
-        return s.end_diversion(owner, gave);
-    }
+    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner, bool& gave) noexcept;
     static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }

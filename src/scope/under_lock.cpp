@@ -13,36 +13,6 @@ inline namespace v0 {
 
 using namespace detail;
 
-bool scope::divert(activation* a, unsigned locks) noexcept {
-    if (m_owner.is_diverted() || owner() != a) {
-        return false;
-    }
-    auto& head = m_link.head();
-    m_older_locks = static_cast<std::uint16_t>(std::min<unsigned>(locks, UINT16_MAX));
-    if (!head.was_diverted) {
-        ::new (static_cast<void*>(&m_gave)) std::atomic<bool>(false);
-    }
-    m_owner.divert(a, !head.was_diverted);
-    head.was_diverted = true;
-    head.held.store(true, rlx);
-    return true;
-}
-
-bool scope::end_diversion(const activation* a, bool& gave) noexcept {
-    if (owner() != a) {
-        return false;
-    }
-    if (m_owner.is_diverted()) {
-        if (m_older_locks < a->locks >> 1) {
-            return false; // one of those that made it so is held further on
-        }
-        m_owner.end_diversion();
-        m_link.head().held.store(false, rlx); // C6
-        gave = gave || m_gave.load(rlx);
-    }
-    return true;
-}
-
 namespace {
 
 /// The owner of `end` holds a lock that is younger. Does whoever stands at `at` do what it does under that? A
@@ -94,6 +64,34 @@ scope_place* place_below(scope_place* innermost) noexcept {
         at = scope_place::strip(at)->above();
     }
     return at;
+}
+
+inline bool scope_access::divert(scope& s, activation* owner, unsigned locks) noexcept {
+    if (!s.m_owner.is(owner)) {
+        return false;
+    }
+    auto& head = s.m_link.head();
+    s.m_older_locks = static_cast<std::uint16_t>(std::min<unsigned>(locks, UINT16_MAX));
+    if (!head.was_diverted) {
+        ::new (static_cast<void*>(&s.m_gave)) std::atomic<bool>(false);
+    }
+    s.m_owner.divert(owner, !head.was_diverted);
+    head.was_diverted = true;
+    head.held.store(true, rlx);
+    return true;
+}
+
+inline bool scope_access::end_diversion(scope& s, const activation* owner, bool& gave) noexcept {
+    if (s.m_owner.is(owner)) {
+        return true; // it began behind that lock
+    }
+    if (s.owner() != owner || s.m_older_locks < owner->locks >> 1) {
+        return false; // else one of those that made it so is held further on
+    }
+    s.m_owner.end_diversion();
+    s.m_link.head().held.store(false, rlx); // C6
+    gave = gave || s.m_gave.load(rlx);
+    return true;
 }
 
 namespace {
