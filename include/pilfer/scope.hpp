@@ -140,12 +140,12 @@ public:
     /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
     /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
     /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes of its
-    /// own, even into one that is cancelled, runs as long as the lock is held, and behind that is a child as
-    /// any: what has to be done before the unlock has to be awaited before it. Of several locks those count
-    /// that it took since the scope began, as long as they end in the reverse order. sync() waits for the
-    /// ends of all as ever, and returns; behind it the scope may be used again. The owner itself is not
-    /// stopped: its further children are dropped until then, but for such of a holder. Dropped ones are
-    /// counted.
+    /// own, even into one that is cancelled, is not stopped as long as the lock is held, and behind that is a
+    /// child as any: what has to be done before the unlock has to be awaited before it. (A condition's wait
+    /// is an unlock.) Of several locks those count that it took since the scope began, as long as they end in
+    /// the reverse order. sync() waits for the ends of all as ever, and returns; behind it the scope may be
+    /// used again. The owner itself is not stopped: its further children are dropped until then, but for such
+    /// of a holder. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -268,13 +268,9 @@ private:
     }
     /// The owner, or whoever asks whether it is.
     [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }
-    /// Does the running task announce here in the name of the owner, which holds a lock that is younger?
-    [[nodiscard]] bool announces_as_holder(const detail::worker* w) const noexcept;
-    /// Where that child stands.
-    [[nodiscard]] detail::scope_place* place_of_given() noexcept {
-        m_gave.store(true, detail::rlx);
-        return detail::scope_place::as_given(&m_link);
-    }
+    /// Does the running task announce here under a lock of the owner that is younger than this scope? Then
+    /// the child's place is as_given(), and the unlock will know. It begins at once.
+    [[nodiscard]] bool gives_under_lock(const detail::worker* w) noexcept;
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
@@ -319,10 +315,12 @@ private:
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     std::uint32_t m_suppressed;
-    // With the diversion.
-    std::uint16_t m_older_locks; // the owner's, before the one that made it so
+    struct diverted {
+        std::atomic<std::uint16_t> older_locks; // the owner's, before the one that made it so
+        std::atomic<bool> gave{false};          // any child was announced under a lock
+    };
     union {
-        std::atomic<bool> m_gave; // any child was announced under a lock
+        diverted m_diverted; // alive from the first diversion on
     };
     union {
         std::exception_ptr m_error; // alive while there are failures
@@ -507,11 +505,19 @@ struct scope_access {
         s.m_owner.hand_to(owner);
         s.m_link.head().was_diverted = false; // the diversion names the owner that was
     }
-    /// `owner` takes a lock beside so many, or has one less. False: the scope is not its own, or was diverted
-    /// before and stays so; and so are those further out.
+    /// `owner` takes a lock beside so many, or has one less. True: look at the next one further out. False:
+    /// the scope is not its own, or was diverted before and stays so; and so are those further out.
     [[nodiscard]] static inline bool divert(scope& s, activation* owner, unsigned locks) noexcept;
-    /// `gave`: children that are left may be stopped from now on.
-    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner, bool& gave) noexcept;
+    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner) noexcept;
+    /// Were children announced under a lock? They may be stopped from its end on.
+    [[nodiscard]] static bool gave(const scope& s) noexcept {
+        return s.m_link.head().was_diverted && s.m_diverted.gave.load(rlx);
+    }
+    /// Of a scope of that owner, below of one that is older than a lock that is held beside `older_locks`:
+    /// did it begin under that?
+    [[nodiscard]] static bool begins_behind(const scope& s, unsigned older_locks) noexcept {
+        return !s.m_link.head().held.load(acq) || s.m_diverted.older_locks.load(rlx) > older_locks;
+    }
     static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }

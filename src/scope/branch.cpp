@@ -10,7 +10,8 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// As waits_under_lock(): one scope between would hide the lock from those that look for carriers.
+/// As waits_under_lock(), but for what was given under a lock: that may be stopped before it ends, and then
+/// its branches must be.
 [[nodiscard]] bool is_of_a_holder(scope_place* within) noexcept {
     scope_place* const above = scope_place::strip(within);
     if (scope_place::holds(within) || above == nullptr) {

@@ -115,7 +115,7 @@ bool scope::takes_submission() {
     if (w == nullptr && owner() != activation_outside()) {
         not_owner("defer");
     }
-    if (drops() && !(w != nullptr && announces_as_holder(w))) {
+    if (drops() && !(w != nullptr && gives_under_lock(w))) {
         drop_or_leave(w);
         return false;
     }
@@ -135,8 +135,8 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
     // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
     pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
-    if (const worker* w = this_worker(); w != nullptr && announces_as_holder(w)) {
-        child->is_within(place_of_given());
+    if (const worker* w = this_worker(); w != nullptr && gives_under_lock(w)) {
+        child->is_within(scope_place::as_given(&m_link));
     }
     if (owner_calls) {
         m_children.owe();
@@ -387,14 +387,14 @@ void scope::leave() noexcept {
     stops::wait_for_lookers();
 }
 
-/// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
+/// All children have ended: the word `disturbed` as it was. Whoever cancels from now on cancels the next
 /// round.
 std::uint32_t scope::end_of_round() noexcept {
     const std::uint32_t was = disturbed().exchange(0, rlx);
     if ((was & disturb::requested) != 0) {
         stops::over();
     }
-    return was & disturb::failures;
+    return was;
 }
 
 /// In a child of fork(): those that have not ended are in the parent process. sync() says so.
@@ -495,8 +495,17 @@ bool scope::sync_within(instant until) {
 }
 
 void scope::rethrow_first() {
-    const std::uint32_t thrown = end_of_round();
+    const std::uint32_t was = end_of_round();
+    const std::uint32_t thrown = was & disturb::failures;
     if (thrown == 0) {
+        // Its children were stopped because it is, which a lock that its parent has taken since does not take
+        // back: without their results it must not go on.
+        if (worker* const w = this_worker(); w != nullptr && (was & disturb::told) != 0 && !unwinds(w)) {
+            const activation& self = *w->current.load(rlx);
+            if (self.locks == 0 && !scope_place::holds(self.innermost.load(rlx))) {
+                throw stopped();
+            }
+        }
         leave_if_stopped();
         return;
     }
@@ -524,7 +533,11 @@ void scope::settle_at_end() noexcept {
     } else {
         wait_for_children(this_worker());
     }
-    const std::uint32_t thrown = end_of_round();
+    const std::uint32_t was = end_of_round();
+    const std::uint32_t thrown = was & disturb::failures;
+    if ((was & disturb::told) != 0 && !outside()) {
+        stops::stop_for_good(*owner()); // as in rethrow_first(): it leaves at its next point
+    }
     if (thrown == 0) {
         return;
     }

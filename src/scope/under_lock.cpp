@@ -15,29 +15,37 @@ using namespace detail;
 
 namespace {
 
-/// The owner of `end` holds a lock that is younger. Does whoever stands at `at` do what it does under that? A
-/// part of the owner (a stolen branch) does; so does what is below of it in a scope that began under the
-/// lock, or was given under it. What leads to the owner's frame decides, whatever is held further down.
-[[nodiscard]] bool is_under_lock(scope_place* at, const scope_place* end) noexcept {
+/// The owner of `end` holds a lock that is younger. Does whoever stands at `at`, on `w`, do what it does
+/// under that? A part of the owner (a stolen branch) does; so does what is below of it in a scope that began
+/// under the lock, or was given under it. What leads to the owner's frame decides, whatever is held further
+/// down. Not what another pool runs for it: what ends there out of turn ends under other locks.
+[[nodiscard]] bool is_under_lock(const pool_core* p, scope_place* at, scope_place* end,
+                                 std::uint16_t older_locks_of_end) noexcept {
     for (bool is = true;; at = scope_place::strip(at)->above()) {
         scope_place* const link = scope_place::strip(at);
         if (link == nullptr) {
             return false;
         }
         link->seen_here();
-        if (!scope_place::is_owner(at) && (link->head().disturbed.load(rlx) & disturb::bare) == 0) {
-            // A scope of the same owner that is not held has begun behind the last lock.
-            is = scope_place::is_given(at) || (link != end && !link->head().held.load(rlx));
+        if ((link->head().disturbed.load(rlx) & disturb::bare) == 0) {
+            const scope& s = *scope_access::of(link);
+            if (const context* c = scope_access::owner(s)->ctx; c == nullptr || c->pool != p) {
+                return false;
+            }
+            if (!scope_place::is_owner(at)) {
+                is = scope_place::is_given(at) ||
+                     (link != end && scope_access::begins_behind(s, older_locks_of_end));
+            }
         }
         if (link == end) {
             return is;
         }
     }
 }
-[[nodiscard]] bool stands_under_lock(worker& w, scope_place* at, const scope_place* end) noexcept {
+[[nodiscard]] bool stands_under_lock(worker& w, scope_place* end, std::uint16_t older_locks) noexcept {
     bool is = false;
     (void)w.deque.thief().locked([&]() noexcept {
-        is = is_under_lock(at, end);
+        is = is_under_lock(w.pool, w.current.load(rlx)->innermost.load(rlx), end, older_locks);
         return true;
     }); // M5: scopes of a frame that joins may end out of turn meanwhile
     return is;
@@ -45,12 +53,23 @@ namespace {
 
 } // namespace
 
-bool scope::announces_as_holder(const worker* w) const noexcept {
-    if (!m_link.head().held.load(rlx)) { // not whether it is diverted: the owner may be in spawn() meanwhile
+bool scope::gives_under_lock(const worker* w) noexcept {
+    auto& held = m_link.head().held;
+    if (!held.load(acq)) { // not whether it is diverted: the owner may be in spawn() meanwhile
         return false;
     }
-    const activation* const self = w->current.load(rlx);
-    return self == owner() || stands_under_lock(*this_worker(), self->innermost.load(rlx), &m_link);
+    if (w->current.load(rlx) == owner()) {
+        m_diverted.gave.store(true, rlx);
+        return true;
+    }
+    if (!stands_under_lock(*this_worker(), &m_link, m_diverted.older_locks.load(rlx))) {
+        return false;
+    }
+    m_diverted.gave.store(true, rlx);
+    if (w->pool->schedulers() > 1) {
+        std_atom::heavy_fence();
+    }
+    return held.load(rlx); // C8: else the owner, which may not have seen that, has unlocked
 }
 
 namespace detail {
@@ -71,26 +90,26 @@ inline bool scope_access::divert(scope& s, activation* owner, unsigned locks) no
         return false;
     }
     auto& head = s.m_link.head();
-    s.m_older_locks = static_cast<std::uint16_t>(std::min<unsigned>(locks, UINT16_MAX));
+    const auto older = static_cast<std::uint16_t>(std::min<unsigned>(locks, UINT16_MAX));
     if (!head.was_diverted) {
-        ::new (static_cast<void*>(&s.m_gave)) std::atomic<bool>(false);
+        ::new (static_cast<void*>(&s.m_diverted)) scope::diverted;
     }
+    s.m_diverted.older_locks.store(older, rlx);
     s.m_owner.divert(owner, !head.was_diverted);
     head.was_diverted = true;
-    head.held.store(true, rlx);
+    head.held.store(true, rel); // the two above are alive
     return true;
 }
 
-inline bool scope_access::end_diversion(scope& s, const activation* owner, bool& gave) noexcept {
+inline bool scope_access::end_diversion(scope& s, const activation* owner) noexcept {
     if (s.m_owner.is(owner)) {
         return true; // it began behind that lock
     }
-    if (s.owner() != owner || s.m_older_locks < owner->locks >> 1) {
+    if (s.owner() != owner || s.m_diverted.older_locks.load(rlx) < owner->locks >> 1) {
         return false; // else one of those that made it so is held further on
     }
     s.m_owner.end_diversion();
-    s.m_link.head().held.store(false, rlx); // C6
-    gave = gave || s.m_gave.load(rlx);
+    s.m_link.head().held.store(false, rlx); // C8
     return true;
 }
 
@@ -116,17 +135,37 @@ void divert_scopes(activation* a, unsigned locks) noexcept {
 }
 
 void end_diversions(activation* a, bool outlived) noexcept {
-    bool to_free = outlived;
+    worker* const w = this_worker();
+    const bool pinned = w->deque.owner().pinned();
+    scope_place* freed = nullptr;
     bool gave = false;
-    each_own_scope(a, [a, &to_free, &gave](scope& s) {
+    each_own_scope(a, [&](scope& s) {
         scope_place* const own = scope_access::link(s);
-        if (to_free && scope_place::holds(own->above())) {
+        if (outlived && freed == nullptr && scope_place::holds(own->above())) {
             own->outlives_lock();
-            to_free = false;
+            freed = own;
         }
-        return scope_access::end_diversion(s, a, gave);
+        if (!scope_access::end_diversion(s, a)) {
+            return false;
+        }
+        pinned ? std_atom::fence_sc() : std_atom::light_fence(); // C8
+        gave = gave || scope_access::gave(s);
+        return true;
     });
-    if (gave || to_free != outlived) {
+    if (!gave && freed == nullptr) {
+        return;
+    }
+    std_atom::fence_sc(); // C8
+    bool stopped = false;
+    each_own_scope(a, [&](scope& s) {
+        scope_place* const own = scope_access::link(s);
+        if (scope_access::owner(s) != a || own->head().held.load(rlx)) {
+            return false;
+        }
+        stopped = (own == freed || scope_access::gave(s)) && stops::stopped_at(w, own);
+        return !stopped;
+    });
+    if (stopped) {
         stops::look_again();
     }
 }

@@ -104,7 +104,18 @@ private:
     if (task.locks != 0 || scope_place::finishes_first(stands_in)) {
         return true;
     }
-    const scope_place* const above = scope_place::strip(stands_in);
+    const scope_place* above = scope_place::strip(stands_in);
+    if (above == nullptr) {
+        return false;
+    }
+    above->seen_here();
+    if (scope_place::finishes_first(above->above())) {
+        return true;
+    }
+    if ((above->head().disturbed.load(rlx) & disturb::bare) == 0) {
+        return false;
+    }
+    above = scope_place::strip(above->above()); // past the place of a branch of what was given
     if (above == nullptr) {
         return false;
     }

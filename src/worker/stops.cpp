@@ -173,8 +173,12 @@ void tell_parent(worker* w) noexcept {
 
 /// Those in a list that waits: rules 1 and 2.
 [[nodiscard]] bool stops_waiting(const decltype(scheduler::stoppable)::listener& l) noexcept {
-    bool stops = is_stopped(static_cast<scope_place*>(l.place), &is_in_failing_join);
+    bool unlocked = false;
+    bool stops = is_stopped(static_cast<scope_place*>(l.place), &is_in_failing_join, &unlocked);
     if (activation* const task = l.task; task != nullptr) {
+        if (stops && unlocked) {
+            stops::stop_for_good(*task);
+        }
         if (tells_in_failing_join(*task, &l, told_more)) {
             stops = true;
             told_more = told_more || !san::all_frames_known;
@@ -292,12 +296,28 @@ void stops::request(std::atomic<std::uint32_t>& disturbed, branch_protocol<std_a
 }
 
 void stops::look_again() noexcept {
-    if (!all.ever()) {
-        return; // whoever cancels finds what the caller has written
-    }
     told_source* mine = nullptr;
     all.again([&mine] { mine = tell_those_that_wait(); });
     request_stops(mine);
+}
+
+void stops::stop_for_good(activation& a) noexcept {
+    scope_place* at = a.innermost.load(rlx);
+    if (scope_place::is_given(at)) {
+        a.innermost.store(scope_place::as_plain(at), rlx);
+        return;
+    }
+    for (; scope_place::is_owner(at) && scope_place::strip(at) != nullptr;
+         at = scope_place::strip(at)->above()) {
+        scope_place& own = *scope_place::strip(at);
+        if (scope_access::owner(*scope_access::of(at)) != &a) {
+            return; // of the frame that joins: what is stopped is a branch of that
+        }
+        if (scope_place::is_given(own.above())) {
+            own.begins_as_any();
+            return;
+        }
+    }
 }
 
 void stops::tell(told_source* t) noexcept {
@@ -320,14 +340,14 @@ void stops::wait_for_lookers() noexcept {
     });
 }
 
-bool stops::stopped_at(worker* w, scope_place* place) noexcept {
+bool stops::stopped_at(worker* w, scope_place* place, bool* unlocked) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
         return false;
     }
-    return self.looks_up.during(self.deque.owner().pinned(), [place] {
+    return self.looks_up.during(self.deque.owner().pinned(), [place, unlocked] {
         PILFER_CHAOS_POINT(lock);
-        return is_stopped(place, &is_in_failing_join);
+        return is_stopped(place, &is_in_failing_join, unlocked);
     });
 }
 
@@ -420,14 +440,30 @@ stops::waiting_frame::~waiting_frame() {
     }
 }
 
+namespace {
+
+/// Is the running task?
+[[nodiscard]] bool is_stopped_by_scopes(worker* w) noexcept {
+    activation& self = *w->current.load(rlx);
+    bool unlocked = false;
+    if (!stops::stopped_at(w, self.innermost.load(rlx), &unlocked)) {
+        return false;
+    }
+    if (unlocked) {
+        stops::stop_for_good(self);
+    }
+    return true;
+}
+
+} // namespace
+
 bool stopped_by_scopes(worker* w) noexcept {
-    return w->deque.trip().has(tripwire<std_atom>::stop) &&
-           stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx));
+    return w->deque.trip().has(tripwire<std_atom>::stop) && is_stopped_by_scopes(w);
 }
 
 bool stopped_cold(worker* w) noexcept {
     // First what is behind the bit (C1) is seen.
-    return stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx)) ||
+    return is_stopped_by_scopes(w) ||
            (w->deque.trip().has_and_sees(tripwire<std_atom>::stop) && stops::stands_in_failing_join(w));
 }
 

@@ -13,7 +13,7 @@
 #include <thread>
 #include <tuple>
 
-#include "inside.hpp"
+#include "objects/inside.hpp"
 #include "support/harness.hpp"
 
 namespace {

@@ -12,7 +12,7 @@
 #include <thread>
 #include <utility>
 
-#include "inside.hpp"
+#include "objects/inside.hpp"
 #include "support/harness.hpp"
 
 namespace {

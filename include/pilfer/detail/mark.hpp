@@ -18,7 +18,7 @@ struct no_head {};
 /// What others look at in a scope: its place among the scopes that enclose it, and its mark. `Head` stands
 /// before them, so that a scope and its link have one address: a second one would be computed at each spawn.
 template <class Atom, class Head = no_head>
-class scope_link {
+class alignas(8) scope_link {
 public:
     /// Owner: this scope begins inside `above` (null: inside none), unmarked.
     explicit scope_link(scope_link* above) noexcept : m_above(above) {
@@ -60,6 +60,10 @@ public:
     }
     [[nodiscard]] static bool is_given(const scope_link* place) noexcept {
         return (reinterpret_cast<std::uintptr_t>(place) & 4) != 0;
+    }
+    /// The same place without a word about locks.
+    [[nodiscard]] static scope_link* as_plain(scope_link* place) noexcept {
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{6});
     }
     /// Does no cancellation of that scope or further out count there now?
     [[nodiscard]] static bool finishes_first(scope_link* place) noexcept {
@@ -123,6 +127,8 @@ public:
     }
     /// Owner: it began while its owner held a lock, which is free now. (C6)
     void outlives_lock() noexcept { m_above.store(as_free(above()), rlx); }
+    /// Owner, or while it waits: it is stopped, and no further lock of its parent's takes that back.
+    void begins_as_any() noexcept { m_above.store(as_plain(above()), rlx); }
 
 private:
     using mark = std::uint16_t; // narrow: it lies in the padding of the head, and one store clears both

@@ -149,7 +149,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     if (w == nullptr || w->current.load(detail::rlx) != owner()) {
         not_owner("spawn");
     }
-    const bool held = announces_as_holder(w);
+    const bool held = gives_under_lock(w);
     if (held) {
         if constexpr (detail::fits_on_context<std::decay_t<F>>) {
             if (w->exceptions->empty() && spawn_under_lock(w, f)) {
@@ -173,7 +173,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         detail::attend(w);
         w = detail::this_worker();
     }
-    detail::nested_activation child(w, held ? place_of_given() : &m_link);
+    detail::nested_activation child(w, held ? detail::scope_place::as_given(&m_link) : &m_link);
     PILFER_TRY { function(); }
     PILFER_CATCH_ALL { fail(); }
 }
@@ -199,7 +199,7 @@ bool scope::spawn_under_lock(detail::worker* w, F& f) {
     m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
     w = detail::this_worker(); // moving f may have suspended
     w->current.store(&c->self, detail::rlx);
-    c->self.innermost.store(place_of_given(), detail::rlx);
+    c->self.innermost.store(detail::scope_place::as_given(&m_link), detail::rlx);
     detail::context* const here = m_owner.of_offered()->ctx;
     detail::san::leave(&here->view, c->view, this);
     detail::call_on(k, &m_link.head().rest, &child::main);
@@ -301,7 +301,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
         submit_child(std::forward<F>(f));
         return;
     }
-    const bool held = announces_as_holder(w);
+    const bool held = gives_under_lock(w);
     if (drops() && !held) [[unlikely]] {
         drop_or_leave(w);
         return;
@@ -309,7 +309,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_deferred<child>(w, std::forward<F>(f));
     if (held) {
-        c->is_within(place_of_given());
+        c->is_within(detail::scope_place::as_given(&m_link));
     }
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);

@@ -151,10 +151,11 @@ struct waiter : process<1> {
 };
 
 /// Three scopes in each other; the one in the middle ends first, while a task below of the innermost looks
-/// up. `First`: behind the first cancellation of the process, before which nobody waits for those who look.
-template <bool First, bool Pinned>
+/// up. `First`: behind the first cancellation of the process, before which nobody waits for those who look;
+/// `Told`: by somebody else, so that it looks because it is told.
+template <bool First, bool Pinned, bool Told = false>
 struct out_of_turn : process<2> {
-    static constexpr unsigned threads = 2;
+    static constexpr unsigned threads = Told ? 3 : 2;
     using process<2>::all;
     using process<2>::workers;
     box<scope> elsewhere;
@@ -173,9 +174,16 @@ struct out_of_turn : process<2> {
         }
     }
     void thread(unsigned i) {
+        if (i == 2) {
+            this->cancel(*elsewhere.get());
+            return;
+        }
         if (i == 1) {
-            if (First) {
+            if (First && !Told) {
                 this->cancel(*elsewhere.get());
+            }
+            while (Told && !workers[1].trip.has_and_sees(tripwire::stop)) {
+                here().relax();
             }
             const bool is = workers[1].looks_up.during(Pinned, [this] {
                 if (link::strip(inner->place.above()) == &middle->place) {
@@ -377,8 +385,9 @@ struct failing : process<3> {
 /// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
 /// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
 /// stopped before that, and not be left waiting behind it. `Given`: the inner one began before the lock, and
-/// the child was given to it under that.
-template <bool Given>
+/// the child was given to it under that. `Before`: there was another cancellation in this process, and its scope
+/// has not ended.
+template <bool Given, bool Before>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;
     struct frame {
@@ -386,6 +395,7 @@ struct outlived : process<2> {
         waiters* list;
         waiters::entry e;
     };
+    box<scope> elsewhere;
     box<scope> outer;
     box<scope> inner;
     box<waiters> object;
@@ -398,6 +408,10 @@ struct outlived : process<2> {
         inner.make(Given ? &outer->place : link::as_holder(&outer->place));
         inner->place.head().held.store(Given, rlx);
         object.make();
+        elsewhere.make(nullptr);
+        if (Before) {
+            this->cancel(*elsewhere.get());
+        }
     }
     using process<2>::all;
     using process<2>::workers;
@@ -419,7 +433,8 @@ struct outlived : process<2> {
             } else {
                 inner->place.outlives_lock();
             }
-            if (all.ever()) {
+            atom::fence_sc();
+            if (this->stopped_at(workers[0], &inner->place)) {
                 all.again([this] {
                     for (worker& w : workers) {
                         w.stoppable.tell();
@@ -460,6 +475,8 @@ struct outlived : process<2> {
         check(object->empty(), "somebody is left in the list");
         object.end();
         outer.end();
+        this->end_of_round(*elsewhere.get(), 0);
+        elsewhere.end();
         this->check_quiet();
     }
 };
@@ -475,13 +492,16 @@ const registered<out_of_turn<false, false>> r5("cancel_unlink",
 const registered<out_of_turn<false, true>> r8("cancel_unlink_pinned", "the same without membarrier");
 const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
+const registered<out_of_turn<true, false, true>> r16("cancel_unlink_first_told",
+                                                     "the same where another one cancels");
 const registered<out_of_turn_told> r13("cancel_unlink_told",
                                        "a scope ends out of turn below of a cancelled one");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
-const registered<outlived<false>> r12("cancel_holder",
-                                      "a lock is free before a scope ends that began under it");
-const registered<outlived<true>> r14("cancel_given",
-                                     "a lock is free before a child ends that was given under it");
+const registered<outlived<false, false>> r12("cancel_holder",
+                                             "a lock is free before a scope ends that began under it");
+const registered<outlived<true, false>> r14("cancel_given",
+                                            "a lock is free before a child ends that was given under it");
+const registered<outlived<true, true>> r15("cancel_given_beside", "the same beside another cancellation");
 
 } // namespace
