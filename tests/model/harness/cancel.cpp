@@ -385,8 +385,8 @@ struct failing : process<3> {
 /// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
 /// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
 /// stopped before that, and not be left waiting behind it. `Given`: the inner one began before the lock, and
-/// the child was given to it under that. `Before`: there was another cancellation in this process, and its scope
-/// has not ended.
+/// the child was given to it under that. `Before`: there was another cancellation in this process, and its
+/// scope has not ended.
 template <bool Given, bool Before>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;
