@@ -387,14 +387,17 @@ void scope::leave() noexcept {
     stops::wait_for_lookers();
 }
 
-/// All children have ended: the word `disturbed` as it was. Whoever cancels from now on cancels the next
+/// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
 /// round.
 std::uint32_t scope::end_of_round() noexcept {
     const std::uint32_t was = disturbed().exchange(0, rlx);
+    if ((was & disturb::told) != 0 && !outside()) {
+        stops::stays_stopped(this_worker());
+    }
     if ((was & disturb::requested) != 0) {
         stops::over();
     }
-    return was;
+    return was & disturb::failures;
 }
 
 /// In a child of fork(): those that have not ended are in the parent process. sync() says so.
@@ -495,17 +498,8 @@ bool scope::sync_within(instant until) {
 }
 
 void scope::rethrow_first() {
-    const std::uint32_t was = end_of_round();
-    const std::uint32_t thrown = was & disturb::failures;
+    const std::uint32_t thrown = end_of_round();
     if (thrown == 0) {
-        // Its children were stopped because it is, which a lock that its parent has taken since does not take
-        // back: without their results it must not go on.
-        if (worker* const w = this_worker(); w != nullptr && (was & disturb::told) != 0 && !unwinds(w)) {
-            const activation& self = *w->current.load(rlx);
-            if (self.locks == 0 && !scope_place::holds(self.innermost.load(rlx))) {
-                throw stopped();
-            }
-        }
         leave_if_stopped();
         return;
     }
@@ -533,11 +527,7 @@ void scope::settle_at_end() noexcept {
     } else {
         wait_for_children(this_worker());
     }
-    const std::uint32_t was = end_of_round();
-    const std::uint32_t thrown = was & disturb::failures;
-    if ((was & disturb::told) != 0 && !outside()) {
-        stops::stop_for_good(*owner()); // as in rethrow_first(): it leaves at its next point
-    }
+    const std::uint32_t thrown = end_of_round();
     if (thrown == 0) {
         return;
     }

@@ -320,6 +320,18 @@ void stops::stop_for_good(activation& a) noexcept {
     }
 }
 
+void stops::stays_stopped(worker* w) noexcept {
+    activation& self = *w->current.load(rlx);
+    scope_place* at = self.innermost.load(rlx);
+    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&
+           scope_access::owner(*scope_access::of(at)) == &self) {
+        at = scope_place::strip(at)->above();
+    }
+    if (scope_place::is_given(at) && stopped_at(w, scope_place::as_plain(at))) {
+        stop_for_good(self);
+    }
+}
+
 void stops::tell(told_source* t) noexcept {
     t->next_told = told_sources;
     told_sources = t;

@@ -50,6 +50,9 @@ void look_again() noexcept;
 /// nothing to it. Else it could be taken out of a wait, and go on as if that were over. By itself, or by who
 /// takes it out.
 void stop_for_good(activation& a) noexcept;
+/// The same of the running task, of which a scope is through that was told: without what the children were to
+/// bring it must not go on.
+void stays_stopped(worker* w) noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.
 void tell(told_source* t) noexcept;
 /// A scope that was cancelled is through.
