@@ -148,6 +148,11 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         return {at(b).load(rlx), b};
     }
+    /// What lies so many further down, or once did: to be fetched ahead.
+    [[nodiscard]] PILFER_ALWAYS_INLINE task_word look_below(const seen& newest,
+                                                            std::int64_t steps) const noexcept {
+        return at(newest.index - steps).load(rlx);
+    }
     /// Takes what look_at_newest() has just returned. False: bottom is already lowered, call pop_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest(const seen& newest) noexcept {
         return lower_to(newest.index);
