@@ -56,7 +56,7 @@ struct locked_access {
 /// in one order. A call of the same object by f itself, or by a branch of a join on f's stack, throws
 /// usage_error; by a child that f waits for it waits for ever, and so does call() inside of read().
 ///
-/// Cost: nobody else there, a mutex's lock and unlock and two stores.
+/// Cost: nobody else there, a mutex's lock and unlock (which see for tasks with open scopes) and two stores.
 template <class T, class Lock>
 class locked {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");

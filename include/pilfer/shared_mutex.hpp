@@ -14,8 +14,8 @@ inline namespace v0 {
 /// reader that comes while a writer waits goes behind it, and readers who stand together in the queue go on
 /// together. So a task must not lock it shared twice. No call but the two that can be cancelled throws, and
 /// none allocates. Cost: one short lock per call, also for readers: for a few hundred nanoseconds of reading,
-/// a pilfer::mutex is as good. The checked build aborts with a message if it is unlocked by nobody, or
-/// destroyed while held or waited for.
+/// a pilfer::mutex is as good; and what pilfer::mutex says of a task's open scopes. The checked build aborts
+/// with a message if it is unlocked by nobody, or destroyed while held or waited for.
 class PILFER_API shared_mutex {
 public:
     constexpr shared_mutex() noexcept = default;

@@ -78,9 +78,9 @@ struct nothing_fails {
 /// excepted from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, or was given
-/// by its parent under one, nothing further out counts until that is free. `unlocked`, if not null: becomes
-/// true where the way leads past such a lock that is free now.
+/// very exit. Where somebody on the way holds a lock, or was given by its parent under one, nothing further
+/// out counts until that is free. `unlocked`, if not null: becomes true where the way leads past such a lock
+/// of a parent's that is free now.
 ///
 /// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
 /// are against exits only.
