@@ -294,10 +294,10 @@ private:
     [[nodiscard]] bool spawn_under_lock(detail::worker* w, F& f);
     template <class F>
     PILFER_COLD void submit_child(F&& f);
-    /// False: the child was dropped.
-    [[nodiscard]] bool takes_submission();
+    /// False: the child was dropped. `given`: its place is as_given().
+    [[nodiscard]] bool takes_submission(bool& given);
     /// Takes `child`, and destroys it where it throws.
-    void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept);
+    void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept, bool given);
     template <class F>
     PILFER_NOINLINE void defer_below(F&& f);
     template <class F, class Announce>

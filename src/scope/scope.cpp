@@ -110,19 +110,20 @@ void scope::come_home(worker* home) noexcept {
     }
 }
 
-bool scope::takes_submission() {
+bool scope::takes_submission(bool& given) {
     worker* const w = this_worker();
     if (w == nullptr && owner() != activation_outside()) {
         not_owner("defer");
     }
-    if (drops() && !(w != nullptr && gives_under_lock(w))) {
+    given = w != nullptr && gives_under_lock(w);
+    if (drops() && !given) {
         drop_or_leave(w);
         return false;
     }
     return true;
 }
 
-void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept) {
+void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept, bool given) {
     struct guard {
         submission* child;
         void (*destroy)(submission*) noexcept;
@@ -135,7 +136,7 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
     // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
     pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
-    if (const worker* w = this_worker(); w != nullptr && gives_under_lock(w)) {
+    if (given) {
         child->is_within(scope_place::as_given(&m_link));
     }
     if (owner_calls) {

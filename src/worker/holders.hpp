@@ -101,26 +101,22 @@ private:
 /// the function of a queued call. Those further down are not asked after: that would be the whole way up for
 /// each frame that suspends.
 [[nodiscard]] inline bool waits_under_lock(const activation& task, scope_place* stands_in) noexcept {
-    if (task.locks != 0 || scope_place::finishes_first(stands_in)) {
+    if (task.locks != 0) {
         return true;
     }
-    const scope_place* above = scope_place::strip(stands_in);
-    if (above == nullptr) {
-        return false;
+    scope_place* at = stands_in;
+    for (bool is_further = false;;) {
+        if (scope_place::finishes_first(at)) {
+            return true;
+        }
+        scope_place* const link = scope_place::strip(at);
+        if (link == nullptr || is_further) {
+            return false;
+        }
+        link->seen_here();
+        is_further = (link->head().disturbed.load(rlx) & disturb::bare) == 0; // else a branch of what was given
+        at = link->above();
     }
-    above->seen_here();
-    if (scope_place::finishes_first(above->above())) {
-        return true;
-    }
-    if ((above->head().disturbed.load(rlx) & disturb::bare) == 0) {
-        return false;
-    }
-    above = scope_place::strip(above->above()); // past the place of a branch of what was given
-    if (above == nullptr) {
-        return false;
-    }
-    above->seen_here();
-    return scope_place::finishes_first(above->above());
 }
 
 } // namespace detail

@@ -301,33 +301,41 @@ void stops::look_again() noexcept {
     request_stops(mine);
 }
 
+namespace {
+
+/// Where `a` stands past its own scopes, the outermost of which it is that says so; null: itself. (Scopes of a
+/// frame that joins are not its own: what is stopped there is a branch of that.)
+struct standing_below {
+    scope_place* place;
+    scope_place* outermost = nullptr;
+
+    explicit standing_below(const activation& a) noexcept : place(a.innermost.load(rlx)) {
+        while (scope_place::is_owner(place) && scope_place::strip(place) != nullptr &&
+               scope_access::owner(*scope_access::of(place)) == &a) {
+            outermost = scope_place::strip(place);
+            place = outermost->above();
+        }
+    }
+};
+
+} // namespace
+
 void stops::stop_for_good(activation& a) noexcept {
-    scope_place* at = a.innermost.load(rlx);
-    if (scope_place::is_given(at)) {
-        a.innermost.store(scope_place::as_plain(at), rlx);
+    const standing_below at(a);
+    if (!scope_place::is_given(at.place)) {
         return;
     }
-    for (; scope_place::is_owner(at) && scope_place::strip(at) != nullptr;
-         at = scope_place::strip(at)->above()) {
-        scope_place& own = *scope_place::strip(at);
-        if (scope_access::owner(*scope_access::of(at)) != &a) {
-            return; // of the frame that joins: what is stopped is a branch of that
-        }
-        if (scope_place::is_given(own.above())) {
-            own.begins_as_any();
-            return;
-        }
+    if (at.outermost != nullptr) {
+        at.outermost->begins_as_any();
+    } else {
+        a.innermost.store(scope_place::as_plain(at.place), rlx);
     }
 }
 
 void stops::stays_stopped(worker* w) noexcept {
     activation& self = *w->current.load(rlx);
-    scope_place* at = self.innermost.load(rlx);
-    while (scope_place::is_owner(at) && scope_place::strip(at) != nullptr &&
-           scope_access::owner(*scope_access::of(at)) == &self) {
-        at = scope_place::strip(at)->above();
-    }
-    if (scope_place::is_given(at) && stopped_at(w, scope_place::as_plain(at))) {
+    const standing_below at(self);
+    if (scope_place::is_given(at.place) && stopped_at(w, scope_place::as_plain(at.place))) {
         stop_for_good(self);
     }
 }

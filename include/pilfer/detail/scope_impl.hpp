@@ -325,10 +325,11 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
 
 template <class F>
 PILFER_COLD void scope::submit_child(F&& f) {
-    if (takes_submission()) {
+    bool given = false;
+    if (takes_submission(given)) {
         using child = detail::submitted_child<std::decay_t<F>>;
         // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
-        submit_made(new child(this, std::forward<F>(f)), &child::destroy);
+        submit_made(new child(this, std::forward<F>(f)), &child::destroy, given);
     }
 }
 
