@@ -39,5 +39,6 @@ struct setting {
 [[nodiscard]] bool tail(const setting& s);
 [[nodiscard]] bool first_solution(const setting& s);
 [[nodiscard]] bool waits(const setting& s);
+[[nodiscard]] bool late(const setting& s);
 
 } // namespace bench::masters

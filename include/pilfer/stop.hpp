@@ -63,19 +63,21 @@ private:
 };
 
 /// Cancels a scope when its time has come, unless it ends before. It ends before the scope does, as one that
-/// is declared behind it; a cancellation that is under way is waited for. As late as any timer where every
-/// worker is inside a task that neither ends nor waits. Throws what after() throws. Cost: a timer and
-/// one allocation.
+/// is declared after it; a cancellation that is under way is waited for. It fires also while every worker
+/// computes: then the timekeeper's thread cancels, and runs callbacks of stop_on_cancel, which should be
+/// short. Throws what after() throws. Cost: a timer and one allocation.
 class deadline {
 public:
     template <class Rep, class Period>
     deadline(scope& s, std::chrono::duration<Rep, Period> d) : m_link(std::make_shared<link>(s)) {
-        m_timer = after(d, [to = m_link] {
-            const std::lock_guard hold(to->lock);
-            if (to->cancelled != nullptr) {
-                to->cancelled->cancel();
-            }
-        });
+        m_timer = detail::start_prompt(
+            [to = m_link] {
+                const std::lock_guard hold(to->lock);
+                if (to->cancelled != nullptr) {
+                    to->cancelled->cancel();
+                }
+            },
+            detail::after(d));
     }
     deadline(const deadline&) = delete;
     deadline& operator=(const deadline&) = delete;

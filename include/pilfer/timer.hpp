@@ -37,6 +37,11 @@ public:
     void start(pool_core& p, instant first, instant period);
     [[nodiscard]] bool cancel() noexcept;
     [[nodiscard]] bool is_over() const noexcept;
+    /// Before start(): the function belongs to the library, is short and does not throw. It runs before other
+    /// tasks, and while all workers are busy on the timekeeper's thread.
+    void is_prompt() noexcept { m_prompt = true; }
+    /// By the timekeeper, which has fired it.
+    void run_by_timekeeper() noexcept;
     /// By the end of its pool, which it had outlived in a queue.
     void pool_has_ended() noexcept;
     void wait_for_canceller() const noexcept;
@@ -66,6 +71,7 @@ private:
     pool_core* m_pool = nullptr;                // where it runs; not to be touched once it is over
     instant m_due = never;
     instant m_period = 0;
+    bool m_prompt = false;
     clock m_clock;
 };
 
@@ -103,10 +109,10 @@ private:
 } // namespace detail
 
 /// The calling task sleeps for `d`: its context suspends, and the worker does other things. Any other thread
-/// blocks. Never shorter; longer while no worker sleeps and the one that it fell asleep on is inside a task
-/// that neither ends nor waits (others look after its alarms at every 64th end of a task). Where `d` is not
-/// above 0 a task lets others go first, as by yield(). Throws stopped if the task is (scope::cancel), and
-/// nothing else. Cost: a suspension and a place in a heap; no allocation.
+/// blocks. Never shorter; longer while every worker is inside a function that neither ends nor waits nor
+/// forks: nobody goes on with the task then. Where `d` is not above 0 a task lets others go first, as by
+/// yield(). Throws stopped if the task is (scope::cancel), and nothing else. Cost: a suspension and a place
+/// in a heap; no allocation.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     detail::sleep_until(detail::after(d));
@@ -160,6 +166,15 @@ template <class F>
     auto* task = new timed_function<std::decay_t<F>>(std::forward<F>(f));
     timer handle(task);
     task->start(p, first, period);
+    return handle;
+}
+/// For deadlines: see timed_task::is_prompt().
+template <class F>
+[[nodiscard]] timer start_prompt(F f, instant when) {
+    auto* task = new timed_function<F>(std::move(f));
+    task->is_prompt();
+    timer handle(task);
+    task->start(own_or_common(), when, 0);
     return handle;
 }
 template <class Rep, class Period, class F>

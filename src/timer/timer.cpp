@@ -139,8 +139,10 @@ void timed_task::time_has_come(alarm& self) noexcept {
         }
         self.over();
         pool_core& p = *t.m_pool;
-        if (t.m_period == 0 || p.expect_again()) {
-            p.queue_expected(&t);
+        if (t.m_prompt && timekeeper::is_here()) {
+            timekeeper::run_soon(t);
+        } else if (t.m_period == 0 || p.expect_again()) {
+            p.queue_expected(&t, t.m_prompt ? priority::high : priority::normal);
         } else {
             p.ended_with_pool.push(&t);
         }
@@ -219,6 +221,17 @@ bool timed_task::cancel() noexcept {
         }
         return true;
     }
+}
+
+void timed_task::run_by_timekeeper() noexcept {
+    std::uint64_t word = with(m_stage.load(acq), queued);
+    if (m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
+        (void)execute();
+    }
+    pool_core* const p = m_pool;
+    end();
+    release();
+    p->forget_expected();
 }
 
 suspension* timed_task::run_task(spark* self, worker* w) noexcept {

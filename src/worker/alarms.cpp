@@ -17,6 +17,19 @@ constexpr unsigned most_at_once = 64;
 
 } // namespace
 
+unsigned fire_due_of(scheduler& w, instant t) noexcept {
+    unsigned fired = 0;
+    for (; fired < most_at_once; ++fired) {
+        auto* const due = w.alarms.take_due(t);
+        if (due == nullptr) {
+            break;
+        }
+        auto& a = *static_cast<alarm*>(due);
+        a.fire(a);
+    }
+    return fired;
+}
+
 void arm(scheduler& w, alarm& a, instant due, told when) noexcept {
     w.alarms.arm(a, due);
     w.armed(due, when);
@@ -35,32 +48,22 @@ void scheduler::armed(instant due, told when) noexcept {
     }
 }
 
-/// Between two tasks. What becomes runnable is looked for right behind this.
-void scheduler::fire_due(bool of_all) noexcept {
+/// Between two tasks. What becomes runnable is looked for right after this. True: something has fired.
+bool scheduler::fire_due(bool of_all) noexcept {
     if ((of_all ? m_pool.first_alarm() : alarms.earliest()) == never) {
-        return;
+        return false;
     }
     const instant t = now();
+    bool any = false;
+    m_fires = true;
     for (unsigned k = 0; k < (of_all ? m_pool.size() : 1); ++k) {
         const unsigned fired = fire_due_of(m_pool.at((index + k) % m_pool.size()), t);
-        m_owes_notice = m_owes_notice || fired != 0;
+        any = any || fired != 0;
         m_all_alarms = m_all_alarms || (of_all && fired == most_at_once);
     }
-}
-
-unsigned scheduler::fire_due_of(scheduler& w, instant t) noexcept {
-    m_fires = true;
-    unsigned fired = 0;
-    for (; fired < most_at_once; ++fired) {
-        auto* const due = w.alarms.take_due(t);
-        if (due == nullptr) {
-            break;
-        }
-        auto& a = *static_cast<alarm*>(due);
-        a.fire(a);
-    }
     m_fires = false;
-    return fired;
+    m_owes_notice = m_owes_notice || any;
+    return any;
 }
 
 /// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
@@ -81,10 +84,7 @@ void scheduler::leave_alarms() noexcept {
         m_watches = false;
         if (m_pool.watch().held_by(index) &&
             m_pool.watch().get_up([this] { return m_pool.first_expected(); })) {
-            if (const unsigned other = m_pool.idle().wake_one(index, index);
-                other != pool_core::pool_sleepers::nobody) {
-                woke(other);
-            }
+            m_pool.find_watch();
         }
     }
     if (m_armed != never) [[unlikely]] {
@@ -118,21 +118,38 @@ void pool_core::tell_watch(instant due) noexcept {
     if (m_one_lock != nullptr) {
         m_one_lock->tell_all();
     } else if (m_watch.is_late_for(due)) {
-        wake_watch();
+        wake_watch(due);
     }
 }
 
-/// Whoever watches, or if nobody does anybody who sleeps, looks again.
-void pool_core::wake_watch() noexcept {
+/// The worker that watches looks again, since something is due at `due`; if there is none, any that sleeps.
+/// If all workers are busy the timekeeper watches.
+void pool_core::wake_watch(instant due) noexcept {
     const std::uint32_t who = m_watch.holder();
     if (who == timer_watch<std_atom>::nobody) {
-        (void)wake_somebody();
+        if (!wake_somebody()) {
+            timekeeper::expect(*this, due);
+        }
     } else if (m_idle->wake(who, who)) {
         if (worker* w = this_worker(); w != nullptr && w->pool == this) {
             static_cast<scheduler*>(w)->woke(who);
         }
     }
     // Otherwise it is up, and looks again before it lies down or runs anything.
+}
+
+/// The worker that has watched goes off to work, and something is left to watch over.
+void pool_core::find_watch() noexcept {
+    if (!wake_somebody()) {
+        timekeeper::expect(*this, first_unwatched());
+    }
+}
+
+/// A worker that was woken, perhaps to watch, goes off to work. After the fence of settle_token() (T7).
+void pool_core::keep_watch() noexcept {
+    if (first_unwatched() != never) {
+        find_watch();
+    }
 }
 
 // ---- tasks that an alarm queues ---------------------------------------------------------------
@@ -146,7 +163,7 @@ bool pool_core::expect() noexcept {
     return m_closing.accept();
 }
 
-void pool_core::queue_expected(submission* s) noexcept {
+void pool_core::queue_expected(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
     if (m_recorder != nullptr) {
         m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
@@ -154,7 +171,7 @@ void pool_core::queue_expected(submission* s) noexcept {
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    queue_submission(s, priority::normal);
+    queue_submission(s, level);
 }
 
 void pool_core::forget_expected() noexcept {

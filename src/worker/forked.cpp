@@ -29,6 +29,7 @@ void in_child() noexcept {
     forget_common_pool();
     registry::forget_all();
     stops::forget_all();
+    timekeeper::forget_all();
     forget_mutex_waits();
     forget_blocks_outside();
     os::signal_thread::forget_all();

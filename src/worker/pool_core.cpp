@@ -391,6 +391,7 @@ void pool_core::stop_threads() noexcept {
     }
     m_blocking.join();
     wait_for_visitors();
+    timekeeper::forget(*this);
 }
 
 void pool_core::wait_for_visitors() const noexcept {

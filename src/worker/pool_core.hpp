@@ -40,6 +40,7 @@
 #include "worker/registry.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
+#include "worker/timekeeper.hpp"
 #include "worker/visitor.hpp"
 
 namespace pilfer {
@@ -218,7 +219,7 @@ public:
     /// The same by an alarm, which is no task.
     [[nodiscard]] bool expect_again() noexcept { return m_closing.accept(); }
     /// Such a task is queued now.
-    void queue_expected(submission* s) noexcept;
+    void queue_expected(submission* s, priority level = priority::normal) noexcept;
     /// A suspended coroutine, whose unit has begun, is queued. Anyone: it may run and with it this pool end
     /// before this returns. `late`: the unit was none of expect().
     void queue_begun(submission* s, bool late) noexcept;
@@ -318,6 +319,15 @@ public:
     [[nodiscard]] instant first_expected() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
+    void find_watch() noexcept;
+    void keep_watch() noexcept;
+    // While all workers are busy: ./timekeeper.cpp.
+    kept_time kept;
+    /// When the first alarm is due, or a descriptor is to be looked at, over which no worker watches; never:
+    /// one does, or nothing is expected.
+    [[nodiscard]] instant first_unwatched() const noexcept;
+    /// By the timekeeper: fires what is due at `t`, and looks at descriptors, unless a worker watches.
+    void fire_unwatched(instant t) noexcept;
     /// Null: nobody in this pool has waited for a descriptor yet.
     [[nodiscard]] readiness* io_if_made() const noexcept { return m_io.load(acq); }
     /// Makes it; null: it could not be had, and `error` is an errno.
@@ -372,7 +382,7 @@ private:
     void notify_any(bool spare) noexcept;
     [[nodiscard]] bool wake_somebody(bool spare = false) noexcept;
     [[nodiscard]] bool somebody_is_alert() noexcept;
-    void wake_watch() noexcept;
+    void wake_watch(instant due) noexcept;
 
     const std::uint64_t m_process = forks::this_process();
     const bool m_never_ends;

@@ -22,17 +22,20 @@ bool readiness::is_due() const noexcept {
 
 void readiness::looked() noexcept { m_looked.store(cheap_ticks(), rlx); }
 
-/// On the scheduler's stack. True: somebody goes on.
-bool scheduler::dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept {
-    m_fires = true; // who is made runnable is looked for right behind this
+bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept {
     bool anyone = false;
     for (unsigned i = 0; i < n; ++i) {
         auto* const chain = io.waits.happened(events[i].tag, events[i].what);
         anyone = anyone || chain != nullptr;
         go_on_all(chain);
     }
-    m_fires = false;
     return anyone;
+}
+
+bool look_at(readiness& io) noexcept {
+    io.looked();
+    os::poller::event events[64];
+    return dispatch(io, events, io.kernel.wait(events, 0).events);
 }
 
 /// Between two tasks, or before this worker lies down. True: somebody goes on.
@@ -40,9 +43,9 @@ bool scheduler::look_at_descriptors(readiness& io) noexcept {
     if (!io.is_awaited()) {
         return false;
     }
-    io.looked();
-    os::poller::event events[64];
-    const bool anyone = dispatch(io, events, io.kernel.wait(events, 0).events);
+    m_fires = true; // whatever is made runnable is looked for right after this
+    const bool anyone = look_at(io);
+    m_fires = false;
     m_owes_notice = m_owes_notice || anyone;
     return anyone;
 }
@@ -59,7 +62,10 @@ void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
         io.kernel.silence(); // N2: before the look whether that ring was for this worker
     }
     m_pool.idle().come_home(index);
-    if (dispatch(io, events, found.events)) {
+    m_fires = true;
+    const bool anyone = dispatch(io, events, found.events);
+    m_fires = false;
+    if (anyone) {
         (void)m_pool.idle().wake(index, index); // as a token, as behind an alarm
     }
 }
@@ -87,7 +93,7 @@ readiness* pool_core::io(int& error) noexcept {
         m_io.store(m_io_owner.get(), rel);
         // N5. Whoever watches may sleep on its word, where no descriptor wakes it.
         std_atom::fence_sc();
-        wake_watch();
+        wake_watch(any_time);
     }
     return m_io_owner.get();
 }

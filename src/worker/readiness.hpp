@@ -41,6 +41,11 @@ private:
     alignas(line_bytes) std::atomic<std::uint64_t> m_looked{0}; // in ticks
 };
 
+/// What waits for these events goes on. True: something does.
+bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
+/// The same for all that has happened by now. Any thread.
+[[nodiscard]] bool look_at(readiness& io) noexcept;
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

@@ -166,7 +166,10 @@ bool scheduler::step() noexcept {
     if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
         of_all || alarms.earliest() != never) [[unlikely]] {
         m_all_alarms = false;
-        fire_due(of_all);
+        // A deadline that has come cancels before anything else runs here.
+        if (fire_due(of_all) && run_submission(priority::high)) {
+            return true;
+        }
     }
     readiness* const io = m_pool.io_if_made();
     if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
@@ -287,6 +290,7 @@ void scheduler::found_work(unsigned likely) noexcept {
     PILFER_CHAOS_POINT(token);
     auto& idle = m_pool.idle();
     idle.settle_token(index);
+    m_pool.keep_watch();
     // The token must not be spent on an older task than the one it was given for; and a wave that wakes
     // two at a time reaches everybody in about log2 N steps.
     const unsigned victim = idle.hint(index);

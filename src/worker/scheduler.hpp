@@ -200,11 +200,9 @@ private:
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
     [[nodiscard]] bool anything_ready() noexcept;
-    void fire_due(bool of_all) noexcept;
-    [[nodiscard]] unsigned fire_due_of(scheduler& w, instant t) noexcept;
+    bool fire_due(bool of_all) noexcept;
     [[nodiscard]] instant watch_alarms() noexcept;
     void leave_alarms() noexcept;
-    [[nodiscard]] bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
     [[nodiscard]] bool look_at_descriptors(readiness& io) noexcept;
     void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     void found_work(unsigned likely) noexcept;
@@ -296,6 +294,9 @@ void check_locks(const suspension& s) noexcept;
 #else
 inline void check_locks(const suspension&) noexcept {}
 #endif
+
+/// Fires what is due at `t` of the alarms of `w`, up to 64 of them. Returns how many.
+unsigned fire_due_of(scheduler& w, instant t) noexcept;
 
 /// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
 [[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;

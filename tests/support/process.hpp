@@ -48,6 +48,16 @@ inline constexpr bool emulated = false;
     }
     return n;
 }
+/// Threads of this process that have that name.
+[[nodiscard]] inline std::size_t threads_named(const std::string& name) {
+    std::size_t n = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string comm;
+        std::getline(std::ifstream(task.path() / "comm") >> std::ws, comm);
+        n += comm == name ? 1 : 0;
+    }
+    return n;
+}
 /// A joined thread may stay in /proc for a moment. Fewer will do: those of an earlier case may have been
 /// among the wanted.
 [[nodiscard]] inline bool threads_become(std::size_t wanted) {

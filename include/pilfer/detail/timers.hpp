@@ -273,6 +273,39 @@ private:
     typename Atom::template atomic<std::uint32_t> m_holder{nobody};
 };
 
+/// One thread, the timekeeper, watches over what no sleeper of any pool watches over. It is a sleeper of its
+/// own watch, and the only one. `Park` as for `sleepers`.
+template <class Atom, class Park>
+class time_keeping {
+public:
+    static constexpr std::uint64_t never = UINT64_MAX;
+
+    /// Anyone, after a look at a pool in which nobody sleeps or watches: something is due there at `due`.
+    void expect(std::uint64_t due) noexcept {
+        if (m_watch.is_late_for(due)) { // T8
+            call();
+        }
+    }
+    /// The timekeeper looks again.
+    void call() noexcept {
+        m_calls.fetch_add(1, rel); // T9
+        Park::wake(m_calls);
+    }
+    /// The timekeeper: looks, by `look()`, which fires what is due; then sleeps, by `sleep(word, expected,
+    /// until)`, while the word holds what is expected and until then. `earliest()`: of all pools that nobody
+    /// watches over.
+    template <class Look, class Earliest, class Sleep>
+    void look_and_sleep(Look look, Earliest earliest, Sleep sleep) noexcept {
+        const std::uint32_t seen = m_calls.load(acq); // T9: before the looks at what a call may be about
+        look();
+        sleep(m_calls, seen, m_watch.lie_down(0, earliest));
+    }
+
+private:
+    timer_watch<Atom> m_watch;
+    typename Atom::template atomic<std::uint32_t> m_calls{0};
+};
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

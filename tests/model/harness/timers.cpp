@@ -71,8 +71,8 @@ struct shared {
     void finish() { check(fired + taken_back == 2, "an alarm is fired or disarmed, and once"); }
 };
 
-/// Workers that sleep as `scheduler` does. The promise: when nobody moves any more, each alarm has a sleeper
-/// that sleeps no longer than until it is due.
+/// Workers that sleep as `scheduler` does, and the timekeeper. The promise: when nobody moves any more, each
+/// alarm has a worker or the timekeeper that sleeps no longer than until it is due.
 template <unsigned Workers>
 struct watched : resting {
     using park = resting::park;
@@ -85,9 +85,10 @@ struct watched : resting {
     heap_type heaps[2];
     box<heap_type::timer> alarms[2];
     watch_type watch;
+    pilfer::detail::time_keeping<atom, park> timekeeper;
     model::atomic<unsigned> tasks{0};
     // Of the checker itself:
-    std::uint64_t bound[Workers] = {};
+    std::uint64_t bound[Workers + 1] = {}; // the last one is the timekeeper's
     std::uint64_t due[2] = {never, never};
 
     [[nodiscard]] std::uint64_t earliest() const {
@@ -108,9 +109,31 @@ struct watched : resting {
         const std::uint32_t who = watch.holder();
         if (who == watch_type::nobody) {
             atom::fence_sc();
-            (void)idle.wake_one(0, 0);
+            if (idle.wake_one(0, 0) == sleepers_type::nobody) {
+                timekeeper.expect(when);
+            }
         } else {
             (void)idle.wake(who, who);
+        }
+    }
+    [[nodiscard]] std::uint64_t first_unwatched() const {
+        return watch.holder() == watch_type::nobody ? earliest() : never;
+    }
+    /// Worker `i` goes off to work, and something is left to watch over.
+    void find_watch(unsigned i) {
+        if (idle.wake_one(i, i) == sleepers_type::nobody) {
+            timekeeper.expect(first_unwatched());
+        }
+    }
+    /// The timekeeper's thread.
+    void keep_time() {
+        for (;;) {
+            timekeeper.look_and_sleep([] {}, [this] { return first_unwatched(); },
+                                      [this](auto& word, std::uint32_t expected, std::uint64_t until) {
+                                          bound[Workers] = until;
+                                          park::wait(word, expected);
+                                          bound[Workers] = never;
+                                      });
         }
     }
     /// Puts a task into a queue.
@@ -137,10 +160,13 @@ struct watched : resting {
             if (take_task()) {
                 // found_work()
                 if (watches && watch.held_by(i) && watch.get_up([this] { return earliest(); })) {
-                    (void)idle.wake_one(i, i);
+                    find_watch(i);
                 }
                 if (token) {
                     idle.settle_token(i);
+                    if (first_unwatched() != never) {
+                        find_watch(i); // keep_watch()
+                    }
                     if (tasks.load(std::memory_order_acquire) != 0) {
                         (void)idle.wake_one(i, i);
                     }
@@ -164,9 +190,6 @@ struct watched : resting {
         if (!nobody_waits(threads)) {
             return false;
         }
-        if (!somebody_sleeps()) {
-            return true; // every worker is inside a long task
-        }
         for (const std::uint64_t d : due) {
             bool kept = d == never;
             for (const std::uint64_t b : bound) {
@@ -182,11 +205,13 @@ struct watched : resting {
 
 /// A third worker, inside a task that never ends, sets two alarms.
 struct told_by_a_task : watched<2> {
-    static constexpr unsigned threads = 3;
+    static constexpr unsigned threads = 4;
     told_by_a_task() { std::fill(std::begin(bound), std::end(bound), never); }
     void thread(unsigned i) {
         if (i < 2) {
             work(i);
+        } else if (i == 3) {
+            keep_time();
         } else {
             arm(0, 20);
             arm(1, 10);
@@ -197,9 +222,9 @@ struct told_by_a_task : watched<2> {
 };
 
 /// Whoever watches is called away by a task; an alarm is set meanwhile.
-template <bool ArmsToo>
+template <bool ArmsToo, unsigned Tasks = 1>
 struct called_away : watched<2> {
-    static constexpr unsigned threads = 3;
+    static constexpr unsigned threads = 4;
     called_away() {
         std::fill(std::begin(bound), std::end(bound), never);
         heaps[0].arm(*alarms[0].make(), 20);
@@ -208,11 +233,33 @@ struct called_away : watched<2> {
     void thread(unsigned i) {
         if (i < 2) {
             work(i);
+        } else if (i == 3) {
+            keep_time();
         } else {
-            submit();
+            for (unsigned k = 0; k < Tasks; ++k) {
+                submit();
+            }
             if (ArmsToo) {
                 arm(1, 10);
             }
+            at_the_end();
+        }
+    }
+    [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
+};
+
+/// The only worker is called away while a task elsewhere sets an alarm.
+struct busy_and_told : watched<1> {
+    static constexpr unsigned threads = 3;
+    busy_and_told() { std::fill(std::begin(bound), std::end(bound), never); }
+    void thread(unsigned i) {
+        if (i == 0) {
+            work(i);
+        } else if (i == 1) {
+            keep_time();
+        } else {
+            submit();
+            arm(0, 10);
             at_the_end();
         }
     }
@@ -326,5 +373,7 @@ const registered<shared> r2("timers_shared", "two owners, one that fires");
 const registered<told_by_a_task> r3("timers_told", "a task sets alarms while workers lie down");
 const registered<called_away<false>> r4("timers_called_away", "whoever watches is called away");
 const registered<called_away<true>> r5("timers_called_and_told", "the same while an alarm is set");
+const registered<called_away<false, 2>> r10("timers_all_busy", "all workers are called away");
+const registered<busy_and_told> r11("timers_busy_and_told", "one worker, called away while an alarm is set");
 
 } // namespace

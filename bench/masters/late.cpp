@@ -1,0 +1,137 @@
+// How late timers, descriptors and deadlines are while every worker computes a tree without end.
+#include "masters/masters.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <system_error>
+#include <thread>
+
+#include <pilfer/pilfer.hpp>
+
+namespace bench::masters {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct busy {
+    std::atomic<bool> stop{false};
+
+    // NOLINTNEXTLINE(misc-no-recursion)
+    long joins(int depth) {
+        if (depth == 0 || stop.load(std::memory_order_relaxed))
+            return 1;
+        const auto [a, b] =
+            pilfer::join([=, this] { return joins(depth - 1); }, [=, this] { return joins(depth - 1); });
+        return a + b;
+    }
+    // NOLINTNEXTLINE(misc-no-recursion)
+    long forks(int depth) {
+        if (depth == 0 || stop.load(std::memory_order_relaxed))
+            return 1;
+        long a = 0;
+        pilfer::scope s;
+        s.defer([&] { a = forks(depth - 1); });
+        const long b = forks(depth - 1);
+        s.sync();
+        return a + b;
+    }
+};
+
+/// Endless trees on all workers; `measure(pool, late)` appends microseconds, on a thread outside.
+template <class Measure>
+void figure(const setting& s, const char* name, Measure measure) {
+    for (const bool by_join : {true, false}) {
+        std::vector<double> late;
+        busy tree;
+        pilfer::pool pool({.workers = s.workers});
+        std::vector<pilfer::future<long>> trees;
+        for (unsigned i = 0; i < s.workers; ++i)
+            trees.push_back(pool.async([&, by_join] { return by_join ? tree.joins(60) : tree.forks(60); }));
+        const unsigned rounds = s.tiny ? 3 : 20 * s.repeat;
+        for (unsigned i = 0; i < rounds; ++i)
+            measure(pool, late);
+        tree.stop = true;
+        for (auto& t : trees)
+            t.get();
+        std::printf("%-22s beside %-5s %10.0f %10.0f %10.0f\n", name, by_join ? "join" : "fork", median(late),
+                    quantile(late, 0.99), *std::max_element(late.begin(), late.end()));
+    }
+}
+
+constexpr auto wait = 5ms;
+
+} // namespace
+
+bool late(const setting& s) {
+    std::printf("%u workers, %u rounds, us late       median       99 %%      worst\n", s.workers,
+                s.tiny ? 3 : 20 * s.repeat);
+    const auto beyond = [](clock::time_point begin) { return us_since(begin + wait); };
+    figure(s, "sleep_for", [&](pilfer::pool& p, std::vector<double>& late) {
+        late.push_back(p.run([&] {
+            const auto begin = clock::now();
+            pilfer::sleep_for(wait);
+            return beyond(begin);
+        }));
+    });
+    figure(s, "event.wait_for", [&](pilfer::pool& p, std::vector<double>& late) {
+        late.push_back(p.run([&] {
+            pilfer::event e;
+            const auto begin = clock::now();
+            (void)e.wait_for(wait);
+            return beyond(begin);
+        }));
+    });
+    figure(s, "after", [&](pilfer::pool& p, std::vector<double>& late) {
+        pilfer::promise<double> result;
+        const auto begin = clock::now();
+        const auto t = pilfer::after(p, wait, [&] { result.set_value(beyond(begin)); });
+        late.push_back(result.get_future().get());
+        while (!t.over())
+            std::this_thread::yield();
+    });
+    figure(s, "resume_after", [&](pilfer::pool& p, std::vector<double>& late) {
+        late.push_back(p.run([](auto over) -> pilfer::task<double> {
+            const auto begin = clock::now();
+            co_await pilfer::resume_after(wait);
+            co_return over(begin);
+        }(beyond)));
+    });
+    int ends[2];
+    if (pipe(ends) != 0)
+        throw std::system_error(errno, std::generic_category(), "pipe");
+    (void)pilfer::io::make_nonblocking(ends[0]);
+    figure(s, "readable pipe", [&](pilfer::pool& p, std::vector<double>& late) {
+        std::atomic<bool> waits{false};
+        auto end = p.async([&] {
+            waits = true;
+            char c = 0;
+            (void)pilfer::io::read(ends[0], &c, 1);
+            return clock::now();
+        });
+        while (!waits)
+            std::this_thread::yield();
+        std::this_thread::sleep_for(wait);
+        const auto begin = clock::now();
+        if (write(ends[1], "x", 1) == 1)
+            late.push_back(us_between(begin, end.get()));
+    });
+    close(ends[0]);
+    close(ends[1]);
+    figure(s, "deadline", [&](pilfer::pool& p, std::vector<double>& late) {
+        late.push_back(p.run([&] {
+            busy search;
+            const auto begin = clock::now();
+            pilfer::scope all;
+            const pilfer::deadline limit(all, wait);
+            all.defer([&] { (void)search.joins(60); });
+            all.sync();
+            return beyond(begin); // the tree has left, too
+        }));
+    });
+    return true;
+}
+
+} // namespace bench::masters
