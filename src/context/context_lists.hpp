@@ -3,18 +3,20 @@
 // Owners and rule W2: src/context/README.md. Only addresses, counts and links; stacks are made elsewhere.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
 #include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/context.hpp>
 #include <pilfer/detail/sanitizer.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a pool has in reserve, and how many contexts there may be at all. `Node` has `next` and `rank`.
+/// What a pool has in reserve, and how many contexts there may be at all. `Node` has the links `next` and `link`.
 template <class Atom, class Node, class Lock>
 class context_stock {
     template <class T>
@@ -28,18 +30,21 @@ public:
         m_most = most;
         m_reserve = reserve;
     }
-    /// A list of up to `n` linked by next, or null. `build()` makes one, under the lock, or returns null.
+    /// A list of contexts or null: up to `n`, and no more than a worker that keeps `keep` has room for beside
+    /// what it keeps of a list that is cut. `build()` makes one, under the lock, or returns null.
     template <class Build>
-    [[nodiscard]] Node* take(unsigned n, Build build) noexcept {
+    [[nodiscard]] Node* take(std::uint32_t n, std::uint32_t keep, Build build) noexcept {
+        using link = ranked<Node>;
         const std::lock_guard guard(m_lock);
         Node* list = nullptr;
-        for (unsigned i = 0; i < n; ++i) {
+        std::uint32_t rank = keep / 2; // see put_and_cut()
+        for (n = std::min(n, keep - rank); n > 0; --n) {
             Node* c = one(build);
             if (c == nullptr) {
                 break;
             }
-            c->next.store(list, rlx);
-            c->rank.store(list == nullptr ? 1 : list->rank.load(rlx) + 1, rlx);
+            c->next.store(list != nullptr ? list->link.load(rlx) : 0, rlx);
+            c->link.store(link::of(c, ++rank), rlx);
             list = c;
         }
         m_exhausted.store(list == nullptr, rlx);
@@ -48,12 +53,13 @@ public:
     /// Takes a list back. Beyond the reserve `discard(c)` ends one, under the lock.
     template <class Discard>
     void give(Node* list, Discard discard) noexcept {
+        using link = ranked<Node>;
         const std::lock_guard guard(m_lock);
         while (list != nullptr) {
             san::acquire(list);
-            Node* next = list->next.load(rlx);
+            Node* next = link::node(list->next.load(rlx));
             if (m_warm_count < m_reserve) {
-                list->next.store(m_warm, rlx);
+                list->next.store(link::of(m_warm, 1), rlx);
                 m_warm = list;
                 m_warm_count = m_warm_count + 1;
             } else {
@@ -68,7 +74,7 @@ public:
     [[nodiscard]] Node* take_last() noexcept {
         Node* c = m_warm;
         if (c != nullptr) {
-            m_warm = c->next.load(rlx);
+            m_warm = ranked<Node>::node(c->next.load(rlx));
         }
         return c;
     }
@@ -76,7 +82,7 @@ public:
     [[nodiscard]] std::size_t warm() noexcept {
         const std::lock_guard guard(m_lock);
         std::size_t n = 0;
-        for (const Node* c = m_warm; c != nullptr; c = c->next.load(rlx)) {
+        for (const Node* c = m_warm; c != nullptr; c = ranked<Node>::node(c->next.load(rlx))) {
             ++n;
         }
         return n;
@@ -91,7 +97,7 @@ private:
     [[nodiscard]] Node* one(Build& build) noexcept {
         Node* c = m_warm;
         if (c != nullptr) {
-            m_warm = c->next.load(rlx);
+            m_warm = ranked<Node>::node(c->next.load(rlx));
             m_warm_count = m_warm_count - 1;
             return c;
         }
@@ -117,55 +123,45 @@ private:
     atomic<std::size_t> m_peak{0};
 };
 
-/// A worker's own list: only whatever runs on its thread touches it. `c` goes to the front, and what is
-/// beyond `keep` is returned for the pool, or null. Never `c` itself: the caller still stands on it (W2).
+/// A worker's own list: only whatever runs on its thread touches it. `c` goes to the front; what the list has
+/// too much is returned for the pool, or null. Never `c` itself: the caller still stands on it (W2).
+///
+/// Ranks fall along a list, and none is above `keep`. So the list is never longer than that, whichever contexts
+/// come back by the quick way: each one's rank is above that of the context that it was taken from in front of.
 template <class Head, class Node>
 [[nodiscard]] Node* put_and_cut(Head& list, Node* c, std::uint32_t keep) noexcept {
-    Node* head = list.load(rlx);
-    if (head != nullptr) {
-        san::acquire(head);
+    using link = ranked<Node>;
+    std::uintptr_t rest = list.load(rlx);
+    std::uint32_t rank = link::rank(rest) + 1;
+    if (c->next.load(rlx) == 0) {
+        // The last one of a batch keeps its rank where it can: the others of the batch come next, and then
+        // find it as they left it.
+        rank = std::max(rank, link::rank(c->link.load(rlx)));
     }
-    const std::uint32_t rank = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    san::release(head); // looked at, and not to be looked at again: see put_context()
-    const bool end_of_batch = c->next.load(rlx) == nullptr;
-    c->next.store(head, rlx);
-    c->rank.store(rank, rlx);
-    san::release(c);
-    list.store(c, rlx);
-    // Contexts that come back by the quick way keep the rank of their own batch, so at the end of each
-    // batch the list is counted.
-    if (head == nullptr || (rank <= keep && !end_of_batch)) {
+    if (rank <= keep) {
+        c->next.store(rest, rlx);
+        c->link.store(link::of(c, rank), rlx);
+        san::release(c);
+        list.store(link::of(c, rank), rlx);
         return nullptr;
     }
-    std::uint32_t n = 1;
+    // Half stays behind `c`, whose rank is that of the last one of a batch.
+    rank = keep / 2 + 1;
+    list.store(link::of(c, rank), rlx);
+    c->link.store(link::of(c, rank), rlx);
     Node* last = c;
-    for (; n < keep / 2 && last->next.load(rlx) != nullptr; ++n) {
-        Node* const next = last->next.load(rlx);
-        san::release(last);
-        last = next;
-        san::acquire(last);
+    while (--rank > 0 && rest != 0) {
+        Node* const k = link::node(rest);
+        san::acquire(k);
+        rest = k->next.load(rlx);
+        k->link.store(link::of(k, rank), rlx);
+        last->next.store(link::of(k, rank), rlx);
+        san::release(last); // looked at, and not to be looked at again: see put_context()
+        last = k;
     }
-    Node* const half = last;
-    std::uint32_t kept = n;
-    for (; n <= keep && last->next.load(rlx) != nullptr; ++n) {
-        Node* const next = last->next.load(rlx);
-        san::release(last);
-        last = next;
-        san::acquire(last);
-    }
+    last->next.store(0, rlx);
     san::release(last);
-    if (n <= keep) {
-        return nullptr;
-    }
-    // What is beyond the half goes back, but never `c`.
-    Node* rest = half->next.exchange(nullptr, rlx);
-    for (Node* k = c; k != nullptr;) {
-        Node* const next = k->next.load(rlx);
-        k->rank.store(kept--, rlx);
-        san::release(k);
-        k = next;
-    }
-    return rest;
+    return link::node(rest);
 }
 
 } // namespace detail

@@ -38,7 +38,7 @@ void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state f
         for (context* c = list; c != nullptr;) {
             san::acquire(c);
             c->change(from, to);
-            context* const next = c->next.load(rlx);
+            context* const next = ranked<context>::node(c->next.load(rlx));
             san::release(c); // with whoever takes it from this list
             c = next;
         }
@@ -83,7 +83,7 @@ stack_pool::~stack_pool() {
 }
 
 context* stack_pool::take(unsigned n) noexcept {
-    context* list = m_stock.take(std::min(n, m_keep), [this] { return one_locked(); });
+    context* list = m_stock.take(n, m_keep, [this] { return one_locked(); });
     change_all(list, context_state::pooled, context_state::cached);
     return list;
 }

@@ -412,17 +412,18 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 // ---- lists ------------------------------------------------------------------------------------
 
-context* refill_contexts(worker* w) noexcept {
+std::uintptr_t refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     if (self.core().by_one_lock() != nullptr) {
-        return nullptr; // tasks run on the stacks of their threads, children on top of their parents
+        return 0; // tasks run on the stacks of their threads, children on top of their parents
     }
     // Only a pool with a limit: what the others promise while stacks can be had stays promised.
     if (self.core().settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
-        return nullptr;
+        return 0;
     }
     PILFER_CHAOS_POINT(contexts);
-    context* list = self.core().stacks.take(32);
+    const context* const first = self.core().stacks.take(32);
+    const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
     w->free_contexts.store(list, rlx);
     return list;
 }

@@ -129,9 +129,7 @@ void scheduler::step_aside() noexcept {
     // Nobody sleeps beside what lies here (../idle), whatever becomes of this worker: it need wake nobody.
     // Shared it is taken without a reach.
     expose(load_now().own);
-    if (free_contexts.load(rlx) != nullptr) {
-        m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
-    }
+    give_contexts();
     m_pool.worker_is_idle();
     // Who makes way wakes a sleeper at most, for it looks itself; this worker does not, and others may be
     // inside tasks that nobody summons.

@@ -145,9 +145,7 @@ void scheduler::run() noexcept {
     if (m_token || m_alert) {
         m_pool.idle().settle_token(index); // it was for the end: nobody is owed another look
     }
-    if (context* mine = free_contexts.exchange(nullptr, rlx)) {
-        m_pool.stacks.give(mine);
-    }
+    give_contexts();
     pilfer_v0_this_worker = nullptr;
     thread_ends();
 }
@@ -322,7 +320,13 @@ void scheduler::remind(priority level) noexcept {
 // ---- running what was found -------------------------------------------------------------------
 
 bool scheduler::has_context() noexcept {
-    return free_contexts.load(rlx) != nullptr || refill_contexts(this) != nullptr;
+    return free_contexts.load(rlx) != 0 || refill_contexts(this) != 0;
+}
+
+void scheduler::give_contexts() noexcept {
+    if (context* const mine = ranked<context>::node(free_contexts.exchange(0, rlx))) {
+        m_pool.stacks.give(mine);
+    }
 }
 
 void scheduler::execute(task_word task) noexcept {
@@ -384,11 +388,8 @@ PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
 
 void scheduler::start(task_word job) noexcept {
     remind(m_level);
-    context* c = free_contexts.load(rlx);
-    san::acquire(c);
-    free_contexts.store(c->next.load(rlx), rlx);
+    context* const c = take_context(this);
     san::release(c); // this look comes before the end of the task, which gives the record away
-    c->change(context_state::cached, context_state::running);
     current.store(&c->self, rlx);
     scope_place* const within = scope_access::within(job);
     c->self.innermost.store(within, rlx);

@@ -81,6 +81,8 @@ public:
     void share_between_tasks() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The free contexts go back to the pool.
+    void give_contexts() noexcept;
     /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
     /// it again, or it is over.
     [[nodiscard]] task_word take_newest_spark() noexcept;

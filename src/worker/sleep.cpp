@@ -14,7 +14,7 @@ void scheduler::sleep() noexcept {
     if (m_pool.stacks.exhausted()) {
         if (has_context()) {
             // Somebody lacks what would sleep here.
-            m_pool.stacks.give(free_contexts.exchange(nullptr, rlx));
+            give_contexts();
         } else if (anything_ready()) {
             // No successful end of a search, but no scan either: the token goes to somebody who may have a
             // stack. Kept as `token` in the seat it would silence publishers while this worker runs a task.

@@ -227,9 +227,7 @@ void scheduler::leave_seat() noexcept {
     m_there.store(false, rlx);
     std_atom::fence_sc(); // V2
     forward_inbox();
-    if (context* mine = free_contexts.exchange(nullptr, rlx)) {
-        m_pool.stacks.give(mine);
-    }
+    give_contexts();
     standing.store(posture::resting, rel);
     // What its frames have left in the deque is within reach of everybody, as behind a long task.
     const bool leaves_tasks = deque.thief().has_any();

@@ -18,15 +18,19 @@ namespace {
 
 using namespace pilfer_test;
 using pilfer::detail::context;
+using pilfer::detail::ranked;
 using pilfer::detail::stack_pool;
 namespace os = pilfer::os;
 
 constexpr std::size_t kib = 1024;
 constexpr std::size_t mib = 1024 * kib;
 
+context* next_of(const context* c) { return ranked<context>::node(c->next.load()); }
+void put_before(context* c, context* list) { c->next.store(ranked<context>::of(list, 1)); }
+
 std::vector<context*> members(context* list) {
     std::vector<context*> all;
-    for (; list != nullptr; list = list->next.load()) {
+    for (; list != nullptr; list = next_of(list)) {
         all.push_back(list);
     }
     return all;
@@ -46,7 +50,7 @@ std::vector<context*> take(stack_pool& pool, std::size_t n) {
 }
 void give(stack_pool& pool, const std::vector<context*>& all) {
     for (auto* c : all) {
-        c->next.store(nullptr);
+        put_before(c, nullptr);
         pool.give(c);
     }
 }
@@ -73,7 +77,9 @@ TEST(StackPool, GivesListsWithRanksAndCountsWhatLives) {
     const auto all = members(pool.take(32));
     ASSERT_EQ(all.size(), 32U);
     for (std::size_t i = 0; i < all.size(); ++i) {
-        EXPECT_EQ(all[i]->rank.load(), 32 - i);
+        EXPECT_EQ(ranked<context>::node(all[i]->link.load()), all[i]);
+        EXPECT_EQ(ranked<context>::rank(all[i]->link.load()), pool.keep() - i) << "half of them is room";
+        EXPECT_EQ(all[i]->next.load(), i + 1 < all.size() ? all[i + 1]->link.load() : 0);
         EXPECT_EQ(all[i]->self.ctx, all[i]);
     }
     EXPECT_EQ(pool.live(), 32U);
@@ -143,7 +149,7 @@ TEST(StackPool, TheLimitHoldsAndIsNoEndState) {
         EXPECT_TRUE(pool.exhausted());
         EXPECT_EQ(pool.take(1), nullptr);
         context* one = all.back();
-        one->next.store(nullptr);
+        one->next.store(0);
         pool.give(one);
         EXPECT_FALSE(pool.exhausted());
         EXPECT_EQ(pool.take(5), one);
@@ -240,9 +246,9 @@ TEST(StackPool, WithoutAddressSpaceThereIsNullAndNoCrash) {
                 context* all = nullptr;
                 while (context* list = pool.take(32)) {
                     while (list != nullptr) {
-                        context* next = list->next.load();
+                        context* next = next_of(list);
                         list->low[0] = std::byte{1};
-                        list->next.store(all);
+                        put_before(list, all);
                         all = list;
                         list = next;
                         ++got;
@@ -288,7 +294,7 @@ TEST(StackPoolStress, NobodyHoldsWhatAnotherHolds) {
                             context* c = mine.back();
                             mine.pop_back();
                             shared.fetch_add(c->job != &mine ? 1 : 0);
-                            c->next.store(list);
+                            put_before(c, list);
                             list = c;
                         }
                         pool.give(list);

@@ -62,7 +62,7 @@ const char* to_string(std::memory_order o) noexcept {
 
 engine the_engine;
 
-engine::engine() : m_pool(max_messages), m_object(object_bytes) {}
+engine::engine() : m_pool(max_messages), m_object(object_bytes / sizeof(object_line)) {}
 engine::~engine() = default;
 
 std::byte* engine::stack_of(unsigned thread) noexcept {

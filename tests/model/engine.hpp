@@ -259,7 +259,10 @@ private:
     std::array<thread, max_threads> m_thread;
     std::array<location, max_locations> m_location;
     std::vector<message> m_pool;
-    std::vector<std::byte> m_object;
+    struct alignas(64) object_line { // some objects keep bits of their own in the low ones of an address
+        std::byte bytes[64];
+    };
+    std::vector<object_line> m_object;
 };
 
 /// The engine of this process.

@@ -117,7 +117,7 @@ TEST_F(row_G1_checked, a_context_that_is_given_back_twice) {
         if (detail::checked_build) { // elsewhere the pool would really have it twice
             detail::context* c = core.stacks.take(1);
             core.stacks.give(c);
-            c->next.store(nullptr);
+            c->next.store(0);
             core.stacks.give(c);
         }
     });

@@ -458,4 +458,65 @@ TEST_F(row_A9_overflow, other_faults_go_where_they_went_before) {
     EXPECT_EXIT(die(), ::testing::ExitedWithCode(42), "");
 }
 
+void nest(int deep) {
+    if (deep > 0) {
+        pilfer::scope s;
+        s.spawn([deep] { nest(deep - 1); });
+        s.sync();
+    }
+}
+
+TEST(context_peaks, leave_no_more_behind_than_the_first_one) {
+    pilfer::pool pool({.workers = 1});
+    pool.run([] { nest(1'000); });
+    const auto first = pool.counters().contexts_live;
+    for (int round = 0; round < 300; ++round) {
+        pool.run([] { nest(1'000); });
+    }
+    EXPECT_LE(pool.counters().contexts_live, first + 64);
+}
+
+TEST(context_peaks, of_one_task_leave_no_more_behind_than_the_first_one) {
+    pilfer::pool pool({.workers = 1});
+    pool.run([&pool] {
+        nest(1'000);
+        const auto first = pool.counters().contexts_live;
+        for (int round = 0; round < 300; ++round) {
+            nest(1'000);
+        }
+        EXPECT_LE(pool.counters().contexts_live, first + 64);
+    });
+}
+
+TEST(context_peaks, of_one_worker_leave_the_limit_to_another_one) {
+    pilfer::pool pool({.workers = 2, .max_contexts = 1'000});
+    // Each worker in turn is inside a long task, so that the peaks are the other one's.
+    std::atomic<int> held{0};
+    std::atomic<bool> go[2] = {};
+    const auto hold = [&](int k) {
+        auto one = pool.async([&, k] {
+            held = k + 1;
+            while (!go[k]) {
+                std::this_thread::yield();
+            }
+        });
+        while (held != k + 1) {
+            std::this_thread::yield();
+        }
+        return one;
+    };
+    auto first = hold(0);
+    for (int round = 0; round < 100; ++round) {
+        pool.run([] { nest(900); });
+    }
+    auto second = hold(1);
+    go[0] = true;
+    first.get();
+    const auto before = pool.counters().no_context;
+    pool.run([] { nest(800); });
+    EXPECT_EQ(pool.counters().no_context, before) << "spawns were plain calls for want of a stack";
+    go[1] = true;
+    second.get();
+}
+
 } // namespace

@@ -67,11 +67,30 @@ enum class context_state : std::uint32_t {
 [[noreturn]] PILFER_API PILFER_COLD void wrong_state(context_state from, context_state to,
                                                      context_state was) noexcept;
 
+/// A free context and its rank in one word, 0: none. The rank is an upper bound for the length of a list
+/// from that context on; it fits into the low bits, because contexts are aligned to 64.
+template <class Node>
+struct ranked {
+    static constexpr std::uint32_t most = 64;
+    static constexpr std::uintptr_t mask = most - 1;
+
+    /// `rank`: 1 to most.
+    [[nodiscard]] static std::uintptr_t of(const Node* node, std::uint32_t rank) noexcept {
+        return reinterpret_cast<std::uintptr_t>(node) | (rank - 1);
+    }
+    [[nodiscard]] PILFER_ALWAYS_INLINE static Node* node(std::uintptr_t link) noexcept {
+        return reinterpret_cast<Node*>(link & ~mask);
+    }
+    [[nodiscard]] static std::uint32_t rank(std::uintptr_t link) noexcept {
+        return link == 0 ? 0 : static_cast<std::uint32_t>(link & mask) + 1;
+    }
+};
+
 /// A stack. The record lies at the top of its own stack, so that a context touches one page less.
 struct alignas(64) context {
     activation self;
-    std::atomic<context*> next{nullptr}; // in a free list
-    std::atomic<std::uint32_t> rank{0};  // length of that list from here
+    std::atomic<std::uintptr_t> next{0}; // in a free list: the link of the context behind this one
+    std::atomic<std::uintptr_t> link{0}; // of this context: what the head of a list says while it is the first
     /// Somebody reads this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
     std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;

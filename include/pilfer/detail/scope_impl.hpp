@@ -104,14 +104,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
             me; // the owner: not from m_owner, which would be loaded once more
         if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
             w->exceptions->empty()) [[likely]] {
-            detail::context* c = w->free_contexts.load(detail::rlx);
-            if (c == nullptr) [[unlikely]] {
-                c = detail::refill_contexts(w);
-            }
-            if (c != nullptr) [[likely]] {
-                detail::san::acquire(c);
-                w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
-                c->change(detail::context_state::cached, detail::context_state::running);
+            if (detail::context* const c = detail::take_context(w)) [[likely]] {
                 detail::context_guard guard{c};
                 auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
                 guard.c = nullptr;
@@ -183,16 +176,10 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
 template <class F>
 bool scope::spawn_under_lock(detail::worker* w, F& f) {
     using child = detail::spawned<F>;
-    detail::context* c = w->free_contexts.load(detail::rlx);
-    if (c == nullptr) {
-        c = detail::refill_contexts(w);
-    }
+    detail::context* const c = detail::take_context(w);
     if (c == nullptr) {
         return false;
     }
-    detail::san::acquire(c);
-    w->free_contexts.store(c->next.load(detail::rlx), detail::rlx);
-    c->change(detail::context_state::cached, detail::context_state::running);
     detail::context_guard guard{c};
     auto* k = ::new (c->place(sizeof(child), child::align)) child{std::move(f)};
     guard.c = nullptr;

@@ -55,7 +55,7 @@ inline constexpr std::uint32_t most_free_records = 1024;
 struct worker {
     split_deque<std_atom> deque;
     std::atomic<activation*> current{nullptr};
-    std::atomic<context*> free_contexts{nullptr};
+    std::atomic<std::uintptr_t> free_contexts{0}; // the link of the first one, see ranked<context>
     std::atomic<free_record*> free_records[2]{};
     exception_state* exceptions = nullptr;
     pool_core* pool = nullptr;
@@ -276,22 +276,42 @@ PILFER_API void suspend(worker* w, suspension& s) noexcept;
 /// Hands a suspended context to the scheduler of a worker of its pool. Anyone.
 PILFER_API void make_runnable(suspension* s) noexcept;
 
-/// A context for `spawn` when the worker's own list is empty; null: run the child as a plain call.
-PILFER_API context* refill_contexts(worker* w) noexcept;
+/// Fills the worker's own list, which is empty, and returns its head; 0: no context can be had.
+PILFER_API std::uintptr_t refill_contexts(worker* w) noexcept;
 PILFER_API void put_context_cold(worker* w, context* c) noexcept;
+
+/// Null: no context can be had; run the child as a plain call.
+[[nodiscard]] PILFER_ALWAYS_INLINE context* take_context(worker* w) noexcept {
+    std::uintptr_t head = w->free_contexts.load(rlx);
+    if (head == 0) [[unlikely]] {
+        head = refill_contexts(w);
+        if (head == 0) {
+            return nullptr;
+        }
+    }
+    context* const c = ranked<context>::node(head);
+    if (c == nullptr) {
+        __builtin_unreachable(); // a link is more than its rank: the caller asks for null once
+    }
+    san::acquire(c);
+    w->free_contexts.store(c->next.load(rlx), rlx);
+    c->change(context_state::cached, context_state::running);
+    return c;
+}
 
 PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     PILFER_CHAOS_POINT(contexts);
     // A child of spawn on this stack would count on from there: it does not set this word.
     ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
-    // The list has not changed since this context was taken from it in the usual case: then next and
-    // rank are still right.
+    // In the usual case the list is as it was when this context was taken from it. The comparison includes
+    // the rank of the first one: a list that grew below would otherwise never be cut.
     c->change(context_state::running, context_state::cached);
-    context* head = w->free_contexts.load(rlx);
+    const std::uintptr_t head = w->free_contexts.load(rlx);
     const bool as_taken = c->next.load(rlx) == head;
+    const std::uintptr_t link = c->link.load(rlx);
     san::release(c); // after the last look at it: its pages may be given back and the record made anew
     if (as_taken) [[likely]] {
-        w->free_contexts.store(c, rlx);
+        w->free_contexts.store(link, rlx);
     } else {
         put_context_cold(w, c);
     }

@@ -8,11 +8,12 @@ namespace {
 using namespace model;
 using pilfer::detail::context_stock;
 using pilfer::detail::put_and_cut;
+using pilfer::detail::ranked;
 using pilfer::detail::rlx;
 
-struct context {
-    model::atomic<context*> next{nullptr};
-    model::atomic<std::uint32_t> rank{0};
+struct alignas(64) context {
+    model::atomic<std::uintptr_t> next{0};
+    model::atomic<std::uintptr_t> link{0};
     stack on;
     int owner = -1; // of the checker itself: who runs on it
 };
@@ -35,7 +36,7 @@ private:
 template <unsigned Workers, unsigned Most, unsigned Keep, unsigned Reserve>
 struct context_client {
     struct worker {
-        model::atomic<context*> free{nullptr};
+        model::atomic<std::uintptr_t> free{0};
         model::atomic<std::uint32_t> asleep{0};
     };
     lock_word lock;
@@ -51,8 +52,8 @@ struct context_client {
     context_client() { stock.set_limits(Most, Reserve); }
 
     // ---- as in the library ------------------------------------------------------------------------
-    [[nodiscard]] context* refill(unsigned i) {
-        context* list = stock.take(Keep, [this]() -> context* {
+    [[nodiscard]] std::uintptr_t refill(unsigned i) {
+        context* first = stock.take(Keep, Keep, [this]() -> context* {
             for (auto& b : made) {
                 if (!b.alive()) {
                     ++alive;
@@ -62,11 +63,12 @@ struct context_client {
             check(false, "more contexts than the limit");
             return nullptr;
         });
+        const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
         workers[i].free.store(list, rlx);
         return list;
     }
     void give(context* list) {
-        for (context* c = list; c != nullptr; c = c->next.load(rlx)) {
+        for (context* c = list; c != nullptr; c = ranked<context>::node(c->next.load(rlx))) {
             check(c->owner == -1, "a context is given away while somebody runs on it");
         }
         stock.give(list, [this](context* c) {
@@ -78,12 +80,10 @@ struct context_client {
             }
         });
     }
-    [[nodiscard]] bool has_context(unsigned i) {
-        return workers[i].free.load(rlx) != nullptr || refill(i) != nullptr;
-    }
+    [[nodiscard]] bool has_context(unsigned i) { return workers[i].free.load(rlx) != 0 || refill(i) != 0; }
     /// scheduler::start(), scope::spawn.
     [[nodiscard]] context* take(unsigned i) {
-        context* c = workers[i].free.load(rlx);
+        context* c = ranked<context>::node(workers[i].free.load(rlx));
         workers[i].free.store(c->next.load(rlx), rlx);
         check(c->owner == -1, "a context has two owners");
         c->owner = static_cast<int>(i);
@@ -94,10 +94,11 @@ struct context_client {
     void put(unsigned i, context* c) {
         auto& free = workers[i].free;
         if (c->next.load(rlx) == free.load(rlx)) {
-            free.store(c, rlx);
+            free.store(c->link.load(rlx), rlx);
         } else if (context* rest = put_and_cut(free, c, Keep)) {
             give(rest);
         }
+        check(length(i) <= Keep, "a worker keeps more contexts than it may");
         c->on.run();
         check(c->owner == static_cast<int>(i), "a context has two owners");
         c->owner = -1;
@@ -105,7 +106,7 @@ struct context_client {
     /// scheduler::sleep(): who would sleep on what others lack gives it back.
     void sleep(unsigned i) {
         if (stock.exhausted() && has_context(i)) {
-            give(workers[i].free.exchange(nullptr, rlx));
+            give(ranked<context>::node(workers[i].free.exchange(0, rlx)));
         }
         auto& state = workers[i].asleep;
         state.store(1, rlx);
@@ -126,6 +127,19 @@ struct context_client {
         }
     }
     // -----------------------------------------------------------------------------------------------
+    /// The worker's list, whose ranks must fall.
+    [[nodiscard]] unsigned length(unsigned i) {
+        unsigned n = 0;
+        std::uint32_t above = Keep + 1;
+        for (std::uintptr_t at = workers[i].free.load(rlx); at != 0; ++n) {
+            check(ranked<context>::rank(at) < above, "a rank says less than the length of the list");
+            above = ranked<context>::rank(at);
+            context* c = ranked<context>::node(at);
+            check(c->link.load(rlx) == at, "a context and the list say different ranks of it");
+            at = c->next.load(rlx);
+        }
+        return n;
+    }
     [[nodiscard]] context* take_or_wait(unsigned i) {
         while (!has_context(i)) {
             wake_others(i);
@@ -156,7 +170,8 @@ struct context_client {
         // Everything that lives lies in exactly one list.
         unsigned found = 0;
         for (auto& w : workers) {
-            for (context* c = w.free.load(rlx); c != nullptr; c = c->next.load(rlx)) {
+            for (context* c = ranked<context>::node(w.free.load(rlx)); c != nullptr;
+                 c = ranked<context>::node(c->next.load(rlx))) {
                 check(c->owner == -1 && ++found <= Most, "a context lies in two lists");
                 c->owner = -2;
             }
@@ -220,9 +235,61 @@ struct wandering : context_client<2, 4, 2, 1> {
     }
 };
 
+/// Nested spawns, deep and less deep by turns: what one peak leaves behind is above what the next one begins
+/// with.
+template <unsigned Keep>
+struct peaks : context_client<1, 6, Keep, 1> {
+    static constexpr unsigned threads = 1;
+    void nest(unsigned deep) {
+        context* c = this->take_or_wait(0);
+        if (deep > 1) {
+            nest(deep - 1);
+            if (deep == 3) {
+                nest(1); // its list is another one than the one that `c` was taken from
+            }
+        }
+        this->put(0, c);
+    }
+    void thread(unsigned i) {
+        for (unsigned round = 0; round < 3; ++round) {
+            nest(6);
+        }
+        this->idle(i);
+    }
+};
+
+/// One worker after another: a peak, and then all but what the first one may keep must be there for the
+/// second.
+struct hoarding : context_client<2, 6, 2, 6> {
+    static constexpr unsigned threads = 2;
+    model::atomic<unsigned> turn{0};
+    void thread(unsigned i) {
+        while (turn.load(std::memory_order_acquire) != i) {
+            here().relax();
+        }
+        context* deep[6];
+        for (unsigned round = 0; round < 3; ++round) {
+            const unsigned n = i == 0 ? 6 : 4;
+            for (unsigned k = 0; k < n; ++k) {
+                check(has_context(i), "a worker keeps the contexts that another one lacks");
+                deep[k] = take(i);
+            }
+            for (unsigned k = n; k-- > 0;) {
+                put(i, deep[k]);
+            }
+        }
+        turn.store(i + 1, std::memory_order_release);
+        idle(i);
+    }
+};
+
 const registered<short_tasks> r1("contexts_one", "one stack for two workers");
 const registered<three_workers> r2("contexts_three", "two stacks for three workers");
 const registered<wandering> r3("contexts_wander",
                                "contexts that end on another worker, lists cut, a reserve of one");
+
+const registered<peaks<2>> r4("contexts_peak_2", "peaks of one worker that keeps two contexts");
+const registered<peaks<3>> r5("contexts_peak_3", "peaks of one worker that keeps three contexts");
+const registered<hoarding> r6("contexts_hoard", "peaks of one worker, then of another one, and few contexts");
 
 } // namespace
