@@ -91,12 +91,12 @@ struct options {
     std::size_t stack_size = 0;
     /// Contexts alive at once; 0: memory is the limit. Above it `spawn` runs its child as a plain call
     /// and thieves start no new tasks; a task that waits when the last context is in use runs others on
-    /// top of itself. What is awaited down there (a future, a lock, a channel, an event, another pool's run()
-    /// that comes back into this pool) can need a frame below, and then nobody goes on. So it is, too, when
-    /// all contexts wait for what only a task could bring that comes later, or is of a lower priority: a
-    /// submission, after(), every().
-    /// Give tasks that wait in such ways (not: joins and scopes) one context per wait, and one more.
-    /// Range 0 .. 2^31.
+    /// top of itself, up to half of its stack. A task that waits beyond that half takes one context above the
+    /// limit. So tasks that start on top should need less than half a stack. What is awaited down there (a
+    /// future, a lock, a channel, an event, another pool's run() that comes back into this pool) can need a
+    /// frame below, and then nobody goes on. So it is, too, when all contexts wait for what only a task could
+    /// bring that comes later, or is of a lower priority: a submission, after(), every(). Give tasks that
+    /// wait in such ways (not: joins and scopes) one context per wait, and one more. Range 0 .. 2^31.
     std::size_t max_contexts = 0;
     /// Threads beside the workers, made when blocking() needs them and ended when it does not. 0: it blocks
     /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,

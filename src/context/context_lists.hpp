@@ -16,7 +16,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a pool has in reserve, and how many contexts there may be at all. `Node` has the links `next` and `link`.
+/// What a pool has in reserve, and how many contexts there may be at all. `Node` has the links `next` and
+/// `link`.
 template <class Atom, class Node, class Lock>
 class context_stock {
     template <class T>
@@ -34,23 +35,18 @@ public:
     /// what it keeps of a list that is cut. `build()` makes one, under the lock, or returns null.
     template <class Build>
     [[nodiscard]] Node* take(std::uint32_t n, std::uint32_t keep, Build build) noexcept {
-        using link = ranked<Node>;
         const std::lock_guard guard(m_lock);
-        Node* list = nullptr;
-        std::uint32_t rank = keep / 2; // see put_and_cut()
-        for (n = std::min(n, keep - rank); n > 0; --n) {
-            Node* c = one(build);
-            if (c == nullptr) {
-                break;
-            }
-            c->next.store(list != nullptr ? list->link.load(rlx) : 0, rlx);
-            c->link.store(link::of(c, ++rank), rlx);
-            list = c;
-        }
+        Node* list = take_locked(n, keep, build, false);
         m_exhausted.store(list == nullptr, rlx);
         return list;
     }
-    /// Takes a list back. Beyond the reserve `discard(c)` ends one, under the lock.
+    /// One, also beyond the limit: for a frame that waits and must not start anything on its own stack.
+    template <class Build>
+    [[nodiscard]] Node* take_beyond(std::uint32_t keep, Build build) noexcept {
+        const std::lock_guard guard(m_lock);
+        return take_locked(1, keep, build, true);
+    }
+    /// Takes a list back. Beyond the reserve, or the limit, `discard(c)` ends one, under the lock.
     template <class Discard>
     void give(Node* list, Discard discard) noexcept {
         using link = ranked<Node>;
@@ -58,7 +54,8 @@ public:
         while (list != nullptr) {
             san::acquire(list);
             Node* next = link::node(list->next.load(rlx));
-            if (m_warm_count < m_reserve) {
+            const bool beyond = m_most != 0 && m_live.load(rlx) > m_most;
+            if (m_warm_count < m_reserve && !beyond) {
                 list->next.store(link::of(m_warm, 1), rlx);
                 m_warm = list;
                 m_warm_count = m_warm_count + 1;
@@ -94,7 +91,23 @@ public:
 
 private:
     template <class Build>
-    [[nodiscard]] Node* one(Build& build) noexcept {
+    [[nodiscard]] Node* take_locked(std::uint32_t n, std::uint32_t keep, Build& build, bool beyond) noexcept {
+        using link = ranked<Node>;
+        Node* list = nullptr;
+        std::uint32_t rank = keep / 2; // see put_and_cut()
+        for (n = std::min(n, keep - rank); n > 0; --n) {
+            Node* c = one(build, beyond);
+            if (c == nullptr) {
+                break;
+            }
+            c->next.store(list != nullptr ? list->link.load(rlx) : 0, rlx);
+            c->link.store(link::of(c, ++rank), rlx);
+            list = c;
+        }
+        return list;
+    }
+    template <class Build>
+    [[nodiscard]] Node* one(Build& build, bool beyond) noexcept {
         Node* c = m_warm;
         if (c != nullptr) {
             m_warm = ranked<Node>::node(c->next.load(rlx));
@@ -102,7 +115,7 @@ private:
             return c;
         }
         const std::size_t live = m_live.load(rlx);
-        if (m_most != 0 && live >= m_most) {
+        if (m_most != 0 && live >= m_most && !beyond) {
             return nullptr;
         }
         c = build();
@@ -126,8 +139,9 @@ private:
 /// A worker's own list: only whatever runs on its thread touches it. `c` goes to the front; what the list has
 /// too much is returned for the pool, or null. Never `c` itself: the caller still stands on it (W2).
 ///
-/// Ranks fall along a list, and none is above `keep`. So the list is never longer than that, whichever contexts
-/// come back by the quick way: each one's rank is above that of the context that it was taken from in front of.
+/// Ranks fall along a list, and none is above `keep`. So the list is never longer than that, whichever
+/// contexts come back by the quick way: each one's rank is above that of the context that it was taken from
+/// in front of.
 template <class Head, class Node>
 [[nodiscard]] Node* put_and_cut(Head& list, Node* c, std::uint32_t keep) noexcept {
     using link = ranked<Node>;

@@ -27,6 +27,7 @@ constexpr unsigned colours = 16;
 constexpr std::size_t colour_step = 128;
 #if defined(PILFER_TSAN)
 constexpr std::size_t tsan_limit = 7'000; // g++ 12's runtime dies above 8,128 fibers
+constexpr std::size_t tsan_beyond = 8'000;
 #endif
 
 [[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
@@ -88,6 +89,12 @@ context* stack_pool::take(unsigned n) noexcept {
     return list;
 }
 
+context* stack_pool::take_beyond() noexcept {
+    context* c = m_stock.take_beyond(m_keep, [this] { return one_locked(); });
+    change_all(c, context_state::pooled, context_state::cached);
+    return c;
+}
+
 bool stack_pool::stock_one() noexcept {
     context* c = take(1);
     if (c == nullptr) {
@@ -110,6 +117,11 @@ context* stack_pool::context_of(const void* address) noexcept {
 }
 
 context* stack_pool::one_locked() noexcept {
+#if defined(PILFER_TSAN)
+    if (m_stock.live() >= tsan_beyond) {
+        return nullptr;
+    }
+#endif
     if (m_with_discarded.empty() && !new_slab_locked()) {
         return nullptr;
     }

@@ -36,6 +36,8 @@ public:
 
     /// A list of up to `n` contexts linked by next, or null: the limit is reached or memory is short.
     [[nodiscard]] context* take(unsigned n) noexcept;
+    /// One, also beyond the limit, or null: memory is short.
+    [[nodiscard]] context* take_beyond() noexcept;
     /// Makes sure that there is a context at all, which then stays alive: with none no task could start,
     /// and nobody would ever give one back. False: there is no room for a single one.
     [[nodiscard]] bool stock_one() noexcept;

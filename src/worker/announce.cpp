@@ -339,7 +339,7 @@ task_word scheduler::take_newest_spark() noexcept {
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (has_context() || m_pool.by_one_lock() != nullptr) {
+    if (has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
         return false;
     }
     const task_word task = help_own();
@@ -382,6 +382,21 @@ bool scheduler::help_on_top() noexcept {
     m_level = level;
     run_on_top(reinterpret_cast<task_word>(job));
     of(this_worker()).m_level = mine;
+    return true;
+}
+
+bool scheduler::takes_beyond() noexcept {
+    const context* const here = current.load(rlx)->ctx;
+    const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (here == nullptr ||
+        at - reinterpret_cast<std::uintptr_t>(here->low) >= m_pool.stacks.stack_size() / 2) {
+        return false;
+    }
+    const context* const one = m_pool.stacks.take_beyond();
+    if (one == nullptr) {
+        return false;
+    }
+    free_contexts.store(one->link.load(rlx), rlx);
     return true;
 }
 

@@ -81,6 +81,9 @@ public:
     void share_between_tasks() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
+    /// The frame that waits has used half of its stack: nothing may begin on top of it, if another stack can
+    /// be had beyond the limit. True: one has been taken.
+    [[nodiscard]] bool takes_beyond() noexcept;
     /// The free contexts go back to the pool.
     void give_contexts() noexcept;
     /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
