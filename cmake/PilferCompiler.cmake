@@ -27,9 +27,25 @@ if(PILFER_FUZZ)
 endif()
 
 # A frame larger than the guard area below a stack would jump over it without these probes.
-check_cxx_compiler_flag(-fstack-clash-protection PILFER_HAS_STACK_CLASH_PROTECTION)
+option(PILFER_STACK_CLASH_PROTECTION "Compile pilfer and what uses it with -fstack-clash-protection" ON)
+if(PILFER_STACK_CLASH_PROTECTION)
+    check_cxx_compiler_flag(-fstack-clash-protection PILFER_HAS_STACK_CLASH_PROTECTION)
+else()
+    set(PILFER_HAS_STACK_CLASH_PROTECTION OFF)
+endif()
 
-# Warnings and code generation of one of pilfer's own C++ targets. Users of the library inherit nothing.
+# Users' tasks run on the library's stacks, so their frames need the probes, too. A target whose property
+# PILFER_NO_STACK_CLASH_PROTECTION is set goes without.
+function(pilfer_protects_users target)
+    if(PILFER_HAS_STACK_CLASH_PROTECTION)
+        set(known $<OR:$<COMPILE_LANG_AND_ID:CXX,GNU,Clang>,$<COMPILE_LANG_AND_ID:C,GNU,Clang>>)
+        set(refused $<BOOL:$<TARGET_PROPERTY:PILFER_NO_STACK_CLASH_PROTECTION>>)
+        target_compile_options(
+            ${target} INTERFACE "$<$<AND:${known},$<NOT:${refused}>>:-fstack-clash-protection>")
+    endif()
+endfunction()
+
+# Warnings and code generation of one of pilfer's own C++ targets. Users of the library inherit no warnings.
 function(pilfer_own_target target)
     target_compile_options(
         ${target} PRIVATE $<$<COMPILE_LANGUAGE:C,CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow>)

@@ -36,12 +36,24 @@ fails_with() {
     [[ $code == 134 && $said == *"$1"* ]] || fail "$2 $3 ended with $code and said '$said'"
 }
 
+# has_probes <source> <folder> [cmake argument]...: is the consumer compiled with -fstack-clash-protection?
+has_probes() {
+    local from=$1 to=$2
+    shift 2
+    cmake -S "$from" -B "$to" "${compilers[@]}" -DCMAKE_EXPORT_COMPILE_COMMANDS=ON "$@" >"$to.log" 2>&1 ||
+        { cat "$to.log"; fail "configuring $from"; }
+    grep -q -e '-fstack-clash-protection.*/consume/main\.cpp' "$to/compile_commands.json"
+}
+
 if [[ $way == subdirectory || $way == fetch_content ]]; then
     # One of them file by file, as a user gets it.
     unity=ON
     [[ $way == fetch_content ]] && unity=OFF
     build "$here/$way" "$work/user" "-Dpilfer_source=$source" -DCMAKE_BUILD_TYPE=Debug -DPILFER_UNITY=$unity
     run_consumer "$work/user/consumer"
+    has_probes "$here/$way" "$work/with" "-Dpilfer_source=$source" || fail "users are compiled without probes"
+    has_probes "$here/$way" "$work/without" "-Dpilfer_source=$source" -DPILFER_STACK_CLASH_PROTECTION=OFF &&
+        fail "PILFER_STACK_CLASH_PROTECTION=OFF does not reach users"
     exit 0
 fi
 
@@ -60,6 +72,11 @@ fi
 build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMAKE_BUILD_TYPE=Release
 run_consumer "$work/user/consumer"
 run_consumer "$work/user/c_consumer"
+
+has_probes "$here/find_package" "$work/with" "-DCMAKE_PREFIX_PATH=$work/prefix" || fail "users are compiled without probes"
+has_probes "$here/find_package" "$work/without" "-DCMAKE_PREFIX_PATH=$work/prefix" \
+    -Dpilfer_consumer_without_probes=ON &&
+    fail "PILFER_NO_STACK_CLASH_PROTECTION does not turn the probes off"
 
 PKG_CONFIG_PATH=$(dirname "$(find "$work/prefix" -name pilfer.pc)")
 export PKG_CONFIG_PATH
@@ -83,6 +100,10 @@ fails_with "pilfer: the pool is shut down" "$program" in-task
 fails_with "options.workers must be from 1 to 4096" "$program" option
 fails_with "without exceptions cannot go on: pilfer: this future refers to no task" "$program" empty
 fails_with "without exceptions cannot go on: a task was stopped" "$program" stopped
+[[ $(pkg-config --define-variable=stack_clash_protection= --cflags pilfer) != *stack-clash* ]] ||
+    fail "the flag of pilfer.pc cannot be left out"
+"$cxx" "${flags[@]}" -O2 -o "$work/large-frame" "$here/large_frame.cpp" "${arguments[@]}" "-Wl,-rpath,$libdir"
+fails_with "a task overflowed its stack of 262144 bytes" "$work/large-frame" ""
 read -ra arguments < <(pkg-config --cflags --libs pilfer-threadpool)
 "$cc" -std=c11 -Wall -Wextra -Wpedantic -Werror -o "$work/pkg-c-consumer" "$here/main.c" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"

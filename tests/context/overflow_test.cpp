@@ -1,7 +1,9 @@
 // A task that runs off its stack ends the process with a message that helps.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <string>
@@ -23,7 +25,13 @@ namespace {
     return n == 0 ? 0 : leaps(n - 1) + frame[0];
 }
 
-enum class way { run, spawn, stolen_defer, leap };
+/// A local buffer larger than stack and guard, for a system call.
+[[nodiscard]] PILFER_NOINLINE int reads(int from) {
+    char buffer[512 * 1'024];
+    return ::read(from, buffer, 4'096) == 4'096 ? buffer[0] : 1;
+}
+
+enum class way { run, spawn, stolen_defer, leap, read };
 
 [[noreturn]] void overflow_by(way how, std::size_t stack_size, bool message) {
     pilfer::options o;
@@ -50,6 +58,9 @@ enum class way { run, spawn, stolen_defer, leap };
         }
         case way::leap:
             sum = leaps(n);
+            break;
+        case way::read:
+            sum = reads(::open("/dev/zero", O_RDONLY));
             break;
         }
         s.sync();
@@ -82,6 +93,10 @@ TEST_F(overflow, of_a_stolen_child_names_size_and_option) {
 TEST_F(overflow, by_a_large_frame_does_not_jump_over_the_guard) {
     EXPECT_EXIT(overflow_by(way::leap, 1024 * 1024, true), testing::KilledBySignal(SIGABRT),
                 "overflowed its stack of 1048576 bytes");
+}
+
+TEST_F(overflow, by_a_buffer_beyond_stack_and_guard_writes_into_no_other_stack) {
+    EXPECT_EXIT(overflow_by(way::read, 256 * 1024, true), testing::KilledBySignal(SIGABRT), usual);
 }
 
 TEST_F(overflow, names_the_size_that_was_asked_for) {
