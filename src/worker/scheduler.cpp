@@ -158,8 +158,6 @@ void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
 
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
-    const bool made_way = m_submissions_first;
-    m_submissions_first = false;
     // Who watches and is up, because it was woken, still does until it finds work.
     if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
         of_all || alarms.earliest() != never) [[unlikely]] {
@@ -173,6 +171,12 @@ bool scheduler::step() noexcept {
     if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
         (void)look_at_descriptors(*io);
     }
+    // Before anything that could win at each look. A frame that has made way loses this one look.
+    if (turn == fairness_mask / 4 && rob_in_turn()) {
+        return true;
+    }
+    const bool made_way = m_submissions_first;
+    m_submissions_first = false;
     if (made_way && anything_left() && rob_those_who_left()) [[unlikely]] {
         return true;
     }
@@ -183,10 +187,6 @@ bool scheduler::step() noexcept {
     const bool yielded = m_own_first;
     m_own_first = false;
     if ((yielded || turn == fairness_mask / 2) && run_own()) {
-        return true;
-    }
-    // Who yields has nothing to do, and what it waits for may lie with somebody who shares with nobody.
-    if (yielded && turn == fairness_mask / 4 && rob_anybody()) {
         return true;
     }
     return resume_one() || run_own() || run_submission() || search() ||

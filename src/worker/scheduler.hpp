@@ -37,6 +37,9 @@ struct visitor;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
+/// The least time between two looks of rob_in_turn(): a reach costs up to 10 us beside running threads, as
+/// much as 64 of the smallest tasks.
+inline constexpr instant between_turns = 250'000; // ns
 /// How many tasks a summoned worker may still announce before it yields to what waits for it.
 inline constexpr unsigned summon_patience = 64;
 /// Searches without success that idle::latency puts in front of a sleep.
@@ -183,6 +186,7 @@ private:
     [[nodiscard]] bool search() noexcept;
     [[nodiscard]] bool rob_for_holders() noexcept;
     [[nodiscard]] bool rob_anybody() noexcept;
+    [[nodiscard]] bool rob_in_turn() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
     [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;
@@ -277,6 +281,8 @@ private:
     own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
     unsigned m_looks = 0;             // without success, that a sleep was put off for: idle::latency
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
+    instant m_robbed_in_turn = 0;     // when it last looked at others in turn: see rob_in_turn()
+    unsigned m_next_in_turn = 0;      // whom it looks at first then
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
     bool m_all_alarms = false;  // the next look at alarms is one at everybody's

@@ -164,6 +164,27 @@ bool scheduler::search() noexcept {
     return rob_anybody();
 }
 
+/// At one of 64 ends, whatever work this worker has: it may find some at each look, without end, and so may
+/// all others but the one whose task neither announces nor ends. With reach, since that one answers nobody.
+bool scheduler::rob_in_turn() noexcept {
+    const unsigned n = m_pool.size();
+    const instant t = now();
+    if (n == 1 || t - m_robbed_in_turn < between_turns) {
+        return false;
+    }
+    m_robbed_in_turn = t;
+    judge_last_theft();
+    // Each time behind the last victim: one that always has something keeps the others from nobody.
+    for (unsigned k = 0; k < n; ++k) {
+        const unsigned victim = m_next_in_turn < n ? m_next_in_turn : 0;
+        m_next_in_turn = victim + 1;
+        if (victim != index && m_pool.at(victim).deque.thief().has_any() && try_steal(victim, true)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /// With reach. A thief of the ring starts at its victim.
 bool scheduler::rob_anybody() noexcept {
     const unsigned n = m_pool.size();

@@ -155,13 +155,13 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
 TEST_F(row_B4_amount, tasks_per_steal_in_a_flat_loop) {
     const auto nothing = [](unsigned) {};
     EXPECT_EQ(thefts_for(steal_amount::one(), 64, nothing), 64U);
-    EXPECT_EQ(thefts_for(steal_amount::half(), 64, nothing), 7U); // 32, 16, 8, 4, 2, 1, 1
+    EXPECT_EQ(thefts_for(steal_amount::half(), 64, nothing), 7U); // 32, 1 in turn, 16, 8, 4, 2, 1
     EXPECT_EQ(thefts_for(steal_amount::part(1, 1), 64, nothing), 1U);
     EXPECT_EQ(thefts_for(steal_amount::all_but_one(), 64, nothing), 2U);
 }
 
 TEST_F(row_B4_amount, adaptive_doubles_while_what_it_takes_is_barren) {
-    // 1, 2, 4, 8, 16, and half of the 33 that are left: 17, 8, 4, 2, 1, 1
+    // 1, 2, 4, 8, one in turn, and half of the 48 that are left: 24, 12, 6, 3, 2, 1
     EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) {}), 11U);
     EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) { (void)pilfer::join([] {}, [] {}); }),
               64U);
@@ -177,7 +177,9 @@ TEST_F(row_B4_amount, adaptive_doubles_while_what_it_takes_is_barren) {
 TEST_F(row_B4_amount, a_theft_larger_than_the_ring_makes_it_grow) {
     for (const auto amount : {steal_amount::half(), steal_amount::part(1, 1)}) {
         std::vector<std::atomic<int>> ran(3000);
-        EXPECT_LE(thefts_for(amount, 3000, [&](unsigned k) { ran[k - 1].fetch_add(1); }), 13U);
+        // A thief with work of its own robs in turn as well, one task at most every 64 ends.
+        EXPECT_LE(thefts_for(amount, 3000, [&](unsigned k) { ran[k - 1].fetch_add(1); }),
+                  13U + 3000 / 64 + 1);
         for (const auto& times : ran) {
             ASSERT_EQ(times, 1);
         }
