@@ -29,6 +29,8 @@ struct setup {
     /// The runtime does both since this simulation showed what they are worth; false: as it was.
     bool look_at_victim = true;
     bool attend_between = true;
+    /// Who is woken robs the victim first that its waker has named. False: one by the rule of victims.
+    bool name_victim = true;
     /// Variants of the wave that the runtime does not have. The holder of a token wakes others as soon as it
     /// has its first task, not behind the whole theft;
     bool wake_before_haul = false;

@@ -43,7 +43,7 @@ void simulation::search(unsigned i) {
         return;
     }
     unsigned victim = w.hint;
-    if (w.round > 0 || !w.token || victim >= m_how.workers || victim == i) {
+    if (w.round > 0 || !w.token || !m_how.name_victim || victim >= m_how.workers || victim == i) {
         victim = w.chooser.next(w.random, [this](unsigned v) { return m_workers[v].deque.size(); });
         if (m_how.policy.victim == pilfer::victim::longest) {
             m_spent += m_price.remote_line * (m_how.workers - 1);

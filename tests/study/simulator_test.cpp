@@ -241,6 +241,41 @@ TEST_F(row_B12_simulated_wave, is_a_flat_tree) {
     }
 }
 
+/// What two mechanisms of the runtime are there for, with the costs of a machine.
+class gain : public support::guarded {
+protected:
+    static study::setup idle_pool(unsigned workers) {
+        return with(workers, "1/4,random,on-demand", study::built_in_costs());
+    }
+    /// When the last worker begins its first task.
+    static double all_reached(const study::setup& how) {
+        return static_cast<double>(
+            run(how, "loop:length=10000,tasks=" + std::to_string(how.workers * 64)).all_reached);
+    }
+};
+
+TEST_F(gain, of_a_waker_that_names_its_victim) {
+    for (const unsigned workers : {64U, 1'024U}) {
+        auto how = idle_pool(workers);
+        const double named = all_reached(how);
+        how.name_victim = false;
+        const double at_random = all_reached(how);
+        RecordProperty("percent_" + std::to_string(workers), static_cast<int>(at_random * 100 / named));
+        EXPECT_LT(named, at_random * 0.95) << workers;
+    }
+}
+
+TEST_F(gain, of_a_worker_that_answers_between_two_tasks) {
+    for (const unsigned workers : {64U, 1'024U}) {
+        auto how = idle_pool(workers);
+        const double answered = all_reached(how);
+        how.attend_between = false;
+        const double reached = all_reached(how);
+        RecordProperty("percent_" + std::to_string(workers), static_cast<int>(reached * 100 / answered));
+        EXPECT_LT(answered, reached * 0.95) << workers;
+    }
+}
+
 TEST_F(row_B14_simulator, wrong_arguments_say_why) {
     const auto why = [](const std::string& workload) -> std::string {
         try {
