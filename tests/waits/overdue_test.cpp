@@ -18,7 +18,6 @@ class row_B8_overdue : public ::testing::TestWithParam<std::tuple<unsigned, bool
 };
 
 TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
-    constexpr int machine_was_busy = 77;
     const unsigned n = std::get<0>(GetParam());
     const bool blocked = std::get<1>(GetParam());
     const auto result = in_child([n, blocked] {
@@ -27,29 +26,26 @@ TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
             wait_until_others_sleep();
             told_nobody task;
             task.push();
-            // The watch counts no time in which others have the CPUs.
-            const auto longest = pilfer::detail::checked_build ? 12s : 0s;
-            const auto begin = std::chrono::steady_clock::now();
+            // The watch counts no time in which others have the CPUs: on a busy machine its 10 ms take
+            // longer, but they add up, so this goes on until it, or the watchdog of this child, ends the
+            // program.
             do {
                 if (blocked) {
                     std::this_thread::sleep_for(1ms);
                 }
-            } while (std::chrono::steady_clock::now() - begin < longest);
+            } while (pilfer::detail::checked_build && !task.ran);
             pilfer::scope s;
             while (!task.ran) { // what is announced next wakes the others, who take both
                 s.defer([] {});
                 std::this_thread::sleep_for(20us);
             }
-            return pilfer::detail::checked_build ? machine_was_busy : 0;
+            return 0;
         });
     });
     if (!pilfer::detail::checked_build) {
         EXPECT_TRUE(result.exited_with(0)) << result;
         EXPECT_EQ(result.output, "");
         return;
-    }
-    if (result.exited_with(machine_was_busy)) {
-        GTEST_SKIP() << "in 12 s there were no 10 ms in which this machine had nothing else to do";
     }
     EXPECT_TRUE(result.killed_by(SIGABRT)) << result;
     EXPECT_TRUE(result.said("pilfer: check failed: a ready task of worker ")) << result;
