@@ -6,6 +6,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
 #include "table.hpp"
 
@@ -162,8 +163,7 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
         }
     }
     if (!(x_least <= x_most)) {
-        x_least = y_least = 1;
-        x_most = y_most = 2;
+        throw std::runtime_error(fmt::format("the chart '{}' has no point to draw", title));
     }
     const area a{72, 76, 560, 380};
     const scale x(x_axis, x_least, x_most, a.left, a.right);
@@ -172,12 +172,18 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
     std::size_t colour = 0;
     double legend = a.top + 8;
     for (const series& s : lines) {
-        const std::string kind = s.law ? "law" : fmt::format("l l{}", colour++ % on_light.size());
+        const std::size_t own = s.law ? 0 : colour++ % on_light.size();
+        const std::string kind = s.law ? "law" : fmt::format("l l{}", own);
         std::string path;
+        std::string marker;
         for (const auto& [vx, vy] : s.points) {
             if (!x.shows(vx) || !y.shows(vy)) {
                 continue;
             }
+            marker = !path.empty()
+                         ? ""
+                         : fmt::format("<circle class=\"{}\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\"/>\n",
+                                       s.law ? "law" : fmt::format("f{}", own), x(vx), y(vy));
             if (path.empty()) {
                 path = fmt::format("M{:.1f} {:.1f}", x(vx), y(vy));
             } else if (s.steps) {
@@ -187,6 +193,7 @@ std::string draw_lines(const std::string& title, const axis& x_axis, const axis&
             }
         }
         out += fmt::format("<path class=\"{}\" d=\"{}\"/>\n", kind, path);
+        out += marker; // of a single point, whose path has no length
         out += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}h22\"/>\n", kind, a.right + 16, legend - 4);
         out += text(a.right + 44, legend, "start", "s", s.name);
         legend += 20;

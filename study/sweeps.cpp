@@ -237,16 +237,14 @@ section one_workload(const frame_of_study& f, const std::string& workload,
         }
         lines.push_back(std::move(one));
     }
-    if (f.workers.size() > 1) {
-        lines.resize(std::min<std::size_t>(lines.size(), 8));
-        series ideal{"one each", {}, true, false};
-        for (const unsigned n : f.workers) {
-            ideal.points.emplace_back(n, n);
-        }
-        lines.push_back(std::move(ideal));
-        s.pictures.push_back(draw_lines("Workers' worth of work: " + workload, {"workers", 2, 0},
-                                        {"work / makespan", 2, 0}, lines));
+    lines.resize(std::min<std::size_t>(lines.size(), 8));
+    series ideal{"one each", {}, true, false};
+    for (const unsigned n : f.workers) {
+        ideal.points.emplace_back(n, n);
     }
+    lines.push_back(std::move(ideal));
+    s.pictures.push_back(draw_lines("Workers' worth of work: " + workload, {"workers", 2, 0},
+                                    {"work / makespan", 2, 0}, lines));
     return s;
 }
 

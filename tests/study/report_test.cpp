@@ -120,10 +120,56 @@ TEST_F(row_B14_report, tables_hold_what_they_were_given) {
     EXPECT_EQ(study::number(0.00012346), "0.0001235");
     EXPECT_EQ(study::number(std::numeric_limits<double>::quiet_NaN()), "-");
     EXPECT_EQ(study::escaped("<a b=\"c\">&"), "&lt;a b=&quot;c&quot;&gt;&amp;");
-    // No line at all, and one without a single point that can be shown.
-    EXPECT_THAT(study::draw_lines("", {}, {}, {}), testing::EndsWith("</svg>\n"));
-    EXPECT_THAT(study::draw_lines("", {}, {"", 10, 0}, {{"x", {{1, 0}}, false, false}}),
-                Not(HasSubstr("nan")));
+}
+
+class study_charts : public testing::Test {
+protected:
+    static std::size_t markers(const std::string& picture) {
+        std::size_t n = 0;
+        for (auto at = picture.find("<circle "); at != std::string::npos;
+             at = picture.find("<circle ", at + 1)) {
+            ++n;
+        }
+        return n;
+    }
+};
+
+TEST_F(study_charts, a_single_point_is_a_marker_between_its_axes) {
+    for (const int base : {0, 2, 10}) {
+        const std::string one =
+            study::draw_lines("", {"x", base, 0}, {"y", base, 0}, {{"a", {{1, 1}}, false, false}});
+        EXPECT_EQ(markers(one), 1U) << one;
+        EXPECT_THAT(one, HasSubstr("text-anchor=\"middle\">1</text>")) << "the tick of its axis";
+        EXPECT_THAT(one, Not(HasSubstr("nan")));
+        EXPECT_THAT(one, Not(HasSubstr("inf")));
+    }
+    // A line of points needs none, also where only some of them can be shown.
+    const study::series line{"a", {{1, 1}, {2, 2}}, false, false};
+    const study::series left{"b", {{1, 0}, {2, 2}}, false, false};
+    EXPECT_EQ(markers(study::draw_lines("", {"", 2, 0}, {"", 10, 0}, {line})), 0U);
+    EXPECT_EQ(markers(study::draw_lines("", {"", 2, 0}, {"", 10, 0}, {line, left})), 1U);
+}
+
+TEST_F(study_charts, one_number_of_workers_gives_a_picture_of_each_policy) {
+    study::frame_of_study frame{some_costs(), 1, {4}};
+    const auto s = study::one_workload(frame, "loop:tasks=64,length=1000", {"half,random,on-demand"});
+    ASSERT_EQ(s.pictures.size(), 1U);
+    EXPECT_EQ(markers(s.pictures[0]), 2U) << "the policy, and what would be ideal";
+}
+
+TEST_F(study_charts, without_a_point_the_error_names_the_chart) {
+    const auto why = [](const study::axis& y, const std::vector<study::series>& lines) -> std::string {
+        try {
+            (void)study::draw_lines("of nothing", {}, y, lines);
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(why({}, {}), "the chart 'of nothing' has no point to draw");
+    // A logarithm has no place for this one.
+    EXPECT_EQ(why({"", 10, 0}, {{"x", {{1, 0}}, false, false}}),
+              "the chart 'of nothing' has no point to draw");
 }
 
 /// A file that is gone when the test is over.
