@@ -6,6 +6,7 @@
 #include <functional>
 #include <mutex>
 #include <numeric>
+#include <thread>
 #include <vector>
 
 #include <pilfer/pilfer.hpp>

@@ -358,11 +358,17 @@ def sites(session):
     return inside, outside
 
 
-def report(session, path):
+def counts(counted, scenarios):
+    """What documents would otherwise have to repeat."""
+    met = {kind for n in counted.values() for kind, calls in n.items() if calls}
+    return f"{len(scenarios)} scenarios, which call {len(met)} kinds"
+
+
+def report(session, path, heading):
     inside, outside = sites(session)
     distinct = sum(len(ks) for ks in inside.values())
     lines = [f"{distinct} different (call site, k) pairs at {len(inside)} call sites of the library, "
-             f"{len(outside)} pairs in the programs themselves", ""]
+             f"{len(outside)} pairs in the programs themselves", heading, ""]
     for (kind, site), ks in sorted(inside.items()):
         lines += [f"{kind:20} {site}", f"{'':20}   k = {ranges(ks)}"]
     lines += [""] + list(table(session)) + ["", "every run:"] + session.lines
@@ -425,7 +431,8 @@ def main():
             systematic(session, scenarios, counted, arguments.most or (30 if scale == 1 else 10**6), scale > 1)
         session.phase("pairs", pairs(counted, arguments.pairs or 150 * scale, arguments.seed))
         session.phase("sprinkled", sprinkled(counted, arguments.sprinkled or 100 * scale, arguments.seed))
-        distinct = report(session, arguments.report)
+        heading = counts(counted, scenarios)
+        distinct = report(session, arguments.report, heading)
         print("single faults:")
         summary(session)
         if len(session.failures) >= 20:
@@ -433,7 +440,7 @@ def main():
         for name, run, reason in session.failures[:20]:
             print(f"FAILED ({name}): {reason}\n  {session.bench.command(run)}\n"
                   + "".join(f"  | {line}\n" for line in run.text.strip().splitlines()[-6:]))
-        print(f"{len(session.lines)} runs, {distinct} different (call site, k) pairs in the library, "
+        print(f"{heading}; {len(session.lines)} runs, {distinct} different (call site, k) pairs in the library, "
               f"{len(session.failures)} failures; the list: {arguments.report}")
         if distinct < arguments.least and not arguments.only and not arguments.random_only:
             sys.exit(f"fewer than {arguments.least} different pairs")
