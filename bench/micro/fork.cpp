@@ -104,4 +104,45 @@ void async_get(benchmark::State& state) {
 }
 BENCHMARK(async_get)->UseRealTime();
 
+// A recursion that forks everywhere: what docs/fast-path.md prints, as multiples of the plain recursion.
+[[gnu::noinline]] long fib_by_calls(long n) { return n < 2 ? n : fib_by_calls(n - 1) + fib_by_calls(n - 2); }
+[[gnu::noinline]] long fib_by_join(long n) {
+    if (n < 2)
+        return n;
+    auto [a, b] = pilfer::join([=] { return fib_by_join(n - 1); }, [=] { return fib_by_join(n - 2); });
+    return a + b;
+}
+[[gnu::noinline]] long fib_by_spawn(long n) {
+    if (n < 2)
+        return n;
+    long a = 0;
+    pilfer::scope scope;
+    scope.spawn([&a, n] { a = fib_by_spawn(n - 1); });
+    const long b = fib_by_spawn(n - 2);
+    scope.sync();
+    return a + b;
+}
+[[gnu::noinline]] long fib_by_defer(long n) {
+    if (n < 2)
+        return n;
+    long a = 0;
+    pilfer::scope scope;
+    scope.defer([&a, n] { a = fib_by_defer(n - 1); });
+    const long b = fib_by_defer(n - 2);
+    scope.sync();
+    return a + b;
+}
+
+template <long (*Fib)(long)>
+void fib(benchmark::State& state) {
+    constexpr long n = 20;
+    constexpr long forks = 10'945; // the calls with n >= 2
+    measure(state, pilfer::exposure::on_demand, [] { benchmark::DoNotOptimize(Fib(n)); });
+    state.SetItemsProcessed(state.iterations() * forks);
+}
+BENCHMARK(fib<fib_by_calls>)->Name("fib/calls")->UseRealTime();
+BENCHMARK(fib<fib_by_join>)->Name("fib/join")->UseRealTime();
+BENCHMARK(fib<fib_by_spawn>)->Name("fib/spawn")->UseRealTime();
+BENCHMARK(fib<fib_by_defer>)->Name("fib/defer")->UseRealTime();
+
 } // namespace
