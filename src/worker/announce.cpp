@@ -131,7 +131,7 @@ scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales();
 /// takes up. Its older tasks stay; idle workers take them.
 bool scheduler::make_way(task_word task) noexcept {
     std_atom::fence_sc(); // see yield_to_queued()
-    if (!anything_queued(m_level) && !retires() && !anything_left()) {
+    if (!has_others_to_run()) {
         return true;
     }
     auto own = deque.owner();
@@ -149,7 +149,7 @@ bool scheduler::make_way(task_word task) noexcept {
 /// Shares if somebody wants work, and wakes one who sleeps for lack of it.
 void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
     using trip = tripwire<std_atom>;
-    if ((bits & (trip::expose | trip::wanted)) == 0) {
+    if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.left_behind()) {
         return;
     }
     expose_some();
@@ -211,9 +211,15 @@ bool scheduler::anything_ready() noexcept {
 /// while an earlier one was being served is not lost: it is set again before the next context starts.
 void scheduler::yield_to_queued() noexcept {
     std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
-    if (anything_queued(m_level) || retires() || anything_left()) {
+    if (has_others_to_run()) {
         yield_here();
     }
+}
+
+/// Is there anything that the running frame would make way for? Not in a child of fork(), whatever the parent
+/// had queued: that runs in the parent.
+bool scheduler::has_others_to_run() noexcept {
+    return (anything_queued(m_level) || retires() || anything_left()) && !m_pool.left_behind();
 }
 
 /// Alone a worker has nobody to share with, whatever its policy exposes.
@@ -267,7 +273,7 @@ void scheduler::yield_here() noexcept {
 }
 
 void scheduler::let_others_first() noexcept {
-    if (m_pool.by_one_lock() != nullptr) {
+    if (m_pool.by_one_lock() != nullptr || m_pool.left_behind()) {
         std::this_thread::yield(); // the frame cannot leave its stack, nor anything run on top of it
         return;
     }
@@ -306,7 +312,7 @@ worker* scheduler::reclaim_slow(task_word task) noexcept {
     if (m_count_all) {
         count.run_inline.add();
     }
-    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1) {
+    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.left_behind()) {
         return this;
     }
     // Test mode: this join goes on on another worker.
@@ -339,7 +345,7 @@ task_word scheduler::take_newest_spark() noexcept {
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
+    if (m_pool.left_behind() || has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
         return false;
     }
     const task_word task = help_own();
@@ -429,6 +435,9 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 std::uintptr_t refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
+    if (self.core().left_behind()) {
+        return 0; // in a child of fork(): another thread may have held the lock of the stacks
+    }
     if (self.core().by_one_lock() != nullptr) {
         return 0; // tasks run on the stacks of their threads, children on top of their parents
     }

@@ -33,7 +33,9 @@ void in_child() noexcept {
     forget_mutex_waits();
     forget_blocks_outside();
     os::signal_thread::forget_all();
-    if (this_worker() == nullptr) {
+    if (worker* const w = this_worker()) {
+        static_cast<scheduler*>(w)->core().forget_threads();
+    } else {
         forget_children();
     }
 }
@@ -78,6 +80,13 @@ struct keeper {
 std::atomic<pool_core*> abandoned{nullptr};
 
 } // namespace
+
+void pool_core::forget_threads() noexcept {
+    for (unsigned i = 0; i < schedulers(); ++i) {
+        at(i).deque.forget_threads();
+    }
+    records.forget_holder();
+}
 
 void pool_core::abandon() noexcept {
     if (readiness* const io = io_if_made()) {

@@ -122,6 +122,8 @@ public:
     }
     /// In place of the destructor of one that was left behind: gives descriptors back, and joins nothing.
     void abandon() noexcept;
+    /// In a child of fork() by a task of this pool: locks that other threads may hold are free.
+    void forget_threads() noexcept;
 
     /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those
     /// of spare seats (visitor.cpp).

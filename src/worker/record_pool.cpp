@@ -45,6 +45,14 @@ free_record* record_pool::take(unsigned size_class) {
     return list;
 }
 
+void record_pool::forget_holder() noexcept {
+    if (m_mutex.try_lock()) {
+        m_mutex.unlock();
+    } else {
+        ::new (this) record_pool; // the chunks stay: tasks lie in them
+    }
+}
+
 std::size_t record_pool::made(unsigned size_class) noexcept {
     const std::lock_guard lock(m_mutex);
     return m_made[size_class];

@@ -19,6 +19,10 @@ public:
     /// Takes 32 linked records back.
     void give(unsigned size_class, free_record* batch) noexcept;
 
+    /// In a child of fork(), by its only thread. If another one was inside, what is here is left alone for
+    /// ever: it may have been half linked.
+    void forget_holder() noexcept;
+
     /// How many records of a class were ever made, and how many of them are here: for checks.
     [[nodiscard]] std::size_t made(unsigned size_class) noexcept;
     [[nodiscard]] std::size_t kept(unsigned size_class) noexcept;

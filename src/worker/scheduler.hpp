@@ -248,6 +248,7 @@ private:
     void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
     void yield_to_queued() noexcept;
+    [[nodiscard]] bool has_others_to_run() noexcept;
     [[nodiscard]] bool make_way(task_word task) noexcept;
     [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
     void remind(priority level) noexcept;

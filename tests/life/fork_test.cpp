@@ -414,6 +414,52 @@ TEST_F(row_F6_fork, a_task_that_forks_and_returns_or_waits_there_is_told) {
     }
 }
 
+/// Thieves ask the worker that forks, hold the lock of its deque, and other tasks wait for it.
+TEST_F(row_F6_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
+    for (const bool spawns : {false, true}) {
+        pilfer::pool p(workers(4));
+        std::atomic<bool> stop{false};
+        for (int i = 0; i < 3; ++i) {
+            p.submit([&stop] {
+                while (!stop) {
+                    (void)fib(12);
+                    pilfer::sleep_for(std::chrono::microseconds(50));
+                }
+            });
+        }
+        for (std::uint64_t i = 0; i < support::hundredth_of(5'000, 10); ++i) {
+            const auto r = forked_by_a_task(p, [spawns] {
+                checks c;
+                std::uint64_t v = 0;
+                std::atomic<int> sum{0};
+                if (spawns) {
+                    pilfer::scope s;
+                    for (int k = 0; k < 100; ++k) {
+                        s.spawn([&sum] { ++sum; });
+                    }
+                    s.spawn([&v] { v = fib(10); });
+                    s.defer([&sum] { ++sum; });
+                    s.sync();
+                    c.that(sum == 101);
+                } else {
+                    v = fib(10);
+                    pilfer::for_each(0, 10'000, [&sum](int) { ++sum; });
+                    c.that(sum == 10'000);
+                }
+                pilfer::yield();
+                c.that(v == 55);
+                return c.first_failed();
+            });
+            EXPECT_TRUE(r.exited_with(0)) << r;
+            if (::testing::Test::HasFailure()) {
+                break;
+            }
+        }
+        stop = true;
+        p.shutdown();
+    }
+}
+
 // ---- at random moments ------------------------------------------------------------------------
 
 TEST_F(row_F6_fork, locks_that_others_hold_are_never_waited_for) {

@@ -78,6 +78,10 @@ public:
     [[nodiscard]] tripwire<Atom>& trip() noexcept { return m_trip; }
     [[nodiscard]] const tripwire<Atom>& trip() const noexcept { return m_trip; }
 
+    /// In a child of fork(), which has none of the threads that may hold the lock. Whatever they were doing
+    /// under it, the deque is as it may be between any two steps of theirs.
+    void forget_threads() noexcept { m_lock.store(0, rlx); }
+
     class owner_end;
     class thief_end;
     [[nodiscard]] owner_end owner() noexcept { return owner_end(*this); }
