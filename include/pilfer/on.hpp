@@ -104,7 +104,7 @@ public:
     [[nodiscard]] bool operator()(Args&&... args) {
         if constexpr (is_named<F>) {
             return m_function.call_or(
-                true, [] { nobody_waits_for(this_worker(), std::current_exception()); },
+                true, [] { nobody_waits_for(this_worker(), detail::caught_error()); },
                 std::forward<Args>(args)...);
         } else if constexpr (std::same_as<std::invoke_result_t<F&, Args...>, bool>) {
             return std::invoke(m_function, std::forward<Args>(args)...);

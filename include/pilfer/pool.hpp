@@ -93,7 +93,7 @@ struct asks_until {
         auto& s = *static_cast<asks_until*>(self);
         PILFER_TRY { return static_cast<bool>(s.done()); }
         PILFER_CATCH_ALL {
-            s.error = std::current_exception();
+            s.error = detail::caught_error();
             return true;
         }
     }

@@ -150,7 +150,7 @@ private:
                 }
             }
             PILFER_CATCH_ALL {
-                c.result.fail(std::current_exception());
+                c.result.fail(detail::caught_error());
                 return queue::verdict::served;
             }
             if (!here) {

@@ -69,7 +69,7 @@ public:
         }
     }
     void unhandled_exception() noexcept {
-        m_outcome.fail(std::current_exception());
+        m_outcome.fail(detail::caught_error());
         m_filled = true;
     }
     /// Of one that has ended, once.
@@ -302,7 +302,7 @@ private:
     }
     suspension* over(worker* /*w*/) noexcept override {
         PILFER_TRY { (void)m_task.promise().take(); }
-        PILFER_CATCH_ALL { nobody_waits_for(this_worker(), std::current_exception()); }
+        PILFER_CATCH_ALL { nobody_waits_for(this_worker(), detail::caught_error()); }
         return leave();
     }
     suspension* leave() noexcept {

@@ -86,8 +86,7 @@ private:
     ~timed_function() override {} // NOLINT(modernize-use-equals-default): the function has ended before
     bool execute() override {
         if constexpr (is_named<F>) {
-            return m_function.call_or(true,
-                                      [] { nobody_waits_for(this_worker(), std::current_exception()); });
+            return m_function.call_or(true, [] { nobody_waits_for(this_worker(), detail::caught_error()); });
         } else if constexpr (std::same_as<std::invoke_result_t<F&>, bool>) {
             return std::invoke(m_function);
         } else {

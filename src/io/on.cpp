@@ -148,7 +148,7 @@ bool reaction::run_once(worker* w) noexcept {
     try {
         return execute();
     } catch (...) {
-        nobody_waits_for(this_worker(), std::current_exception());
+        nobody_waits_for(this_worker(), caught_error());
         return true;
     }
 }

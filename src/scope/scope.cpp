@@ -160,12 +160,13 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
 }
 
 void scope::fail() noexcept {
+    const std::exception_ptr error = caught_error();
     try {
         throw;
     } catch (const stopped&) {
         return; // it has left, as it should: swallowed here
     } catch (...) {
-        if ((note_failure(std::current_exception()) & disturb::requested) != 0) {
+        if ((note_failure(error) & disturb::requested) != 0) {
             return;
         }
     }

@@ -1,7 +1,11 @@
 // Waiting and releasing: for contexts and for foreign threads alike.
 #include <pilfer/error.hpp>
 
+#include <cstdlib>
+#include <exception>
+
 #include "base/once.hpp"
+#include "base/os.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
 
@@ -52,6 +56,17 @@ template <class Make>
 }
 
 } // namespace
+
+std::exception_ptr caught_error() noexcept {
+    std::exception_ptr error = std::current_exception();
+    if (error == nullptr) { // of another language, or none at all
+        os::write_error(
+            "pilfer: a task has called pthread_exit(), its thread was cancelled, or an exception of "
+            "another language has left it\n");
+        std::abort();
+    }
+    return error;
+}
 
 std::exception_ptr dropped_error() noexcept {
     return error_or_lack_of_memory([] { return broken_promise(); });

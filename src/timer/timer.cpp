@@ -273,7 +273,7 @@ bool timed_task::execute_once(worker* w) noexcept {
     try {
         return execute() && m_period != 0;
     } catch (...) {
-        nobody_waits_for(this_worker(), std::current_exception());
+        nobody_waits_for(this_worker(), caught_error());
         return m_period != 0;
     }
 }

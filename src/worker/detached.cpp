@@ -96,7 +96,7 @@ suspension* detached_task::run_task(spark* self, worker* w) noexcept {
         try {
             t->execute();
         } catch (...) {
-            nobody_waits_for(this_worker(), std::current_exception());
+            nobody_waits_for(this_worker(), caught_error());
         }
     }
     delete t; // code of the user, which the pool waits for

@@ -514,6 +514,7 @@ bool says_stopped(const std::exception_ptr& error) noexcept {
 }
 
 bool leaves_by_stopped() noexcept {
+    (void)caught_error();
     try {
         throw;
     } catch (const stopped&) {

@@ -38,7 +38,7 @@ constexpr const char* usual_name = "pilfer";
     try {
         f(number);
     } catch (...) {
-        return std::current_exception();
+        return caught_error();
     }
     return nullptr;
 }

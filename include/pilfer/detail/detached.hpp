@@ -44,7 +44,7 @@ public:
 private:
     void execute() override {
         if constexpr (is_named<F>) {
-            (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), std::current_exception()); });
+            (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), detail::caught_error()); });
         } else {
             m_function();
         }

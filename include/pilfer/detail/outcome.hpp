@@ -10,6 +10,7 @@
 #include <variant>
 
 #include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/runtime.hpp>
 #include <pilfer/detail/sanitizer.hpp>
 
 namespace pilfer {
@@ -61,7 +62,7 @@ public:
             }
             m_failed = false;
         }
-        PILFER_CATCH_ALL { fail(std::current_exception()); }
+        PILFER_CATCH_ALL { fail(detail::caught_error()); }
     }
     void fail(std::exception_ptr error) noexcept {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));

@@ -75,6 +75,10 @@ PILFER_API void put_block(void* block, std::size_t bytes) noexcept;
 /// The same for one that a closed pool did not take, and for a promise that nobody can set any more.
 [[nodiscard]] PILFER_API std::exception_ptr closed_error() noexcept;
 [[nodiscard]] PILFER_API std::exception_ptr unset_error() noexcept;
+/// In a handler at the end of a task: what it handles. A task that the C library unwinds, because it has
+/// called pthread_exit() or its thread was cancelled, ends the program with a message: the thread is the
+/// worker's, and the task's stack is not that thread's.
+[[nodiscard]] PILFER_API PILFER_COLD std::exception_ptr caught_error() noexcept;
 PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
 /// So many exceptions end here: counted for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;
