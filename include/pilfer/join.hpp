@@ -104,6 +104,8 @@ public:
     [[nodiscard]] PILFER_ALWAYS_INLINE task_word entry_again() noexcept {
         return detail::address_again(*this) | kind_spark;
     }
+    /// Before it is announced: no cancellation counts for it, as for what a holder of a lock announces.
+    void finishes_first() noexcept { this->is_within(scope_place::as_holder(this->within())); }
     /// Stolen, or out of reach because this frame moved.
     template <std::uint64_t Functions>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
@@ -254,17 +256,15 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Repor
                                   ->template wait_and_take<Functions>(report)};
 }
 
-/// A join of a stopped task, announced. Where it unwinds already, both functions run, and here: a destructor
-/// that called join needs both results, and a thief could not know that its part must not be stopped. True:
-/// it was taken back; false: a thief has it. Where the task has to leave, throws stopped.
+/// A join of a stopped task, announced. Throws stopped where that has to leave. Where it unwinds already,
+/// both functions run: a destructor that called join needs both results.
 template <std::uint64_t Functions, class G, class Report>
-[[nodiscard]] PILFER_COLD bool join_stopped(join_spark<G, Report>& spark, Report report) {
+PILFER_COLD void join_stopped(join_spark<G, Report>& spark, Report report) {
     if (detail::must_leave()) {
         detail::count_dropped(this_worker());
         spark.template abandon<Functions>(report, true);
         PILFER_THROW(stopped());
     }
-    return detail::reclaim(this_worker(), spark.entry()) != nullptr;
 }
 
 /// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
@@ -272,17 +272,18 @@ template <std::uint64_t Functions, class G, class Report>
 template <std::uint64_t Functions, class F, class G, class Report>
 PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G, Report>& spark,
                                             Report report) {
-    bool here = false; // both: no memory for the announcement is no error
-    if (!detail::announce_tripped(w, spark.entry())) [[unlikely]] {
-        if (detail::must_leave()) [[unlikely]] {
-            detail::drop_and_leave(Functions + 1);
-        }
-        here = true;
-    } else if (detail::stopped_here(this_worker())) [[unlikely]] {
-        here = detail::join_stopped<Functions>(spark, report);
+    if (detail::unwinds(w)) [[unlikely]] {
+        spark.finishes_first(); // a thief's part of a cleanup is not stopped either
     }
-    if (!here) [[likely]] {
+    if (detail::announce_tripped(w, spark.entry())) [[likely]] {
+        if (detail::stopped_here(this_worker())) [[unlikely]] {
+            detail::join_stopped<Functions>(spark, report);
+        }
         return detail::join_announced<Functions, F, G>(f, spark, report);
+    }
+    // Both here: no memory for the announcement is no error.
+    if (detail::must_leave()) [[unlikely]] {
+        detail::drop_and_leave(Functions + 1);
     }
     // Braces evaluate in order.
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};

@@ -251,6 +251,11 @@ private:
     [[nodiscard]] bool drops() const noexcept {
         return (disturbed().load(detail::rlx) & detail::disturb::drops) != 0;
     }
+    /// Does the running task, if it owns this scope, unwind, and has the scope begun since then? Then what is
+    /// below is not stopped from further out. Before anything is announced there.
+    PILFER_COLD bool is_cleanup(const detail::worker* w) noexcept;
+    /// Before the owner waits: a stopped one's children do not start.
+    void look_for_children(detail::worker* w) noexcept;
     /// Drops a child. Throws stopped if whoever offers it is stopped, too.
     void drop_or_leave(detail::worker* w);
     [[noreturn]] void not_owner(const char* call) const;

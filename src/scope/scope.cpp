@@ -173,6 +173,18 @@ void scope::fail() noexcept {
     stops::request(disturbed());
 }
 
+bool scope::is_cleanup(const worker* w) noexcept {
+    return unwinds(w) && w->current.load(rlx) == owner() && begin_cleanup(disturbed());
+}
+
+void scope::look_for_children(worker* w) noexcept {
+    if (!unwinds(w)) {
+        (void)stopped_here(w); // tells this scope
+    } else if (!drops()) {
+        (void)stops::stopped_at(w, &m_link); // for a cleanup it says no
+    }
+}
+
 void scope::drop_or_leave(worker* w) {
     count_dropped(w);
     leave_if_stopped();
@@ -254,14 +266,14 @@ void scope::wait_for_children(worker* home) noexcept {
     const auto awaited = reinterpret_cast<awaited_by_holders::word>(&m_link);
     unsigned run = 0;
     for (;;) {
-        (void)stopped_here(this_worker()); // tells this scope: its children do not start
+        look_for_children(this_worker());
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             using trip = tripwire<std_atom>;
             if (this_worker()->deque.trip().has(trip::asked & ~trip::stop)) {
                 attend_between(*owner(), m_link.above(), run);
             }
             if (!drops()) {
-                (void)stopped_here(this_worker());
+                look_for_children(this_worker());
             }
         }
         if (m_children.all_done()) {
@@ -322,7 +334,11 @@ void scope::sync_children(worker* w) {
     }
     unsigned run = 0;
     activation* const self = w->current.load(rlx);
-    activation_on_top child(self, &m_link, w->exceptions->in_flight());
+    const unsigned in_flight = w->exceptions->in_flight();
+    if (in_flight != self->uncaught) [[unlikely]] {
+        (void)is_cleanup(w);
+    }
+    activation_on_top child(self, &m_link, in_flight);
     w->current.store(&child, rlx);
     while (m_children.owed() > 0)
         [[likely]] {
@@ -436,6 +452,7 @@ void scope::wait_and_rethrow(worker* home) {
         if (w == nullptr || w->current.load(rlx) != owner()) {
             not_owner("sync");
         }
+        (void)is_cleanup(w);
         wait_for_children(home);
     }
     rethrow_first();
@@ -485,7 +502,8 @@ bool scope::sync_within(instant until) {
         not_owner("sync_for");
     }
     if (!outside()) {
-        (void)stopped_here(home); // tells this scope: its children do not start
+        (void)is_cleanup(home);
+        look_for_children(home);
     }
     const bool all = outside() ? wait_until(until) : wait_until_as_task(home, until);
     if (!outside()) {

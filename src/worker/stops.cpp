@@ -303,8 +303,8 @@ void stops::look_again() noexcept {
 
 namespace {
 
-/// Where `a` stands past its own scopes, the outermost of which it is that says so; null: itself. (Scopes of a
-/// frame that joins are not its own: what is stopped there is a branch of that.)
+/// Where `a` stands past its own scopes, the outermost of which it is that says so; null: itself. (Scopes of
+/// a frame that joins are not its own: what is stopped there is a branch of that.)
 struct standing_below {
     scope_place* place;
     scope_place* outermost = nullptr;
@@ -360,14 +360,14 @@ void stops::wait_for_lookers() noexcept {
     });
 }
 
-bool stops::stopped_at(worker* w, scope_place* place, bool* unlocked) noexcept {
+bool stops::stopped_at(worker* w, scope_place* place, bool* unlocked, bool tells) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
         return false;
     }
-    return self.looks_up.during(self.deque.owner().pinned(), [place, unlocked] {
+    return self.looks_up.during(self.deque.owner().pinned(), [place, unlocked, tells] {
         PILFER_CHAOS_POINT(lock);
-        return is_stopped(place, &is_in_failing_join, unlocked);
+        return is_stopped(place, &is_in_failing_join, unlocked, tells);
     });
 }
 
@@ -466,7 +466,7 @@ namespace {
 [[nodiscard]] bool is_stopped_by_scopes(worker* w) noexcept {
     activation& self = *w->current.load(rlx);
     bool unlocked = false;
-    if (!stops::stopped_at(w, self.innermost.load(rlx), &unlocked)) {
+    if (!stops::stopped_at(w, self.innermost.load(rlx), &unlocked, !unwinds(w))) {
         return false;
     }
     if (unlocked) {

@@ -86,8 +86,9 @@ private:
 [[nodiscard]] stop_list<std_atom, futex_park, scope_place>& list_for(worker* w, scope_place* place) noexcept;
 
 /// Is whoever stands at `place` stopped? On `w`, for a task that runs or is about to start there.
-/// `unlocked` as for is_stopped().
-[[nodiscard]] bool stopped_at(worker* w, scope_place* place, bool* unlocked = nullptr) noexcept;
+/// `unlocked` and `tells` as for is_stopped().
+[[nodiscard]] bool stopped_at(worker* w, scope_place* place, bool* unlocked = nullptr,
+                              bool tells = true) noexcept;
 
 } // namespace stops
 } // namespace detail

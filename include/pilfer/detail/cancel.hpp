@@ -24,10 +24,11 @@ inline constexpr std::uint32_t requested = 1U << 30;  ///< this scope was cancel
 inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it is stopped
 inline constexpr std::uint32_t shields = 1U << 28;    ///< what is below is excepted from the exit of a scope
 inline constexpr std::uint32_t bare = 1U << 27;       ///< a place by itself: no scope is around it
-inline constexpr std::uint32_t failures = bare - 1;
+inline constexpr std::uint32_t cleanup = 1U << 26; ///< of a task that unwinds: nothing further out stops it
+inline constexpr std::uint32_t failures = cleanup - 1;
 inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
 inline constexpr std::uint32_t drops =
-    ~(from_below | shields | bare); ///< children that have not started never start
+    ~(from_below | shields | bare | cleanup); ///< children that have not started never start
 } // namespace disturb
 
 /// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first
@@ -57,6 +58,18 @@ template <class Link>
     });
 }
 
+/// The owner of a scope unwinds, and forks there, or waits for its children: what is below is not stopped
+/// from further out. By the owner, before the child can be found. False: the scope was cancelled, has failed,
+/// or was told, which happens to scopes that are older than the exception; they stay as they are.
+template <class Disturbed>
+bool begin_cleanup(Disturbed& word) noexcept {
+    std::uint32_t was = word.load(rlx);
+    while ((was & (disturb::drops | disturb::cleanup)) == 0 &&
+           !word.compare_exchange_weak(was, was | disturb::cleanup, rlx, rlx)) {
+    }
+    return (was & disturb::drops) == 0;
+}
+
 /// A scope learns that its owner is stopped. True: it did not know.
 template <class Disturbed>
 bool tell_scope(Disturbed& word) noexcept {
@@ -84,8 +97,12 @@ struct nothing_fails {
 ///
 /// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
 /// are against exits only.
+///
+/// Where a scope on the way is the cleanup of a task that unwinds, nothing further out counts. `tells`: false
+/// for a task that unwinds itself, whose own scopes may be such and do not say so yet.
 template <class Link, class Fails = nothing_fails>
-[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}, bool* unlocked = nullptr) noexcept {
+[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}, bool* unlocked = nullptr,
+                              bool tells = true) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     std::size_t steps = 0;
     Link* end = place;
@@ -103,7 +120,9 @@ template <class Link, class Fails = nothing_fails>
             break;
         }
         if (!Link::is_owner(end) && fails(*s)) {
-            tell_scope(s->head().disturbed);
+            if (tells) {
+                tell_scope(s->head().disturbed);
+            }
             break;
         }
         // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
@@ -116,7 +135,13 @@ template <class Link, class Fails = nothing_fails>
                 break;
             }
         }
+        if ((word & disturb::cleanup) != 0) {
+            return false;
+        }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
+    }
+    if (!tells) {
+        return true;
     }
     walk_again(place, Link::strip(end), steps, [](auto& head) {
         tell_scope(head.disturbed);

@@ -150,7 +150,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
             }
         }
         w = detail::this_worker();
-    } else if (drops() || detail::stopped_here(w)) {
+    } else if (drops() || (!is_cleanup(w) && detail::stopped_here(w))) {
         drop_or_leave(w);
         return;
     }
@@ -239,6 +239,7 @@ PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
 /// The tripwire was hit by the announcement of `c`.
 template <class Child>
 PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
+    (void)is_cleanup(w); // before others can take the child
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
     }
@@ -293,6 +294,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
         drop_or_leave(w);
         return;
     }
+    (void)is_cleanup(w);
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_deferred<child>(w, std::forward<F>(f));
     if (held) {

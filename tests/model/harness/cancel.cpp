@@ -63,6 +63,65 @@ struct starting : process<3> {
     void finish() { check_quiet(); }
 };
 
+/// A task below of a scope that is cancelled unwinds, and forks into a scope of its own meanwhile: the child
+/// is stopped by a cancellation of that one only.
+template <bool Cancels>
+struct cleanup : process<3> {
+    static constexpr unsigned threads = 3;
+    box<scope> outer;
+    box<scope> own;
+    model::atomic<bool> announced{false};
+    model::atomic<bool> is_cancelled{false};
+
+    cleanup() { outer.make(nullptr); }
+
+    void child() {
+        while (!announced.load(acq)) {
+            here().relax();
+        }
+        for (unsigned looks = 0; Cancels || looks < 3; ++looks) {
+            const bool must = is_cancelled.load(acq);
+            const bool is = stopped_at(workers[2], &own->place);
+            check(is || !must, "a cleanup's child goes on behind its cancellation");
+            check(!is || Cancels, "a cleanup's child is stopped from further out");
+            if (is) {
+                check((own->place.head().disturbed.load(rlx) & disturb::requested) != 0,
+                      "a cleanup's child is stopped from further out");
+                break;
+            }
+            here().relax();
+        }
+        own->ended.fetch_add(1, rel);
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            cancel(*outer.get());
+            end_of_round(*outer.get(), 1);
+            outer.end();
+            return;
+        }
+        if (i == 2) {
+            child();
+            return;
+        }
+        own.make(&outer->place);
+        link* const here_stands = link::as_owner(&own->place);
+        (void)stopped_at(workers[1], here_stands, false);
+        check(pilfer::detail::begin_cleanup(own->place.head().disturbed),
+              "a cleanup is taken for an older scope");
+        announced.store(true, rel);
+        (void)stopped_at(workers[1], here_stands, false);
+        if (Cancels) {
+            cancel(*own.get());
+            is_cancelled.store(true, rel);
+        }
+        end_of_round(*own.get(), 1);
+        own.end();
+        outer->ended.fetch_add(1, rel);
+    }
+    void finish() { check_quiet(); }
+};
+
 /// Two scopes beside each other are cancelled, and end at different times.
 struct beside : process<2> {
     static constexpr unsigned threads = 2;
@@ -482,6 +541,8 @@ struct outlived : process<2> {
 };
 
 const registered<starting> r1("cancel_start", "a scope is cancelled while tasks below start and run");
+const registered<cleanup<false>> r17("cancel_cleanup", "a task that unwinds forks");
+const registered<cleanup<true>> r18("cancel_cleanup_itself", "the same, and what it has forked is cancelled");
 const registered<beside> r2("cancel_beside", "two cancellations, one of which ends earlier");
 const registered<waiter<false>> r3("cancel_wait", "a cancellation takes a task out of its wait");
 const registered<waiter<true>> r4("cancel_handed", "the same, while it is handed what it waits for");

@@ -58,11 +58,13 @@ struct process {
         });
     }
     /// stops::stopped_at()
-    [[nodiscard]] static bool stopped_at(worker& w, link* place) {
+    [[nodiscard]] static bool stopped_at(worker& w, link* place, bool tells = true) {
         if (!w.trip.has(tripwire::stop) || !w.trip.has_and_sees(tripwire::stop)) {
             return false;
         }
-        return w.looks_up.during(false, [place] { return pilfer::detail::is_stopped(place); });
+        return w.looks_up.during(false, [place, tells] {
+            return pilfer::detail::is_stopped(place, pilfer::detail::nothing_fails{}, nullptr, tells);
+        });
     }
     /// The end of a sync: the children have ended.
     void end_of_round(scope& s, unsigned children) {

@@ -1,0 +1,424 @@
+// Cleanup that forks while its task unwinds: its children run, and are not stopped from further out.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// Waits until it holds, up to 30 seconds; other tasks run meanwhile.
+template <class F>
+[[nodiscard]] bool soon(F holds) {
+    const auto end = std::chrono::steady_clock::now() + 30s;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > end) {
+            return false;
+        }
+        pilfer::yield();
+    }
+    return true;
+}
+
+enum class how { fork, spawn, weighted, join, loop, channel, promise, timed, nested, no_sync };
+constexpr const char* name_of(how h) {
+    constexpr const char* names[] = {"fork",    "spawn",   "weighted", "join",   "loop",
+                                     "channel", "promise", "timed",    "nested", "no_sync"};
+    return names[static_cast<int>(h)];
+}
+
+/// A wait that a stopped task would leave.
+void waits_a_little() { pilfer::sleep_for(1ms); }
+
+/// In a destructor. Parts are the bits of what it returns; all of them are `all_parts`.
+[[nodiscard]] int forks(how h) {
+    std::atomic<int> ran{0};
+    const auto part = [&ran](int bit) {
+        waits_a_little();
+        ran |= bit;
+    };
+    switch (h) {
+    case how::fork: {
+        pilfer::scope s;
+        s.defer([&] { part(1); });
+        s.defer([&] { part(2); });
+        s.sync();
+        s.defer([&] { part(4); }); // and in the next round
+        s.sync();
+        break;
+    }
+    case how::spawn: {
+        pilfer::scope s;
+        s.spawn([&] { part(1); });
+        s.spawn([&] { part(6); });
+        s.sync();
+        break;
+    }
+    case how::weighted: {
+        pilfer::scope s;
+        s.spawn(pilfer::weight(2), [&] { part(1); });
+        s.defer(pilfer::weight(2), [&] { part(6); });
+        s.sync();
+        break;
+    }
+    case how::join:
+        (void)pilfer::join([&] { part(1); }, [&] { part(2); }, [&] { part(4); });
+        break;
+    case how::loop:
+        pilfer::for_each(0, 3, [&](int i) { part(1 << i); });
+        break;
+    case how::channel: {
+        pilfer::channel<int> c(1);
+        pilfer::scope s;
+        s.defer([&] {
+            waits_a_little();
+            (void)c.send(7);
+        });
+        part(c.receive().value_or(0));
+        s.sync();
+        break;
+    }
+    case how::promise: {
+        pilfer::promise<int> p;
+        pilfer::scope s;
+        s.defer([&] {
+            waits_a_little();
+            p.set_value(7);
+        });
+        part(p.get_future().get());
+        s.sync();
+        break;
+    }
+    case how::timed: {
+        pilfer::scope s;
+        s.defer([&] { part(7); });
+        while (!s.sync_for(100ms)) {
+        }
+        break;
+    }
+    case how::nested: {
+        pilfer::scope s;
+        s.defer([&] {
+            pilfer::scope inner;
+            inner.spawn([&] { (void)pilfer::join([&] { part(1); }, [&] { part(2); }); });
+            inner.sync();
+            pilfer::scope late;
+            late.defer([&] { part(4); });
+            late.sync();
+        });
+        s.sync();
+        break;
+    }
+    case how::no_sync: {
+        pilfer::scope s;
+        s.defer([&] { part(7); });
+        break;
+    }
+    }
+    return ran;
+}
+constexpr int all_parts = 7;
+
+struct cleanup {
+    how h;
+    int& ran;
+    ~cleanup() { ran = forks(h); }
+};
+
+class unwinding : public testing::TestWithParam<std::tuple<unsigned, pilfer::exposure, how>> {
+protected:
+    [[nodiscard]] static how kind() { return std::get<2>(GetParam()); }
+    pilfer::pool pool{{.workers = std::get<0>(GetParam()), .exposure = std::get<1>(GetParam())}};
+    support::watchdog end{120};
+};
+INSTANTIATE_TEST_SUITE_P(
+    workers, unwinding,
+    testing::Combine(testing::Values(1U, 2U, 8U),
+                     testing::Values(pilfer::exposure::on_demand, pilfer::exposure::always_public),
+                     testing::Values(how::fork, how::spawn, how::weighted, how::join, how::loop, how::channel,
+                                     how::promise, how::timed, how::nested, how::no_sync)),
+    [](const auto& i) {
+        return std::to_string(std::get<0>(i.param)) +
+               (std::get<1>(i.param) == pilfer::exposure::on_demand ? "_" : "_public_") +
+               name_of(std::get<2>(i.param));
+    });
+
+TEST_P(unwinding, cleanup_of_a_stopped_task_runs_and_the_task_still_leaves) {
+    int ran = 0;
+    int after = 0;
+    bool left_again = false;
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope s;
+        s.defer([&] {
+            try {
+                const cleanup c{kind(), ran};
+                begun = true;
+                pilfer::sleep_for(60s);
+                ADD_FAILURE() << "was not stopped";
+            } catch (const pilfer::stopped&) {
+            }
+            try {
+                pilfer::scope own;
+                own.defer([&] { ++after; }); // dropped, or stopped before it begins
+                own.sync();
+                ADD_FAILURE() << "goes on";
+            } catch (const pilfer::stopped&) {
+                left_again = true;
+                throw;
+            }
+        });
+        EXPECT_TRUE(soon([&] { return begun.load(); }));
+        s.cancel();
+        s.sync();
+        s.defer([&] { ran |= 8; });
+        s.sync();
+    });
+    EXPECT_EQ(ran, all_parts | 8);
+    EXPECT_EQ(after, 0);
+    EXPECT_TRUE(left_again);
+}
+
+TEST_P(unwinding, cleanup_behind_a_handler_that_throws_on_runs) {
+    int ran = 0;
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope s;
+        s.defer([&] {
+            const cleanup c{kind(), ran};
+            try {
+                begun = true;
+                pilfer::sleep_for(60s);
+            } catch (const pilfer::stopped&) {
+                EXPECT_TRUE(pilfer::cancelled());
+                throw;
+            }
+        });
+        EXPECT_TRUE(soon([&] { return begun.load(); }));
+        s.cancel();
+        s.sync();
+    });
+    EXPECT_EQ(ran, all_parts);
+}
+
+TEST_P(unwinding, cleanup_runs_where_an_exception_is_in_flight_and_the_task_was_cancelled_before) {
+    int ran = 0;
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        std::atomic<bool> cancelled{false};
+        pilfer::scope s;
+        s.defer([&] {
+            begun = true;
+            while (!cancelled) {
+                std::this_thread::yield();
+            }
+            const cleanup c{kind(), ran};
+            throw std::runtime_error("its own");
+        });
+        std::thread canceller([&] {
+            while (!begun) {
+                std::this_thread::yield();
+            }
+            s.cancel();
+            cancelled = true;
+        });
+        EXPECT_THROW(s.sync(), std::runtime_error);
+        canceller.join();
+    });
+    EXPECT_EQ(ran, all_parts);
+}
+
+TEST_P(unwinding, cleanup_of_a_stolen_branch_runs_where_another_branch_has_failed) {
+    if (pool.workers() == 1) {
+        GTEST_SKIP() << "no branch is stolen";
+    }
+    for (int round = 0; round < 3; ++round) {
+        int ran = 0;
+        std::atomic<bool> begun{false};
+        pool.run([&] {
+            EXPECT_THROW((void)pilfer::join(
+                             [&] {
+                                 if (soon([&] { return begun.load(); })) {
+                                     throw std::runtime_error("its own");
+                                 }
+                             },
+                             [&] {
+                                 const cleanup c{kind(), ran};
+                                 begun = true;
+                                 pilfer::sleep_for(60s);
+                                 ADD_FAILURE() << "was not stopped";
+                             }),
+                         std::runtime_error);
+        });
+        EXPECT_EQ(ran, all_parts);
+    }
+}
+
+class own_cleanup : public testing::TestWithParam<unsigned> {
+protected:
+    pilfer::pool pool{{.workers = GetParam()}};
+    support::watchdog end{120};
+};
+INSTANTIATE_TEST_SUITE_P(workers, own_cleanup, testing::Values(1U, 2U, 8U));
+
+template <class F>
+struct at_end {
+    F f;
+    ~at_end() { f(); }
+};
+template <class F>
+at_end(F) -> at_end<F>;
+
+TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
+    bool stopped = false;
+    bool stopped_below = false;
+    int dropped = 0;
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope s;
+        s.defer([&] {
+            const at_end c{[&] {
+                std::atomic<int> waits{0};
+                const auto until_stopped = [&waits](bool& is) {
+                    try {
+                        ++waits;
+                        pilfer::sleep_for(60s);
+                    } catch (const pilfer::stopped&) {
+                        is = true;
+                        throw;
+                    }
+                };
+                pilfer::scope own;
+                own.defer([&] { until_stopped(stopped); });
+                own.defer([&] {
+                    pilfer::scope inner;
+                    inner.defer([&] { until_stopped(stopped_below); });
+                    EXPECT_TRUE(soon([&] { return waits == 2; }));
+                    inner.cancel();
+                    inner.sync();
+                    EXPECT_FALSE(stopped);
+                    own.cancel();
+                });
+                own.sync();
+                own.cancel();
+                own.defer([&] { ++dropped; });
+                own.sync();
+            }};
+            begun = true;
+            pilfer::sleep_for(60s);
+        });
+        EXPECT_TRUE(soon([&] { return begun.load(); }));
+        s.cancel();
+        s.sync();
+    });
+    EXPECT_TRUE(stopped);
+    EXPECT_TRUE(stopped_below);
+    EXPECT_EQ(dropped, 0);
+}
+
+TEST_P(own_cleanup, a_child_that_fails_there_stops_its_siblings) {
+    bool stopped = false;
+    pool.run([&] {
+        std::atomic<bool> begun{false};
+        pilfer::scope s;
+        s.defer([&] {
+            const at_end c{[&] {
+                std::atomic<bool> waits{false};
+                pilfer::scope own;
+                own.defer([&] {
+                    try {
+                        waits = true;
+                        pilfer::sleep_for(60s);
+                    } catch (const pilfer::stopped&) {
+                        stopped = true;
+                        throw;
+                    }
+                });
+                own.defer([&] {
+                    if (soon([&] { return waits.load(); })) {
+                        throw std::runtime_error("of the cleanup");
+                    }
+                });
+                EXPECT_THROW(own.sync(), std::runtime_error);
+            }};
+            begun = true;
+            pilfer::sleep_for(60s);
+        });
+        EXPECT_TRUE(soon([&] { return begun.load(); }));
+        s.cancel();
+        s.sync();
+    });
+    EXPECT_TRUE(stopped);
+}
+
+TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_does_not_stop_them) {
+    for (const bool spawns : {false, true}) {
+        if (!spawns && GetParam() != 1) {
+            continue; // a thief may begin the child before sync()
+        }
+        bool ran = false;
+        pool.run([&] {
+            std::atomic<bool> begun{false};
+            pilfer::scope s;
+            s.defer([&] {
+                const at_end c{[&] {
+                    pilfer::scope own;
+                    const auto child = [&] {
+                        begun = true;
+                        pilfer::sleep_for(20ms);
+                        ran = true;
+                    };
+                    spawns ? own.spawn(child) : own.defer(child);
+                    own.sync();
+                }};
+                throw std::runtime_error("its own");
+            });
+            EXPECT_TRUE(soon([&] { return begun.load(); }));
+            s.cancel();
+            EXPECT_THROW(s.sync(), std::runtime_error);
+        });
+        EXPECT_TRUE(ran) << spawns;
+    }
+}
+
+/// What a task has forked before it unwinds is stopped as any.
+TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
+    bool stopped = false;
+    pool.run([&] {
+        std::atomic<bool> waits{false};
+        pilfer::scope s;
+        s.defer([&] {
+            pilfer::scope own;
+            const at_end c{[&] {
+                pilfer::scope another;
+                another.defer([] { waits_a_little(); });
+                another.sync();
+                EXPECT_TRUE(soon([&] { return stopped; }));
+            }};
+            own.defer([&] {
+                try {
+                    waits = true;
+                    pilfer::sleep_for(60s);
+                } catch (const pilfer::stopped&) {
+                    stopped = true;
+                    throw;
+                }
+            });
+            EXPECT_TRUE(soon([&] { return waits.load(); }));
+            pilfer::sleep_for(60s);
+        });
+        EXPECT_TRUE(soon([&] { return waits.load(); }));
+        s.cancel();
+        s.sync();
+    });
+    EXPECT_TRUE(stopped);
+}
+
+} // namespace
