@@ -13,6 +13,7 @@
 
 namespace {
 
+using namespace support;
 using namespace std::chrono_literals;
 
 enum class given { deferred, submitted };
@@ -22,7 +23,7 @@ class few_contexts : public testing::TestWithParam<std::tuple<unsigned, unsigned
 
 TEST_P(few_contexts, sleeping_tasks_do_not_overflow_a_stack) {
     const auto [workers, tasks, how] = GetParam();
-    const watchdog dog("sleepers on few contexts");
+    const watchdog dog(60);
     pilfer::pool pool({.workers = workers, .max_contexts = 1});
     std::atomic<unsigned> ended{0};
     const auto sleeper = [&ended] {
