@@ -40,7 +40,8 @@ struct when {
 [[nodiscard]] constexpr when writable(int fd) noexcept { return {fd, true}; }
 
 // A task that waits suspends, and its worker does other things; any other thread blocks in poll(). While
-// every worker computes, the timekeeper's thread looks at descriptors. None of these calls throws; they return
+// every worker computes, the timekeeper's thread looks at descriptors. None of these calls throws; they
+// return
 //   timed_out               nothing in time
 //   operation_canceled      forget() or close() of this descriptor, or the task is stopped: scope::cancel()
 //   bad_file_descriptor, too_many_files_open, not_enough_memory and whatever else the system says.

@@ -114,7 +114,8 @@ private:
             return false;
         }
         link->seen_here();
-        is_further = (link->head().disturbed.load(rlx) & disturb::bare) == 0; // else a branch of what was given
+        is_further =
+            (link->head().disturbed.load(rlx) & disturb::bare) == 0; // else a branch of what was given
         at = link->above();
     }
 }

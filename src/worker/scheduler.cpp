@@ -319,9 +319,7 @@ void scheduler::remind(priority level) noexcept {
 
 // ---- running what was found -------------------------------------------------------------------
 
-bool scheduler::has_context() noexcept {
-    return free_contexts.load(rlx) != 0 || refill_contexts(this) != 0;
-}
+bool scheduler::has_context() noexcept { return free_contexts.load(rlx) != 0 || refill_contexts(this) != 0; }
 
 void scheduler::give_contexts() noexcept {
     if (context* const mine = ranked<context>::node(free_contexts.exchange(0, rlx))) {

@@ -90,7 +90,8 @@ struct ranked {
 struct alignas(64) context {
     activation self;
     std::atomic<std::uintptr_t> next{0}; // in a free list: the link of the context behind this one
-    std::atomic<std::uintptr_t> link{0}; // of this context: what the head of a list says while it is the first
+    std::atomic<std::uintptr_t> link{
+        0}; // of this context: what the head of a list says while it is the first
     /// Somebody reads this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
     std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;
