@@ -193,7 +193,9 @@ bool scheduler::hands_watch_on() noexcept {
             return true;
         }
     }
-    return false;
+    // Two at the descriptors would take each other's bell. So this one sleeps there as the watch or not at
+    // all.
+    return watch_alarms() == never;
 }
 
 /// `io`: what it has to watch over, null if it does not.

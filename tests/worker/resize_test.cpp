@@ -567,4 +567,33 @@ TEST_F(row_F4_resize, a_pool_ends_while_it_is_resized) {
     }
 }
 
+class watch_over_alarms : public guarded {};
+
+/// Whoever watches is told to step aside and wakes another one in its place, which is about to be told so,
+/// too.
+TEST_F(watch_over_alarms, stays_with_those_that_do_not_step_aside) {
+    constexpr unsigned workers = 16;
+    for (int round = 0; round < 10; ++round) {
+        pilfer::pool pool(resizable(workers, workers));
+        std::atomic<bool> begun{false};
+        std::atomic<bool> slept{false};
+        pool.submit([&] {
+            begun = true;
+            pilfer::sleep_for(20ms);
+            slept = true;
+        });
+        while (!begun.load()) {
+            std::this_thread::yield();
+        }
+        std::this_thread::sleep_for(5ms); // one watches by now, and the others sleep
+        pool.resize(1);
+        for (unsigned k = 0; k < 10'000 && !slept.load(); ++k) {
+            std::this_thread::sleep_for(1ms);
+        }
+        const bool in_time = slept.load();
+        pool.resize(workers); // whatever was lost is found again
+        ASSERT_TRUE(in_time) << "round " << round;
+    }
+}
+
 } // namespace

@@ -71,8 +71,9 @@ struct shared {
     void finish() { check(fired + taken_back == 2, "an alarm is fired or disarmed, and once"); }
 };
 
-/// Workers that sleep as `scheduler` does, and the timekeeper. The promise: when nobody moves any more, each
-/// alarm has a worker or the timekeeper that sleeps no longer than until it is due.
+/// Workers that sleep as `scheduler` does, of which those beyond a limit step aside, and the timekeeper. The
+/// promise: when nobody moves any more, each alarm has a worker or the timekeeper that sleeps no longer than
+/// until it is due.
 template <unsigned Workers>
 struct watched : resting {
     using park = resting::park;
@@ -81,10 +82,12 @@ struct watched : resting {
 
     typename sleepers_type::seat seats[Workers];
     typename sleepers_type::map_word map[1];
-    sleepers_type idle{seats, map, Workers};
+    typename sleepers_type::map_word aside[1];
+    sleepers_type idle{seats, map, Workers, aside};
     heap_type heaps[2];
     box<heap_type::timer> alarms[2];
     watch_type watch;
+    model::atomic<unsigned> limit{Workers};
     pilfer::detail::time_keeping<atom, park> timekeeper;
     model::atomic<unsigned> tasks{0};
     // Of the checker itself:
@@ -152,29 +155,48 @@ struct watched : resting {
         }
         return false;
     }
-    /// Looks for work, sleeps, and never comes back from the task that it finds.
+    /// pool_core::follow_limits()
+    void shrink(unsigned to) {
+        limit.store(to, std::memory_order_relaxed);
+        atom::fence_sc();
+        for (unsigned i = to; i < Workers; ++i) {
+            (void)idle.wake(i, i);
+        }
+    }
+    [[nodiscard]] bool retires(unsigned i) { return i >= limit.load(std::memory_order_relaxed); }
+    /// scheduler::found_work()
+    void found_work(unsigned i, bool token, bool watches) {
+        if (watches && watch.held_by(i) && watch.get_up([this] { return earliest(); })) {
+            find_watch(i);
+        }
+        if (token) {
+            idle.settle_token(i);
+            if (first_unwatched() != never) {
+                find_watch(i); // keep_watch()
+            }
+            if (tasks.load(std::memory_order_acquire) != 0) {
+                (void)idle.wake_one(i, i);
+            }
+        }
+    }
+    /// Looks for work, sleeps, and never comes back from the task that it finds, nor from where it has
+    /// stepped aside.
     void work(unsigned i) {
         bool token = false;
         bool watches = false;
         for (;;) {
+            if (retires(i)) {
+                found_work(i, token, watches);
+                (void)idle.park(
+                    i, [] { return false; }, [](auto& word) { park::wait(word, sleepers_type::asleep); });
+                check(false, "called back by nobody");
+            }
             if (take_task()) {
-                // found_work()
-                if (watches && watch.held_by(i) && watch.get_up([this] { return earliest(); })) {
-                    find_watch(i);
-                }
-                if (token) {
-                    idle.settle_token(i);
-                    if (first_unwatched() != never) {
-                        find_watch(i); // keep_watch()
-                    }
-                    if (tasks.load(std::memory_order_acquire) != 0) {
-                        (void)idle.wake_one(i, i);
-                    }
-                }
+                found_work(i, token, watches);
                 in_endless_task();
             }
             const auto how = idle.sleep(
-                i, [] {}, [this] { return tasks.load(std::memory_order_acquire) != 0; },
+                i, [] {}, [this, i] { return retires(i) || tasks.load(std::memory_order_acquire) != 0; },
                 [&](auto& word) {
                     const std::uint64_t until = watch.lie_down(i, [this] { return earliest(); });
                     watches = watches || until != never;
@@ -244,6 +266,34 @@ struct called_away : watched<2> {
             }
             at_the_end();
         }
+    }
+    [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
+};
+
+/// All but one are sent away, whoever watches among them and whoever is woken in its place; an alarm is set
+/// meanwhile.
+template <bool ArmsToo>
+struct sent_away : watched<3> {
+    static constexpr unsigned threads = ArmsToo ? 6 : 5;
+    sent_away() {
+        std::fill(std::begin(bound), std::end(bound), never);
+        heaps[0].arm(*alarms[0].make(), 20);
+        due[0] = 20;
+    }
+    void thread(unsigned i) {
+        if (i < 3) {
+            work(i);
+            return;
+        }
+        if (i == 4) {
+            keep_time();
+        }
+        if (i == 3) {
+            shrink(1);
+        } else {
+            arm(1, 10);
+        }
+        at_the_end();
     }
     [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
 };
@@ -375,5 +425,7 @@ const registered<called_away<false>> r4("timers_called_away", "whoever watches i
 const registered<called_away<true>> r5("timers_called_and_told", "the same while an alarm is set");
 const registered<called_away<false, 2>> r10("timers_all_busy", "all workers are called away");
 const registered<busy_and_told> r11("timers_busy_and_told", "one worker, called away while an alarm is set");
+const registered<sent_away<false>> r20("timers_sent_away", "all but one worker step aside");
+const registered<sent_away<true>> r21("timers_sent_and_told", "the same while an alarm is set");
 
 } // namespace
