@@ -370,20 +370,45 @@ bool pin_thread(unsigned cpu, const std::vector<unsigned>& instead_of) noexcept 
 
 bool call_in_children(void (*f)()) noexcept { return pthread_atfork(nullptr, nullptr, f) == 0; }
 
-bool is_static(const void* object) noexcept {
-    const auto lies_in = [](dl_phdr_info* info, std::size_t, void* at) {
-        const auto address = reinterpret_cast<std::uintptr_t>(at);
-        for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
-            const auto& segment = info->dlpi_phdr[i];
-            if (segment.p_type == PT_LOAD &&
-                address - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz) {
-                return 1;
-            }
+namespace {
+
+[[nodiscard]] bool lies_in(const dl_phdr_info& where, const void* object) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(object);
+    for (unsigned i = 0; i < where.dlpi_phnum; ++i) {
+        const auto& segment = where.dlpi_phdr[i];
+        if (segment.p_type == PT_LOAD && address - (where.dlpi_addr + segment.p_vaddr) < segment.p_memsz) {
+            return true;
         }
-        return 0;
-    };
-    return dl_iterate_phdr(lies_in, const_cast<void*>(object)) != 0;
+    }
+    return false;
 }
+
+} // namespace
+
+bool is_static(const void* object) noexcept {
+    const auto look = [](dl_phdr_info* info, std::size_t, void* at) { return lies_in(*info, at) ? 1 : 0; };
+    return dl_iterate_phdr(look, const_cast<void*>(object)) != 0;
+}
+
+bool is_static_in_program(const void* object) noexcept {
+    enum answer : int { no = 1, yes = 2 };
+    // The program comes first; an answer ends the walk.
+    const auto look = [](dl_phdr_info* info, std::size_t, void* at) {
+        return static_cast<int>(lies_in(*info, at) ? yes : no);
+    };
+    return dl_iterate_phdr(look, const_cast<void*>(object)) == yes;
+}
+
+namespace {
+std::atomic<bool> exit_begun{false};
+}
+
+void note_exit() noexcept {
+    (void)std::atexit([] { exit_begun.store(true, std::memory_order_relaxed); });
+}
+
+// Relaxed: exit() runs what was noted and the destructors on one thread.
+bool exit_has_begun() noexcept { return exit_begun.load(std::memory_order_relaxed); }
 
 std::uint64_t process_id() noexcept { return static_cast<std::uint64_t>(getpid()); }
 

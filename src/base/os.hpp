@@ -77,6 +77,12 @@ void thread_bounds(const void*& low, std::size_t& size) noexcept;
 /// The object lies in the memory of the program or of a library, and so lives to its end. Cost: a walk
 /// through what is loaded.
 [[nodiscard]] bool is_static(const void* object) noexcept;
+/// The object lies in the memory of the program itself, which is never unloaded. Cost: as is_static().
+[[nodiscard]] bool is_static_in_program(const void* object) noexcept;
+/// From now on exit_has_begun() tells objects that were made before. Without memory it does not.
+void note_exit() noexcept;
+/// exit() was called, by whatever thread, and has come to what was noted.
+[[nodiscard]] bool exit_has_begun() noexcept;
 
 /// Nanoseconds of the monotonic clock, or of what a test has put in its place: see clock.hpp.
 [[nodiscard]] std::uint64_t now_ns() noexcept;

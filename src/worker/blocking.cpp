@@ -35,6 +35,7 @@ bool run_elsewhere(blocking_job& job) noexcept {
 }
 
 bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of == &p; }
+bool blocking_threads::is_helper() noexcept { return helper_of != nullptr; }
 
 blocking_threads::helping::helping(const pool_core& p) noexcept : m_before(helper_of) { helper_of = &p; }
 blocking_threads::helping::~helping() { helper_of = m_before; }

@@ -26,6 +26,8 @@ public:
 
     /// The calling thread is inside a job of that pool.
     [[nodiscard]] static bool is_helper_of(const pool_core& p) noexcept;
+    /// The calling thread is inside a job of whatever pool.
+    [[nodiscard]] static bool is_helper() noexcept;
     /// So is whoever has one, on its own thread.
     class helping {
     public:

@@ -212,6 +212,9 @@ pool::pool(const options& o) {
     const auto files = written_files();
     auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common);
     core->answer_dump_signal();
+    if (os::is_static_in_program(this)) {
+        core->must_note_exit();
+    }
     m_core = core.release();
 }
 
@@ -221,11 +224,15 @@ pool::~pool() {
         return;
     }
     const detail::worker* w = detail::this_worker();
-    if (w != nullptr && w->pool == m_core) {
-        if (os::is_static(this)) {
-            return; // the task has called exit(), and its thread cannot join itself: as the common pool it
-                    // stays
-        }
+    const bool is_own = w != nullptr && w->pool == m_core;
+    // The task has called exit(). Its thread cannot join itself, nor may it wait for frames of another pool:
+    // the one that waits for this very task goes on no more. So static pools stay, as the common pool does.
+    // Those of a library may be about to be unloaded, and end unless they are its own.
+    const bool in_task = w != nullptr || detail::blocking_threads::is_helper();
+    if (is_own ? os::is_static(this) : in_task && os::exit_has_begun() && os::is_static_in_program(this)) {
+        return;
+    }
+    if (is_own) {
         os::write_error("pilfer: a pool was destroyed by one of its own tasks\n");
         std::terminate();
     }

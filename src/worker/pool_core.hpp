@@ -119,7 +119,13 @@ public:
         if (left_behind()) [[unlikely]] {
             throw pool_forked();
         }
+        if (m_must_note_exit.load(rlx)) [[unlikely]] {
+            m_must_note_exit.store(false, rlx);
+            os::note_exit(); // behind the constructor, so before the destructor
+        }
     }
+    /// The pool lies in the memory of the program: its destructor asks whether the program ends.
+    void must_note_exit() noexcept { m_must_note_exit.store(true, rlx); }
     /// In place of the destructor of one that was left behind: gives descriptors back, and joins nothing.
     void abandon() noexcept;
     /// In a child of fork() by a task of this pool: locks that other threads may hold are free.
@@ -400,6 +406,7 @@ private:
     unsigned m_threads = 0;          // made, the first so many; under that mutex once the pool is there
     unsigned m_granted = UINT32_MAX; // under it: by grant()
     bool m_follows_quota = false;
+    mutable std::atomic<bool> m_must_note_exit{false};
     bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;

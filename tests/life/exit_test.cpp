@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <latch>
 #include <memory>
+#include <optional>
 #include <random>
 
 #include "life/life.hpp"
@@ -87,21 +88,106 @@ TEST_F(row_F6_exit, by_a_task_of_a_static_pool) {
     }
 }
 
+/// A static pool does not wait where a task may be what it would wait for.
 TEST_F(row_F6_exit, by_a_task_of_another_pool) {
     auto r = in_child([] {
         static pilfer::pool p(workers(2));
-        p.submit([] { say("drained\n"); });
+        work_for_ever(p);
         pilfer::pool mine(workers(2));
         mine.run([] { std::exit(5); });
         return 0;
     });
-    EXPECT_TRUE(r.exited_with(5) && r.said("drained")) << r;
+    EXPECT_TRUE(r.exited_with(5)) << r;
     r = in_child([] {
         work_for_ever(pilfer::pool::common());
         pilfer::async([] { std::exit(6); }).wait();
         return 0;
     });
     EXPECT_TRUE(r.exited_with(6)) << r;
+}
+
+pilfer::pool& outer() {
+    static pilfer::pool p(workers(2));
+    return p;
+}
+pilfer::pool& middle() {
+    static pilfer::pool p(workers(1));
+    return p;
+}
+pilfer::pool& inner() {
+    static pilfer::pool p(workers(2));
+    return p;
+}
+
+pilfer::task<> exits_as_coroutine() {
+    co_await pilfer::resume_after(1ms);
+    std::exit(4);
+}
+
+/// Frames of the outer pools wait for the task that ends the program.
+TEST_F(row_F6_exit, by_a_task_that_static_pools_wait_for) {
+    using way = void (*)();
+    const way ways[] = {
+        [] { outer().run([] { inner().run([] { std::exit(4); }); }); },
+        [] { outer().run([] { middle().run([] { inner().run([] { std::exit(4); }); }); }); },
+        [] { outer().run([] { inner().async([] { std::exit(4); }).get(); }); },
+        [] { outer().run([] { inner().run(exits_as_coroutine()); }); },
+        [] { outer().run([] { pilfer::pool::common().run([] { std::exit(4); }); }); },
+        [] { pilfer::pool::common().run([] { outer().run([] { std::exit(4); }); }); },
+        [] { outer().run([] { pilfer::blocking([] { std::exit(4); }); }); },
+        [] { outer().run([] { inner().run([] { pilfer::blocking([] { std::exit(4); }); }); }); },
+        [] {
+            outer().run([] {
+                inner().run([] {
+                    pilfer::scope s;
+                    s.defer([] { pilfer::sleep_for(100s); });
+                    std::exit(4);
+                });
+            });
+        },
+    };
+    for (std::size_t i = 0; i < std::size(ways); ++i) {
+        const auto r = in_child(
+            [f = ways[i]] {
+                f();
+                return 0;
+            },
+            60);
+        EXPECT_TRUE(r.exited_with(4)) << i << ": " << r;
+    }
+}
+
+TEST_F(row_F6_exit, by_a_condition_of_run_until) {
+    const auto r = in_child(
+        [] {
+            pilfer::options o = workers(2);
+            o.attachable = 1;
+            static pilfer::pool p(o);
+            p.submit([] { pilfer::sleep_for(100s); });
+            p.run_until([]() -> bool { std::exit(4); });
+            return 0;
+        },
+        60);
+    EXPECT_TRUE(r.exited_with(4)) << r;
+}
+
+/// That is no end of the program: the pool is drained, as by anybody.
+TEST_F(row_F6_exit, a_task_of_another_pool_may_end_a_static_pool_before) {
+    const auto r = in_child([] {
+        static std::optional<pilfer::pool> p;
+        p.emplace(workers(2));
+        p->submit([] {
+            pilfer::sleep_for(20ms);
+            say("drained\n");
+        });
+        pilfer::pool mine(workers(2));
+        mine.run([] { p.reset(); });
+        say("over\n");
+        std::_Exit(4);
+        return 0;
+    });
+    EXPECT_TRUE(r.exited_with(4)) << r;
+    EXPECT_EQ(r.output, "drained\nover\n");
 }
 
 TEST_F(row_F6_exit, while_pools_that_nobody_ends_are_at_work) {
