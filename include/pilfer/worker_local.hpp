@@ -47,7 +47,6 @@ public:
         if (w != nullptr) [[likely]] {
             if (protocol::place* const p = place_of(w->serial)) [[likely]] {
                 if (auto* n = m_free.take(*p, w->deque.owner().pinned())) [[likely]] {
-                    san::acquire(n); // the last user was another context, of this thread perhaps
                     return static_cast<instance*>(n);
                 }
             }

@@ -37,8 +37,10 @@ void count_end(std::atomic<std::uint32_t>& word) noexcept {
 
 /// A bit per signal whose earlier handler this thread is in. That handler may be one that was installed over
 /// an earlier installation of handle() and calls it: without the bit the two would call each other for ever.
-/// One that leaves by longjmp leaves the bit, and is not called again on its thread.
-constinit thread_local std::uint64_t in_earlier_handler __attribute__((tls_model("initial-exec"))) = 0;
+/// One that leaves by longjmp leaves the bit, and is not called again on its thread. A relaxed atomic: the
+/// signal may interrupt one task of a thread and then another, which ThreadSanitizer takes for strangers.
+constinit thread_local std::atomic<std::uint64_t> in_earlier_handler
+    __attribute__((tls_model("initial-exec"))){0};
 
 void handle(int signal, siginfo_t* info, void* machine) noexcept {
     const int error = errno;
@@ -46,17 +48,18 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
     futex_wake(&arrivals[signal], UINT32_MAX);
     errno = error;
     const std::uint64_t bit = std::uint64_t{1} << (signal - 1);
-    if ((in_earlier_handler & bit) != 0) {
+    const std::uint64_t inside = in_earlier_handler.load(std::memory_order_relaxed);
+    if ((inside & bit) != 0) {
         return;
     }
-    in_earlier_handler |= bit;
+    in_earlier_handler.store(inside | bit, std::memory_order_relaxed);
     const struct sigaction& before = uses[signal].before;
     if ((before.sa_flags & SA_SIGINFO) != 0) {
         before.sa_sigaction(signal, info, machine);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
     } // the default action, mostly the end of the process, is what the user has replaced
-    in_earlier_handler &= ~bit;
+    in_earlier_handler.store(in_earlier_handler.load(std::memory_order_relaxed) & ~bit, std::memory_order_relaxed);
 }
 
 void install(int signal) {

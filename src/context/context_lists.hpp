@@ -75,6 +75,14 @@ public:
         }
         return c;
     }
+    /// `c` is one of those kept. Under the lock.
+    [[nodiscard]] bool keeps_locked(const Node* c) const noexcept {
+        const Node* kept = m_warm;
+        while (kept != nullptr && kept != c) {
+            kept = ranked<Node>::node(kept->next.load(rlx));
+        }
+        return kept != nullptr;
+    }
     /// Those kept, counted one by one.
     [[nodiscard]] std::size_t warm() noexcept {
         const std::lock_guard guard(m_lock);

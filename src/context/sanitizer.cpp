@@ -1,5 +1,51 @@
-// Empty but for ThreadSanitizer: the half of its interface that has no header.
-#include <pilfer/detail/sanitizer.hpp>
+// The half of ThreadSanitizer's interface that has no header, and what LeakSanitizer is told.
+#include "context/sanitizer.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+
+extern "C" {
+[[gnu::weak]] void __lsan_register_root_region(const void* low, std::size_t size);
+[[gnu::weak]] void __lsan_disable();
+[[gnu::weak]] void __lsan_enable();
+}
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace san {
+
+bool leak_sanitizer() noexcept { return &__lsan_register_root_region != nullptr; }
+
+void is_root(const void* low, std::size_t size) noexcept { __lsan_register_root_region(low, size); }
+
+void fake_stack_is_root([[maybe_unused]] const stack_view& of) noexcept {
+#if defined(PILFER_ASAN)
+    // Its size is FakeStack::RequiredSize() of compiler-rt/lib/asan/asan_fake_stack.h: a page, a byte for each
+    // of the smallest frames, and eleven classes of frames, each as large as the stack.
+    if (of.fake_stack != nullptr) {
+        const std::size_t stack = std::clamp(std::bit_ceil(of.size), std::size_t{1} << 16, std::size_t{1} << 20);
+        is_root(of.fake_stack, 4096 + stack / 32 + 11 * stack);
+    }
+#endif
+}
+
+never_lost::never_lost() noexcept {
+    if (&__lsan_disable != nullptr) {
+        __lsan_disable();
+    }
+}
+never_lost::~never_lost() {
+    if (&__lsan_enable != nullptr) {
+        __lsan_enable();
+    }
+}
+
+} // namespace san
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
 
 #if defined(PILFER_TSAN)
 

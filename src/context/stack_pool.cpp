@@ -14,6 +14,7 @@
 #include <pilfer/detail/atom.hpp>
 
 #include "base/os.hpp"
+#include "context/sanitizer.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -77,6 +78,9 @@ stack_pool::~stack_pool() {
         __tsan_destroy_fiber(c->view.fiber);
 #endif
     }
+    if (shown()) {
+        return; // at the end of the program: LeakSanitizer goes on to read the stacks
+    }
     for (const auto& s : m_slabs) {
         san::unpoison(s->base, m_stride * s->count);
         os::unreserve(s->base, m_stride * s->count);
@@ -86,13 +90,27 @@ stack_pool::~stack_pool() {
 context* stack_pool::take(unsigned n) noexcept {
     context* list = m_stock.take(n, m_keep, [this] { return one_locked(); });
     change_all(list, context_state::pooled, context_state::cached);
+    if (shown()) [[unlikely]] {
+        for (const context* c = list; c != nullptr; c = ranked<context>::node(c->next.load(rlx))) {
+            show(*c);
+        }
+    }
     return list;
 }
 
 context* stack_pool::take_beyond() noexcept {
     context* c = m_stock.take_beyond(m_keep, [this] { return one_locked(); });
     change_all(c, context_state::pooled, context_state::cached);
+    if (c != nullptr && shown()) [[unlikely]] {
+        show(*c);
+    }
     return c;
+}
+
+void stack_pool::show(const context& c) noexcept {
+    const auto* const end = reinterpret_cast<const std::byte*>(&c + 1);
+    san::is_root(c.low, static_cast<std::size_t>(end - c.low));
+    san::fake_stack_is_root(c.view);
 }
 
 bool stack_pool::stock_one() noexcept {

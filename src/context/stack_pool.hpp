@@ -2,12 +2,14 @@
 // and come here for 32 at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/context.hpp>
 
 #include "context/context_lists.hpp"
@@ -72,6 +74,27 @@ public:
     [[nodiscard]] static unsigned number_of(const context& c) noexcept {
         return c.home->number * most_in_slab + c.index;
     }
+    /// LeakSanitizer looks for pointers on the stacks of threads only. From here on it looks on the contexts of
+    /// this pool, too, also on those that are taken later, but not on free ones: what they still hold is no
+    /// reason to keep silent. `is_free(c)`: neither in use nor in stock.
+    template <class IsFree>
+    void show_to_leak_sanitizer(IsFree is_free) noexcept {
+        const std::lock_guard hold(m_mutex);
+        m_shown.store(true, rlx);
+        std_atom::fence_sc(); // this store, then the look at who is free; see shown()
+        for_each_locked([&](const context& c, unsigned) {
+            if (!m_stock.keeps_locked(&c) && !is_free(c)) {
+                show(c);
+            }
+        });
+    }
+    /// The same in a child of fork(), where the mutex may be held for ever: every context.
+    void show_all_to_leak_sanitizer() noexcept {
+        for_each_locked([](const context& c, unsigned) { show(c); });
+    }
+    static void show(const context& c) noexcept;
+    /// Whoever takes a context from a list that is_free() counts says so before it asks.
+    [[nodiscard]] bool shown() const noexcept { return m_shown.load(rlx); }
     /// Where a debugger finds the list of slabs.
     [[nodiscard]] const slab* const* newest_slab() const noexcept { return &m_newest; }
 
@@ -99,6 +122,7 @@ private:
     slab* m_newest = nullptr;
     std::vector<slab*> m_with_discarded; // room is kept for every slab, so that giving never allocates
     unsigned m_colour = 0;
+    std::atomic<bool> m_shown{false}; // to LeakSanitizer; changes under the mutex
 };
 
 } // namespace detail

@@ -54,13 +54,12 @@ instances::instance* instances::take_cold(worker* w) noexcept {
             places([&n](protocol::place& p) {
                 if (n == nullptr && p.free.load(rlx) != nullptr) {
                     n = p.free.load(rlx);
-                    p.free.store(n->next.load(rlx), rlx);
+                    p.free.store(protocol::below(n), rlx);
                 }
             });
         });
     }
     m_free.unlock();
-    san::acquire(n);
     return static_cast<instance*>(n);
 }
 
@@ -85,7 +84,7 @@ void instances::add(instance* i) noexcept {
 bool instances::take_all(instance*& first, instance*& last) noexcept {
     std::size_t found = 0;
     const auto count = [&found](const protocol::node* n) {
-        for (; n != nullptr; n = n->next.load(rlx)) {
+        for (; n != nullptr; n = protocol::below(n)) {
             ++found;
         }
     };
@@ -111,9 +110,6 @@ bool instances::take_all(instance*& first, instance*& last) noexcept {
     });
     const bool all = found == m_size.load(rlx);
     m_free.unlock();
-    for (instance* i = all ? first : nullptr; i != nullptr; i = i == last ? nullptr : i->newer) {
-        san::acquire(static_cast<protocol::node*>(i));
-    }
     return all;
 }
 

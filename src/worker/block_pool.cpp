@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/os.hpp"
+#include "context/sanitizer.hpp"
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
@@ -70,6 +71,7 @@ std::atomic<unsigned> pools_that_use{0};
 [[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
     using state = outside_list::state;
     if (kept_outside.now == state::fresh) [[unlikely]] {
+        const san::never_lost note; // in memory of the thread's, and no child of fork() has other threads
         const bool told =
             os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
         kept_outside.now = told ? state::open : state::closed;

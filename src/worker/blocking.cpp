@@ -10,8 +10,10 @@ namespace {
 
 constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests before it ends
 
-/// Of a helper thread. No task ever runs on one, so it may be read as any thread-local.
-constinit thread_local const pool_core* helper_of = nullptr;
+/// Of a helper thread. No caller suspends between two looks, so it may be read as any thread-local. A relaxed
+/// atomic, a plain move for the machine: a visitor and the tasks that it runs share a thread, and
+/// ThreadSanitizer takes the contexts of one thread for strangers.
+constinit thread_local std::atomic<const pool_core*> helper_of{nullptr};
 
 constexpr wait_kind blocking_kind{"the system, in blocking()",
                                   [](const suspension&, wait_facts&) noexcept {}};
@@ -34,11 +36,13 @@ bool run_elsewhere(blocking_job& job) noexcept {
     return true;
 }
 
-bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of == &p; }
-bool blocking_threads::is_helper() noexcept { return helper_of != nullptr; }
+bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of.load(rlx) == &p; }
+bool blocking_threads::is_helper() noexcept { return helper_of.load(rlx) != nullptr; }
 
-blocking_threads::helping::helping(const pool_core& p) noexcept : m_before(helper_of) { helper_of = &p; }
-blocking_threads::helping::~helping() { helper_of = m_before; }
+blocking_threads::helping::helping(const pool_core& p) noexcept : m_before(helper_of.load(rlx)) {
+    helper_of.store(&p, rlx);
+}
+blocking_threads::helping::~helping() { helper_of.store(m_before, rlx); }
 
 bool blocking_threads::give(blocking_job& job) noexcept {
     if (m_most == 0) {
@@ -100,7 +104,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
 void* blocking_threads::main(void* self) {
     auto& h = *static_cast<helper*>(self);
     name_helper(h.home->m_pool.settings());
-    helper_of = &h.home->m_pool;
+    helper_of.store(&h.home->m_pool, rlx);
     h.home->serve(h);
     return nullptr;
 }

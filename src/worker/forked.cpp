@@ -7,6 +7,7 @@
 
 #include "base/os.hpp"
 #include "base/signal_thread.hpp"
+#include "context/sanitizer.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -97,6 +98,8 @@ void pool_core::abandon() noexcept {
 
 PILFER_NOINLINE void keep_loaded() noexcept {
     // dlclose() leaves a library alone while any thread has such an object of it.
+    // The C library notes the destructor in memory of the thread's, and no child of fork() has that thread.
+    const san::never_lost note;
     static thread_local keeper mine;
     mine.gone = false;
 }

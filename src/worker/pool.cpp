@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
@@ -203,14 +204,16 @@ void choose_governor(options& o) {
     return o;
 }
 
-/// The thread is inside make_common(), which does not suspend.
-constinit thread_local bool makes_common = false;
+/// The thread is inside make_common(), which does not suspend. A relaxed atomic: two tasks of one thread may
+/// ask, which ThreadSanitizer takes for strangers.
+constinit thread_local std::atomic<bool> makes_common{false};
 
 } // namespace
 
 pool::pool(const options& o) {
     const auto files = written_files();
-    auto core = std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common);
+    auto core =
+        std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common.load(detail::rlx));
     core->answer_dump_signal();
     if (os::is_static_in_program(this)) {
         core->must_note_exit();
@@ -274,6 +277,14 @@ namespace {
 
 // Not a static of the function: in a child of fork() they begin again, whoever was about to make it.
 constinit std::atomic<pool*> made_common{nullptr};
+
+/// Never freed. In a child of fork() nothing else refers to those of its parents, which LeakSanitizer would
+/// call lost.
+struct common_pool : pool {
+    common_pool* older = nullptr;
+};
+constinit common_pool* newest_common = nullptr; // under the lock
+
 constinit detail::raw_lock<detail::std_atom, detail::futex_park> making_common;
 
 PILFER_COLD pool& make_common() {
@@ -283,12 +294,12 @@ PILFER_COLD pool& make_common() {
     struct making {
         making() noexcept {
             making_common.lock();
-            makes_common = true;
+            makes_common.store(true, detail::rlx);
         }
         making(const making&) = delete;
         making& operator=(const making&) = delete;
         ~making() {
-            makes_common = false;
+            makes_common.store(false, detail::rlx);
             making_common.unlock();
         }
     };
@@ -296,7 +307,8 @@ PILFER_COLD pool& make_common() {
     if (pool* const p = made_common.load(std::memory_order_relaxed)) {
         return *p;
     }
-    pool* const p = new pool;
+    auto* const p = new common_pool;
+    p->older = std::exchange(newest_common, p);
     for (unsigned round = 0; p->core().at(0).thread_id.load(detail::acq) == 0; ++round) {
         detail::std_atom::relax(round); // it has made sure that the library stays
     }

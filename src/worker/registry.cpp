@@ -5,6 +5,7 @@
 
 #include <pilfer/detail/raw_lock.hpp>
 
+#include "context/sanitizer.hpp"
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
 
@@ -129,7 +130,34 @@ bool submit_to(std::uint64_t number, submission* s) noexcept {
     return false;
 }
 
+namespace {
+
+/// Pools that are still there when the statics of the program are gone have tasks that nobody waits for, the
+/// common pool above all. Not the destructor of an object: that would come before those of the program. The
+/// check for leaks comes last of all.
+[[gnu::destructor]] void show_to_leak_sanitizer() noexcept {
+    if (!san::leak_sanitizer()) {
+        return;
+    }
+    const std::lock_guard lock(mutex);
+    for (const pool_entry* e = pilfer_v0_pools; e != nullptr; e = e->next) {
+        e->pool->stacks.show_to_leak_sanitizer([e](const context& c) noexcept {
+            for (unsigned i = 0; i < e->pool->schedulers(); ++i) {
+                if (e->pool->at(i).keeps_at_rest(c)) {
+                    return true;
+                }
+            }
+            return false;
+        });
+    }
+}
+
+} // namespace
+
 void forget_all() noexcept {
+    for (const pool_entry* e = san::leak_sanitizer() ? pilfer_v0_pools : nullptr; e != nullptr; e = e->next) {
+        e->pool->stacks.show_all_to_leak_sanitizer();
+    }
     for (shelf& s : shelves) {
         ::new (&s) shelf;
     }

@@ -45,7 +45,8 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 } // namespace
 
 #if defined(PILFER_ISA_PORTABLE)
-PILFER_NOINLINE worker* this_worker_cold() noexcept {
+/// Not instrumented: a visitor's thread changes it between its tasks, which are strangers to ThreadSanitizer.
+PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
     worker* w = pilfer_v0_this_worker;
     // A function without effects might be called once for two places in its caller.
     asm volatile("" : "+r"(w) : : "memory");
@@ -339,11 +340,39 @@ void scheduler::execute(task_word task) noexcept {
     after_switch(continue_parent(*s));
 }
 
+bool scheduler::keeps_at_rest(const context& c) const noexcept {
+    if (current.load(rlx) != nullptr) {
+        return false;
+    }
+    const context* at = ranked<context>::node(free_contexts.load(rlx));
+    while (at != nullptr && at != &c) {
+        at = ranked<context>::node(at->next.load(rlx));
+    }
+    return at != nullptr;
+}
+
+/// Right before `a` is entered. From the end of the program on LeakSanitizer has to see the stacks, too, that
+/// are taken from this list by whatever runs here next.
+void scheduler::leaves_rest([[maybe_unused]] activation* a) noexcept {
+#if defined(PILFER_ASAN)
+    current.store(a, rlx);
+    std_atom::fence_sc(); // this store, then the look; on the other side keeps_at_rest()
+    if (m_pool.stacks.shown()) [[unlikely]] {
+        stack_pool::show(*a->ctx);
+        for (const context* c = ranked<context>::node(free_contexts.load(rlx)); c != nullptr;
+             c = ranked<context>::node(c->next.load(rlx))) {
+            stack_pool::show(*c);
+        }
+    }
+#endif
+}
+
 /// Goes on behind a spawn whose child is still running elsewhere.
 PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
     PILFER_CHAOS_POINT(enter);
     activation* owner = scope_access::taken(s);
     current.store(owner, rlx);
+    leaves_rest(owner);
     san::leave(&m_view, owner->ctx->view);
     void* message = pilfer_v0_continue(&m_sp, scope_access::rest(s));
     san::enter(m_view);
@@ -352,6 +381,7 @@ PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
 
 PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noexcept {
     c->job = reinterpret_cast<void*>(job);
+    leaves_rest(&c->self);
     san::leave(&m_view, c->view);
     // The context's own record is the end of its stack.
     void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
@@ -377,6 +407,7 @@ PILFER_NOINLINE void scheduler::let_go(suspension& s) noexcept {
 
 PILFER_NO_SANITIZE void* scheduler::enter_suspended(suspension& s) noexcept {
     let_go(s);
+    leaves_rest(s.act);
     san::release(&s);
     san::leave(&m_view, s.act->ctx->view);
     void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(this));

@@ -63,6 +63,8 @@ public:
     [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
     void work_until(visitor& v) noexcept;
     void forward_inbox() noexcept;
+    /// No task runs here, and `c` lies in this worker's own list. Any thread may ask: for LeakSanitizer.
+    [[nodiscard]] bool keeps_at_rest(const context& c) const noexcept;
     [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
     /// See announce_tripped().
@@ -237,6 +239,7 @@ private:
     void resume_now(suspension& s) noexcept;
     void let_go(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
+    void leaves_rest([[maybe_unused]] activation* a) noexcept;
     [[nodiscard]] void* continue_parent(scope& s) noexcept;
     [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;

@@ -1,8 +1,12 @@
 // The sanitizers must keep seeing errors of tasks; that they see none where there is none is the business of
 // all other tests. Without a sanitizer nothing is left to test here but the correct twin.
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <memory>
 
 #include "context/moved.hpp"
 
@@ -97,6 +101,162 @@ TEST_F(sanitizers, accept_contexts_that_are_discarded_and_placed_anew) {
     };
     EXPECT_EXIT(trees(), testing::ExitedWithCode(0), "");
 }
+
+// The instance is made and given back by one task and used next by another one of the same thread.
+TEST_F(sanitizers, accept_an_instance_of_a_worker_local_that_another_task_of_the_thread_has_made) {
+    EXPECT_EXIT(alone(1,
+                      [] {
+                          pilfer::worker_local<long> counts;
+                          pilfer::event counted;
+                          long all = 0;
+                          {
+                              pilfer::scope s;
+                              s.defer([&] {
+                                  ++*counts.lease();
+                                  counted.set();
+                              });
+                              counted.wait();
+                              ++*counts.lease();
+                              s.sync();
+                          }
+                          counts.for_each([&all](long n) { all += n; });
+                          std::exit(all == 2 ? 0 : 1);
+                      }),
+                testing::ExitedWithCode(0), "");
+}
+
+// The condition is asked on the thread's own stack, the tasks that it runs meanwhile have stacks of their own.
+TEST_F(sanitizers, accept_a_condition_of_run_until_and_tasks_that_submit_on_one_thread) {
+    const auto both = [] {
+        pilfer::options attachable = with_workers(1);
+        attachable.attachable = 1;
+        pilfer::options bounded = with_workers(1);
+        bounded.queue_capacity = 4;
+        bounded.when_full = pilfer::when_full::wait;
+        pilfer::pool a(attachable);
+        pilfer::pool b(bounded);
+        constexpr int tasks = 300;
+        std::atomic<int> ended{0};
+        std::atomic<bool> go{false};
+        a.submit([&go] { // keeps the worker
+            while (!go) {
+                usleep(100);
+            }
+        });
+        for (int i = 0; i < tasks; ++i) {
+            a.submit([&] {
+                b.run([] {});
+                if (++ended == tasks) {
+                    go = true;
+                    a.notify();
+                }
+            });
+        }
+        a.run_until([&ended] { return ended == tasks; });
+        a.shutdown();
+        b.shutdown();
+        std::exit(0);
+    };
+    EXPECT_EXIT(both(), testing::ExitedWithCode(0), "");
+}
+
+TEST_F(sanitizers, accept_a_pool_and_the_common_pool_that_two_tasks_of_one_thread_make) {
+    EXPECT_EXIT(alone(1,
+                      [] {
+                          pilfer::event made;
+                          pilfer::scope s;
+                          s.defer([&made] {
+                              pilfer::pool::common().run([] {});
+                              made.set();
+                          });
+                          made.wait();
+                          {
+                              pilfer::pool other(with_workers(1));
+                          }
+                          s.sync();
+                      }),
+                testing::ExitedWithCode(0), "");
+}
+
+// A visitor's thread blocks no signals: they come on the stacks of its tasks.
+TEST_F(sanitizers, accept_a_dump_signal_on_two_stacks_of_one_thread) {
+    const auto both = [] {
+        std::signal(SIGUSR2, [](int) {}); // is called by the pool's handler
+        pilfer::options o = with_workers(1);
+        o.attachable = 1;
+        o.dump_signal = SIGUSR2;
+        pilfer::pool p(o);
+        std::atomic<int> ended{0};
+        std::atomic<bool> go{false};
+        p.submit([&go] { // keeps the worker
+            while (!go) {
+                usleep(100);
+            }
+        });
+        for (int i = 0; i < 2; ++i) {
+            p.submit([&] {
+                pilfer::yield();
+                (void)std::raise(SIGUSR2);
+                pilfer::yield();
+                if (++ended == 2) {
+                    go = true;
+                    p.notify();
+                }
+            });
+        }
+        p.run_until([&ended] {
+            (void)std::raise(SIGUSR2);
+            return ended == 2;
+        });
+        p.shutdown();
+        std::exit(0);
+    };
+    EXPECT_EXIT(both(), testing::ExitedWithCode(0), "");
+}
+
+/// Its result lies on the heap, and the caller's frame alone says where.
+[[nodiscard]] PILFER_NOINLINE std::unique_ptr<int> on_the_heap(int n) { return std::make_unique<int>(n); }
+
+/// A task of the common pool that nobody waits for, and that is asleep when this returns.
+void leave_a_task_asleep() {
+    static std::atomic<bool> there{false};
+    pilfer::pool::common().submit([] {
+        const auto kept = on_the_heap(5);
+        there = true;
+        pilfer::sleep_for(std::chrono::hours(1));
+        std::_Exit(*kept);
+    });
+    while (!there) {
+        usleep(100);
+    }
+    usleep(50'000);
+}
+
+TEST_F(sanitizers, accept_what_a_sleeping_task_of_the_common_pool_has_at_the_end_of_the_program) {
+    const auto end = [] {
+        leave_a_task_asleep();
+        std::exit(0);
+    };
+    EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+}
+
+// ThreadSanitizer lets no child of fork() that has threads make any.
+#if !defined(PILFER_TSAN)
+TEST_F(sanitizers, accept_the_common_pool_of_the_parent_in_a_child_of_fork) {
+    const auto end = [] {
+        leave_a_task_asleep();
+        const pid_t child = fork();
+        if (child == 0) {
+            pilfer::pool::common().run([] {});
+            std::exit(0);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        std::_Exit(WIFEXITED(status) ? WEXITSTATUS(status) : 255);
+    };
+    EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
+}
+#endif
 
 #if defined(PILFER_TSAN)
 
@@ -204,6 +364,20 @@ TEST_F(sanitizers, report_a_task_that_moved_and_reads_beyond_its_array) {
                            std::exit(sum == 0 ? 0 : 2);
                        }),
                  "stack-buffer-overflow|out of bounds");
+}
+
+// The stack of the task still holds the address, but no task is on it.
+TEST_F(sanitizers, report_what_a_task_of_the_common_pool_has_lost) {
+    const auto end = [] {
+        leave_a_task_asleep();
+        pilfer::pool::common().run([] {
+            volatile auto lost = reinterpret_cast<std::uintptr_t>(on_the_heap(7).release());
+            (void)lost;
+        });
+        usleep(200'000); // until its worker is asleep
+        std::exit(0);
+    };
+    EXPECT_DEATH(end(), "LeakSanitizer");
 }
 
 #endif

@@ -8,6 +8,7 @@
 
 #include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/raw_lock.hpp>
+#include <pilfer/detail/sanitizer.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -28,6 +29,13 @@ public:
         atomic<node*> free{nullptr};
     };
 
+    /// The node below `n` in its list. ThreadSanitizer takes the contexts of one thread for strangers, so the
+    /// edge from the last user of `n`, or from its maker, is announced before `n` is read at all.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE node* below(const node* n) noexcept {
+        san::acquire(n);
+        return n->next.load(rlx);
+    }
+
     /// On the thread of the worker whose place `p` is. `fence`: heavy fences do not reach this thread. Null:
     /// nothing lies there, or somebody has stopped the owners.
     [[nodiscard]] PILFER_ALWAYS_INLINE node* take(place& p, bool fence) noexcept {
@@ -35,7 +43,7 @@ public:
         if (enter(p, fence)) [[likely]] {
             n = p.free.load(rlx);
             if (n != nullptr) [[likely]] {
-                p.free.store(n->next.load(rlx), rlx);
+                p.free.store(below(n), rlx);
             }
         }
         p.busy.store(0, rel); // E2
@@ -60,7 +68,7 @@ public:
     [[nodiscard]] node* take_outside() noexcept {
         node* const n = m_outside.load(rlx);
         if (n != nullptr) {
-            m_outside.store(n->next.load(rlx), rlx);
+            m_outside.store(below(n), rlx);
         }
         return n;
     }
