@@ -102,6 +102,9 @@ struct options {
     /// its worker. With backend::one_lock: threads that are made when all others block and tasks are ready,
     /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
+    /// No thread but the workers, whatever the environment says: max_extra_workers is 0, the governor is off,
+    /// and PILFER_GOVERNOR and PILFER_ADVICE are not looked at. Not with governing::on, advice or dump_signal.
+    bool only_workers = false;
     /// Threads outside that can work for this pool at the same time while they wait: pool::attach(),
     /// pool::run_until(). Each is a seat beside the workers, which others look at as at a worker's. 0:
     /// nobody. Not with options.profile or backend::one_lock, and with resume::anywhere only. Where just the

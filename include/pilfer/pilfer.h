@@ -60,7 +60,7 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
  * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal,
  * trace_events, queue_capacity, priority (which may be negative); name = any text; when_full = grow, wait or
  * fail; spin = automatic, latency, balanced or battery; governor = automatic, off or on; overflow_message,
- * count_all, profile; pin = automatic, off, compact or spread; resume = anywhere, own-thread or elsewhere;
+ * count_all, profile, only_workers; pin = automatic, off, compact or spread; resume = anywhere, own-thread or elsewhere;
  * take_back = one or all; backend = automatic, work_stealing or one_lock; balance = what PILFER_BALANCE may
  * say, for steal, victim, exposure, threshold and eager: what it does not name becomes automatic. Ranges are
  * checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */

@@ -98,6 +98,7 @@ constexpr option table[] = {
     number<&options::stack_size>("stack_size"),
     number<&options::max_contexts>("max_contexts"),
     number<&options::max_extra_workers>("max_extra_workers"),
+    flag<&options::only_workers>("only_workers"),
     number<&options::attachable>("attachable"),
     {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o); }},
     choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),

@@ -55,7 +55,7 @@ thread_pool* thread_pool_new(int nthreads) {
         pilfer::options o;
         o.workers = static_cast<unsigned>(nthreads);
         o.stack_size = stack_bytes;
-        o.max_extra_workers = 0; // never more threads than were asked for
+        o.only_workers = true; // never more threads than were asked for, whatever the environment says
         auto* p = new pilfer::pool(o);
         // One worker is what recording takes (PILFER_PROFILE), and whoever asks for that knows.
         if (p->workers() == o.workers || p->settings().profile) {

@@ -40,9 +40,9 @@ constexpr std::size_t least_traced = 64;
 constexpr std::size_t most_traced = std::size_t{1} << 24;
 constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
 
-[[nodiscard]] detail::pool_core::paths written_files() noexcept {
+[[nodiscard]] detail::pool_core::paths written_files(bool only_workers = false) noexcept {
     return {std::getenv("PILFER_TRACE"), std::getenv("PILFER_PROFILE"), std::getenv("PILFER_PROFILE_GRAPH"),
-            std::getenv("PILFER_ADVICE")};
+            only_workers ? nullptr : std::getenv("PILFER_ADVICE")};
 }
 [[nodiscard]] bool profiled(const detail::pool_core::paths& files) noexcept {
     return files.profile != nullptr || files.graph != nullptr;
@@ -111,6 +111,20 @@ void choose_seats(options& o, const options& asked) {
     }
 }
 
+/// What makes a thread beside the workers. The environment is not asked then: see choose_governor() and
+/// written_files().
+void choose_helpers(options& o) {
+    if (!o.only_workers) {
+        return;
+    }
+    if (o.governor == governing::on || o.advice || o.dump_signal != 0) {
+        throw std::invalid_argument("pilfer: options.governor must not be on, and options.advice and "
+                                    "options.dump_signal must be unset, with options.only_workers");
+    }
+    o.max_extra_workers = 0;
+    o.governor = governing::off;
+}
+
 void choose_governor(options& o) {
     if (o.governor == governing::automatic) {
         const char* text = std::getenv("PILFER_GOVERNOR");
@@ -170,6 +184,7 @@ void choose_governor(options& o) {
         o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
     }
     check("governor", static_cast<std::size_t>(o.governor), 0, 2);
+    choose_helpers(o);
     choose_governor(o);
     detail::check_thread_name(o.name);
     if (o.priority < -20 || o.priority > 19) {
@@ -211,7 +226,7 @@ constinit thread_local std::atomic<bool> makes_common{false};
 } // namespace
 
 pool::pool(const options& o) {
-    const auto files = written_files();
+    const auto files = written_files(o.only_workers);
     auto core =
         std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common.load(detail::rlx));
     core->answer_dump_signal();

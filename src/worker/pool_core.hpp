@@ -151,6 +151,8 @@ public:
     /// What resize() wants.
     [[nodiscard]] unsigned wanted() const noexcept { return m_wanted.load(rlx); }
     /// Null: nobody but resize() says how many workers take work.
+    /// No thread but its workers may be made for it.
+    [[nodiscard]] bool has_no_helpers() const noexcept { return m_options.only_workers; }
     [[nodiscard]] pool_governor* governor() const noexcept { return m_governor.get(); }
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.

@@ -361,8 +361,9 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
         {"max_extra_workers", "3"}, {"balance", "3/4,nearest"}, {"pin", "compact"},
         {"spin", "battery"},        {"name", "ten_bytes_"},     {"priority", "-7"},
         {"resume", "own-thread"},   {"take_back", "all"},       {"overflow_message", "0"},
-        {"stall_report", "0"},      {"dump_signal", "12"},      {"count_all", "1"},
-        {"trace_events", "64"},     {"profile", "1"},           {"backend", "one_lock"}};
+        {"only_workers", "1"},      {"stall_report", "0"},      {"dump_signal", "12"},
+        {"count_all", "1"},         {"trace_events", "64"},     {"profile", "1"},
+        {"backend", "one_lock"}};
     c_options o;
     for (const auto& [name, text] : others) {
         EXPECT_NE(o.get(name), text) << name;

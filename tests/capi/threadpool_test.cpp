@@ -106,6 +106,69 @@ TEST_P(row_E1, only_the_threads_asked_for_run_tasks) {
     EXPECT_TRUE(eventually([] { return pool_threads() == 0; }));
 }
 
+/// All that the library asks the environment for, as its sources say.
+[[nodiscard]] std::set<std::string> environment_variables() {
+    std::set<std::string> names;
+    const std::string asks = "getenv(\"PILFER_";
+    for (const auto& file : std::filesystem::recursive_directory_iterator(PILFER_TEST_SOURCES)) {
+        if (!file.is_regular_file()) {
+            continue;
+        }
+        std::stringstream all;
+        all << std::ifstream(file.path()).rdbuf();
+        const std::string text = all.str();
+        for (auto at = text.find(asks); at != std::string::npos; at = text.find(asks, at + 1)) {
+            const auto begin = at + asks.find('P');
+            names.insert(text.substr(begin, text.find('"', begin) - begin));
+        }
+    }
+    return names;
+}
+
+/// How many threads there are more beside a pool of two; -1: with that value there is no pool.
+[[nodiscard]] int threads_beside(const std::string& variable, const std::string& value,
+                                 const std::string& folder) {
+    const auto result = in_child([&] {
+        std::filesystem::current_path(folder); // the value may be taken for the name of a file to write
+        setenv(variable.c_str(), value.c_str(), 1);
+        const std::size_t before = thread_count();
+        thread_pool* const pool = thread_pool_new(2);
+        if (pool == nullptr) {
+            return 255;
+        }
+        thread_ids ids;
+        (void)got_once(thread_pool_submit(pool, thread_ids::note_two, &ids));
+        std::this_thread::sleep_for(std::chrono::milliseconds(60)); // the governor looks every 50
+        const std::size_t most = thread_count();
+        thread_pool_shutdown_and_destroy(pool);
+        return most > before ? static_cast<int>(most - before) : 0;
+    });
+    return WIFEXITED(result.status) && WEXITSTATUS(result.status) != 255 ? WEXITSTATUS(result.status) : -1;
+}
+
+TEST(thread_pool_new, makes_no_further_thread_whatever_the_environment_says) {
+    const auto names = environment_variables();
+    EXPECT_GE(names.size(), 8U);
+    EXPECT_TRUE(names.count("PILFER_GOVERNOR") == 1 && names.count("PILFER_ADVICE") == 1);
+    const std::string folder = testing::TempDir() + "pilfer_environment_" + std::to_string(getpid());
+    std::filesystem::create_directory(folder);
+    const std::string file = folder + "/advice";
+    for (const auto& name : names) {
+        bool any = false;
+        // One of these is right for each of them. For a new variable there has to be one.
+        for (const std::string& value :
+             {std::string("on"), std::string("1"), std::string("64K"), std::string("one_lock"),
+              std::string("latency"), std::string("half"), std::string("spread"), file}) {
+            std::ofstream(file) << "1\n";
+            const int threads = threads_beside(name, value, folder);
+            EXPECT_LE(threads, 2) << name << '=' << value;
+            any = any || threads > 0;
+        }
+        EXPECT_TRUE(any) << name << " needs a value";
+    }
+    std::filesystem::remove_all(folder);
+}
+
 TEST_P(row_E1, tasks_that_wait_for_tasks) {
     thread_pool* const pool = thread_pool_new(threads());
     EXPECT_EQ(as_number(got_once(thread_pool_submit(pool, fib_by_futures, as_pointer(15)))), fib(15));
