@@ -298,6 +298,24 @@ void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uin
     os::write_error(text);
 }
 
+void write_blocked_report(pool_core& p, std::uint64_t idle_ns) noexcept {
+    try {
+        const snapshot s = take_snapshot(&p);
+        writer w(s, p);
+        w.text = "pilfer: stall: for " + std::to_string(idle_ns / 1'000'000) + " ms all workers of " +
+                 pool_name(s, p) + " (" + std::to_string(p.active()) +
+                 ") have been inside blocking(), because there was no further thread for it "
+                 "(options.max_extra_workers: " +
+                 std::to_string(p.settings().max_extra_workers) + "), and tasks are ready\n";
+        w.cycles_of_waits();
+        w.waiters(pools_behind(s, &p));
+        w.coroutines();
+        os::write_all(2, w.text.data(), w.text.size());
+    } catch (const std::bad_alloc&) {
+        os::write_error("pilfer: stall: there is no memory for the report\n");
+    }
+}
+
 void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept {
     try {
         const snapshot s = take_snapshot(&p);

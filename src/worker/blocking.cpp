@@ -26,10 +26,18 @@ bool run_elsewhere(blocking_job& job) noexcept {
         static_cast<scheduler*>(w)->block_in_place(job);
         return true;
     }
-    // A worker that records follows one order; and a frame that gets no stack for others helps nobody.
-    if (w == nullptr || static_cast<scheduler*>(w)->records() || !static_cast<scheduler*>(w)->has_context() ||
-        !w->pool->blocking().give(job)) {
+    if (w == nullptr) {
         return false;
+    }
+    // A worker that records follows one order; and a frame that gets no stack for others helps nobody.
+    if (static_cast<scheduler*>(w)->records() || !static_cast<scheduler*>(w)->has_context() ||
+        !w->pool->blocking().give(job)) {
+        pool_core& p = *w->pool;
+        p.in_place().fetch_add(1, rlx);
+        p.blocked().call_begins(p);
+        job.run(job);
+        p.in_place().fetch_sub(1, rlx);
+        return true;
     }
     waiters none;
     wait_in(none, job.done, never, blocking_kind, nullptr);

@@ -440,6 +440,18 @@ std::uint64_t pool_core::progress() const noexcept {
     return sum;
 }
 
+bool pool_core::nobody_takes_what_is_ready() noexcept {
+    bool ready = !submissions.empty() || !runnable.empty();
+    for (unsigned i = 0; i < active(); ++i) {
+        if (at(i).current.load(rlx) == nullptr) {
+            return false;
+        }
+        const auto lie_there = at(i).deque.thief().look();
+        ready = ready || lie_there.shared + lie_there.own > 0;
+    }
+    return ready;
+}
+
 bool pool_core::idle_now() noexcept {
     if (m_one_lock != nullptr) {
         // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.

@@ -318,6 +318,9 @@ public:
     [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
 #endif
     [[nodiscard]] stall_watch& stall() noexcept { return m_stall; }
+    [[nodiscard]] blocked_watch& blocked() noexcept { return m_blocked; }
+    /// Every worker is inside a task, and a task is queued or lies in a deque. By any thread: a guess.
+    [[nodiscard]] bool nobody_takes_what_is_ready() noexcept;
     [[nodiscard]] awaited_by_holders& for_holders() noexcept { return m_for_holders; }
 
     [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
@@ -452,6 +455,7 @@ private:
     std::atomic<unsigned> m_warm{0}; // objects of keep_warm
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
+    blocked_watch m_blocked{std::uint64_t{m_options.stall_report} * 1'000'000};
     awaited_by_holders m_for_holders;
     timer_watch<std_atom> m_watch;
     std::atomic<readiness*> m_io{nullptr};

@@ -66,6 +66,33 @@ std::uint64_t stall_watch::look_locked(pool_core& p) noexcept {
     return 0;
 }
 
+void blocked_watch::call_begins(pool_core& p) noexcept {
+    if (m_interval == 0 || p.in_place().load(rlx) < p.active()) {
+        return;
+    }
+    const std::uint64_t due = os::now_ns() + m_interval;
+    m_progress.store(p.progress(), rlx);
+    m_due.store(due, rlx);
+    timekeeper::expect(p, due); // fences
+}
+
+void blocked_watch::look(pool_core& p, std::uint64_t t) noexcept {
+    std::uint64_t due = m_due.load(rlx);
+    if (t < due) {
+        return;
+    }
+    const std::uint64_t progress = p.progress();
+    std::uint64_t next = t + m_interval;
+    if (p.in_place().load(rlx) < p.active()) {
+        next = UINT64_MAX; // the next call that leaves no worker begins anew
+    } else if (progress == m_progress.load(rlx) && p.nobody_takes_what_is_ready()) {
+        next = UINT64_MAX;
+        write_blocked_report(p, m_interval);
+    }
+    m_progress.store(progress, rlx);
+    (void)m_due.compare_exchange_strong(due, next, rlx, rlx);
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

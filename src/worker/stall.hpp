@@ -22,6 +22,8 @@ struct stall_verdict {
 void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept;
 /// Of a one-lock pool.
 void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept;
+/// Of a pool whose workers are all inside blocking().
+void write_blocked_report(pool_core& p, std::uint64_t idle_ns) noexcept;
 void write_dump(pool_core& p) noexcept;
 
 /// One per pool. Workers call look() when they have nothing to do.
@@ -56,6 +58,26 @@ private:
     std::uint64_t m_others = 0;            // the same of those it waits for
     std::uint64_t m_since = 0;             // when that was
     bool m_reported = false;               // this standstill was
+};
+
+/// One per pool: all its workers are inside blocking(), in place because no helper could be had, and a task
+/// is ready. No worker is left to notice that, so the timekeeper looks.
+class blocked_watch {
+public:
+    /// `interval`: nanoseconds, 0: never reports.
+    explicit blocked_watch(std::uint64_t interval) noexcept : m_interval(interval) {}
+
+    /// A worker is about to run such a call, which p.in_place() counts already.
+    void call_begins(pool_core& p) noexcept;
+    /// When look() is to be called; UINT64_MAX: not at all. Any thread.
+    [[nodiscard]] std::uint64_t due() const noexcept { return m_due.load(std::memory_order_relaxed); }
+    /// Reports once if nothing has begun for the interval. By the timekeeper, at the time `t`.
+    void look(pool_core& p, std::uint64_t t) noexcept;
+
+private:
+    const std::uint64_t m_interval;
+    std::atomic<std::uint64_t> m_due{UINT64_MAX}; // look() only replaces what it has seen: a call may begin
+    std::atomic<std::uint64_t> m_progress{0};     // of the pool, an interval before m_due
 };
 
 } // namespace detail

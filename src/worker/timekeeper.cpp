@@ -47,12 +47,17 @@ public:
 /// When the first alarm is due that no worker watches over.
 [[nodiscard]] instant first_unwatched() noexcept {
     instant first = never;
-    all_kept().each([&first](pool_core& p) { first = std::min(first, p.first_unwatched()); });
+    all_kept().each([&first](pool_core& p) {
+        first = std::min({first, p.first_unwatched(), p.blocked().due()});
+    });
     return first;
 }
 
 void fire_unwatched() noexcept {
-    all_kept().each([t = now()](pool_core& p) { p.fire_unwatched(t); });
+    all_kept().each([t = now()](pool_core& p) {
+        p.fire_unwatched(t);
+        p.blocked().look(p, t);
+    });
 }
 
 void run_what_is_due() noexcept {

@@ -66,6 +66,42 @@ TEST_F(row_C8_stall, of_a_promise_that_nobody_sets) {
     }
 }
 
+/// No worker is left that could notice it.
+TEST_F(row_C8_stall, of_workers_that_all_block_in_place_beside_a_ready_task) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::options o = reporting_after(100, 2);
+        o.max_extra_workers = 0;
+        pilfer::pool& p = lasting(o);
+        static int ends[2];
+        static std::atomic<int> inside{0};
+        if (pipe(ends) != 0) {
+            return 1;
+        }
+        for (int i = 0; i < 2; ++i) {
+            p.submit([] {
+                pilfer::blocking([] {
+                    ++inside;
+                    char c = 0;
+                    return read(ends[0], &c, 1);
+                });
+            });
+        }
+        while (inside < 2) {
+            std::this_thread::sleep_for(100us);
+        }
+        p.submit([] { (void)!write(ends[1], "ab", 2); });
+        err.await("all workers of pool");
+        err.listen(500ms);
+        const bool once = err.count("all workers of pool") == 1;
+        err.give_back();
+        return once ? 0 : 2;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+    EXPECT_THAT(result.output, HasSubstr("have been inside blocking()"));
+    EXPECT_THAT(result.output, HasSubstr("(options.max_extra_workers: 0)"));
+}
+
 TEST_F(row_C8_stall, of_a_task_that_waits_for_itself) {
     const auto result = in_child([] {
         own_stderr err;
