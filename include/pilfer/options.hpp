@@ -181,9 +181,11 @@ struct options {
     pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
     /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and
-    /// goes on. Waiting for another pool that works is no stall, nor is a task that blocks or computes; while
-    /// an alarm is set (a sleep, a time limit, after(), every()) none is told. Cost: none while anything
-    /// runs, a timer while contexts wait in an idle pool. 0: off. Range 0 .. 86,400,000.
+    /// goes on. So does one whose workers are all inside blocking() beside a ready task. Waiting for another
+    /// pool that works is no stall, nor is a task that computes, a sleep or a wait with a time limit, or one
+    /// for the end of such a task; while a timer (after(), every(), a deadline) is due within that time
+    /// nothing is said. Cost: none while anything runs, a timer while contexts wait in an idle pool. 0: off.
+    /// Range 0 .. 86,400,000.
     unsigned stall_report = 10'000;
     /// A signal upon which the pool writes dump() to standard error; 0: none. Any signal that can be caught
     /// and is no fault. Its handler is installed for as long as the pool lives, and calls the one that was

@@ -1,8 +1,10 @@
 #include "inspect/report.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cstdio>
 #include <new>
+#include <string_view>
 
 #include "base/symbols.hpp"
 #include "inspect/snapshot.hpp"
@@ -273,14 +275,56 @@ void write_dump(pool_core& p) noexcept {
     }
 }
 
+namespace {
+
+/// Beside an alarm that is far away: whether a context of these pools waits for something that no time limit
+/// brings, neither its own nor that of a context whose end it awaits. A wait for children or tasks of which
+/// it is not known where they run may be such a one.
+[[nodiscard]] bool anybody_is_stuck(const snapshot& s, const std::vector<std::size_t>& pools) {
+    std::vector<bool> comes;
+    for (const waiting_context& k : s.waiting) {
+        const bool unknown =
+            k.facts.left > static_cast<std::int64_t>(k.awaits.size()) ||
+            (k.awaits.empty() && (k.facts.task != nullptr || k.facts.elsewhere != nullptr)) ||
+            (k.facts.runner == nullptr && k.facts.state != nullptr &&
+             k.facts.state == std::string_view("running"));
+        comes.push_back(k.timed || unknown);
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (std::size_t i = 0; i < comes.size(); ++i) {
+            const auto& awaits = s.waiting[i].awaits;
+            if (!comes[i] &&
+                std::any_of(awaits.begin(), awaits.end(), [&](std::size_t a) { return comes[a]; })) {
+                comes[i] = true;
+                again = true;
+            }
+        }
+    }
+    for (const std::size_t pool : pools) {
+        for (std::size_t i = 0; i < comes.size(); ++i) {
+            if (!comes[i] && s.waiting[i].owner == s.pools[pool].pool) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+} // namespace
+
 stall_verdict judge_stall(pool_core& p) noexcept {
     try {
         const snapshot s = take_snapshot(nullptr);
         stall_verdict v{true, 0};
-        for (const std::size_t i : pools_behind(s, &p)) {
+        const auto pools = pools_behind(s, &p);
+        bool alarms = false;
+        for (const std::size_t i : pools) {
             v.stalled = v.stalled && s.pools[i].idle;
+            alarms = alarms || s.pools[i].has_alarms;
             v.others += s.pools[i].pool != &p ? s.pools[i].progress + 1 : 0;
         }
+        v.stalled = v.stalled && (!alarms || anybody_is_stuck(s, pools));
         return v;
     } catch (const std::bad_alloc&) {
         return {false, 0}; // later, perhaps

@@ -40,7 +40,7 @@ private:
 
 /// No worker is inside a task, none is about to begin one, and nothing is expected that would make one begin.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
-    return p.idle_now() && p.first_expected() == never && p.blocking().busy() == 0 &&
+    return p.idle_now() && !p.expects_soon() && p.blocking().busy() == 0 &&
            (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 
@@ -51,6 +51,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     }
     waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {},
                       {},       {},     {}, {}};
+    k.timed = w->timed;
     if (const char* const name = c.name.load(rlx)) { // I2; the frame that holds the text stays
         k.name = name;
     }
@@ -152,7 +153,8 @@ snapshot take_snapshot(const pool_core* stacks_of) {
             // Progress first: a pool that is idle afterwards and has not moved since, has been so all the
             // time.
             const std::uint64_t progress = e->pool->progress();
-            s.pools.push_back({e->number, e->pool, nothing_begins(*e->pool), progress});
+            s.pools.push_back(
+                {e->number, e->pool, nothing_begins(*e->pool), progress, e->pool->first_alarm() != never});
             // A judgement has to know of every pool that somebody waits for; a text has room for some of one.
             if (stacks_of == nullptr) {
                 add_coroutines(s, *e->pool, SIZE_MAX);

@@ -29,6 +29,7 @@ struct waiting_context {
     const void* child_of = nullptr;    ///< that task's scope, if it is a deferred child
     std::vector<void*> frames;         ///< return addresses, innermost first
     std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
+    bool timed = false;                ///< a time limit ends this wait
 };
 
 /// One coroutine that waits; these are names, too.
@@ -47,6 +48,7 @@ struct pool_moment {
     const pool_core* pool;
     bool idle; ///< no worker was inside a task, and nothing was queued that one could have begun
     std::uint64_t progress;
+    bool has_alarms; ///< one will fire, perhaps far away
 };
 
 struct snapshot {

@@ -74,9 +74,11 @@ void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noe
     }
 }
 
-void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awaited what) noexcept {
+void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awaited what,
+                bool timed) noexcept {
     list_wait s;
     s.marked_late = what == awaited::anything_at_home;
+    s.timed = timed;
     s.entry = &e;
     s.why = &why;
     s.object = object;
@@ -140,7 +142,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     // cannot go on before it. Whoever holds the lock needs no help: it runs, or helps where it waits itself.
     while (!e.done.is_done()) {
         if (what == awaited::a_holder || !static_cast<scheduler*>(this_worker())->help_on_top()) {
-            suspend_in(e, why, object, what);
+            suspend_in(e, why, object, what, until != never);
         }
     }
     if (until != never) {

@@ -114,6 +114,16 @@ instant pool_core::first_expected() const noexcept {
     return first == never && io != nullptr && io->is_awaited() ? any_time : first;
 }
 
+bool pool_core::expects_soon() const noexcept {
+    const readiness* const io = io_if_made();
+    if (io != nullptr && io->is_awaited()) {
+        return true;
+    }
+    const instant first = first_alarm();
+    const std::uint64_t interval = std::uint64_t{m_options.stall_report} * 1'000'000;
+    return first != never && (interval == 0 || first <= now() + interval);
+}
+
 void pool_core::tell_watch(instant due) noexcept {
     if (m_one_lock != nullptr) {
         m_one_lock->tell_all();

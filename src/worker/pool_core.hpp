@@ -330,6 +330,8 @@ public:
     [[nodiscard]] instant first_alarm() const noexcept;
     /// The same for whoever may sleep; any_time: there are none, but somebody waits for a descriptor.
     [[nodiscard]] instant first_expected() const noexcept;
+    /// Something may come by itself before a stall report would: an alarm, or a descriptor at any time.
+    [[nodiscard]] bool expects_soon() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
     void find_watch() noexcept;

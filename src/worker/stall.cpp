@@ -29,9 +29,9 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
     if (p.suspended() == 0 && p.waiting_coroutines() == 0) {
         return 0;
     }
-    // With an alarm ahead, a descriptor that somebody waits for, or a call inside the system, it is not known
+    // With an alarm soon, a descriptor that somebody waits for, or a call inside the system, it is not known
     // to be one. Look again: an alarm may be cancelled, and then nobody lies down again.
-    if (p.first_expected() != never || p.blocking().busy() != 0) {
+    if (p.expects_soon() || p.blocking().busy() != 0) {
         return m_interval;
     }
     const std::unique_lock lock(m_mutex, std::try_to_lock);

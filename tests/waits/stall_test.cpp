@@ -66,6 +66,51 @@ TEST_F(row_C8_stall, of_a_promise_that_nobody_sets) {
     }
 }
 
+TEST_F(row_C8_stall, of_a_promise_that_nobody_sets_beside_timers_that_are_far_away) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(100, 2));
+        static pilfer::promise<int> never;
+        static const auto far = pilfer::every(p, std::chrono::hours(1), [] {});
+        p.submit([] { pilfer::sleep_for(std::chrono::hours(1)); });
+        static const pilfer::future<int> waits = p.async([] { return first_waits(never.get_future()); });
+        err.await(stall);
+        err.await("), which is not set");
+        err.give_back();
+        return 0;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
+TEST_F(row_C8_stall, is_none_of_tasks_that_wait_for_one_that_sleeps) {
+    const auto result = in_child([] {
+        own_stderr err;
+        pilfer::pool& p = lasting(reporting_after(50, 2));
+        static const pilfer::future<int> sleeps = p.async([] {
+            pilfer::sleep_for(std::chrono::hours(1));
+            return 1;
+        });
+        static const pilfer::future<int> waits = p.async([] { return first_waits(sleeps); });
+        p.submit([] {
+            pilfer::scope s;
+            s.spawn([] { pilfer::sleep_for(std::chrono::hours(1)); });
+            s.sync();
+        });
+        p.submit([] {
+            pilfer::event never;
+            (void)never.wait_for(std::chrono::hours(1));
+        });
+        while (suspended(p) < 5) {
+            std::this_thread::sleep_for(100us);
+        }
+        err.listen(600ms);
+        const bool silent = err.count(stall) == 0;
+        err.give_back();
+        return silent ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
+}
+
 /// No worker is left that could notice it.
 TEST_F(row_C8_stall, of_workers_that_all_block_in_place_beside_a_ready_task) {
     const auto result = in_child([] {

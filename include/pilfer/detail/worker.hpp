@@ -126,6 +126,7 @@ struct suspension : submission_queue<std_atom>::node {
     const void* object = nullptr;           // what it waits for
     /// Its scopes are not marked as it suspends: who resumes it on another worker does that (M6, src/scope).
     bool marked_late = false;
+    bool timed = false;                // its time limit ends it
     priority level = priority::normal; // of what its worker ran
 };
 
