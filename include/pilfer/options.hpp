@@ -103,7 +103,8 @@ struct options {
     /// and end when none are. Range 0 .. 4,096.
     unsigned max_extra_workers = 8;
     /// No thread but the workers, whatever the environment says: max_extra_workers is 0, the governor is off,
-    /// and PILFER_GOVERNOR and PILFER_ADVICE are not looked at. Not with governing::on, advice or dump_signal.
+    /// and PILFER_GOVERNOR and PILFER_ADVICE are not looked at. Not with governing::on, advice or
+    /// dump_signal.
     bool only_workers = false;
     /// Threads outside that can work for this pool at the same time while they wait: pool::attach(),
     /// pool::run_until(). Each is a seat beside the workers, which others look at as at a worker's. 0:

@@ -60,10 +60,11 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
  * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal,
  * trace_events, queue_capacity, priority (which may be negative); name = any text; when_full = grow, wait or
  * fail; spin = automatic, latency, balanced or battery; governor = automatic, off or on; overflow_message,
- * count_all, profile, only_workers; pin = automatic, off, compact or spread; resume = anywhere, own-thread or elsewhere;
- * take_back = one or all; backend = automatic, work_stealing or one_lock; balance = what PILFER_BALANCE may
- * say, for steal, victim, exposure, threshold and eager: what it does not name becomes automatic. Ranges are
- * checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed. */
+ * count_all, profile, only_workers; pin = automatic, off, compact or spread; resume = anywhere, own-thread or
+ * elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance = what
+ * PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name becomes
+ * automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed.
+ */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* options.advice: advise(arg) says at most how many workers should take work now, 0: no opinion. It is asked
  * twenty times a second while the pool works, on a thread of the pool's own, until the pool has ended. NULL:

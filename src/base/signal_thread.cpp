@@ -59,7 +59,8 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
     } // the default action, mostly the end of the process, is what the user has replaced
-    in_earlier_handler.store(in_earlier_handler.load(std::memory_order_relaxed) & ~bit, std::memory_order_relaxed);
+    in_earlier_handler.store(in_earlier_handler.load(std::memory_order_relaxed) & ~bit,
+                             std::memory_order_relaxed);
 }
 
 void install(int signal) {

@@ -22,10 +22,11 @@ void is_root(const void* low, std::size_t size) noexcept { __lsan_register_root_
 
 void fake_stack_is_root([[maybe_unused]] const stack_view& of) noexcept {
 #if defined(PILFER_ASAN)
-    // Its size is FakeStack::RequiredSize() of compiler-rt/lib/asan/asan_fake_stack.h: a page, a byte for each
-    // of the smallest frames, and eleven classes of frames, each as large as the stack.
+    // Its size is FakeStack::RequiredSize() of compiler-rt/lib/asan/asan_fake_stack.h: a page, a byte for
+    // each of the smallest frames, and eleven classes of frames, each as large as the stack.
     if (of.fake_stack != nullptr) {
-        const std::size_t stack = std::clamp(std::bit_ceil(of.size), std::size_t{1} << 16, std::size_t{1} << 20);
+        const std::size_t stack =
+            std::clamp(std::bit_ceil(of.size), std::size_t{1} << 16, std::size_t{1} << 20);
         is_root(of.fake_stack, 4096 + stack / 32 + 11 * stack);
     }
 #endif

@@ -1,8 +1,8 @@
 // What LeakSanitizer has to be told: memory that is no part of the heap, of the stack of a thread or of the
 // program's statics, and in which pointers to the heap lie.
 //
-// LeakSanitizer comes with AddressSanitizer or alone (-fsanitize=leak), which no macro tells. So its functions
-// are weak: null in a program without it.
+// LeakSanitizer comes with AddressSanitizer or alone (-fsanitize=leak), which no macro tells. So its
+// functions are weak: null in a program without it.
 #pragma once
 
 #include <cstddef>

@@ -74,9 +74,9 @@ public:
     [[nodiscard]] static unsigned number_of(const context& c) noexcept {
         return c.home->number * most_in_slab + c.index;
     }
-    /// LeakSanitizer looks for pointers on the stacks of threads only. From here on it looks on the contexts of
-    /// this pool, too, also on those that are taken later, but not on free ones: what they still hold is no
-    /// reason to keep silent. `is_free(c)`: neither in use nor in stock.
+    /// LeakSanitizer looks for pointers on the stacks of threads only. From here on it looks on the contexts
+    /// of this pool, too, also on those that are taken later, but not on free ones: what they still hold is
+    /// no reason to keep silent. `is_free(c)`: neither in use nor in stock.
     template <class IsFree>
     void show_to_leak_sanitizer(IsFree is_free) noexcept {
         const std::lock_guard hold(m_mutex);

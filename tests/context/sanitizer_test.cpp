@@ -125,7 +125,8 @@ TEST_F(sanitizers, accept_an_instance_of_a_worker_local_that_another_task_of_the
                 testing::ExitedWithCode(0), "");
 }
 
-// The condition is asked on the thread's own stack, the tasks that it runs meanwhile have stacks of their own.
+// The condition is asked on the thread's own stack, the tasks that it runs meanwhile have stacks of their
+// own.
 TEST_F(sanitizers, accept_a_condition_of_run_until_and_tasks_that_submit_on_one_thread) {
     const auto both = [] {
         pilfer::options attachable = with_workers(1);
@@ -170,9 +171,7 @@ TEST_F(sanitizers, accept_a_pool_and_the_common_pool_that_two_tasks_of_one_threa
                               made.set();
                           });
                           made.wait();
-                          {
-                              pilfer::pool other(with_workers(1));
-                          }
+                          { pilfer::pool other(with_workers(1)); }
                           s.sync();
                       }),
                 testing::ExitedWithCode(0), "");
