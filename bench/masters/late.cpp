@@ -40,6 +40,11 @@ struct busy {
     }
 };
 
+void print(const char* name, const char* where, bool by_join, const std::vector<double>& late) {
+    std::printf("%-22s %-6s %-5s %10.0f %10.0f %10.0f\n", name, where, by_join ? "join" : "fork",
+                median(late), quantile(late, 0.99), *std::max_element(late.begin(), late.end()));
+}
+
 /// Endless trees on all workers; `measure(pool, late)` appends microseconds, on a thread outside.
 template <class Measure>
 void figure(const setting& s, const char* name, Measure measure) {
@@ -56,8 +61,7 @@ void figure(const setting& s, const char* name, Measure measure) {
         tree.stop = true;
         for (auto& t : trees)
             t.get();
-        std::printf("%-22s beside %-5s %10.0f %10.0f %10.0f\n", name, by_join ? "join" : "fork", median(late),
-                    quantile(late, 0.99), *std::max_element(late.begin(), late.end()));
+        print(name, "beside", by_join, late);
     }
 }
 
@@ -120,17 +124,22 @@ bool late(const setting& s) {
     });
     close(ends[0]);
     close(ends[1]);
-    figure(s, "deadline", [&](pilfer::pool& p, std::vector<double>& late) {
-        late.push_back(p.run([&] {
-            busy search;
-            const auto begin = clock::now();
-            pilfer::scope all;
-            const pilfer::deadline limit(all, wait);
-            all.defer([&] { (void)search.joins(60); });
-            all.sync();
-            return beyond(begin); // the tree has left, too
-        }));
-    });
+    for (const bool by_join : {true, false}) {
+        std::vector<double> late;
+        for (unsigned i = 0; i < (s.tiny ? 3 : 20 * s.repeat); ++i) {
+            pilfer::pool pool({.workers = s.workers}); // the search keeps all of its workers busy
+            late.push_back(pool.run([&] {
+                busy search;
+                const auto begin = clock::now();
+                pilfer::scope all;
+                const pilfer::deadline limit(all, wait);
+                all.defer([&] { (void)(by_join ? search.joins(60) : search.forks(60)); });
+                all.sync();
+                return beyond(begin); // the search has left, too
+            }));
+        }
+        print("deadline", "over", by_join, late);
+    }
     return true;
 }
 

@@ -37,8 +37,8 @@ public:
     void start(pool_core& p, instant first, instant period);
     [[nodiscard]] bool cancel() noexcept;
     [[nodiscard]] bool is_over() const noexcept;
-    /// Before start(): the function belongs to the library, is short and does not throw. It runs before other
-    /// tasks, and while all workers are busy on the timekeeper's thread.
+    /// Before start(): the function belongs to the library, is short and does not throw. The worker that
+    /// fires it runs it before other tasks. If all workers are busy the timekeeper's thread runs it.
     void is_prompt() noexcept { m_prompt = true; }
     /// By the timekeeper, which has fired it.
     void run_by_timekeeper() noexcept;

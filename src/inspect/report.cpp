@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "base/symbols.hpp"
 #include "inspect/snapshot.hpp"
@@ -342,11 +343,11 @@ void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uin
     os::write_error(text);
 }
 
-void write_blocked_report(pool_core& p, std::uint64_t idle_ns) noexcept {
+std::string blocked_report(pool_core& p) noexcept {
     try {
         const snapshot s = take_snapshot(&p);
         writer w(s, p);
-        w.text = "pilfer: stall: for " + std::to_string(idle_ns / 1'000'000) + " ms all workers of " +
+        w.text = "pilfer: stall: for " + std::to_string(p.settings().stall_report) + " ms all workers of " +
                  pool_name(s, p) + " (" + std::to_string(p.active()) +
                  ") have been inside blocking(), because there was no further thread for it "
                  "(options.max_extra_workers: " +
@@ -354,9 +355,9 @@ void write_blocked_report(pool_core& p, std::uint64_t idle_ns) noexcept {
         w.cycles_of_waits();
         w.waiters(pools_behind(s, &p));
         w.coroutines();
-        os::write_all(2, w.text.data(), w.text.size());
+        return std::move(w.text);
     } catch (const std::bad_alloc&) {
-        os::write_error("pilfer: stall: there is no memory for the report\n");
+        return {}; // nor is there memory for a shorter one
     }
 }
 

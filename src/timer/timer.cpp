@@ -139,10 +139,10 @@ void timed_task::time_has_come(alarm& self) noexcept {
         }
         self.over();
         pool_core& p = *t.m_pool;
-        if (t.m_prompt && timekeeper::is_here()) {
-            timekeeper::run_soon(t);
+        if (t.m_prompt) {
+            p.run_prompt(t);
         } else if (t.m_period == 0 || p.expect_again()) {
-            p.queue_expected(&t, t.m_prompt ? priority::high : priority::normal);
+            p.queue_expected(&t);
         } else {
             p.ended_with_pool.push(&t);
         }
@@ -224,13 +224,20 @@ bool timed_task::cancel() noexcept {
 }
 
 void timed_task::run_by_timekeeper() noexcept {
-    std::uint64_t word = with(m_stage.load(acq), queued);
-    if (m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
-        (void)execute();
-    }
     pool_core* const p = m_pool;
-    end();
-    release();
+    {
+        // Callbacks of the user may run, on a thread that this pool's end waits for.
+        const blocking_threads::helping here(*p);
+        std::uint64_t word = with(m_stage.load(acq), queued);
+        if (m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
+            (void)execute();
+        }
+        if (p->left_behind()) {
+            forks::no_way_back();
+        }
+        end();
+        release();
+    }
     p->forget_expected();
 }
 

@@ -31,11 +31,13 @@ unsigned fire_due_of(scheduler& w, instant t) noexcept {
 }
 
 void arm(scheduler& w, alarm& a, instant due, told when) noexcept {
+    w.core().will_expect();
     w.alarms.arm(a, due);
     w.armed(due, when);
 }
 
 void arm(pool_core& p, alarm& a, instant due) noexcept {
+    p.will_expect();
     p.any_worker().alarms.arm(a, due);
     p.tell_watch(due);
 }
@@ -157,7 +159,7 @@ void pool_core::find_watch() noexcept {
 
 /// A worker that was woken, perhaps to watch, goes off to work. After the fence of settle_token() (T7).
 void pool_core::keep_watch() noexcept {
-    if (first_unwatched() != never) {
+    if (m_expects.load(rlx) && first_unwatched() != never) {
         find_watch();
     }
 }
@@ -182,6 +184,18 @@ void pool_core::queue_expected(submission* s, priority level) noexcept {
         m_places.take_anyway();
     }
     queue_submission(s, level);
+}
+
+/// A prompt task, which has fired and is counted: on the thread that fires, before anything else.
+void pool_core::run_prompt(timed_task& t) noexcept {
+    worker* const w = this_worker();
+    if (timekeeper::is_here()) {
+        timekeeper::run_soon(t);
+    } else if (w != nullptr && w->pool == this && m_recorder == nullptr && m_one_lock == nullptr) {
+        static_cast<scheduler*>(w)->add_prompt(t);
+    } else {
+        queue_expected(&t, priority::high);
+    }
 }
 
 void pool_core::forget_expected() noexcept {

@@ -455,7 +455,9 @@ std::uintptr_t refill_contexts(worker* w) noexcept {
 void put_context_cold(worker* w, context* c) noexcept {
     auto& stacks = static_cast<scheduler*>(w)->core().stacks;
     if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
-        stacks.give(rest);
+        if (!static_cast<scheduler*>(w)->core().left_behind()) { // else its lock may be held for ever
+            stacks.give(rest);
+        }
     }
 }
 

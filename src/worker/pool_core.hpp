@@ -120,8 +120,8 @@ public:
             throw pool_forked();
         }
         if (m_must_note_exit.load(rlx)) [[unlikely]] {
+            os::note_exit(); // after the constructor, so it runs before the destructor; twice is no harm
             m_must_note_exit.store(false, rlx);
-            os::note_exit(); // behind the constructor, so before the destructor
         }
     }
     /// The pool lies in the memory of the program: its destructor asks whether the program ends.
@@ -335,6 +335,13 @@ public:
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
     void tell_watch(instant due) noexcept;
     void find_watch() noexcept;
+    /// Before an alarm is armed or a descriptor waited for: until then keep_watch() costs one load.
+    void will_expect() noexcept {
+        if (!m_expects.load(rlx)) {
+            m_expects.store(true, rlx);
+        }
+    }
+    void run_prompt(timed_task& t) noexcept;
     void keep_watch() noexcept;
     // While all workers are busy: ./timekeeper.cpp.
     kept_time kept;
@@ -460,6 +467,7 @@ private:
     blocked_watch m_blocked{std::uint64_t{m_options.stall_report} * 1'000'000};
     awaited_by_holders m_for_holders;
     timer_watch<std_atom> m_watch;
+    std::atomic<bool> m_expects{false};
     std::atomic<readiness*> m_io{nullptr};
     std::mutex m_io_mutex; // while it is made
     std::unique_ptr<readiness> m_io_owner;

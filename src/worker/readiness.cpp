@@ -82,6 +82,7 @@ readiness* pool_core::io(int& error) noexcept {
         error = ENOTSUP; // nobody looks at descriptors there
         return nullptr;
     }
+    will_expect();
     const std::lock_guard lock(m_io_mutex);
     if (m_io_owner == nullptr) {
         std::unique_ptr<readiness> made(new (std::nothrow) readiness);

@@ -163,10 +163,10 @@ bool scheduler::step() noexcept {
     if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
         of_all || alarms.earliest() != never) [[unlikely]] {
         m_all_alarms = false;
-        // A deadline that has come cancels before anything else runs here.
-        if (fire_due(of_all) && run_submission(priority::high)) {
-            return true;
-        }
+        (void)fire_due(of_all);
+    }
+    if (!m_prompts.empty() && run_prompt()) [[unlikely]] {
+        return true;
     }
     readiness* const io = m_pool.io_if_made();
     if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
@@ -243,6 +243,28 @@ void scheduler::share_between_tasks() noexcept {
     const auto bits = take_bits();
     answer(bits);
     keep_summons(bits); // for the task that runs next
+}
+
+/// A deadline that has come.
+bool scheduler::run_prompt() noexcept {
+    auto* const n = m_prompts.pop();
+    if (n == nullptr) {
+        return false;
+    }
+    auto* const s = static_cast<submission*>(n);
+    if (!has_context()) {
+        m_pool.queue_expected(s, priority::high);
+        return false;
+    }
+    m_level = priority::high;
+    found_work(index);
+    count.run_submitted.add();
+    note_slice(trace::what::run_submitted, trace::task::submission);
+    m_ends = m_ends + 1;
+    spark* const job = s;
+    san::release(job);
+    start(reinterpret_cast<task_word>(job) | kind_spark);
+    return true;
 }
 
 bool scheduler::run_submission(priority lowest) noexcept {
@@ -357,7 +379,8 @@ void scheduler::leaves_rest([[maybe_unused]] activation* a) noexcept {
 #if defined(PILFER_ASAN)
     current.store(a, rlx);
     std_atom::fence_sc(); // this store, then the look; on the other side keeps_at_rest()
-    if (m_pool.stacks.shown()) [[unlikely]] {
+    if (m_pool.stacks.shown() && !m_list_is_shown) [[unlikely]] {
+        m_list_is_shown = true; // what joins the list later was in use, or came by take()
         stack_pool::show(*a->ctx);
         for (const context* c = ranked<context>::node(free_contexts.load(rlx)); c != nullptr;
              c = ranked<context>::node(c->next.load(rlx))) {

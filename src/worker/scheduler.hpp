@@ -145,12 +145,14 @@ public:
 
     /// An alarm of this worker is due at `due`. On its thread.
     void armed(instant due, told when) noexcept;
+    /// On its thread, which fires alarms: runs before anything else.
+    void add_prompt(submission& s) noexcept { m_prompts.push(&s); }
     /// This thread fires alarms: it looks itself after what they make runnable, and tells others then.
     [[nodiscard]] bool fires() const noexcept { return m_fires; }
     /// Anyone arms, this worker and at the latest the one that watches fire.
     timer_heap<std_atom, futex_park> alarms;
 
-    tally count;
+    alignas(line_bytes) tally count;
     unit_counts<std_atom> units;
     parked_list waiting_coroutines; // which suspended here; for reports
     block_list blocks[block_classes];
@@ -184,6 +186,7 @@ private:
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
+    [[nodiscard]] bool run_prompt() noexcept;
     [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     [[nodiscard]] bool search() noexcept;
     [[nodiscard]] bool rob_for_holders() noexcept;
@@ -269,6 +272,7 @@ private:
     void* m_sp = nullptr; // the scheduler's own saved stack while a context runs
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
+    submission_queue<std_atom> m_prompts; // deadlines that have come; of this thread
     balance::random m_random;
     balance::chooser m_chooser;
     balance::haul m_haul;
@@ -289,10 +293,11 @@ private:
     unsigned m_next_in_turn = 0;      // whom it looks at first then
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
-    bool m_all_alarms = false;  // the next look at alarms is one at everybody's
-    bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
-    bool m_token = false;       // woken: look again before running what is found
-    bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
+    bool m_list_is_shown = false; // see leaves_rest()
+    bool m_all_alarms = false;    // the next look at alarms is one at everybody's
+    bool m_owes_notice = false;   // alarms have made contexts runnable, and nobody was told
+    bool m_token = false;         // woken: look again before running what is found
+    bool m_alert = false;         // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
     visitor* m_visitor = nullptr;         // null: a worker of the pool
     std::atomic<bool> m_there{true};      // V2

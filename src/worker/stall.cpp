@@ -76,21 +76,23 @@ void blocked_watch::call_begins(pool_core& p) noexcept {
     timekeeper::expect(p, due); // fences
 }
 
-void blocked_watch::look(pool_core& p, std::uint64_t t) noexcept {
+bool blocked_watch::look(pool_core& p, std::uint64_t t) noexcept {
     std::uint64_t due = m_due.load(rlx);
     if (t < due) {
-        return;
+        return false;
     }
+    bool stuck = false;
     const std::uint64_t progress = p.progress();
     std::uint64_t next = t + m_interval;
     if (p.in_place().load(rlx) < p.active()) {
         next = UINT64_MAX; // the next call that leaves no worker begins anew
     } else if (progress == m_progress.load(rlx) && p.nobody_takes_what_is_ready()) {
         next = UINT64_MAX;
-        write_blocked_report(p, m_interval);
+        stuck = true;
     }
     m_progress.store(progress, rlx);
     (void)m_due.compare_exchange_strong(due, next, rlx, rlx);
+    return stuck;
 }
 
 } // namespace detail

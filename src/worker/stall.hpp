@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <string>
 
 namespace pilfer {
 inline namespace v0 {
@@ -23,7 +24,7 @@ void write_stall_report(pool_core& p, std::uint64_t idle_ns) noexcept;
 /// Of a one-lock pool.
 void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uint64_t idle_ns) noexcept;
 /// Of a pool whose workers are all inside blocking().
-void write_blocked_report(pool_core& p, std::uint64_t idle_ns) noexcept;
+[[nodiscard]] std::string blocked_report(pool_core& p) noexcept;
 void write_dump(pool_core& p) noexcept;
 
 /// One per pool. Workers call look() when they have nothing to do.
@@ -71,8 +72,9 @@ public:
     void call_begins(pool_core& p) noexcept;
     /// When look() is to be called; UINT64_MAX: not at all. Any thread.
     [[nodiscard]] std::uint64_t due() const noexcept { return m_due.load(std::memory_order_relaxed); }
-    /// Reports once if nothing has begun for the interval. By the timekeeper, at the time `t`.
-    void look(pool_core& p, std::uint64_t t) noexcept;
+    /// True, once: nothing has begun for the interval, and blocked_report() is to be written. By the
+    /// timekeeper, at the time `t`.
+    [[nodiscard]] bool look(pool_core& p, std::uint64_t t) noexcept;
 
 private:
     const std::uint64_t m_interval;

@@ -24,21 +24,22 @@ struct keeper_state {
     time_keeping<std_atom, futex_park> keeping;
     std::atomic<std::uint64_t> wake_ups{0};
     submission_queue<std_atom>* soon = nullptr; // of the thread
+    std::string* report = nullptr;              // likewise: what it writes as soon as it holds no lock
 };
 
-constinit keeper_state state;
+constinit keeper_state the_keeper;
 constinit thread_local bool keeps_time = false;
 
 class all_kept {
 public:
-    all_kept() noexcept { state.pools.lock(); }
-    ~all_kept() { state.pools.unlock(); }
+    all_kept() noexcept { the_keeper.pools.lock(); }
+    ~all_kept() { the_keeper.pools.unlock(); }
     all_kept(const all_kept&) = delete;
     all_kept& operator=(const all_kept&) = delete;
 
     template <class F>
     void each(F f) noexcept {
-        for (pool_core* p = state.first; p != nullptr; p = p->kept.next) {
+        for (pool_core* p = the_keeper.first; p != nullptr; p = p->kept.next) {
             f(*p);
         }
     }
@@ -56,12 +57,14 @@ public:
 void fire_unwatched() noexcept {
     all_kept().each([t = now()](pool_core& p) {
         p.fire_unwatched(t);
-        p.blocked().look(p, t);
+        if (p.blocked().look(p, t)) {
+            *the_keeper.report += blocked_report(p);
+        }
     });
 }
 
 void run_what_is_due() noexcept {
-    while (auto* const n = state.soon->pop()) {
+    while (auto* const n = the_keeper.soon->pop()) {
         static_cast<timed_task*>(static_cast<submission*>(n))->run_by_timekeeper();
     }
 }
@@ -69,69 +72,74 @@ void run_what_is_due() noexcept {
 void* keep_time(void* /*unused*/) noexcept {
     keeps_time = true;
     submission_queue<std_atom> soon;
-    state.soon = &soon;
+    the_keeper.soon = &soon;
+    std::string report;
+    the_keeper.report = &report;
     os::thread_name("pilfer/time");
     const auto look = [] {
-        state.wake_ups.fetch_add(1, rlx);
+        the_keeper.wake_ups.fetch_add(1, rlx);
         fire_unwatched();
-        run_what_is_due(); // without the lock: code of the user, which may end pools
+        // Without the lock: code of the user, and a file that may be full.
+        run_what_is_due();
+        os::write_all(2, the_keeper.report->data(), the_keeper.report->size());
+        the_keeper.report->clear();
     };
     const auto sleep = [](std::atomic<std::uint32_t>& word, std::uint32_t expected, instant due) {
-        if (state.stop.load(acq)) {
+        if (the_keeper.stop.load(acq)) {
             return;
         }
-        if (due == never) {
+        if (due >= any_time) { // also of sleeps that were asked for without an end
             os::futex_wait(word, expected);
             return;
         }
-        const instant until = due + timekeeper::patience;
+        const instant until = std::min(due, any_time - timekeeper::patience) + timekeeper::patience;
         if (const instant t = now(); t < until) {
             os::futex_wait_for(word, expected, until - t);
         }
     };
-    while (!state.stop.load(acq)) {
-        state.keeping.look_and_sleep(look, &first_unwatched, sleep);
+    while (!the_keeper.stop.load(acq)) {
+        the_keeper.keeping.look_and_sleep(look, &first_unwatched, sleep);
     }
     return nullptr;
 }
 
 /// Under `life`.
 [[nodiscard]] bool has_thread() noexcept {
-    if (!state.has_thread) {
-        state.stop.store(false, rlx);
-        state.has_thread = os::thread_start(state.thread, &keep_time, nullptr) == 0;
+    if (!the_keeper.has_thread) {
+        the_keeper.stop.store(false, rlx);
+        the_keeper.has_thread = os::thread_start(the_keeper.thread, &keep_time, nullptr) == 0;
     }
-    return state.has_thread;
+    return the_keeper.has_thread;
 }
 
 [[nodiscard]] bool is_listed(pool_core& p) noexcept {
     if (p.kept.listed.load(rlx)) {
         return true;
     }
-    const std::lock_guard lock(state.life);
-    if (!has_thread()) {
+    const std::lock_guard lock(the_keeper.life);
+    if (p.kept.over || !has_thread()) {
         return false; // no thread can be had now, but perhaps next time
     }
-    state.pools.lock();
+    the_keeper.pools.lock();
     if (!p.kept.listed.load(rlx)) {
-        p.kept.next = state.first;
-        state.first = &p;
+        p.kept.next = the_keeper.first;
+        the_keeper.first = &p;
         p.kept.listed.store(true, rlx);
     }
-    state.pools.unlock();
+    the_keeper.pools.unlock();
     return true;
 }
 
 [[nodiscard]] bool unlink(pool_core& p) noexcept {
-    state.pools.lock();
-    pool_core** at = &state.first;
+    the_keeper.pools.lock();
+    pool_core** at = &the_keeper.first;
     while (*at != &p) {
         at = &(*at)->kept.next;
     }
     *at = p.kept.next;
     p.kept.listed.store(false, rlx);
-    const bool last = state.first == nullptr;
-    state.pools.unlock();
+    const bool last = the_keeper.first == nullptr;
+    the_keeper.pools.unlock();
     return last;
 }
 
@@ -143,36 +151,37 @@ void expect(pool_core& p, instant due) noexcept {
     if (const os::time_source* clock = os::current_time_source(); clock != nullptr && clock->now != nullptr) {
         return; // a test's clock, which stands still while all workers are busy
     }
-    if (p.has_no_helpers()) {
+    if (p.has_no_helpers() || p.left_behind()) {
         return; // the alarm waits for a worker
     }
     if (!is_listed(p)) {
         return;
     }
-    state.keeping.expect(due == any_time ? now() + io_interval : due);
+    the_keeper.keeping.expect(due == any_time ? now() + io_interval : due);
 }
 
 void forget(pool_core& p) noexcept {
+    const std::lock_guard lock(the_keeper.life);
+    p.kept.over = true;
     if (!p.kept.listed.load(rlx)) {
         return;
     }
-    const std::lock_guard lock(state.life);
     if (unlink(p) && !keeps_time) { // a function that it runs may end the last pool: then it stays
-        state.stop.store(true, rel);
-        state.keeping.call();
-        os::thread_join(state.thread);
-        state.has_thread = false;
+        the_keeper.stop.store(true, rel);
+        the_keeper.keeping.call();
+        os::thread_join(the_keeper.thread);
+        the_keeper.has_thread = false;
     }
 }
 
 bool is_here() noexcept { return keeps_time; }
 
-void run_soon(timed_task& t) noexcept { state.soon->push(&t); }
+void run_soon(timed_task& t) noexcept { the_keeper.soon->push(&t); }
 
-std::uint64_t wake_ups() noexcept { return state.wake_ups.load(rlx); }
+std::uint64_t wake_ups() noexcept { return the_keeper.wake_ups.load(rlx); }
 
 void forget_all() noexcept {
-    ::new (&state) keeper_state;
+    ::new (&the_keeper) keeper_state;
     keeps_time = false;
 }
 

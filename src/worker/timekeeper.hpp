@@ -21,6 +21,7 @@ class timed_task;
 struct kept_time {
     pool_core* next = nullptr; // under the list's lock
     std::atomic<bool> listed{false};
+    bool over = false; // under `life`: the pool has ended, and is not listed again
 };
 
 namespace timekeeper {

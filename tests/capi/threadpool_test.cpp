@@ -154,6 +154,9 @@ TEST(thread_pool_new, makes_no_further_thread_whatever_the_environment_says) {
     std::filesystem::create_directory(folder);
     const std::string file = folder + "/advice";
     for (const auto& name : names) {
+        if (support::on_one_lock() && name.rfind("PILFER_PROFILE", 0) == 0) {
+            continue; // a recording is none of one lock
+        }
         bool any = false;
         // One of these is right for each of them. For a new variable there has to be one.
         for (const std::string& value :

@@ -437,12 +437,12 @@ TEST_F(row_F6_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
                     for (int k = 0; k < 100; ++k) {
                         s.spawn([&sum] { ++sum; });
                     }
-                    s.spawn([&v] { v = fib(10); });
+                    s.spawn([&v] { v = static_cast<std::uint64_t>(fib(10)); });
                     s.defer([&sum] { ++sum; });
                     s.sync();
                     c.that(sum == 101);
                 } else {
-                    v = fib(10);
+                    v = static_cast<std::uint64_t>(fib(10));
                     pilfer::for_each(0, 10'000, [&sum](int) { ++sum; });
                     c.that(sum == 10'000);
                 }

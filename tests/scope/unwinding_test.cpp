@@ -421,4 +421,27 @@ TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
     EXPECT_TRUE(stopped);
 }
 
+/// The cleanup has forked into an older scope, and is over: its task is stopped as any.
+TEST_P(own_cleanup, its_task_is_stopped_after_the_handler) {
+    bool left = false;
+    pool.run([&] {
+        std::atomic<bool> handled{false};
+        pilfer::scope outer;
+        outer.defer([&] {
+            pilfer::scope older;
+            try {
+                const at_end c{[&] { older.spawn([] {}); }};
+                throw std::runtime_error("its own");
+            } catch (const std::runtime_error&) {
+            }
+            handled = true;
+            left = soon([] { return pilfer::cancelled(); });
+        });
+        EXPECT_TRUE(soon([&] { return handled.load(); }));
+        outer.cancel();
+        outer.sync();
+    });
+    EXPECT_TRUE(left);
+}
+
 } // namespace

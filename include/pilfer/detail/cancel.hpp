@@ -135,7 +135,8 @@ template <class Link, class Fails = nothing_fails>
                 break;
             }
         }
-        if ((word & disturb::cleanup) != 0) {
+        // It protects what is below of it, not its owner, who may be past the flight.
+        if ((word & disturb::cleanup) != 0 && !Link::is_owner(end)) {
             return false;
         }
         shields += (word & disturb::shields) != 0 ? 1 : 0;
