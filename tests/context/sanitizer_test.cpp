@@ -59,7 +59,7 @@ TEST_F(sanitizers, accept_children_that_are_awaited) {
                               s.spawn([&x] { ++x; });
                               s.sync();
                               ++x;
-                              s.defer([&x] { ++x; });
+                              s.fork([&x] { ++x; });
                               s.sync();
                               ++x;
                               pilfer::join([&x] { ++x; }, [] {});
@@ -111,7 +111,7 @@ TEST_F(sanitizers, accept_an_instance_of_a_worker_local_that_another_task_of_the
                           long all = 0;
                           {
                               pilfer::scope s;
-                              s.defer([&] {
+                              s.fork([&] {
                                   ++*counts.lease();
                                   counted.set();
                               });
@@ -166,7 +166,7 @@ TEST_F(sanitizers, accept_a_pool_and_the_common_pool_that_two_tasks_of_one_threa
                       [] {
                           pilfer::event made;
                           pilfer::scope s;
-                          s.defer([&made] {
+                          s.fork([&made] {
                               pilfer::pool::common().run([] {});
                               made.set();
                           });
@@ -239,8 +239,8 @@ TEST_F(sanitizers, accept_what_a_sleeping_task_of_the_common_pool_has_at_the_end
     EXPECT_EXIT(end(), testing::ExitedWithCode(0), "");
 }
 
-// ThreadSanitizer lets no child of fork() that has threads make any.
-#if !defined(PILFER_TSAN)
+// ThreadSanitizer lets no child of fork() that has threads make any, and qemu-user aborts in one that does.
+#if !defined(PILFER_TSAN) && !defined(PILFER_TEST_EMULATED)
 TEST_F(sanitizers, accept_the_common_pool_of_the_parent_in_a_child_of_fork) {
     const auto end = [] {
         leave_a_task_asleep();
@@ -312,13 +312,13 @@ TEST_F(sanitizers, report_a_race_of_two_branches) {
                 testing::ExitedWithCode(66), "data race");
 }
 
-TEST_F(sanitizers, report_a_race_of_deferred_child_and_parent) {
+TEST_F(sanitizers, report_a_race_of_forked_child_and_parent) {
     EXPECT_EXIT(alone(2,
                       [] {
                           volatile int x = 0;
                           meeting m;
                           pilfer::scope s;
-                          s.defer([&] {
+                          s.fork([&] {
                               x = 1;
                               m.arrive();
                           });
