@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long a compiler takes for a hundred calls of join, spawn and defer, each with functions of its own.
+"""How long a compiler takes for a hundred calls of join, spawn and fork, each with functions of its own.
 
 bench/compile_time.py [--against INCLUDE] [--rounds N]: processor time in seconds, medians of rounds in turn; with another
 tree's include folder also the ratio of this tree's to that one's.
@@ -14,7 +14,7 @@ import tempfile
 CALLS = {
     "join": "pilfer::join([&] { x += %d; }, [&] { y += %d; });",
     "spawn": "pilfer::scope s; s.spawn([&] { x += %d; }); s.sync();",
-    "defer": "pilfer::scope s; s.defer([&] { x += %d; }); s.sync();",
+    "fork": "pilfer::scope s; s.fork([&] { x += %d; }); s.sync();",
 }
 COMPILERS = (
     ("g++", "-O3"),

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 import results
 
 COLOURS = {"serial": "#9a9a9a", "serial_twice": "#c4c4c4", "pilfer_join": "#0b6e4f", "pilfer_spawn": "#2fa37c",
-           "pilfer_defer": "#73c9a9", "pilfer_classic": "#b5e2d1", "tbb": "#1f5fa8", "libgomp": "#c8702a",
+           "pilfer_fork": "#73c9a9", "pilfer_classic": "#b5e2d1", "tbb": "#1f5fa8", "libgomp": "#c8702a",
            "libomp": "#e3a45f", "rayon": "#a23b3b"}
 LEFT, WIDTH, BAR, GAP, TOP = 210, 620, 15, 16, 78
 

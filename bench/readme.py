@@ -9,7 +9,7 @@ import results
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 README = os.path.join(HERE, "..", "README.md")
-RUNTIMES = ["serial", "pilfer_join", "pilfer_spawn", "pilfer_defer", "pilfer_classic", "tbb", "libgomp", "libomp", "rayon"]
+RUNTIMES = ["serial", "pilfer_join", "pilfer_spawn", "pilfer_fork", "pilfer_classic", "tbb", "libgomp", "libomp", "rayon"]
 
 
 def find(records, kernel, runtime, workers, size, compiler):

@@ -35,7 +35,7 @@ void spread(const char* text, pilfer::steal_amount amount) {
         before = pool.counters(); // it was stolen, too
         pilfer::scope s;
         for (int i = 0; i < 64; ++i) {
-            s.defer([&] { ran.fetch_add(1); });
+            s.fork([&] { ran.fetch_add(1); });
         }
         go_on = true;
         while (ran != 64) {

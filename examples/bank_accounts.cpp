@@ -7,7 +7,7 @@
 int main() {
     constexpr unsigned people = 4;
     pilfer::pool pool;
-    std::array<pilfer::locked<long>, people> accounts;
+    std::array<pilfer::synchronized<long>, people> accounts;
     for (auto& a : accounts) {
         a.call([](long& money) { money = 1000; });
     }
@@ -39,7 +39,7 @@ int main() {
     std::printf("nothing is lost: %ld\n", sum);
 
     // Whoever pays more than there is waits until there is enough.
-    pilfer::queued<long> savings(0L);
+    pilfer::monitor<long> savings(0L);
     auto spender = pool.async([&] {
         savings.call_when([](long money) { return money >= 300; }, [](long& money) { money -= 300; });
     });

@@ -12,7 +12,7 @@ struct buffer {
 
 int main() {
     pilfer::pool pool;
-    pilfer::queued<buffer> shared;
+    pilfer::monitor<buffer> shared;
 
     auto consumer = pool.async([&] {
         long sum = 0;

@@ -42,8 +42,8 @@ int main() {
     pilfer::pool pool;
     pool.run([] {
         pilfer::scope s;
-        s.defer(compute);
-        s.defer(sleep_long);
+        s.fork(compute);
+        s.fork(sleep_long);
         s.cancel();
         s.sync(); // behind it the scope is as new
         tell("cancelled by its owner");
@@ -58,7 +58,7 @@ int main() {
             std::stop_source source;
             const pilfer::cancel_on token(s, source.get_token());
             s.spawn(sleep_long);
-            s.defer([&source] { source.request_stop(); });
+            s.fork([&source] { source.request_stop(); });
             s.sync();
         }
         tell("stop requested");

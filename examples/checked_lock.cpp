@@ -14,7 +14,7 @@ int main() {
     pool.run([&] {
         pilfer::scope all;
         for (const char* word : {"here", "there", "here", "nowhere", "here"}) {
-            all.defer([&, word] {
+            all.fork([&, word] {
                 const pilfer::checked_lock lock(m);
                 ++counts[word];
                 // pilfer::sleep_for(1ms): the frame could go on on another thread, and unlock there.

@@ -104,11 +104,11 @@ int main() {
     pool.run([&] {
         pilfer::channel<int> requests(0);
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pool.run(serve(requests, sum, left));
             std::puts("never printed: serve() leaves by pilfer::stopped");
         });
-        s.defer([&] {
+        s.fork([&] {
             for (const int n : {20, 22}) {
                 (void)requests.send(n);
             }

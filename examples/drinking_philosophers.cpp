@@ -13,7 +13,7 @@ using bottles = std::bitset<2 * seats>; // to the right neighbour, and to the on
 
 int main() {
     pilfer::pool pool;
-    pilfer::queued<bottles> in_use;
+    pilfer::monitor<bottles> in_use;
 
     std::vector<pilfer::future<unsigned>> philosophers;
     for (unsigned seat = 0; seat < seats; ++seat) {

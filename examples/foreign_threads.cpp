@@ -26,10 +26,10 @@ int main() {
     const auto [a, b] = pilfer::join([] { return 1; }, [] { return 2; });
     std::printf("join: %d %d\n", a, b);
 
-    int deferred = 0;
+    int forked = 0;
     pilfer::scope s;
-    s.defer([&deferred] { deferred = 3; });
+    s.fork([&forked] { forked = 3; });
     s.sync();
-    std::printf("scope: %d\n", deferred);
+    std::printf("scope: %d\n", forked);
     std::printf("async: %d\n", pilfer::async([] { return 4; }).get());
 }

@@ -89,7 +89,7 @@ public:
                 pilfer::sleep_for(10ms); // no descriptor or no memory is left: until one of them ends
                 continue;
             }
-            connections.defer([this, fd = next.fd] { serve(fd); });
+            connections.fork([this, fd = next.fd] { serve(fd); });
         }
         connections.sync();
     }
@@ -206,7 +206,7 @@ int ask_itself() {
     pool.run([&] {
         pilfer::scope clients;
         for (int i = 0; i < 8; ++i) {
-            clients.defer([&, i] { right += ask(here.address(), i, 10); });
+            clients.fork([&, i] { right += ask(here.address(), i, 10); });
         }
         clients.sync();
     });

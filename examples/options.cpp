@@ -17,7 +17,7 @@ int main() {
     pool.run([] {
         pilfer::scope s;
         for (int i = 0; i < 100; ++i) {
-            s.defer([] {});
+            s.fork([] {});
         }
         s.sync();
     });

@@ -15,7 +15,7 @@ int main() {
         pilfer::scope s(pilfer::resume::own_thread);
         const std::lock_guard lock(report);
         for (int folder = 0; folder < 100; ++folder) {
-            s.defer([&files] { pilfer::for_each(0, 10, [&files](int) { ++files; }); });
+            s.fork([&files] { pilfer::for_each(0, 10, [&files](int) { ++files; }); });
         }
         s.sync();
         std::printf("%d files\n", files.load());

@@ -22,7 +22,7 @@ long chain(const std::vector<long>& numbers) {
     long sum = 0;
     for (std::size_t i = 0; i < numbers.size(); i += 1'000) {
         pilfer::scope s;
-        s.defer([&, i] { sum += std::accumulate(&numbers[i], &numbers[i] + 1'000, 0L); });
+        s.fork([&, i] { sum += std::accumulate(&numbers[i], &numbers[i] + 1'000, 0L); });
         s.sync();
     }
     return sum;

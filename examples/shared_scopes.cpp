@@ -13,7 +13,7 @@ void tree(int depth) {
     pilfer::scope s;
     if (depth > 0) {
         s.spawn([=] { tree(depth - 1); });
-        s.defer([=] { tree(depth - 1); });
+        s.fork([=] { tree(depth - 1); });
     }
     s.sync();
 }

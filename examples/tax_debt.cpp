@@ -1,4 +1,4 @@
-// The same sum in three forms: spawn, defer, join. 16 tasks, one per German state, each of which writes
+// The same sum in three forms: spawn, fork, join. 16 tasks, one per German state, each of which writes
 // through a pointer into a local of the parent's frame while that frame is alive.
 //
 //   tax_debt [rounds]     the rounds before the last one print nothing
@@ -36,12 +36,12 @@ void inspect(std::size_t state, long* debt) { *debt = findings[state]; }
 }
 
 /// The children are offered to idle workers; the loop goes on at once.
-[[nodiscard]] long by_defer() {
+[[nodiscard]] long by_fork() {
     debts found{};
     pilfer::scope s;
     for (std::size_t state = 0; state < states; ++state) {
         long* debt = &found[state];
-        s.defer([state, debt] { inspect(state, debt); });
+        s.fork([state, debt] { inspect(state, debt); });
     }
     s.sync();
     return total(found);
@@ -71,13 +71,13 @@ int main(int argc, char** argv) {
     return pool.run([rounds] {
         const long expected = total(findings);
         for (long i = 1; i < rounds; ++i) {
-            if (by_spawn() != expected || by_defer() != expected || by_join() != expected) {
+            if (by_spawn() != expected || by_fork() != expected || by_join() != expected) {
                 std::printf("round %ld lost some debt\n", i);
                 return 1;
             }
         }
         std::printf("Tax debt is: %ld\n", by_spawn());
-        std::printf("Tax debt is: %ld\n", by_defer());
+        std::printf("Tax debt is: %ld\n", by_fork());
         std::printf("Tax debt is: %ld\n", by_join());
         return 0;
     });

@@ -17,7 +17,7 @@ int main() {
         std::atomic<int> rested{0};
         pilfer::scope all;
         for (int i = 0; i < 1000; ++i) {
-            all.defer([&rested] {
+            all.fork([&rested] {
                 pilfer::sleep_for(20ms); // its worker goes on with the next one
                 ++rested;
             });

@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
     pool.run([] {
         pilfer::scope s;
         for (int i = 0; i < 10; ++i) {
-            s.defer([] { (void)fib(15); });
+            s.fork([] { (void)fib(15); });
         }
         s.sync();
     });

@@ -44,9 +44,9 @@ void first_theft(const char* text, bool weighted) {
                 }
             };
             if (weighted) {
-                s.defer(pilfer::weight{size}, hash);
+                s.fork(pilfer::weight{size}, hash);
             } else {
-                s.defer(hash);
+                s.fork(hash);
             }
         }
         go_on = true;

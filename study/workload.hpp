@@ -15,7 +15,7 @@ namespace study {
 struct step {
     enum class kind : std::uint8_t {
         compute,  ///< for `value` picoseconds
-        announce, ///< the child task `value`, as join and defer do
+        announce, ///< the child task `value`, as join and fork do
         call,     ///< the task `value` as a function, like the first branch of a join
         sync,     ///< wait for every child announced so far; those that nobody took run here, newest first
         // Of recorded graphs, whose tasks may end before those that they have forked:

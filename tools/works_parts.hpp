@@ -28,7 +28,7 @@ private:
 // Trees, loops, nesting.
 std::uint64_t work_join(bench& b);
 std::uint64_t work_spawn(bench& b);
-std::uint64_t work_defer(bench& b);
+std::uint64_t work_fork(bench& b);
 std::uint64_t work_mixed(bench& b);
 std::uint64_t work_flat(bench& b);
 std::uint64_t work_loops(bench& b);

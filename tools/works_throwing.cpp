@@ -91,7 +91,7 @@ std::uint64_t work_scope_throws(bench& b) {
             if (spawns) {
                 s.spawn(child);
             } else {
-                s.defer(child);
+                s.fork(child);
             }
         }
         try {

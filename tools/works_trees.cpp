@@ -26,7 +26,7 @@ struct sums {
     friend bool operator==(sums const&, sums const&) = default;
 };
 
-enum class forks { join, spawn, defer, mixed };
+enum class forks { join, spawn, fork, mixed };
 
 template <forks Kind>
 sums tree(std::uint64_t first, std::uint64_t last) {
@@ -49,7 +49,7 @@ sums tree(std::uint64_t first, std::uint64_t last) {
     if (kind == forks::spawn) {
         s.spawn([&a, first, middle] { a = tree<Kind>(first, middle); });
     } else {
-        s.defer([&a, first, middle] { a = tree<Kind>(first, middle); });
+        s.fork([&a, first, middle] { a = tree<Kind>(first, middle); });
     }
     sums const b = tree<Kind>(middle, last);
     s.sync();
@@ -81,12 +81,12 @@ std::uint64_t run_flat(bench& b) {
         for (std::uint64_t i = 0; i < n; ++i) {
             auto child = [&s, &all = *all, i, n] {
                 all.set(i);
-                s.defer([&all, i, n] { all.set(n + i); });
+                s.fork([&all, i, n] { all.set(n + i); });
             };
             if (spawns) {
                 s.spawn(child);
             } else {
-                s.defer(child);
+                s.fork(child);
             }
             if (i % 256 == 255) {
                 s.sync();
@@ -153,7 +153,7 @@ std::uint64_t run_nesting(bench& b) {
 
 std::uint64_t work_join(bench& b) { return run_tree<forks::join>(b); }
 std::uint64_t work_spawn(bench& b) { return run_tree<forks::spawn>(b); }
-std::uint64_t work_defer(bench& b) { return run_tree<forks::defer>(b); }
+std::uint64_t work_fork(bench& b) { return run_tree<forks::fork>(b); }
 std::uint64_t work_mixed(bench& b) { return run_tree<forks::mixed>(b); }
 std::uint64_t work_flat(bench& b) { return run_flat(b); }
 std::uint64_t work_loops(bench& b) { return run_loops(b); }

@@ -206,7 +206,7 @@ std::uint64_t work_meeting(bench& b) {
                 if (spawns) {
                     s.spawn(meet);
                 } else {
-                    s.defer(meet);
+                    s.fork(meet);
                 }
             }
             meet();
@@ -220,7 +220,7 @@ std::array<work, 14> const& works() {
     static constexpr std::array<work, 14> all = {{
         {"join", false, &work_join},
         {"spawn", false, &work_spawn},
-        {"defer", false, &work_defer},
+        {"fork", false, &work_fork},
         {"mixed forks", false, &work_mixed},
         {"flat scope", false, &work_flat},
         {"loops", false, &work_loops},

@@ -39,7 +39,7 @@ struct announced {
         }
         pilfer::scope s;
         for (unsigned i = 0; i < leaves; ++i)
-            s.defer([&w, n = us] { w.work(n); });
+            s.fork([&w, n = us] { w.work(n); });
         level(w, below - 1, behind);
         s.sync();
     }
@@ -158,7 +158,7 @@ bool tail(const setting& s) {
         pool.run([&] {
             pilfer::scope root;
             for (unsigned i = 0; i < tasks; ++i) {
-                root.defer([&] {
+                root.fork([&] {
                     const unsigned mine = count.fetch_add(1, std::memory_order_relaxed);
                     ran[mine].begin = clock::now();
                     worked().work(task_us);

@@ -116,7 +116,7 @@ constexpr unsigned look_each = 32;
 struct search {
     const order& o;
     unsigned alone;
-    pilfer::exit_scope<board> first{};
+    pilfer::first_result_scope<board> first{};
     enum class begins { first, last };
 
     /// All that is below of the columns of a row from number `from` on.
@@ -152,7 +152,7 @@ struct search {
         if (w.run(alone) == walk::ending::found)
             return w.queens();
         for (unsigned row = 0; row <= w.row(); ++row)
-            first.defer([this, &w, row] { rest(w.queens(), row, w.above(row), w.next(row), begins::last); });
+            first.fork([this, &w, row] { rest(w.queens(), row, w.above(row), w.next(row), begins::last); });
         return first.sync(); // newest first: in the serial order
     }
 };

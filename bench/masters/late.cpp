@@ -33,7 +33,7 @@ struct busy {
             return 1;
         long a = 0;
         pilfer::scope s;
-        s.defer([&] { a = forks(depth - 1); });
+        s.fork([&] { a = forks(depth - 1); });
         const long b = forks(depth - 1);
         s.sync();
         return a + b;
@@ -133,7 +133,7 @@ bool late(const setting& s) {
                 const auto begin = clock::now();
                 pilfer::scope all;
                 const pilfer::deadline limit(all, wait);
-                all.defer([&] { (void)(by_join ? search.joins(60) : search.forks(60)); });
+                all.fork([&] { (void)(by_join ? search.joins(60) : search.forks(60)); });
                 all.sync();
                 return beyond(begin); // the search has left, too
             }));

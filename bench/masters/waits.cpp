@@ -18,7 +18,7 @@ struct never {
     pilfer::promise<int> promise;
     pilfer::future<int> future = promise.get_future();
     pilfer::channel<int> channel{1};
-    pilfer::queued<int> object{0};
+    pilfer::monitor<int> object{0};
     pilfer::mutex mutex; // held by who cancels
 };
 
@@ -38,7 +38,7 @@ template <class Wait>
 void begin_waits(pilfer::scope& s, unsigned n, count& c, const Wait& wait) {
     const unsigned before = c.begun.load(std::memory_order_relaxed);
     for (unsigned i = 0; i < n; ++i) {
-        s.defer([&] {
+        s.fork([&] {
             const visit v(c);
             wait();
         });

@@ -56,15 +56,15 @@ void spawn(benchmark::State& state) {
 }
 BENCHMARK(spawn)->UseRealTime();
 
-void defer(benchmark::State& state) {
+void fork(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] {
         pilfer::scope scope;
-        scope.defer(work);
+        scope.fork(work);
         work();
         scope.sync();
     });
 }
-BENCHMARK(defer)->UseRealTime();
+BENCHMARK(fork)->UseRealTime();
 
 // The same with a weight, and a join on top of a task that has one: what announcing costs while a deque
 // weighs.
@@ -78,21 +78,21 @@ void spawn_weighted(benchmark::State& state) {
 }
 BENCHMARK(spawn_weighted)->UseRealTime();
 
-void defer_weighted(benchmark::State& state) {
+void fork_weighted(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] {
         pilfer::scope scope;
-        scope.defer(pilfer::weight{5}, work);
+        scope.fork(pilfer::weight{5}, work);
         work();
         scope.sync();
     });
 }
-BENCHMARK(defer_weighted)->UseRealTime();
+BENCHMARK(fork_weighted)->UseRealTime();
 
 void join_on_weight(benchmark::State& state) {
     pilfer::pool pool(one_worker(pilfer::exposure::on_demand));
     pool.run([&] {
         pilfer::scope scope;
-        scope.defer(pilfer::weight{5}, work); // stays below until the end
+        scope.fork(pilfer::weight{5}, work); // stays below until the end
         for (auto _ : state)
             pilfer::join(work, work);
     });
@@ -122,13 +122,13 @@ BENCHMARK(async_get)->UseRealTime();
     scope.sync();
     return a + b;
 }
-[[gnu::noinline]] long fib_by_defer(long n) {
+[[gnu::noinline]] long fib_by_fork(long n) {
     if (n < 2)
         return n;
     long a = 0;
     pilfer::scope scope;
-    scope.defer([&a, n] { a = fib_by_defer(n - 1); });
-    const long b = fib_by_defer(n - 2);
+    scope.fork([&a, n] { a = fib_by_fork(n - 1); });
+    const long b = fib_by_fork(n - 2);
     scope.sync();
     return a + b;
 }
@@ -143,6 +143,6 @@ void fib(benchmark::State& state) {
 BENCHMARK(fib<fib_by_calls>)->Name("fib/calls")->UseRealTime();
 BENCHMARK(fib<fib_by_join>)->Name("fib/join")->UseRealTime();
 BENCHMARK(fib<fib_by_spawn>)->Name("fib/spawn")->UseRealTime();
-BENCHMARK(fib<fib_by_defer>)->Name("fib/defer")->UseRealTime();
+BENCHMARK(fib<fib_by_fork>)->Name("fib/fork")->UseRealTime();
 
 } // namespace

@@ -100,19 +100,19 @@ void uncontended_call(benchmark::State& state, Call call) {
     }
 }
 const auto add_one = [](std::uint64_t& v) { benchmark::DoNotOptimize(++v); };
-void object_locked(benchmark::State& state) {
-    uncontended_call<pilfer::locked<std::uint64_t>>(state, [](auto& o) { o.call(add_one); });
+void object_synchronized(benchmark::State& state) {
+    uncontended_call<pilfer::synchronized<std::uint64_t>>(state, [](auto& o) { o.call(add_one); });
 }
-void object_locked_in_a_task(benchmark::State& state) {
+void object_synchronized_in_a_task(benchmark::State& state) {
     pilfer::pool pool(one_worker());
-    pool.run([&] { object_locked(state); });
+    pool.run([&] { object_synchronized(state); });
 }
-void object_queued(benchmark::State& state) {
-    uncontended_call<pilfer::queued<std::uint64_t>>(
+void object_monitor(benchmark::State& state) {
+    uncontended_call<pilfer::monitor<std::uint64_t>>(
         state, [](auto& o) { o.call_when([](std::uint64_t v) { return v != ~std::uint64_t{0}; }, add_one); });
 }
 /// `times_std_mutex`: a thousand of each in turn, so that neither has a quieter machine; the median.
-void object_locked_against_std(benchmark::State& state) {
+void object_synchronized_against_std(benchmark::State& state) {
     std::thread([] {}).join(); // as in mutex_uncontended_std
     const auto time = [](auto call) {
         const auto begin = std::chrono::steady_clock::now();
@@ -121,7 +121,7 @@ void object_locked_against_std(benchmark::State& state) {
         }
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
-    pilfer::locked<std::uint64_t> object(std::uint64_t{0});
+    pilfer::synchronized<std::uint64_t> object(std::uint64_t{0});
     std::mutex mutex;
     std::uint64_t guarded = 0;
     std::vector<double> ratios;
@@ -137,16 +137,16 @@ void object_locked_against_std(benchmark::State& state) {
     std::nth_element(ratios.begin(), median, ratios.end());
     state.counters["times_std_mutex"] = *median;
 }
-BENCHMARK(object_locked);
-BENCHMARK(object_locked_in_a_task);
-BENCHMARK(object_queued);
-BENCHMARK(object_locked_against_std);
+BENCHMARK(object_synchronized);
+BENCHMARK(object_synchronized_in_a_task);
+BENCHMARK(object_monitor);
+BENCHMARK(object_synchronized_against_std);
 
 /// A value there and one back, each awaited by its condition; on one worker.
 void object_ping_pong(benchmark::State& state) {
     pilfer::pool pool(one_worker());
     pool.run([&] {
-        pilfer::queued<int> turn(0);
+        pilfer::monitor<int> turn(0);
         auto other = pilfer::async([&] {
             while (turn.call_when([](int v) { return v != 0; }, [](int& v) { return std::exchange(v, 0); }) >
                    0) {

@@ -50,7 +50,7 @@ void timer_lateness(benchmark::State& state) {
             const auto start = clock::now() + 50ms;
             pilfer::scope s;
             for (std::size_t i = 0; i < sleepers; ++i) {
-                s.defer([&, i] {
+                s.fork([&, i] {
                     const auto until = start + i * 100us;
                     pilfer::sleep_until(until);
                     late[i] = std::chrono::duration<double, std::micro>(clock::now() - until).count();

@@ -36,7 +36,7 @@ double offer_to_other() {
     clock::time_point end;
     pilfer::scope scope;
     const auto begin = clock::now();
-    scope.defer([&] {
+    scope.fork([&] {
         end = clock::now();
         started.store(true, std::memory_order_release);
     });
@@ -105,7 +105,7 @@ void reach_latency(benchmark::State& state) {
             }
             pilfer::join([] {}, [] {}); // answers what earlier rounds left in the tripwire
             pilfer::scope scope;
-            scope.defer([&] {
+            scope.fork([&] {
                 end = clock::now();
                 ran.store(true, std::memory_order_release);
             });

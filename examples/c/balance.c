@@ -42,7 +42,7 @@ static void announce(void* data) {
     pilfer_pool_counters(s->pool, &s->before); /* it was stolen, too */
     pilfer_scope_begin(&scope);
     for (int i = 0; i < 64; ++i) {
-        pilfer_scope_defer(&scope, count, &s->ran);
+        pilfer_scope_fork(&scope, count, &s->ran);
     }
     atomic_store(&s->go_on, 1);
     until(&s->ran, 64);

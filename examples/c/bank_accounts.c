@@ -6,7 +6,7 @@
 enum { people = 4, payments = 3000 };
 
 static long money[people]; /* touched in calls of the accounts only */
-static pilfer_locked* accounts[people];
+static pilfer_synchronized* accounts[people];
 
 static void give(void* value, void* arg) { *(long*)value += *(long*)arg; }
 
@@ -32,7 +32,7 @@ static void* pay(void* who) {
     for (int i = 0; i < payments; ++i) {
         const int to = (from + 1 + i % (people - 1)) % people;
         /* Takes the locks by their addresses, so no two transfers wait for each other. */
-        pilfer_locked* both[] = {accounts[from], accounts[to]};
+        pilfer_synchronized* both[] = {accounts[from], accounts[to]};
         pilfer_call_all(both, 2, transfer, &some);
     }
     return NULL;
@@ -45,7 +45,7 @@ static void look(const void* value, void* arg) { *(long*)arg = *(const long*)val
 
 static void* buy(void* savings) {
     long price = 300;
-    pilfer_queued_call_when(savings, enough, spend, &price);
+    pilfer_monitor_call_when(savings, enough, spend, &price);
     return NULL;
 }
 
@@ -58,10 +58,10 @@ int main(void) {
     }
     for (int i = 0; i < people; ++i) {
         long start = 1000;
-        if (pilfer_locked_new(&accounts[i], &money[i]) != 0) {
+        if (pilfer_synchronized_new(&accounts[i], &money[i]) != 0) {
             return 1;
         }
-        pilfer_locked_call(accounts[i], give, &start);
+        pilfer_synchronized_call(accounts[i], give, &start);
     }
     /* Everybody pays everybody, in both directions at once. */
     for (int i = 0; i < people; ++i) {
@@ -80,24 +80,24 @@ int main(void) {
 
     long saved = 0;
     long wages = 100;
-    pilfer_queued* savings;
+    pilfer_monitor* savings;
     pilfer_future* spender;
-    if (pilfer_queued_new(&savings, &saved) != 0 || pilfer_async(pool, buy, savings, &spender) != 0) {
+    if (pilfer_monitor_new(&savings, &saved) != 0 || pilfer_async(pool, buy, savings, &spender) != 0) {
         return 1;
     }
     for (int month = 0; month < 4; ++month) {
-        pilfer_queued_call(savings, give, &wages);
+        pilfer_monitor_call(savings, give, &wages);
     }
     pilfer_future_get(spender, NULL);
     pilfer_future_free(spender);
     long left = 0;
-    pilfer_queued_read(savings, look, &left);
+    pilfer_monitor_read(savings, look, &left);
     printf("left after spending: %ld\n", left);
 
     pilfer_pool_destroy(pool);
-    pilfer_queued_free(savings);
+    pilfer_monitor_free(savings);
     for (int i = 0; i < people; ++i) {
-        pilfer_locked_free(accounts[i]);
+        pilfer_synchronized_free(accounts[i]);
     }
     return 0;
 }

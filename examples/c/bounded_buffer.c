@@ -56,10 +56,10 @@ static void close_it(void* value, void* arg) {
 static long sum; /* the consumer's until it has ended */
 
 static void* consume(void* data) {
-    pilfer_queued* shared = data;
+    pilfer_monitor* shared = data;
     struct item got;
     do { /* suspends until there is something to do */
-        if (pilfer_queued_call_when(shared, not_empty_or_closed, get, &got) != 0) {
+        if (pilfer_monitor_call_when(shared, not_empty_or_closed, get, &got) != 0) {
             return NULL;
         }
         sum += got.there ? got.value : 0;
@@ -70,28 +70,28 @@ static void* consume(void* data) {
 int main(void) {
     struct buffer buffer = {{0}, 0, 0, 0};
     pilfer_pool* pool;
-    pilfer_queued* shared;
+    pilfer_monitor* shared;
     pilfer_future* consumer;
-    if (pilfer_pool_new(&pool, NULL) != 0 || pilfer_queued_new(&shared, &buffer) != 0 ||
+    if (pilfer_pool_new(&pool, NULL) != 0 || pilfer_monitor_new(&shared, &buffer) != 0 ||
         pilfer_async(pool, consume, shared, &consumer) != 0) {
         return 1;
     }
     for (int i = 1; i <= 1000;
          ++i) { /* this thread is none of the pool's: it blocks while the buffer is full */
         struct item one = {1, i};
-        if (pilfer_queued_call_when(shared, not_full, put, &one) != 0) {
+        if (pilfer_monitor_call_when(shared, not_full, put, &one) != 0) {
             return 1;
         }
     }
-    pilfer_queued_call(shared, close_it, NULL);
+    pilfer_monitor_call(shared, close_it, NULL);
     pilfer_future_get(consumer, NULL);
     pilfer_future_free(consumer);
     printf("the sum of what came through: %ld\n", sum);
 
     struct item late;
-    const int code = pilfer_queued_call_when_for(shared, not_empty, get, &late, 1000000);
+    const int code = pilfer_monitor_call_when_for(shared, not_empty, get, &late, 1000000);
     puts(code == PILFER_ETIMEDOUT ? "nothing in time" : "a value");
     pilfer_pool_destroy(pool);
-    pilfer_queued_free(shared);
+    pilfer_monitor_free(shared);
     return 0;
 }

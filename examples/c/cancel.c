@@ -34,9 +34,9 @@ static void program(void* data) {
     (void)data;
     pilfer_scope s;
     pilfer_scope_begin(&s);
-    pilfer_scope_defer(&s, compute, NULL);
-    pilfer_scope_defer(&s, wait_for_ever, NULL);
-    pilfer_scope_defer(&s, cancel, &s);
+    pilfer_scope_fork(&s, compute, NULL);
+    pilfer_scope_fork(&s, wait_for_ever, NULL);
+    pilfer_scope_fork(&s, cancel, &s);
     const int code = pilfer_scope_sync(&s);
     printf("%s, %d tasks are left\n", pilfer_strerror(code), atomic_load(&inside));
     pilfer_deadline limit;

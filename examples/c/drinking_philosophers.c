@@ -9,7 +9,7 @@ enum { seats = 7, sessions = 500 };
 
 /* The object: a bit for each bottle that is in use, to the right neighbour, and to the one behind. */
 static uint32_t in_use;
-static pilfer_queued* bottles;
+static pilfer_monitor* bottles;
 
 struct philosopher {
     unsigned seat;
@@ -38,11 +38,11 @@ static void* drink(void* data) {
             random = random * 1664525u + 1013904223u;
             wanted |= (random >> 31) << around[i];
         }
-        if (pilfer_queued_call_when(bottles, are_free, take, &wanted) != 0) {
+        if (pilfer_monitor_call_when(bottles, are_free, take, &wanted) != 0) {
             break;
         }
         pilfer_yield(); /* it drinks */
-        pilfer_queued_call(bottles, put_back, &wanted);
+        pilfer_monitor_call(bottles, put_back, &wanted);
     }
     return NULL;
 }
@@ -51,7 +51,7 @@ int main(void) {
     struct philosopher all[seats];
     pilfer_future* ends[seats];
     pilfer_pool* pool;
-    if (pilfer_pool_new(&pool, NULL) != 0 || pilfer_queued_new(&bottles, &in_use) != 0) {
+    if (pilfer_pool_new(&pool, NULL) != 0 || pilfer_monitor_new(&bottles, &in_use) != 0) {
         return 1;
     }
     for (unsigned seat = 0; seat < seats; ++seat) {
@@ -66,9 +66,9 @@ int main(void) {
         printf("philosopher %u has drunk %u times\n", seat, all[seat].drunk);
     }
     unsigned left = 0;
-    pilfer_queued_read(bottles, count, &left);
+    pilfer_monitor_read(bottles, count, &left);
     printf("bottles in use: %u\n", left);
     pilfer_pool_destroy(pool);
-    pilfer_queued_free(bottles);
+    pilfer_monitor_free(bottles);
     return 0;
 }

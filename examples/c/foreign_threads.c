@@ -51,15 +51,15 @@ int main(void) {
     pilfer_pool_destroy(pool);
 
     /* Outside a pool everything else goes to the common one, pilfer_pool_common(). */
-    int a = 0, b = 0, deferred = 0;
+    int a = 0, b = 0, forked = 0;
     pilfer_join2(one, &a, two, &b);
     printf("join: %d %d\n", a, b);
 
     pilfer_scope scope;
     pilfer_scope_begin(&scope);
-    pilfer_scope_defer(&scope, three, &deferred);
+    pilfer_scope_fork(&scope, three, &forked);
     pilfer_scope_end(&scope);
-    printf("scope: %d\n", deferred);
+    printf("scope: %d\n", forked);
 
     pilfer_future* future;
     void* result = NULL;

@@ -124,7 +124,7 @@ static void* run(void* data) {
         if (c != NULL) {
             *c = (struct connection){s, fd};
         }
-        if (c == NULL || pilfer_scope_defer(&connections, serve, c) != 0) {
+        if (c == NULL || pilfer_scope_fork(&connections, serve, c) != 0) {
             atomic_fetch_add(&s->failed, 1);
             free(c);
             pilfer_io_close(fd);
@@ -192,7 +192,7 @@ static void ask_all(void* data) {
     pilfer_scope scope;
     pilfer_scope_begin(&scope);
     for (int i = 0; i < clients; ++i) {
-        pilfer_scope_defer(&scope, ask, &all[i]);
+        pilfer_scope_fork(&scope, ask, &all[i]);
     }
     pilfer_scope_end(&scope);
 }

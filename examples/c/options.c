@@ -10,7 +10,7 @@ static void announce(void* unused) {
     pilfer_scope scope;
     pilfer_scope_begin(&scope);
     for (int i = 0; i < 100; ++i) {
-        pilfer_scope_defer(&scope, nothing, NULL);
+        pilfer_scope_fork(&scope, nothing, NULL);
     }
     pilfer_scope_end(&scope);
 }

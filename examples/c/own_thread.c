@@ -22,7 +22,7 @@ static void read_all(void* data) {
     pilfer_scope_begin_at(&scope, PILFER_RESUME_OWN_THREAD);
     pthread_mutex_lock(&report);
     for (int folder = 0; folder < 100; ++folder) {
-        pilfer_scope_defer(&scope, read_folder, files); /* not spawn, which moves its caller */
+        pilfer_scope_fork(&scope, read_folder, files); /* not spawn, which moves its caller */
     }
     pilfer_scope_sync(&scope);
     printf("%d files\n", atomic_load(files));

@@ -43,7 +43,7 @@ static void chain(void* data) {
         struct range one = {i, i + piece, 0};
         pilfer_scope scope;
         pilfer_scope_begin(&scope);
-        pilfer_scope_defer(&scope, add_up, &one);
+        pilfer_scope_fork(&scope, add_up, &one);
         pilfer_scope_end(&scope);
         r->sum += one.sum;
     }

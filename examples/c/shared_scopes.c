@@ -14,7 +14,7 @@ static void tree(void* data) {
     pilfer_scope_begin(&s);
     if (depth > 0) {
         pilfer_scope_spawn(&s, tree, (void*)(depth - 1));
-        pilfer_scope_defer(&s, tree, (void*)(depth - 1));
+        pilfer_scope_fork(&s, tree, (void*)(depth - 1));
     }
     pilfer_scope_end(&s);
 }

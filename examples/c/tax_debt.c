@@ -1,4 +1,4 @@
-/* The same sum in three forms: spawn, defer, join. 16 tasks, each of which writes through a pointer into a
+/* The same sum in three forms: spawn, fork, join. 16 tasks, each of which writes through a pointer into a
  * local of the parent's frame while that frame is alive. */
 #include <pilfer/pilfer.h>
 
@@ -31,7 +31,7 @@ static long total(const long* debts) {
 typedef int (*announce)(pilfer_scope*, void (*)(void*), void*);
 
 /* spawn: the child runs at once; the rest of the loop is offered to idle workers.
- * defer: the children are offered to idle workers; the loop goes on at once. */
+ * fork: the children are offered to idle workers; the loop goes on at once. */
 static long by_scope(announce start) {
     long found[states] = {0};
     struct inspection work[states];
@@ -67,7 +67,7 @@ static void inspect_states(void* data) {
 static void print_all(void* unused) {
     (void)unused;
     printf("Tax debt is: %ld\n", by_scope(pilfer_scope_spawn));
-    printf("Tax debt is: %ld\n", by_scope(pilfer_scope_defer));
+    printf("Tax debt is: %ld\n", by_scope(pilfer_scope_fork));
     long found[states] = {0};
     struct states_of all = {0, states, found};
     inspect_states(&all);

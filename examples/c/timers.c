@@ -17,7 +17,7 @@ static void rest_all(void* data) {
     pilfer_scope all;
     pilfer_scope_begin(&all);
     for (int i = 0; i < 1000; ++i) {
-        pilfer_scope_defer(&all, rest, data);
+        pilfer_scope_fork(&all, rest, data);
     }
     pilfer_scope_end(&all);
 }

@@ -32,7 +32,7 @@ static void ten(void* unused) {
     pilfer_scope_begin(&scope);
     for (int i = 0; i < 10; ++i) {
         numbers[i] = (struct number){15, 0};
-        pilfer_scope_defer(&scope, fib, &numbers[i]);
+        pilfer_scope_fork(&scope, fib, &numbers[i]);
     }
     pilfer_scope_end(&scope);
 }

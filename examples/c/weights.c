@@ -50,9 +50,9 @@ static void announce(void* data) {
     pilfer_scope_begin(&scope);
     for (int i = 0; i < files; ++i) {
         if (t->weighted) {
-            pilfer_scope_defer_weighted(&scope, sizes[i], hash, t);
+            pilfer_scope_fork_weighted(&scope, sizes[i], hash, t);
         } else {
-            pilfer_scope_defer(&scope, hash, t);
+            pilfer_scope_fork(&scope, hash, t);
         }
     }
     atomic_store(&t->go_on, 1);
@@ -93,6 +93,6 @@ int main(void) {
     }
     pilfer_options_free(options);
     pilfer_scope_begin(&scope);
-    printf("weight 0: %s\n", pilfer_strerror(pilfer_scope_defer_weighted(&scope, 0, nothing, NULL)));
+    printf("weight 0: %s\n", pilfer_strerror(pilfer_scope_fork_weighted(&scope, 0, nothing, NULL)));
     return pilfer_scope_end(&scope);
 }

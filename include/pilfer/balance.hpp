@@ -14,7 +14,7 @@ inline namespace v0 {
 /// part, and victim::longest go by the sum of the weights instead of the number of tasks, so that few heavy
 /// tasks are as good a haul as many light ones; all other numbers count tasks.
 ///
-///     s.defer(pilfer::weight{file.size}, [&] { hash(file); });
+///     s.fork(pilfer::weight{file.size}, [&] { hash(file); });
 ///
 /// A hint: it changes who runs what, never what runs. Submissions to a pool have none. Announcing and
 /// taking back cost nothing more where no task has a weight. A task with one is announced by a call of some

@@ -6,7 +6,7 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What a stopped task leaves by: thrown by the library in spawn, defer, join, loops and waits, swallowed
+/// What a stopped task leaves by: thrown by the library in spawn, fork, join, loops and waits, swallowed
 /// where the task ends. Not a std::exception, so that handlers of errors let it pass. Whoever catches it
 /// rethrows it soon, or the next of these calls throws it again. Never thrown while another exception is in
 /// flight in the task, except by a join in a destructor whose stolen branch was stopped; a destructor that

@@ -171,7 +171,7 @@ PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work
 PILFER_C_API int pilfer_join2(void (*f)(void*), void* fa, void (*g)(void*), void* ga);
 
 /* A scope lies where the caller puts it, in a local as a rule, and stays there from begin to end. Only the
- * task that began it may spawn, sync and end; each task below may defer into it. */
+ * task that began it may spawn, sync and end; each task below may fork into it. */
 typedef struct pilfer_scope {
     union {
         uint64_t words[20];
@@ -183,15 +183,15 @@ enum { PILFER_RESUME_ANYWHERE = 0, PILFER_RESUME_OWN_THREAD = 1 }; /* of pilfer:
 PILFER_C_API int pilfer_scope_begin(pilfer_scope* scope);
 PILFER_C_API int pilfer_scope_begin_at(pilfer_scope* scope, int resume);
 /* f(arg) runs at once, on another stack; the caller, from the return of this call on, is offered to idle
- * workers: it may go on on another thread, as in C++. Whoever wants no such thing uses defer. */
+ * workers: it may go on on another thread, as in C++. Whoever wants no such thing uses fork. */
 PILFER_C_API int pilfer_scope_spawn(pilfer_scope* scope, void (*f)(void*), void* arg);
 /* f(arg) is offered to idle workers, the caller goes on. */
-PILFER_C_API int pilfer_scope_defer(pilfer_scope* scope, void (*f)(void*), void* arg);
-/* With pilfer::weight, from 1 to 2^32: of the caller's rest for spawn, of f for defer. */
+PILFER_C_API int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* arg);
+/* With pilfer::weight, from 1 to 2^32: of the caller's rest for spawn, of f for fork. */
 PILFER_C_API int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
                                              void* arg);
-PILFER_C_API int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
-                                             void* arg);
+PILFER_C_API int pilfer_scope_fork_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
+                                            void* arg);
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
@@ -201,11 +201,11 @@ PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* Stops all tasks below the scope: those that have not started never start, and the calls of the others that
  * spawn, join, loop or wait give PILFER_ECANCELED, waits for a time, a future, a channel, an event, a
  * semaphore, a latch, a condition (the mutex is locked then) or a descriptor at once; who holds a mutex or
- * shared mutex, or is inside a call of a pilfer_locked or pilfer_queued, only behind the unlock, and so is
- * what it has spawned or deferred under the lock into scopes of its own: what must not be stopped it awaits
- * before the unlock. One that waits under a lock for what a stopped task was to bring waits on, and so does
- * sync. A stopped task frees what it has and returns. By any task or thread, while the scope lives; the scope
- * may be used again behind its next sync, which waits as ever. */
+ * shared mutex, or is inside a call of a pilfer_synchronized or pilfer_monitor, only behind the unlock, and
+ * so is what it has spawned or forked under the lock into scopes of its own: what must not be stopped it
+ * awaits before the unlock. One that waits under a lock for what a stopped task was to bring waits on, and so
+ * does sync. A stopped task frees what it has and returns. By any task or thread, while the scope lives; the
+ * scope may be used again behind its next sync, which waits as ever. */
 PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
 /* 1 if this scope was cancelled and no sync has begun to return since, else 0. */
 PILFER_C_API int pilfer_scope_cancelled(const pilfer_scope* scope);
@@ -236,16 +236,18 @@ PILFER_C_API int pilfer_deadline_end(pilfer_deadline* limit);
 
 /* A scope that each task below may leave with a value: that stops all the others, as pilfer_scope_cancel
  * does. What is said of scopes holds. */
-typedef struct pilfer_exit_scope {
+typedef struct pilfer_first_result_scope {
     union {
         uint64_t words[24];
         void* pointers[24];
     } opaque;
-} pilfer_exit_scope;
+} pilfer_first_result_scope;
 
-PILFER_C_API int pilfer_exit_scope_begin(pilfer_exit_scope* scope);
-PILFER_C_API int pilfer_exit_scope_spawn(pilfer_exit_scope* scope, void (*f)(void*), void* arg);
-PILFER_C_API int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(void*), void* arg);
+PILFER_C_API int pilfer_first_result_scope_begin(pilfer_first_result_scope* scope);
+PILFER_C_API int pilfer_first_result_scope_spawn(pilfer_first_result_scope* scope, void (*f)(void*),
+                                                 void* arg);
+PILFER_C_API int pilfer_first_result_scope_fork(pilfer_first_result_scope* scope, void (*f)(void*),
+                                                void* arg);
 /* Claims the exit. 1: this call was the first since the last sync; all tasks below were stopped, and
  * make(arg, value) has set *value, which is NULL before, and returned 0. It may wait, and spawn into scopes
  * that it begins: that is excepted, unless a scope further out is cancelled or exits; its calls then give
@@ -254,19 +256,19 @@ PILFER_C_API int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(voi
  * a negative code, so does this call, and the exit stays claimed without a value; a positive one is
  * PILFER_EINVAL. By the owner, and by every task below. Cost of the first: that of pilfer_scope_cancel; of
  * the others one load. */
-PILFER_C_API int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void* arg, void** value),
-                                        void* arg);
+PILFER_C_API int pilfer_first_result_scope_exit(pilfer_first_result_scope* scope,
+                                                int (*make)(void* arg, void** value), void* arg);
 /* The same with a value that is there. 0: it stays the caller's. */
-PILFER_C_API int pilfer_exit_scope_exit_value(pilfer_exit_scope* scope, void* value);
+PILFER_C_API int pilfer_first_result_scope_exit_value(pilfer_first_result_scope* scope, void* value);
 /* Stops all tasks below without a value, unless one has claimed the exit. By the owner, and by every task
  * below. */
-PILFER_C_API int pilfer_exit_scope_cancel(pilfer_exit_scope* scope);
+PILFER_C_API int pilfer_first_result_scope_cancel(pilfer_first_result_scope* scope);
 /* Waits for all children. 1: *value is that of the exit; 0: there was none, *value is NULL. Codes are those
  * of pilfer_scope_sync: with PILFER_EUSAGE *value is as before, with others it is what the exit has made, to
  * be let go of, or NULL. `value` may be NULL. The scope may be used again. */
-PILFER_C_API int pilfer_exit_scope_sync(pilfer_exit_scope* scope, void** value);
+PILFER_C_API int pilfer_first_result_scope_sync(pilfer_first_result_scope* scope, void** value);
 /* A sync whose value is lost, and never 1; the memory as after pilfer_scope_end. */
-PILFER_C_API int pilfer_exit_scope_end(pilfer_exit_scope* scope);
+PILFER_C_API int pilfer_first_result_scope_end(pilfer_first_result_scope* scope);
 
 /* ---- loops ---- */
 

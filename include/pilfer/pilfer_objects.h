@@ -15,46 +15,48 @@ extern "C" {
 
 /* ---- an object and its lock ---- */
 
-typedef struct pilfer_locked pilfer_locked;
+typedef struct pilfer_synchronized pilfer_synchronized;
 
 /* On an error *out is NULL. */
-PILFER_C_API int pilfer_locked_new(pilfer_locked** out, void* value);
-/* With a shared mutex: calls of pilfer_locked_read run beside each other; each costs more. */
-PILFER_C_API int pilfer_locked_new_shared(pilfer_locked** out, void* value);
+PILFER_C_API int pilfer_synchronized_new(pilfer_synchronized** out, void* value);
+/* With a shared mutex: calls of pilfer_synchronized_read run beside each other; each costs more. */
+PILFER_C_API int pilfer_synchronized_new_shared(pilfer_synchronized** out, void* value);
 /* Nobody may be inside or wait any more. What `value` refers to stays the caller's. NULL: nothing. */
-PILFER_C_API void pilfer_locked_free(pilfer_locked* object);
+PILFER_C_API void pilfer_synchronized_free(pilfer_synchronized* object);
 /* f(value, arg) on the caller, under the object's lock. f may wait, spawn and call other objects, and the
  * lock stays held: two tasks that take the same two in different orders may wait for good, see
  * pilfer_call_all. Cost where nobody else is there: that of a mutex. */
-PILFER_C_API int pilfer_locked_call(pilfer_locked* object, void (*f)(void* value, void* arg), void* arg);
+PILFER_C_API int pilfer_synchronized_call(pilfer_synchronized* object, void (*f)(void* value, void* arg),
+                                          void* arg);
 /* The same for an f that changes nothing. */
-PILFER_C_API int pilfer_locked_read(pilfer_locked* object, void (*f)(const void* value, void* arg),
-                                    void* arg);
+PILFER_C_API int pilfer_synchronized_read(pilfer_synchronized* object,
+                                          void (*f)(const void* value, void* arg), void* arg);
 /* PILFER_ETIMEDOUT: somebody is inside; f was not called. */
-PILFER_C_API int pilfer_locked_try_call(pilfer_locked* object, void (*f)(void* value, void* arg), void* arg);
-PILFER_C_API int pilfer_locked_call_for(pilfer_locked* object, void (*f)(void* value, void* arg), void* arg,
-                                        uint64_t ns);
+PILFER_C_API int pilfer_synchronized_try_call(pilfer_synchronized* object, void (*f)(void* value, void* arg),
+                                              void* arg);
+PILFER_C_API int pilfer_synchronized_call_for(pilfer_synchronized* object, void (*f)(void* value, void* arg),
+                                              void* arg, uint64_t ns);
 /* f(values, arg) under the locks of all `n` objects, at least 1; values[i] is that of objects[i]. They are
  * taken in the order of their addresses, so that such calls never wait for each other in a cycle.
  * PILFER_EUSAGE: one is named twice, or the caller is inside of one. Over 8 of them: two allocations,
  * and PILFER_ENOMEM without memory for them. */
-PILFER_C_API int pilfer_call_all(pilfer_locked* const* objects, size_t n,
+PILFER_C_API int pilfer_call_all(pilfer_synchronized* const* objects, size_t n,
                                  void (*f)(void* const* values, void* arg), void* arg);
 
 /* ---- an object whose calls may have a condition ---- */
 
-typedef struct pilfer_queued pilfer_queued;
+typedef struct pilfer_monitor pilfer_monitor;
 
 /* On an error *out is NULL. */
-PILFER_C_API int pilfer_queued_new(pilfer_queued** out, void* value);
+PILFER_C_API int pilfer_monitor_new(pilfer_monitor** out, void* value);
 /* Nobody may be inside or wait any more, and calls with a time limit, or of tasks below of a scope, have
  * returned. What `value` refers to stays the caller's. NULL: nothing. */
-PILFER_C_API void pilfer_queued_free(pilfer_queued* object);
+PILFER_C_API void pilfer_monitor_free(pilfer_monitor* object);
 /* f(value, arg) under the object's lock. */
-PILFER_C_API int pilfer_queued_call(pilfer_queued* object, void (*f)(void* value, void* arg), void* arg);
+PILFER_C_API int pilfer_monitor_call(pilfer_monitor* object, void (*f)(void* value, void* arg), void* arg);
 /* The same for an f that changes nothing: nobody's condition is asked behind it. */
-PILFER_C_API int pilfer_queued_read(pilfer_queued* object, void (*f)(const void* value, void* arg),
-                                    void* arg);
+PILFER_C_API int pilfer_monitor_read(pilfer_monitor* object, void (*f)(const void* value, void* arg),
+                                     void* arg);
 /* f(value, arg) under the object's lock as soon as ready(value, arg) is not 0. Calls whose conditions hold
  * take place in the order in which they came; nobody is woken in vain, nobody signals anything. `ready` is
  * asked by any task or thread that uses the object, as often as it likes: it depends on the object only,
@@ -62,17 +64,17 @@ PILFER_C_API int pilfer_queued_read(pilfer_queued* object, void (*f)(const void*
  * made the condition true; it should not wait. So `arg` says all that either needs. PILFER_ECANCELED: the
  * caller was stopped while it waited; f was not called. Cost: where nobody waits, that of a mutex; where n
  * wait, each change asks up to n conditions per call that it serves. */
-PILFER_C_API int pilfer_queued_call_when(pilfer_queued* object, int (*ready)(const void* value, void* arg),
-                                         void (*f)(void* value, void* arg), void* arg);
+PILFER_C_API int pilfer_monitor_call_when(pilfer_monitor* object, int (*ready)(const void* value, void* arg),
+                                          void (*f)(void* value, void* arg), void* arg);
 /* PILFER_ETIMEDOUT: somebody is inside, or the condition does not hold; f was not called. */
-PILFER_C_API int pilfer_queued_try_call_when(pilfer_queued* object,
-                                             int (*ready)(const void* value, void* arg),
-                                             void (*f)(void* value, void* arg), void* arg);
+PILFER_C_API int pilfer_monitor_try_call_when(pilfer_monitor* object,
+                                              int (*ready)(const void* value, void* arg),
+                                              void (*f)(void* value, void* arg), void* arg);
 /* PILFER_ETIMEDOUT: it did not hold in time; f was not called. A call that is being served by then takes
  * place. */
-PILFER_C_API int pilfer_queued_call_when_for(pilfer_queued* object,
-                                             int (*ready)(const void* value, void* arg),
-                                             void (*f)(void* value, void* arg), void* arg, uint64_t ns);
+PILFER_C_API int pilfer_monitor_call_when_for(pilfer_monitor* object,
+                                              int (*ready)(const void* value, void* arg),
+                                              void (*f)(void* value, void* arg), void* arg, uint64_t ns);
 
 /* ---- a value of its own for each use ---- */
 

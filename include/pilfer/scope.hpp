@@ -1,4 +1,4 @@
-// scope: a task's children, started by `spawn` (the rest of the caller is offered to thieves) or `defer`
+// scope: a task's children, started by `spawn` (the rest of the caller is offered to thieves) or `fork`
 // (the child is offered), and awaited by `sync`.
 #pragma once
 
@@ -33,14 +33,14 @@ namespace detail {
 template <class F>
 struct spawned;
 template <class F>
-struct deferred;
+struct forked;
 template <class F>
 struct submitted_child;
 struct scope_access;
 } // namespace detail
 
 /// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
-/// below may defer into it. Not movable: children point at it.
+/// below may fork into it. Not movable: children point at it.
 ///
 /// It ends in the task that made it, before that task does; the scopes of one task may end in any order. One
 /// that another task destroys, or that outlives its task, is undefined behaviour: its place among the
@@ -107,12 +107,12 @@ public:
     /// sync(). Throws usage_error from a thread that is neither a worker nor the owner, std::bad_alloc, and
     /// what moving f throws.
     template <class F>
-    PILFER_ALWAYS_INLINE void defer(F&& f);
+    PILFER_ALWAYS_INLINE void fork(F&& f);
 
-    /// The same for an f with a weight. Throws what weight and defer(f) throw. Cost: as defer(f), and some
+    /// The same for an f with a weight. Throws what weight and fork(f) throw. Cost: as fork(f), and some
     /// nanoseconds for the announcement.
     template <class F>
-    void defer(weight heavy, F&& f);
+    void fork(weight heavy, F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. That one has cancelled the scope
     /// (see cancel()) as soon as it left its child, so that the siblings end early; `stopped`, by which they
@@ -121,7 +121,7 @@ public:
     /// such a task, first runs here also those that other workers have taken and not started, as far as they
     /// are found, and makes no way for queued tasks in between. The scope may be used again afterwards,
     /// cancelled or not. Throws usage_error if the caller does not own the scope. Cost with nothing stolen or
-    /// deferred: four loads.
+    /// forked: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
@@ -135,17 +135,17 @@ public:
     }
 
     /// Stops every task below of this scope: children that have not started never start; a running one gets
-    /// `stopped` at its next spawn, defer, join, loop or wait, and leaves by it; who waits for a time, a
+    /// `stopped` at its next spawn, fork, join, loop or wait, and leaves by it; who waits for a time, a
     /// future, a channel, an event, at a barrier or in lock_cancellable() is taken out at once; so is a
     /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
-    /// or is inside a call of a `locked` or `queued` object, is stopped behind the unlock, and so is what it
-    /// does in scopes that began under the lock. What it spawns or defers meanwhile into older scopes of its
-    /// own, even into one that is cancelled, is not stopped as long as the lock is held, and behind that is a
-    /// child as any: what has to be done before the unlock has to be awaited before it. (A condition's wait
-    /// is an unlock.) Of several locks those count that it took since the scope began, as long as they end in
-    /// the reverse order. sync() waits for the ends of all as ever, and returns; behind it the scope may be
-    /// used again. The owner itself is not stopped: its further children are dropped until then, but for such
-    /// of a holder. Dropped ones are counted.
+    /// or is inside a call of a `synchronized` or `monitor` object, is stopped behind the unlock, and so is
+    /// what it does in scopes that began under the lock. What it spawns or forks meanwhile into older scopes
+    /// of its own, even into one that is cancelled, is not stopped as long as the lock is held, and behind
+    /// that is a child as any: what has to be done before the unlock has to be awaited before it. (A
+    /// condition's wait is an unlock.) Of several locks those count that it took since the scope began, as
+    /// long as they end in the reverse order. sync() waits for the ends of all as ever, and returns; behind
+    /// it the scope may be used again. The owner itself is not stopped: its further children are dropped
+    /// until then, but for such of a holder. Dropped ones are counted.
     ///
     /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
     /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
@@ -157,7 +157,7 @@ public:
     /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
     /// Cost: one write to each worker of the process, and a look at those that wait below of any scope; until
     /// the scope is through (and as long as any join is not through one of whose stolen branches has thrown),
-    /// each spawn, join and defer of the process takes its slow path: some 20 ns more, and a look at each
+    /// each spawn, join and fork of the process takes its slow path: some 20 ns more, and a look at each
     /// scope on the way up to the first that says so.
     void cancel() noexcept;
 
@@ -185,7 +185,7 @@ public:
 
     /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
     /// its frame or one below it waits where another worker may go on with it, or a task on another stack
-    /// defers into it; then true for good, and for all enclosing scopes. A call of a `queued` object that
+    /// forks into it; then true for good, and for all enclosing scopes. A call of a `monitor` object that
     /// waits for its condition makes it true only once its frame goes on on another worker. On a pool of one
     /// worker nothing is shared, except by submissions from outside it. The owner may see it late. Cost: one
     /// relaxed load.
@@ -198,7 +198,7 @@ private:
     template <class F>
     friend struct detail::spawned;
     template <class F>
-    friend struct detail::deferred;
+    friend struct detail::forked;
     template <class F>
     friend struct detail::submitted_child;
     friend struct detail::scope_access;
@@ -304,15 +304,15 @@ private:
     /// Takes `child`, and destroys it where it throws.
     void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept, bool given);
     template <class F>
-    PILFER_NOINLINE void defer_below(F&& f);
+    PILFER_NOINLINE void fork_below(F&& f);
     template <class F, class Announce>
-    PILFER_ALWAYS_INLINE void defer_from_anywhere(F&& f, Announce announce);
+    PILFER_ALWAYS_INLINE void fork_from_anywhere(F&& f, Announce announce);
     template <class Child>
-    PILFER_COLD void defer_tripped(detail::worker* w, Child* c, bool own);
+    PILFER_COLD void fork_tripped(detail::worker* w, Child* c, bool own);
     template <class Child>
     void run_unannounced(Child* c, bool own);
     template <class Child, class F>
-    [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_deferred(detail::worker* w, F&& f);
+    [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_forked(detail::worker* w, F&& f);
 
     detail::scope_place m_link; // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
@@ -528,7 +528,7 @@ struct scope_access {
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
 };
 
-/// The end of a deferred or submitted child away from the parent's stack: whom to resume.
+/// The end of a forked or submitted child away from the parent's stack: whom to resume.
 PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
 
 } // namespace detail

@@ -41,8 +41,8 @@ struct stop_relay;
 /// the end of a branch that throws, or a task of the pool where the tasks below of such a join are found
 /// later, or the unlock that lets a cancellation reach scopes which began under the lock. They must not wait
 /// for anything that suspends a task. Made and destroyed by the same task, one that is made inside
-/// exit_scope's make() before that returns; a coroutine does not keep one across a co_await that leads to
-/// another pool.
+/// first_result_scope's make() before that returns; a coroutine does not keep one across a co_await that
+/// leads to another pool.
 ///
 /// Locks of the library keep the task from being stopped, but not what it calls: one that is made before the
 /// lock is requested while the lock is held, so that what the holder calls is told to give up in the middle.

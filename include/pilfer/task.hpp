@@ -179,7 +179,7 @@ private:
 /// thread-local, errno or lock of a std::mutex may be kept across a co_await. A scope may live across one if
 /// no child of it is left: where one is, a co_await that suspends throws usage_error, also in a task that
 /// this one awaits. Such a scope becomes shared(). No lock of the library may be held either (of a mutex or
-/// shared_mutex, or by a call of a locked or queued object): a co_await that is not ready throws usage_error;
+/// shared_mutex, or by a call of a locked or monitor): a co_await that is not ready throws usage_error;
 /// nothing has happened then, and the lock is held as before. Between two co_awaits the coroutine is an
 /// ordinary task, and may fork, lock, wait and block.
 ///

@@ -1,5 +1,5 @@
 // Early exit with a value, and time limits of scopes, for C.
-#include <pilfer/exit_scope.hpp>
+#include <pilfer/first_result_scope.hpp>
 
 #include <chrono>
 #include <cstdint>
@@ -24,14 +24,14 @@ using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 /// The value lies beside the scope of C++ and not in it: that one lets go of it where its owner is stopped,
 /// and a pointer has no destructor that would free what it refers to.
 struct exits {
-    void* value = nullptr;  ///< of the claimer, then of the owner (J3 in ../scope)
-    exit_scope<bool> scope; ///< has the claimer a value?
+    void* value = nullptr;          ///< of the claimer, then of the owner (J3 in ../scope)
+    first_result_scope<bool> scope; ///< has the claimer a value?
 };
 
-[[nodiscard]] exits& of(pilfer_exit_scope* s) noexcept { return in<exits>(s); }
+[[nodiscard]] exits& of(pilfer_first_result_scope* s) noexcept { return in<exits>(s); }
 
 template <class F>
-int on_exits(pilfer_exit_scope* s, void (*function)(void*), void* argument, F f) noexcept {
+int on_exits(pilfer_first_result_scope* s, void (*function)(void*), void* argument, F f) noexcept {
     if (s == nullptr || function == nullptr) {
         return PILFER_EINVAL;
     }
@@ -67,7 +67,7 @@ using namespace pilfer::capi;
 
 extern "C" {
 
-int pilfer_exit_scope_begin(pilfer_exit_scope* scope) {
+int pilfer_first_result_scope_begin(pilfer_first_result_scope* scope) {
     if (scope == nullptr) {
         return PILFER_EINVAL;
     }
@@ -75,15 +75,16 @@ int pilfer_exit_scope_begin(pilfer_exit_scope* scope) {
     return 0;
 }
 
-int pilfer_exit_scope_spawn(pilfer_exit_scope* scope, void (*f)(void*), void* arg) {
-    return on_exits(scope, f, arg, [](pilfer::exit_scope<bool>& s, void_call call) { s.spawn(call); });
+int pilfer_first_result_scope_spawn(pilfer_first_result_scope* scope, void (*f)(void*), void* arg) {
+    return on_exits(scope, f, arg,
+                    [](pilfer::first_result_scope<bool>& s, void_call call) { s.spawn(call); });
 }
 
-int pilfer_exit_scope_defer(pilfer_exit_scope* scope, void (*f)(void*), void* arg) {
-    return on_exits(scope, f, arg, [](pilfer::exit_scope<bool>& s, void_call call) { s.defer(call); });
+int pilfer_first_result_scope_fork(pilfer_first_result_scope* scope, void (*f)(void*), void* arg) {
+    return on_exits(scope, f, arg, [](pilfer::first_result_scope<bool>& s, void_call call) { s.fork(call); });
 }
 
-int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void*, void**), void* arg) {
+int pilfer_first_result_scope_exit(pilfer_first_result_scope* scope, int (*make)(void*, void**), void* arg) {
     if (scope == nullptr || make == nullptr) {
         return PILFER_EINVAL;
     }
@@ -98,7 +99,7 @@ int pilfer_exit_scope_exit(pilfer_exit_scope* scope, int (*make)(void*, void**),
     });
 }
 
-int pilfer_exit_scope_exit_value(pilfer_exit_scope* scope, void* value) {
+int pilfer_first_result_scope_exit_value(pilfer_first_result_scope* scope, void* value) {
     if (scope == nullptr) {
         return PILFER_EINVAL;
     }
@@ -109,7 +110,7 @@ int pilfer_exit_scope_exit_value(pilfer_exit_scope* scope, void* value) {
     });
 }
 
-int pilfer_exit_scope_cancel(pilfer_exit_scope* scope) {
+int pilfer_first_result_scope_cancel(pilfer_first_result_scope* scope) {
     if (scope == nullptr) {
         return PILFER_EINVAL;
     }
@@ -117,7 +118,7 @@ int pilfer_exit_scope_cancel(pilfer_exit_scope* scope) {
     return 0;
 }
 
-int pilfer_exit_scope_sync(pilfer_exit_scope* scope, void** value) {
+int pilfer_first_result_scope_sync(pilfer_first_result_scope* scope, void** value) {
     if (scope == nullptr) {
         return PILFER_EINVAL;
     }
@@ -134,8 +135,8 @@ int pilfer_exit_scope_sync(pilfer_exit_scope* scope, void** value) {
     return code == 0 && made.value_or(false) ? 1 : code;
 }
 
-int pilfer_exit_scope_end(pilfer_exit_scope* scope) {
-    const int code = pilfer_exit_scope_sync(scope, nullptr);
+int pilfer_first_result_scope_end(pilfer_first_result_scope* scope) {
+    const int code = pilfer_first_result_scope_sync(scope, nullptr);
     if (code != PILFER_EINVAL && code != PILFER_EUSAGE) {
         std::destroy_at(&of(scope));
     }

@@ -149,8 +149,8 @@ int pilfer_scope_spawn(pilfer_scope* scope, void (*f)(void*), void* arg) {
     return on_scope(scope, f, arg, [](pilfer::scope& s, void_call call) { s.spawn(call); });
 }
 
-int pilfer_scope_defer(pilfer_scope* scope, void (*f)(void*), void* arg) {
-    return on_scope(scope, f, arg, [](pilfer::scope& s, void_call call) { s.defer(call); });
+int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* arg) {
+    return on_scope(scope, f, arg, [](pilfer::scope& s, void_call call) { s.fork(call); });
 }
 
 int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*), void* arg) {
@@ -158,9 +158,9 @@ int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(
                     [weight](pilfer::scope& s, void_call call) { s.spawn(pilfer::weight(weight), call); });
 }
 
-int pilfer_scope_defer_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*), void* arg) {
+int pilfer_scope_fork_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*), void* arg) {
     return on_scope(scope, f, arg,
-                    [weight](pilfer::scope& s, void_call call) { s.defer(pilfer::weight(weight), call); });
+                    [weight](pilfer::scope& s, void_call call) { s.fork(pilfer::weight(weight), call); });
 }
 
 int pilfer_scope_sync(pilfer_scope* scope) {

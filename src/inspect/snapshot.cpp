@@ -63,7 +63,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     }
     const auto job = reinterpret_cast<task_word>(c.job);
     k.job = reinterpret_cast<const void*>(job & ~kind_mask);
-    if (job != 0 && (job & kind_mask) == kind_deferred) {
+    if (job != 0 && (job & kind_mask) == kind_forked) {
         // The record is given back when the child has ended.
         k.child_of = scope_access::of(reinterpret_cast<spark*>(job & ~kind_mask)->within());
     }
@@ -106,7 +106,7 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
 }
 
 /// Who is awaited, as far as it is known: the branch of a join, a task of run(), and a future's task if they
-/// run on contexts of their own, deferred children of a scope that do so. Not known are the children of
+/// run on contexts of their own, forked children of a scope that do so. Not known are the children of
 /// spawn.
 void connect(snapshot& s) {
     std::unordered_map<const void*, std::size_t> by_context;

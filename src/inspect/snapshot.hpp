@@ -26,7 +26,7 @@ struct waiting_context {
     wait_facts facts;
     std::string name;                  ///< of the innermost named function on it; empty: none
     const void* job = nullptr;         ///< the task that it runs, if the scheduler started it
-    const void* child_of = nullptr;    ///< that task's scope, if it is a deferred child
+    const void* child_of = nullptr;    ///< that task's scope, if it is a forked child
     std::vector<void*> frames;         ///< return addresses, innermost first
     std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
     bool timed = false;                ///< a time limit ends this wait

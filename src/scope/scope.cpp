@@ -54,7 +54,7 @@ constexpr wait_kind timed_scope_kind{"the children of a scope",
 using timed = timed_parent<std_atom, futex_park>;
 
 /// M5: whoever walks up through scopes of tasks of `p` may be on its way through the one that ends: a thief
-/// that reaches anywhere, a frame that suspends, a task that defers from below. Each holds one worker's lock
+/// that reaches anywhere, a frame that suspends, a task that forks from below. Each holds one worker's lock
 /// and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
 /// worker.
 template <class F>
@@ -87,11 +87,11 @@ void attend_between(const activation& owner, scope_place* place, unsigned& run) 
 } // namespace
 
 void scope::not_owner(const char* call) const {
-    // Every task below the owner may defer, so it is another thread that may not.
-    const bool defer = std::string_view(call) == "defer";
+    // Every task below the owner may fork, so it is another thread that may not.
+    const bool fork = std::string_view(call) == "fork";
     throw usage_error(
         (std::string("pilfer: scope::") + call + " was called by a " +
-         (defer ? "thread that is neither a worker nor the owner" : "task that does not own the scope"))
+         (fork ? "thread that is neither a worker nor the owner" : "task that does not own the scope"))
             .c_str());
 }
 
@@ -113,7 +113,7 @@ void scope::come_home(worker* home) noexcept {
 bool scope::takes_submission(bool& given) {
     worker* const w = this_worker();
     if (w == nullptr && owner() != activation_outside()) {
-        not_owner("defer");
+        not_owner("fork");
     }
     given = w != nullptr && gives_under_lock(w);
     if (drops() && !given) {
@@ -199,11 +199,11 @@ std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// The deferred child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there
+/// The forked child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there
 /// is none. The look may hit a record that a thief has long given back: records are never unmapped while the
 /// pool lives, and only an exact match counts.
 PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry, const scope_place* place) noexcept {
-    if ((entry & kind_mask) != kind_deferred) {
+    if ((entry & kind_mask) != kind_forked) {
         return nullptr;
     }
     auto* d = reinterpret_cast<spark*>(entry & ~kind_mask);
@@ -322,7 +322,7 @@ void scope::block_for_children() noexcept {
     record_sync_outside(this);
 }
 
-/// Deferred children that nobody took are the usual reason to come here: one loop without further calls
+/// Forked children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
 /// that it has taken since the scope began. A child that was given under a lock ends the loop: it runs as
 /// somebody else.
@@ -471,7 +471,7 @@ bool scope::wait_until(instant until) noexcept {
             give_way();
             continue;
         }
-        // Before the counter is published: what runs on top of this frame may defer into this scope, and
+        // Before the counter is published: what runs on top of this frame may fork into this scope, and
         // counts itself plainly. (W4)
         if (this_worker() != nullptr && static_cast<scheduler*>(this_worker())->help_on_top()) {
             continue;

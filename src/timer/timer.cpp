@@ -21,7 +21,7 @@ enum stage : std::uint64_t {
     queued,    ///< its alarm has fired: it is among the submissions
     running,   ///< of a worker
     stopping,  ///< the same, and it was cancelled
-    cancelled, ///< the canceller took it from `waiting` and ends it, or from `queued`: the worker does
+    cancelled, ///< the canceller took it from `waiting` and ends it, or from `monitor`: the worker does
     forsaken,  ///< cancelled while it was being armed: who armed it ends it
     ending,    ///< one ends it, the canceller or the end of the pool; out of the heap for good
     over,

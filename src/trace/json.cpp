@@ -16,7 +16,7 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
-constexpr std::array task_names = {"spark", "continuation", "deferred", "submission"};
+constexpr std::array task_names = {"spark", "continuation", "forked", "submission"};
 
 /// What stands in the file for one kind of event.
 struct entry {

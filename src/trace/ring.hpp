@@ -47,7 +47,7 @@ enum class what : std::uint8_t {
 inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::make_way) + 1;
 
 /// What runs in a slice.
-enum class task : std::uint8_t { spark, continuation, deferred, submission };
+enum class task : std::uint8_t { spark, continuation, forked, submission };
 
 struct event {
     std::uint64_t ticks = 0;

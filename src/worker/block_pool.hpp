@@ -2,7 +2,7 @@
 // Workers keep those that were given back on them for the next one, and hand batches to and from their pool.
 // So do threads outside all pools, by what they share: see block_pool.cpp.
 //
-// Not the records of `defer`: those are cut out of chunks that end with the pool.
+// Not the records of `fork`: those are cut out of chunks that end with the pool.
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace detail {
 
 /// What suspended frames under a lock wait for, as words: the address of a scope's link stands for all
-/// deferred children of that scope, the address of a spark for that branch of a join.
+/// forked children of that scope, the address of a spark for that branch of a join.
 ///
 /// The words are compared and never followed, so nobody has to keep alive what they name: who waits takes its
 /// own out before it goes on, and whoever has read it by then takes a task that some other frame at that
@@ -40,9 +40,9 @@ public:
         if (at == 0 || (entry & kind_mask) == kind_continuation) {
             return 0;
         }
-        return (entry & kind_mask) == kind_deferred ? reinterpret_cast<word>(scope_place::strip(
-                                                          reinterpret_cast<spark*>(at)->within_to_start()))
-                                                    : at;
+        return (entry & kind_mask) == kind_forked ? reinterpret_cast<word>(scope_place::strip(
+                                                        reinterpret_cast<spark*>(at)->within_to_start()))
+                                                  : at;
     }
 
     /// One relaxed load: the only one where nobody waits under a lock.
@@ -98,7 +98,7 @@ private:
 
 /// Does a task that waits hold a lock? `stands_in`: where what it waits for began, or was announced. Also
 /// said of one that a holder waits for: a child of a scope that began under the lock, a branch of a join or
-/// the function of a queued call. Those further down are not asked after: that would be the whole way up for
+/// the function of a monitor call. Those further down are not asked after: that would be the whole way up for
 /// each frame that suspends.
 [[nodiscard]] inline bool waits_under_lock(const activation& task, scope_place* stands_in) noexcept {
     if (task.locks != 0) {

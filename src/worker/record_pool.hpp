@@ -1,4 +1,4 @@
-// Where the records of `defer` come from: chunks that are cut up once and recycled for the pool's life.
+// Where the records of `fork` come from: chunks that are cut up once and recycled for the pool's life.
 #pragma once
 
 #include <cstddef>

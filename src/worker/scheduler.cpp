@@ -492,7 +492,7 @@ void scheduler::note_slice(trace::what what, trace::task task, std::uint32_t who
 void scheduler::note_run(trace::what what, task_word task, std::uint32_t who, std::uint32_t n) noexcept {
     static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
                   static_cast<task_word>(trace::task::continuation) == kind_continuation &&
-                  static_cast<task_word>(trace::task::deferred) == kind_deferred);
+                  static_cast<task_word>(trace::task::forked) == kind_forked);
     note_slice(what, static_cast<trace::task>(task & kind_mask), who, n);
 }
 

@@ -91,7 +91,7 @@ public:
     [[nodiscard]] bool takes_beyond() noexcept;
     /// The free contexts go back to the pool.
     void give_contexts() noexcept;
-    /// The newest private task, if that is no continuation or deferred child; 0: none. The caller announces
+    /// The newest private task, if that is no continuation or forked child; 0: none. The caller announces
     /// it again, or it is over.
     [[nodiscard]] task_word take_newest_spark() noexcept;
     /// The calling frame goes behind one other thing that is ready: see yield().

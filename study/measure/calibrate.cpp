@@ -61,7 +61,7 @@ template <class F>
         for (unsigned i = 0; i < many / 100; ++i) {
             pilfer::scope s;
             for (unsigned k = 0; k < 100; ++k) {
-                s.defer(work);
+                s.fork(work);
             }
             s.sync();
         }
@@ -126,7 +126,7 @@ struct offered {
     double whole = 0;
     pilfer::scope s;
     const auto begin = wall_clock::now();
-    s.defer([&] {
+    s.fork([&] {
         whole = ns_since(begin);
         stay_on(1);
         started.store(true, std::memory_order_release);

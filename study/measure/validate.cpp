@@ -53,7 +53,7 @@ public:
                 compute(static_cast<std::uint64_t>(static_cast<double>(s.value) * m_steps_per_ps));
                 break;
             case kind::announce:
-                children.defer([this, child = s.value] { run(child); });
+                children.fork([this, child = s.value] { run(child); });
                 break;
             case kind::call:
                 run(s.value);

@@ -135,11 +135,11 @@ const row pools[] = {
          });
      },
      usage, own_task},
-    {"shutdown_from_a_deferred_child",
+    {"shutdown_from_a_forked_child",
      [](pilfer::pool& p) {
          p.run([&] {
              pilfer::scope s;
-             s.defer([&] { p.shutdown(shutdown_mode::drop); });
+             s.fork([&] { p.shutdown(shutdown_mode::drop); });
              s.sync();
          });
      },
@@ -364,52 +364,52 @@ void then_free(Object& o, Call call) {
 }
 
 const row objects[] = {
-    {"locked_call_inside",
+    {"synchronized_call_inside",
      [](pilfer::pool&) {
-         pilfer::locked<int> l(0);
+         pilfer::synchronized<int> l(0);
          then_free(l, [](auto& o) { o.call([&](int&) { o.call([](int&) {}); }); });
      },
      usage, inside},
-    {"locked_call_inside_of_a_task",
+    {"synchronized_call_inside_of_a_task",
      [](pilfer::pool& p) {
-         pilfer::locked<int> l(0);
+         pilfer::synchronized<int> l(0);
          then_free(l, [&](auto& o) { p.run([&] { o.call([&](int&) { o.call([](int&) {}); }); }); });
      },
      usage, inside},
-    {"locked_call_of_nothing",
+    {"synchronized_call_of_nothing",
      [](pilfer::pool&) {
-         pilfer::locked<int> l(0);
+         pilfer::synchronized<int> l(0);
          then_free(l, [](auto& o) { o.call(std::function<void(int&)>()); });
      },
      empty_call},
-    {"locked_call_all_twice_the_same",
+    {"synchronized_call_all_twice_the_same",
      [](pilfer::pool&) {
-         pilfer::locked<int> l(0);
+         pilfer::synchronized<int> l(0);
          then_free(l, [](auto& o) { pilfer::call_all([](int&, int&) {}, o, o); });
      },
      usage, "the same object twice"},
-    {"queued_call_inside",
+    {"monitor_call_inside",
      [](pilfer::pool&) {
-         pilfer::queued<int> q(0);
+         pilfer::monitor<int> q(0);
          then_free(
              q, [](auto& o) { o.call_when([](int) { return true; }, [&](int&) { o.call([](int&) {}); }); });
      },
      usage, inside},
-    {"queued_condition_of_nothing",
+    {"monitor_condition_of_nothing",
      [](pilfer::pool&) {
-         pilfer::queued<int> q(0);
+         pilfer::monitor<int> q(0);
          then_free(q, [](auto& o) { o.call_when(std::function<bool(int)>(), [](int&) {}); });
      },
      empty_call},
-    {"queued_call_of_nothing",
+    {"monitor_call_of_nothing",
      [](pilfer::pool&) {
-         pilfer::queued<int> q(0);
+         pilfer::monitor<int> q(0);
          then_free(q, [](auto& o) { o.call_when([](int) { return true; }, std::function<void(int&)>()); });
      },
      empty_call},
-    {"queued_condition_that_throws",
+    {"monitor_condition_that_throws",
      [](pilfer::pool&) {
-         pilfer::queued<int> q(0);
+         pilfer::monitor<int> q(0);
          then_free(q, [](auto& o) { o.call_when([](int) -> bool { throw spoiled(); }, [](int&) {}); });
      },
      own},

@@ -423,12 +423,12 @@ const process_row processes[] = {
          return 0;
      },
      SIGABRT, ""},
-    {"scope_ends_with_an_exception_of_a_deferred_child",
+    {"scope_ends_with_an_exception_of_a_forked_child",
      [] {
          pilfer::pool pool(support::workers(1));
          pool.run([] {
              pilfer::scope s;
-             s.defer([] { throw spoiled(); });
+             s.fork([] { throw spoiled(); });
          });
          return 0;
      },
@@ -448,7 +448,7 @@ const process_row processes[] = {
                           }) &&
                           is_closed([] {
                               pilfer::scope s;
-                              s.defer([] {});
+                              s.fork([] {});
                           });
          return all ? 0 : 1;
      },

@@ -69,7 +69,7 @@ protected:
             submit();
             EXPECT_EQ(pool.run([] { return support::fib_join(8); }), support::fib(8));
             EXPECT_EQ(pool.run([] { return support::fib_spawn(7); }), support::fib(7));
-            EXPECT_EQ(pool.run([] { return support::fib_defer(7); }), support::fib(7));
+            EXPECT_EQ(pool.run([] { return support::fib_fork(7); }), support::fib(7));
             pool.shutdown();
             EXPECT_EQ(ran, 20);
         }

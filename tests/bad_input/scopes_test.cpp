@@ -52,11 +52,11 @@ void with_scope(pilfer::pool& p, F f) {
 
 using pilfer::scope;
 
-/// Calls f with an exit_scope that a task of the pool owns, and expects the value 1 of it.
+/// Calls f with an first_result_scope that a task of the pool owns, and expects the value 1 of it.
 template <class F>
-void with_exit_scope(pilfer::pool& p, F f) {
+void with_first_result_scope(pilfer::pool& p, F f) {
     p.run([&] {
-        pilfer::exit_scope<int> s;
+        pilfer::first_result_scope<int> s;
         std::exception_ptr error;
         EXPECT_TRUE(s.exit_value(1));
         try {
@@ -93,7 +93,7 @@ const row cancellations[] = {
      [](pilfer::pool& p) {
          with_scope(p, [](scope& s) {
              s.spawn([] { throw pilfer::stopped(); });
-             s.defer([] { throw pilfer::stopped(); });
+             s.fork([] { throw pilfer::stopped(); });
          });
      },
      accepted},
@@ -128,20 +128,22 @@ const row cancellations[] = {
          EXPECT_FALSE(pilfer::cancelled());
      },
      accepted},
-    {"exit_scope_sync_by_another_thread",
+    {"first_result_scope_sync_by_another_thread",
      [](pilfer::pool& p) {
-         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { elsewhere([&] { (void)s.sync(); }); });
+         with_first_result_scope(
+             p, [](pilfer::first_result_scope<int>& s) { elsewhere([&] { (void)s.sync(); }); });
      },
      usage, "scope::sync"},
-    {"exit_scope_spawn_by_another_thread",
+    {"first_result_scope_spawn_by_another_thread",
      [](pilfer::pool& p) {
-         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { elsewhere([&] { s.spawn([] {}); }); });
+         with_first_result_scope(
+             p, [](pilfer::first_result_scope<int>& s) { elsewhere([&] { s.spawn([] {}); }); });
      },
      usage, "scope::spawn"},
     {"exit_by_a_function_that_is_empty",
      [](pilfer::pool& p) {
          p.run([] {
-             pilfer::exit_scope<int> s;
+             pilfer::first_result_scope<int> s;
              s.spawn([&s] { (void)s.exit(std::function<int()>()); });
              (void)s.sync();
          });
@@ -150,15 +152,16 @@ const row cancellations[] = {
     {"exit_whose_function_throws",
      [](pilfer::pool& p) {
          p.run([] {
-             pilfer::exit_scope<int> s;
-             s.defer([&s] { (void)s.exit([]() -> int { throw spoiled(); }); });
+             pilfer::first_result_scope<int> s;
+             s.fork([&s] { (void)s.exit([]() -> int { throw spoiled(); }); });
              (void)s.sync();
          });
      },
      own, "spoiled"},
-    {"exit_of_an_exit_scope_that_was_left",
+    {"exit_of_an_first_result_scope_that_was_left",
      [](pilfer::pool& p) {
-         with_exit_scope(p, [](pilfer::exit_scope<int>& s) { EXPECT_FALSE(s.exit_value(2)); });
+         with_first_result_scope(p,
+                                 [](pilfer::first_result_scope<int>& s) { EXPECT_FALSE(s.exit_value(2)); });
      },
      accepted},
 };
@@ -176,8 +179,8 @@ const row scopes[] = {
     {"sync_by_another_thread",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { elsewhere([&] { s.sync(); }); }); }, usage,
      "scope::sync"},
-    {"defer_by_another_thread",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { elsewhere([&] { s.defer([] {}); }); }); }, usage,
+    {"fork_by_another_thread",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { elsewhere([&] { s.fork([] {}); }); }); }, usage,
      stranger},
     {"spawn_into_a_foreign_scope",
      [](pilfer::pool& p) {
@@ -203,10 +206,10 @@ const row scopes[] = {
          elsewhere([&] { s.sync(); });
      },
      usage, no_owner},
-    {"defer_into_a_foreign_scope_by_a_third",
+    {"fork_into_a_foreign_scope_by_a_third",
      [](pilfer::pool&) {
          scope s;
-         elsewhere([&] { s.defer([] {}); });
+         elsewhere([&] { s.fork([] {}); });
      },
      usage, stranger},
     {"spawn_by_a_spawned_child",
@@ -214,11 +217,11 @@ const row scopes[] = {
      no_owner},
     {"sync_by_a_spawned_child",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn([&] { s.sync(); }); }); }, usage, no_owner},
-    {"spawn_by_a_deferred_child",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.defer([&] { s.spawn([] {}); }); }); }, usage,
+    {"spawn_by_a_forked_child",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.fork([&] { s.spawn([] {}); }); }); }, usage,
      no_owner},
-    {"sync_by_a_deferred_child",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.defer([&] { s.sync(); }); }); }, usage, no_owner},
+    {"sync_by_a_forked_child",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.fork([&] { s.sync(); }); }); }, usage, no_owner},
     {"spawn_by_an_async",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { pilfer::async([&] { s.spawn([] {}); }).get(); }); },
      usage, no_owner},
@@ -237,16 +240,16 @@ const row scopes[] = {
          with_scope(p, [&](scope& s) { other.run([&] { s.sync(); }); });
      },
      usage, no_owner},
-    {"defer_by_a_task_of_another_pool",
+    {"fork_by_a_task_of_another_pool",
      [](pilfer::pool& p) {
          pilfer::pool other(support::workers(1));
          std::atomic<int> ran{0};
-         with_scope(p, [&](scope& s) { other.run([&] { s.defer([&] { ran.fetch_add(1); }); }); });
+         with_scope(p, [&](scope& s) { other.run([&] { s.fork([&] { ran.fetch_add(1); }); }); });
          EXPECT_EQ(ran, 1);
      },
      accepted},
-    {"defer_by_a_child",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn([&] { s.defer([] {}); }); }); }, accepted},
+    {"fork_by_a_child",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn([&] { s.fork([] {}); }); }); }, accepted},
     {"sync_twice",
      [](pilfer::pool& p) {
          with_scope(p, [](scope& s) {
@@ -263,7 +266,7 @@ const row scopes[] = {
              s.sync();
              s.spawn([&] { ++n; });
              s.sync();
-             s.defer([&] { ++n; });
+             s.fork([&] { ++n; });
          });
          EXPECT_EQ(n, 2);
      },
@@ -276,14 +279,14 @@ const row scopes[] = {
          });
      },
      accepted},
-    {"defer_after_a_failure",
+    {"fork_after_a_failure",
      [](pilfer::pool&) {
          pilfer::pool other(support::workers(1));
          bool ran = false;
          EXPECT_THROW(with_scope(other,
                                  [&](scope& s) {
                                      s.spawn([] { throw spoiled(); });
-                                     s.defer([&] { ran = true; });
+                                     s.fork([&] { ran = true; });
                                  }),
                       spoiled);
          EXPECT_FALSE(ran);
@@ -293,8 +296,8 @@ const row scopes[] = {
     {"spawn_of_an_empty_function",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn(std::function<void()>()); }); }, empty_call,
      ""},
-    {"defer_of_an_empty_function",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.defer(std::function<void()>()); }); }, empty_call,
+    {"fork_of_an_empty_function",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.fork(std::function<void()>()); }); }, empty_call,
      ""},
     {"spawn_outside_of_an_empty_function",
      [](pilfer::pool&) {
@@ -313,18 +316,18 @@ const row scopes[] = {
      own, "spoiled"},
     {"spawn_of_what_spoils_its_move",
      [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn(spoils_move()); }); }, own, "spoiled"},
-    {"defer_of_what_spoils_its_copy",
+    {"fork_of_what_spoils_its_copy",
      [](pilfer::pool& p) {
          with_scope(p, [](scope& s) {
              const spoils_copy f;
-             s.defer(f);
+             s.fork(f);
          });
      },
      own, "spoiled"},
-    {"defer_of_what_spoils_its_move",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.defer(spoils_move()); }); }, own, "spoiled"},
-    {"defer_by_a_child_of_what_spoils_its_move",
-     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn([&] { s.defer(spoils_move()); }); }); }, own,
+    {"fork_of_what_spoils_its_move",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.fork(spoils_move()); }); }, own, "spoiled"},
+    {"fork_by_a_child_of_what_spoils_its_move",
+     [](pilfer::pool& p) { with_scope(p, [](scope& s) { s.spawn([&] { s.fork(spoils_move()); }); }); }, own,
      "spoiled"},
     {"spawn_outside_of_what_spoils_its_move",
      [](pilfer::pool&) {
@@ -332,11 +335,11 @@ const row scopes[] = {
          s.spawn(spoils_move());
      },
      own, "spoiled"},
-    {"defer_outside_of_what_spoils_its_copy",
+    {"fork_outside_of_what_spoils_its_copy",
      [](pilfer::pool&) {
          scope s;
          const spoils_copy f;
-         s.defer(f);
+         s.fork(f);
      },
      own, "spoiled"},
 };

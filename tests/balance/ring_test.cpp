@@ -79,7 +79,7 @@ TEST_P(row_B6_reach, by_ring_thefts_all_get_work_of_one) {
             expect_all_run(pool, [](gate& g) {
                 pilfer::scope s;
                 for (unsigned i = 1; i < GetParam(); ++i) {
-                    s.defer([&] { g.meet(); });
+                    s.fork([&] { g.meet(); });
                 }
                 g.meet();
                 s.sync();
@@ -99,7 +99,7 @@ TEST_P(row_B6_reach, handed_on_from_one_to_the_next) {
         void operator()() const {
             pilfer::scope s;
             if (left > 1) {
-                s.defer(link{g, left - 1});
+                s.fork(link{g, left - 1});
             }
             g.meet();
             s.sync();

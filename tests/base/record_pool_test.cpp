@@ -1,4 +1,4 @@
-// The records of `defer`: batches of 32, two sizes, recycled, never handed out twice.
+// The records of `fork`: batches of 32, two sizes, recycled, never handed out twice.
 #include <gtest/gtest.h>
 
 #include <cstring>

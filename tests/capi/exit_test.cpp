@@ -19,20 +19,20 @@ PILFER_OVER_WORKERS(row_E2_exit);
 class row_E2_exit_alone : public guarded {};
 
 template <class F>
-int spawn(pilfer_exit_scope& s, F& f) {
-    return pilfer_exit_scope_spawn(&s, call_of<F>, &f);
+int spawn(pilfer_first_result_scope& s, F& f) {
+    return pilfer_first_result_scope_spawn(&s, call_of<F>, &f);
 }
 template <class F>
-int defer(pilfer_exit_scope& s, F& f) {
-    return pilfer_exit_scope_defer(&s, call_of<F>, &f);
+int fork(pilfer_first_result_scope& s, F& f) {
+    return pilfer_first_result_scope_fork(&s, call_of<F>, &f);
 }
 template <class F>
-int defer(pilfer_scope& s, F& f) {
-    return pilfer_scope_defer(&s, call_of<F>, &f);
+int fork(pilfer_scope& s, F& f) {
+    return pilfer_scope_fork(&s, call_of<F>, &f);
 }
 template <class F>
-int exit_by(pilfer_exit_scope& s, F& make) {
-    return pilfer_exit_scope_exit(
+int exit_by(pilfer_first_result_scope& s, F& make) {
+    return pilfer_first_result_scope_exit(
         &s, [](void* f, void** value) { return (*static_cast<F*>(f))(value); }, &make);
 }
 
@@ -51,15 +51,15 @@ struct never_set {
 TEST_P(row_E2_exit, row_D4_one_winner) {
     const c_pool pool(GetParam());
     pool.run([] {
-        pilfer_exit_scope s;
-        ASSERT_EQ(pilfer_exit_scope_begin(&s), 0);
+        pilfer_first_result_scope s;
+        ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
         for (std::uint64_t round = 0; round < hundredth_of(20'000); ++round) {
             std::atomic<int> winners{0};
             std::atomic<int*> winner{nullptr};
             std::atomic<int> begun{0};
             std::array<int, 4> values{};
             struct racer {
-                pilfer_exit_scope* scope;
+                pilfer_first_result_scope* scope;
                 std::atomic<int>* winners;
                 std::atomic<int*>* winner;
                 std::atomic<int>* begun;
@@ -69,7 +69,7 @@ TEST_P(row_E2_exit, row_D4_one_winner) {
                     while (*begun < 4) { // else the first one would keep the others from starting
                         pilfer_yield();
                     }
-                    const int first = pilfer_exit_scope_exit_value(scope, value);
+                    const int first = pilfer_first_result_scope_exit_value(scope, value);
                     EXPECT_TRUE(first == 0 || first == 1) << first;
                     if (first == 1) {
                         winners->fetch_add(1);
@@ -80,18 +80,18 @@ TEST_P(row_E2_exit, row_D4_one_winner) {
             std::array<racer, 4> racers{};
             for (std::size_t i = 0; i < 4; ++i) {
                 racers[i] = {&s, &winners, &winner, &begun, &values[i]};
-                const int code = i % 2 == 0 ? defer(s, racers[i]) : spawn(s, racers[i]);
+                const int code = i % 2 == 0 ? fork(s, racers[i]) : spawn(s, racers[i]);
                 EXPECT_EQ(code, 0);
             }
             void* value = nullptr;
-            ASSERT_EQ(pilfer_exit_scope_sync(&s, &value), 1);
+            ASSERT_EQ(pilfer_first_result_scope_sync(&s, &value), 1);
             ASSERT_EQ(winners, 1);
             ASSERT_EQ(value, winner.load());
         }
         void* value = &s;
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, &value), 0);
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, &value), 0);
         EXPECT_EQ(value, nullptr);
-        EXPECT_EQ(pilfer_exit_scope_end(&s), 0);
+        EXPECT_EQ(pilfer_first_result_scope_end(&s), 0);
     });
 }
 
@@ -103,8 +103,8 @@ TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave
             std::atomic<int> begun{0};
             std::atomic<int> left{0};
             int ten = 0;
-            pilfer_exit_scope s;
-            ASSERT_EQ(pilfer_exit_scope_begin(&s), 0);
+            pilfer_first_result_scope s;
+            ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
             auto waits = [&] {
                 ++begun;
                 EXPECT_EQ(never.wait(), PILFER_ECANCELED);
@@ -125,10 +125,10 @@ TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave
                         pilfer_scope its;
                         EXPECT_EQ(pilfer_scope_begin(&its), 0);
                         for (int i = 0; i < 10; ++i) {
-                            EXPECT_EQ(defer(its, one), 0);
+                            EXPECT_EQ(fork(its, one), 0);
                         }
                         EXPECT_EQ(pilfer_scope_end(&its), 0);
-                        EXPECT_EQ(pilfer_exit_scope_exit_value(&s, nullptr), 0) << "a second exit";
+                        EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, nullptr), 0) << "a second exit";
                         ten = ran;
                         *value = &ten;
                         return 0;
@@ -136,18 +136,18 @@ TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave
                     EXPECT_EQ(exit_by(s, make), 1);
                     EXPECT_EQ(pilfer_cancelled(), 1) << "behind it the caller is stopped, too";
                 };
-                EXPECT_EQ(defer(own, below), 0);
+                EXPECT_EQ(fork(own, below), 0);
                 EXPECT_EQ(pilfer_scope_end(&own), PILFER_ECANCELED);
             };
             EXPECT_EQ(spawn(s, waits), 0);
-            EXPECT_EQ(defer(s, waits), 0);
-            EXPECT_EQ(defer(s, exits), 0);
+            EXPECT_EQ(fork(s, waits), 0);
+            EXPECT_EQ(fork(s, exits), 0);
             void* value = nullptr;
-            EXPECT_EQ(pilfer_exit_scope_sync(&s, &value), 1);
+            EXPECT_EQ(pilfer_first_result_scope_sync(&s, &value), 1);
             ASSERT_EQ(value, &ten);
             EXPECT_EQ(ten, 10);
             EXPECT_EQ(begun, left);
-            EXPECT_EQ(pilfer_exit_scope_end(&s), 0);
+            EXPECT_EQ(pilfer_first_result_scope_end(&s), 0);
         }
     });
 }
@@ -155,32 +155,32 @@ TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave
 TEST_P(row_E2_exit, an_exit_without_a_value) {
     const c_pool pool(GetParam());
     pool.run([] {
-        pilfer_exit_scope s;
-        ASSERT_EQ(pilfer_exit_scope_begin(&s), 0);
+        pilfer_first_result_scope s;
+        ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
         for (const int code : {int{PILFER_ENOMEM}, -1000, -12'345}) {
             auto fails = [code](void** value) {
                 *value = value; // nobody gets it
                 return code;
             };
             EXPECT_EQ(exit_by(s, fails), code);
-            EXPECT_EQ(pilfer_exit_scope_exit_value(&s, &s), 0) << "it is claimed";
+            EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, &s), 0) << "it is claimed";
             void* value = &s;
-            EXPECT_EQ(pilfer_exit_scope_sync(&s, &value), 0);
+            EXPECT_EQ(pilfer_first_result_scope_sync(&s, &value), 0);
             EXPECT_EQ(value, nullptr);
         }
         auto positive = [](void**) { return 7; };
         EXPECT_EQ(exit_by(s, positive), PILFER_EINVAL);
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, nullptr), 0);
-        EXPECT_EQ(pilfer_exit_scope_cancel(&s), 0);
-        EXPECT_EQ(pilfer_exit_scope_exit_value(&s, &s), 0);
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, nullptr), 0);
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, nullptr), 0);
+        EXPECT_EQ(pilfer_first_result_scope_cancel(&s), 0);
+        EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, &s), 0);
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, nullptr), 0);
         // NULL is a value.
-        EXPECT_EQ(pilfer_exit_scope_exit_value(&s, nullptr), 1);
+        EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, nullptr), 1);
         void* value = &s;
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, &value), 1);
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, &value), 1);
         EXPECT_EQ(value, nullptr);
-        EXPECT_EQ(pilfer_exit_scope_exit_value(&s, &s), 1);
-        EXPECT_EQ(pilfer_exit_scope_end(&s), 0) << "the value is lost";
+        EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, &s), 1);
+        EXPECT_EQ(pilfer_first_result_scope_end(&s), 0) << "the value is lost";
     });
 }
 
@@ -195,8 +195,8 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
                 pilfer_scope outer;
                 ASSERT_EQ(pilfer_scope_begin(&outer), 0);
                 auto owner = [&] {
-                    pilfer_exit_scope inner;
-                    EXPECT_EQ(pilfer_exit_scope_begin(&inner), 0);
+                    pilfer_first_result_scope inner;
+                    EXPECT_EQ(pilfer_first_result_scope_begin(&inner), 0);
                     auto child = [&] {
                         auto make = [&](void** value) {
                             making = true;
@@ -206,12 +206,12 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
                         };
                         EXPECT_EQ(exit_by(inner, make), gives_up ? PILFER_ECANCELED : 1);
                     };
-                    EXPECT_EQ(defer(inner, child), 0);
+                    EXPECT_EQ(fork(inner, child), 0);
                     void* value = &inner;
-                    EXPECT_EQ(pilfer_exit_scope_sync(&inner, &value), PILFER_ECANCELED);
+                    EXPECT_EQ(pilfer_first_result_scope_sync(&inner, &value), PILFER_ECANCELED);
                     // What was made is not lost: it may have to be freed.
                     EXPECT_EQ(value, gives_up ? nullptr : &made);
-                    EXPECT_EQ(pilfer_exit_scope_end(&inner), PILFER_ECANCELED);
+                    EXPECT_EQ(pilfer_first_result_scope_end(&inner), PILFER_ECANCELED);
                 };
                 auto canceller = [&] {
                     while (!making) {
@@ -221,8 +221,8 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
                     EXPECT_EQ(pilfer_scope_cancel(&outer), 0);
                     EXPECT_EQ(pilfer_scope_cancelled(&outer), 1);
                 };
-                EXPECT_EQ(defer(outer, canceller), 0);
-                EXPECT_EQ(defer(outer, owner), 0);
+                EXPECT_EQ(fork(outer, canceller), 0);
+                EXPECT_EQ(fork(outer, owner), 0);
                 ASSERT_EQ(pilfer_scope_sync(&outer), 0);
                 EXPECT_EQ(pilfer_scope_cancelled(&outer), 0);
                 ASSERT_EQ(pilfer_scope_end(&outer), 0);
@@ -231,17 +231,17 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
     });
 }
 
-TEST_F(row_E2_exit_alone, an_exit_scope_of_a_thread) {
+TEST_F(row_E2_exit_alone, an_first_result_scope_of_a_thread) {
     with_a_common_pool([] {
-        pilfer_exit_scope s;
-        ASSERT_EQ(pilfer_exit_scope_begin(&s), 0);
+        pilfer_first_result_scope s;
+        ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
         int value = 0;
-        auto exits = [&] { EXPECT_EQ(pilfer_exit_scope_exit_value(&s, &value), 1); };
+        auto exits = [&] { EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, &value), 1); };
         EXPECT_EQ(spawn(s, exits), 0);
         void* got = nullptr;
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, &got), 1);
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, &got), 1);
         EXPECT_EQ(got, &value);
-        EXPECT_EQ(pilfer_exit_scope_end(&s), 0);
+        EXPECT_EQ(pilfer_first_result_scope_end(&s), 0);
     });
 }
 
@@ -262,7 +262,7 @@ TEST_P(row_E2_exit, row_D3_deadline) {
         pilfer_deadline limit;
         ASSERT_EQ(pilfer_deadline_begin(&limit, &s, 1'000'000), 0);
         EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(waits)>, &waits), 0);
-        EXPECT_EQ(defer(s, sleeps), 0);
+        EXPECT_EQ(fork(s, sleeps), 0);
         while (pilfer_scope_cancelled(&s) == 0) {
             pilfer_yield();
         }
@@ -274,7 +274,7 @@ TEST_P(row_E2_exit, row_D3_deadline) {
             std::atomic<int> ran{0};
             auto runs = [&] { ++ran; };
             ASSERT_EQ(pilfer_deadline_begin(&limit, &s, ns), 0);
-            EXPECT_EQ(defer(s, runs), 0);
+            EXPECT_EQ(fork(s, runs), 0);
             pilfer_sleep_for(100'000);
             EXPECT_EQ(pilfer_deadline_end(&limit), 0);
             EXPECT_EQ(pilfer_scope_cancelled(&s), 0);
@@ -349,7 +349,7 @@ TEST_P(row_E2_exit, loops_of_a_stopped_task) {
                           PILFER_ECANCELED);
                 ++ended;
             };
-            ASSERT_EQ(defer(s, loops), 0);
+            ASSERT_EQ(fork(s, loops), 0);
             while (!sums.folds) {
                 std::this_thread::yield();
             }
@@ -411,13 +411,13 @@ TEST_P(row_E2_exit, row_D6_older_scopes) {
             ASSERT_EQ(pilfer_mutex_lock(&mutex), 0);
             EXPECT_EQ(pilfer_scope_cancel(&s), 0);
             EXPECT_EQ(pilfer_scope_spawn(&own, call_of<decltype(child)>, &child), 0);
-            EXPECT_EQ(pilfer_scope_defer(&own, call_of<decltype(child)>, &child), 0);
+            EXPECT_EQ(pilfer_scope_fork(&own, call_of<decltype(child)>, &child), 0);
             EXPECT_EQ(pilfer_scope_sync(&own), 0);
             EXPECT_EQ(ran, 2);
             EXPECT_EQ(pilfer_mutex_unlock(&mutex), 0);
             EXPECT_EQ(pilfer_cancelled(), 1);
             EXPECT_EQ(pilfer_scope_spawn(&own, call_of<decltype(child)>, &child), PILFER_ECANCELED);
-            EXPECT_EQ(pilfer_scope_defer(&own, call_of<decltype(child)>, &child), PILFER_ECANCELED);
+            EXPECT_EQ(pilfer_scope_fork(&own, call_of<decltype(child)>, &child), PILFER_ECANCELED);
             (void)pilfer_scope_end(&own);
         };
         EXPECT_EQ(pilfer_scope_spawn(&s, call_of<decltype(holds)>, &holds), 0);
@@ -511,25 +511,25 @@ TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
 TEST_F(row_E2_exit_alone, bad_input_of_a_stranger) {
     with_a_common_pool([] {
         c_pool pool(2U);
-        pilfer_exit_scope s;
-        ASSERT_EQ(pilfer_exit_scope_begin(&s), 0);
+        pilfer_first_result_scope s;
+        ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
         int value = 0;
-        EXPECT_EQ(pilfer_exit_scope_exit_value(&s, &value), 1);
+        EXPECT_EQ(pilfer_first_result_scope_exit_value(&s, &value), 1);
         auto nothing = [] {};
         const auto strange = [&] {
             void* got = &s;
             EXPECT_EQ(spawn(s, nothing), PILFER_EUSAGE);
-            EXPECT_EQ(pilfer_exit_scope_sync(&s, &got), PILFER_EUSAGE);
+            EXPECT_EQ(pilfer_first_result_scope_sync(&s, &got), PILFER_EUSAGE);
             EXPECT_EQ(got, &s) << "as before";
-            EXPECT_EQ(pilfer_exit_scope_end(&s), PILFER_EUSAGE);
+            EXPECT_EQ(pilfer_first_result_scope_end(&s), PILFER_EUSAGE);
         };
         pool.run(strange);
         std::thread(strange).join();
         void* got = nullptr;
-        EXPECT_EQ(pilfer_exit_scope_sync(&s, &got), 1) << "the value has stayed";
+        EXPECT_EQ(pilfer_first_result_scope_sync(&s, &got), 1) << "the value has stayed";
         EXPECT_EQ(got, &value);
         EXPECT_EQ(spawn(s, nothing), 0);
-        EXPECT_EQ(pilfer_exit_scope_end(&s), 0);
+        EXPECT_EQ(pilfer_first_result_scope_end(&s), 0);
     });
 }
 

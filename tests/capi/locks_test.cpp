@@ -215,7 +215,7 @@ TEST_P(row_E2_locks, a_task_has_a_name_and_a_scope_a_limit) {
         pilfer_scope scope;
         EXPECT_EQ(pilfer_scope_begin(&scope), 0);
         EXPECT_EQ(pilfer_scope_sync_for(&scope, 0), 0);
-        EXPECT_EQ(pilfer_scope_defer(&scope, child, all), 0);
+        EXPECT_EQ(pilfer_scope_fork(&scope, child, all), 0);
         EXPECT_EQ(pilfer_scope_sync_for(&scope, 1000), PILFER_ETIMEDOUT);
         EXPECT_EQ(pilfer_event_set(&all->go_on), 0);
         EXPECT_EQ(pilfer_scope_sync_for(&scope, UINT64_MAX), 0);

@@ -145,13 +145,13 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
         pilfer_latch latch;
         void* got = nullptr;
         ASSERT_EQ(pilfer_scope_begin(&s), 0);
-        pilfer_exit_scope exits;
-        ASSERT_EQ(pilfer_exit_scope_begin(&exits), 0);
+        pilfer_first_result_scope exits;
+        ASSERT_EQ(pilfer_first_result_scope_begin(&exits), 0);
         pilfer_deadline limit;
-        pilfer_locked* locked = nullptr;
-        ASSERT_EQ(pilfer_locked_new(&locked, &s), 0);
-        pilfer_queued* queued = nullptr;
-        ASSERT_EQ(pilfer_queued_new(&queued, &s), 0);
+        pilfer_synchronized* locked = nullptr;
+        ASSERT_EQ(pilfer_synchronized_new(&locked, &s), 0);
+        pilfer_monitor* queued = nullptr;
+        ASSERT_EQ(pilfer_monitor_new(&queued, &s), 0);
         std::array<char, 128> text{};
         int value = 0;
         const pilfer_reducer sums = {sizeof value, [](void*, void*) {},
@@ -200,13 +200,13 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
             pilfer_scope_begin_at(&none, -1),
             pilfer_scope_spawn(nullptr, nothing, nullptr),
             pilfer_scope_spawn(&s, nullptr, nullptr),
-            pilfer_scope_defer(nullptr, nothing, nullptr),
-            pilfer_scope_defer(&s, nullptr, nullptr),
+            pilfer_scope_fork(nullptr, nothing, nullptr),
+            pilfer_scope_fork(&s, nullptr, nullptr),
             pilfer_scope_spawn_weighted(&s, 0, nothing, nullptr),
             pilfer_scope_spawn_weighted(&s, 4'294'967'297, nothing, nullptr),
-            pilfer_scope_defer_weighted(&s, 0, nothing, nullptr),
-            pilfer_scope_defer_weighted(&s, UINT64_MAX, nothing, nullptr),
-            pilfer_scope_defer_weighted(nullptr, 1, nothing, nullptr),
+            pilfer_scope_fork_weighted(&s, 0, nothing, nullptr),
+            pilfer_scope_fork_weighted(&s, UINT64_MAX, nothing, nullptr),
+            pilfer_scope_fork_weighted(nullptr, 1, nothing, nullptr),
             pilfer_scope_sync(nullptr),
             pilfer_scope_shared(nullptr),
             pilfer_scope_cancel(nullptr),
@@ -215,47 +215,47 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
             pilfer_deadline_begin(nullptr, &s, 1),
             pilfer_deadline_begin(&limit, nullptr, 1),
             pilfer_deadline_end(nullptr),
-            pilfer_exit_scope_begin(nullptr),
-            pilfer_exit_scope_spawn(nullptr, nothing, nullptr),
-            pilfer_exit_scope_spawn(&exits, nullptr, nullptr),
-            pilfer_exit_scope_defer(nullptr, nothing, nullptr),
-            pilfer_exit_scope_defer(&exits, nullptr, nullptr),
-            pilfer_exit_scope_exit(nullptr, no_made, nullptr),
-            pilfer_exit_scope_exit(&exits, nullptr, nullptr),
-            pilfer_exit_scope_exit_value(nullptr, nullptr),
-            pilfer_exit_scope_cancel(nullptr),
-            pilfer_exit_scope_sync(nullptr, &got),
-            pilfer_exit_scope_end(nullptr),
+            pilfer_first_result_scope_begin(nullptr),
+            pilfer_first_result_scope_spawn(nullptr, nothing, nullptr),
+            pilfer_first_result_scope_spawn(&exits, nullptr, nullptr),
+            pilfer_first_result_scope_fork(nullptr, nothing, nullptr),
+            pilfer_first_result_scope_fork(&exits, nullptr, nullptr),
+            pilfer_first_result_scope_exit(nullptr, no_made, nullptr),
+            pilfer_first_result_scope_exit(&exits, nullptr, nullptr),
+            pilfer_first_result_scope_exit_value(nullptr, nullptr),
+            pilfer_first_result_scope_cancel(nullptr),
+            pilfer_first_result_scope_sync(nullptr, &got),
+            pilfer_first_result_scope_end(nullptr),
             pilfer_mutex_lock_cancellable(nullptr),
             pilfer_shared_mutex_lock_cancellable(nullptr),
             pilfer_shared_mutex_lock_shared_cancellable(nullptr),
-            pilfer_locked_new(nullptr, nullptr),
-            pilfer_locked_new_shared(nullptr, nullptr),
-            pilfer_locked_call(nullptr, no_change, nullptr),
-            pilfer_locked_call(locked, nullptr, nullptr),
-            pilfer_locked_read(nullptr, no_look, nullptr),
-            pilfer_locked_read(locked, nullptr, nullptr),
-            pilfer_locked_try_call(nullptr, no_change, nullptr),
-            pilfer_locked_try_call(locked, nullptr, nullptr),
-            pilfer_locked_call_for(nullptr, no_change, nullptr, 1),
-            pilfer_locked_call_for(locked, nullptr, nullptr, 1),
+            pilfer_synchronized_new(nullptr, nullptr),
+            pilfer_synchronized_new_shared(nullptr, nullptr),
+            pilfer_synchronized_call(nullptr, no_change, nullptr),
+            pilfer_synchronized_call(locked, nullptr, nullptr),
+            pilfer_synchronized_read(nullptr, no_look, nullptr),
+            pilfer_synchronized_read(locked, nullptr, nullptr),
+            pilfer_synchronized_try_call(nullptr, no_change, nullptr),
+            pilfer_synchronized_try_call(locked, nullptr, nullptr),
+            pilfer_synchronized_call_for(nullptr, no_change, nullptr, 1),
+            pilfer_synchronized_call_for(locked, nullptr, nullptr, 1),
             pilfer_call_all(nullptr, 1, no_changes, nullptr),
             pilfer_call_all(&locked, 0, no_changes, nullptr),
             pilfer_call_all(&locked, 1, nullptr, nullptr),
-            pilfer_queued_new(nullptr, nullptr),
-            pilfer_queued_call(nullptr, no_change, nullptr),
-            pilfer_queued_call(queued, nullptr, nullptr),
-            pilfer_queued_read(nullptr, no_look, nullptr),
-            pilfer_queued_read(queued, nullptr, nullptr),
-            pilfer_queued_call_when(nullptr, is_ready, no_change, nullptr),
-            pilfer_queued_call_when(queued, nullptr, no_change, nullptr),
-            pilfer_queued_call_when(queued, is_ready, nullptr, nullptr),
-            pilfer_queued_try_call_when(nullptr, is_ready, no_change, nullptr),
-            pilfer_queued_try_call_when(queued, nullptr, no_change, nullptr),
-            pilfer_queued_try_call_when(queued, is_ready, nullptr, nullptr),
-            pilfer_queued_call_when_for(nullptr, is_ready, no_change, nullptr, 1),
-            pilfer_queued_call_when_for(queued, nullptr, no_change, nullptr, 1),
-            pilfer_queued_call_when_for(queued, is_ready, nullptr, nullptr, 1),
+            pilfer_monitor_new(nullptr, nullptr),
+            pilfer_monitor_call(nullptr, no_change, nullptr),
+            pilfer_monitor_call(queued, nullptr, nullptr),
+            pilfer_monitor_read(nullptr, no_look, nullptr),
+            pilfer_monitor_read(queued, nullptr, nullptr),
+            pilfer_monitor_call_when(nullptr, is_ready, no_change, nullptr),
+            pilfer_monitor_call_when(queued, nullptr, no_change, nullptr),
+            pilfer_monitor_call_when(queued, is_ready, nullptr, nullptr),
+            pilfer_monitor_try_call_when(nullptr, is_ready, no_change, nullptr),
+            pilfer_monitor_try_call_when(queued, nullptr, no_change, nullptr),
+            pilfer_monitor_try_call_when(queued, is_ready, nullptr, nullptr),
+            pilfer_monitor_call_when_for(nullptr, is_ready, no_change, nullptr, 1),
+            pilfer_monitor_call_when_for(queued, nullptr, no_change, nullptr, 1),
+            pilfer_monitor_call_when_for(queued, is_ready, nullptr, nullptr, 1),
             pilfer_for_each(0, 9, nullptr, nullptr),
             pilfer_reduce(0, 9, nullptr, nullptr, &value),
             pilfer_reduce(0, 9, &sums, nullptr, nullptr),
@@ -360,11 +360,11 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
         EXPECT_EQ(subscription, nullptr);
         EXPECT_EQ(bytes, 0U);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
-        EXPECT_EQ(pilfer_exit_scope_end(&exits), 0);
-        pilfer_locked_free(locked);
-        pilfer_locked_free(nullptr);
-        pilfer_queued_free(queued);
-        pilfer_queued_free(nullptr);
+        EXPECT_EQ(pilfer_first_result_scope_end(&exits), 0);
+        pilfer_synchronized_free(locked);
+        pilfer_synchronized_free(nullptr);
+        pilfer_monitor_free(queued);
+        pilfer_monitor_free(nullptr);
         pilfer_future_free(ready);
         pilfer_promise_free(nullptr);
         EXPECT_EQ(pilfer_promise_future(nullptr), nullptr);
@@ -420,11 +420,11 @@ TEST_F(row_E2_misuse, bad_input_wrong_callers) {
         });
         std::thread([&] {
             EXPECT_EQ(pilfer_scope_spawn(&s, nothing, nullptr), PILFER_EUSAGE);
-            EXPECT_EQ(pilfer_scope_defer(&s, nothing, nullptr), PILFER_EUSAGE);
+            EXPECT_EQ(pilfer_scope_fork(&s, nothing, nullptr), PILFER_EUSAGE);
             EXPECT_EQ(pilfer_scope_end(&s), PILFER_EUSAGE);
         }).join();
         number whole{8, 0};
-        EXPECT_EQ(pilfer_scope_defer(&s, fib_by_join, &whole), 0);
+        EXPECT_EQ(pilfer_scope_fork(&s, fib_by_join, &whole), 0);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
         EXPECT_EQ(whole.result, fib(8));
         EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DRAIN), 0);
@@ -453,7 +453,7 @@ TEST_F(row_E2_misuse, bad_input_the_common_pool_is_closed) {
             pilfer_reduce(0, 9, &intervals, nullptr, &all) == PILFER_ECLOSED &&
             pilfer_async(nullptr, no_value, nullptr, &future) == PILFER_ECLOSED &&
             pilfer_scope_begin(&s) == 0 && pilfer_scope_spawn(&s, nothing, &n) == PILFER_ECLOSED &&
-            pilfer_scope_defer(&s, nothing, &n) == PILFER_ECLOSED && pilfer_scope_end(&s) == 0;
+            pilfer_scope_fork(&s, nothing, &n) == PILFER_ECLOSED && pilfer_scope_end(&s) == 0;
         return closed ? 0 : 1;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
@@ -510,28 +510,30 @@ INSTANTIATE_TEST_SUITE_P(
         thrower{"join_first", [] { return pilfer_join2(throws, nullptr, nothing, nullptr); }},
         thrower{"join_second", [] { return pilfer_join2(nothing, nullptr, throws, nullptr); }},
         thrower{"spawn", throws_in_scope<pilfer_scope_spawn>},
-        thrower{"defer", throws_in_scope<pilfer_scope_defer>},
+        thrower{"fork", throws_in_scope<pilfer_scope_fork>},
         thrower{"loop", [] { return pilfer_for_each(0, 9, throws_piece, nullptr); }},
         thrower{"exit",
                 [] {
-                    pilfer_exit_scope s;
-                    return pilfer_exit_scope_begin(&s) + pilfer_exit_scope_exit(&s, throws_made, nullptr);
+                    pilfer_first_result_scope s;
+                    return pilfer_first_result_scope_begin(&s) +
+                           pilfer_first_result_scope_exit(&s, throws_made, nullptr);
                 }},
-        thrower{"locked",
+        thrower{"synchronized",
                 [] {
-                    pilfer_locked* o = nullptr;
-                    return pilfer_locked_new(&o, nullptr) + pilfer_locked_call(o, throws_inside, nullptr);
+                    pilfer_synchronized* o = nullptr;
+                    return pilfer_synchronized_new(&o, nullptr) +
+                           pilfer_synchronized_call(o, throws_inside, nullptr);
                 }},
         thrower{"call_all",
                 [] {
-                    pilfer_locked* o = nullptr;
-                    return pilfer_locked_new(&o, nullptr) + pilfer_call_all(&o, 1, throws_all, nullptr);
+                    pilfer_synchronized* o = nullptr;
+                    return pilfer_synchronized_new(&o, nullptr) + pilfer_call_all(&o, 1, throws_all, nullptr);
                 }},
         thrower{"condition",
                 [] {
-                    pilfer_queued* o = nullptr;
-                    return pilfer_queued_new(&o, nullptr) +
-                           pilfer_queued_call_when(o, throws_asked, throws_inside, nullptr);
+                    pilfer_monitor* o = nullptr;
+                    return pilfer_monitor_new(&o, nullptr) +
+                           pilfer_monitor_call_when(o, throws_asked, throws_inside, nullptr);
                 }},
         thrower{"fold",
                 [] {

@@ -26,8 +26,8 @@ class row_E2 : public over_workers {};
 
 TEST_P(row_E2, fork_and_join_in_every_form) {
     const c_pool pool(GetParam());
-    for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::defer>,
-                         fib_by_scope<way::spawn_weighted>, fib_by_scope<way::defer_weighted>}) {
+    for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::fork>,
+                         fib_by_scope<way::spawn_weighted>, fib_by_scope<way::fork_weighted>}) {
         number whole{13, 0};
         EXPECT_EQ(pilfer_pool_run(pool, f, &whole), 0);
         EXPECT_EQ(whole.result, fib(13));
@@ -187,7 +187,7 @@ class row_E2_alone : public guarded {};
 TEST_F(row_E2_alone, outside_a_pool_the_common_one_does_it) {
     with_a_common_pool([] {
         const long here = thread_id();
-        for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::defer>}) {
+        for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::fork>}) {
             number whole{9, 0};
             f(&whole);
             EXPECT_EQ(whole.result, fib(9));
@@ -256,7 +256,7 @@ TEST_F(row_E2_alone, a_scope_that_comes_home) {
             EXPECT_EQ(pilfer_scope_begin_at(&s, PILFER_RESUME_OWN_THREAD), 0);
             const long here = thread_id();
             number n{5, 0};
-            EXPECT_EQ(pilfer_scope_defer(&s, fib_by_join, &n), 0);
+            EXPECT_EQ(pilfer_scope_fork(&s, fib_by_join, &n), 0);
             EXPECT_EQ(pilfer_scope_end(&s), 0);
             EXPECT_EQ(thread_id(), here);
         }

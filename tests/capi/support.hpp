@@ -111,19 +111,19 @@ inline void fib_by_join(void* data) {
     self.result = a.result + b.result;
 }
 
-enum class way { spawn, defer, spawn_weighted, defer_weighted };
+enum class way { spawn, fork, spawn_weighted, fork_weighted };
 
 template <way Way>
 inline int start(pilfer_scope* s, void (*f)(void*), number* n) {
     switch (Way) {
     case way::spawn:
         return pilfer_scope_spawn(s, f, n);
-    case way::defer:
-        return pilfer_scope_defer(s, f, n);
+    case way::fork:
+        return pilfer_scope_fork(s, f, n);
     case way::spawn_weighted:
         return pilfer_scope_spawn_weighted(s, n->n, f, n);
-    case way::defer_weighted:
-        return pilfer_scope_defer_weighted(s, n->n, f, n);
+    case way::fork_weighted:
+        return pilfer_scope_fork_weighted(s, n->n, f, n);
     }
     return 1;
 }

@@ -177,7 +177,7 @@ TEST_F(chaos_clock, workers_without_a_stack_nap_by_every_clock) {
         pilfer::pool pool(o);
         const by_clock in(c.source);
         EXPECT_TRUE(eventually([&] {
-            EXPECT_EQ(pool.run([] { return fib_defer(16); }), fib(16)) << c.name;
+            EXPECT_EQ(pool.run([] { return fib_fork(16); }), fib(16)) << c.name;
             return waits.load() > 0;
         })) << c.name
             << ": nobody napped";

@@ -42,7 +42,7 @@ void usual_load(const pilfer::options& o) {
     pilfer::pool pool(o);
     EXPECT_EQ(pool.run([] { return fib_join(12); }), fib(12));
     EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
-    EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+    EXPECT_EQ(pool.run([] { return fib_fork(12); }), fib(12));
     std::vector<pilfer::future<std::uint64_t>> results;
     for (unsigned i = 0; i < 20; ++i) {
         results.push_back(pool.async([i] { return fib_join(i % 8); }));

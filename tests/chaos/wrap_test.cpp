@@ -97,7 +97,7 @@ TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
         pool.run([&] {
             pilfer::scope s;
             for (std::int64_t i = 0; i < n; ++i) {
-                s.defer([&] { ran.fetch_add(1); });
+                s.fork([&] { ran.fetch_add(1); });
             }
             EXPECT_EQ(ran.load(), 0) << "they lie in the deque all at once";
             EXPECT_GT(pool.core().at(0).deque.owner().capacity(), n);
@@ -165,7 +165,7 @@ TEST_P(chaos_wrap_over_workers, every_kind_of_fork) {
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14)) << seed;
         EXPECT_EQ(pool.run([] { return fib_spawn(14); }), fib(14)) << seed;
-        EXPECT_EQ(pool.run([] { return fib_defer(14); }), fib(14)) << seed;
+        EXPECT_EQ(pool.run([] { return fib_fork(14); }), fib(14)) << seed;
     }
 }
 
@@ -183,13 +183,13 @@ TEST_P(chaos_wrap_over_workers, scopes_that_begin_far_from_zero) {
             far += probe.owed() != 0;
             pilfer::scope s;
             s.spawn([&] { ran.fetch_add(1); });
-            s.defer([&] {
+            s.fork([&] {
                 ran.fetch_add(1);
-                s.defer([&] { ran.fetch_add(1); });
+                s.fork([&] { ran.fetch_add(1); });
             });
             if (round % 2 == 0) {
                 s.sync();
-                s.defer([&] { ran.fetch_add(1); });
+                s.fork([&] { ran.fetch_add(1); });
             }
         }
     });

@@ -46,7 +46,7 @@ bool works() {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 100; ++i) {
-            s.defer([&sum, i] { sum += i; });
+            s.fork([&sum, i] { sum += i; });
         }
         s.sync();
         pilfer::for_each(0, 1'000, [&](int i) { sum += i; });
@@ -67,11 +67,11 @@ bool works() {
     pilfer::mutex m;
     pilfer::condition_variable changed;
     pilfer::channel<int> c(1);
-    pilfer::locked<int> number(0);
-    pilfer::queued<int> queue(0);
+    pilfer::synchronized<int> number(0);
+    pilfer::monitor<int> queue(0);
     pool.run([&] {
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             const std::lock_guard hold(m);
             number.call([](int& n) { n += 1; });
             queue.call([](int& n) { n += 1; });

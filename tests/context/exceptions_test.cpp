@@ -28,7 +28,7 @@ void wait_amid_exceptions() {
     moved::gate gate;
     std::atomic<int> started{0};
     for (int i = 0; i < 4; ++i) {
-        s.defer([&] {
+        s.fork([&] {
             ++started;
             EXPECT_EQ(std::uncaught_exceptions(), 0);
             try {

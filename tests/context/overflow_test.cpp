@@ -31,7 +31,7 @@ namespace {
     return ::read(from, buffer, 4'096) == 4'096 ? buffer[0] : 1;
 }
 
-enum class way { run, spawn, stolen_defer, leap, read };
+enum class way { run, spawn, stolen_fork, leap, read };
 
 [[noreturn]] void overflow_by(way how, std::size_t stack_size, bool message) {
     pilfer::options o;
@@ -50,8 +50,8 @@ enum class way { run, spawn, stolen_defer, leap, read };
         case way::spawn:
             s.spawn([&] { sum = deeper(n); });
             break;
-        case way::stolen_defer: {
-            s.defer([&] { sum = deeper(n); });
+        case way::stolen_fork: {
+            s.fork([&] { sum = deeper(n); });
             moved::flag never;
             never.spin();
             break;
@@ -87,7 +87,7 @@ TEST_F(overflow, of_a_spawned_child_names_size_and_option) {
 }
 
 TEST_F(overflow, of_a_stolen_child_names_size_and_option) {
-    EXPECT_EXIT(overflow_by(way::stolen_defer, 256 * 1024, true), testing::KilledBySignal(SIGABRT), usual);
+    EXPECT_EXIT(overflow_by(way::stolen_fork, 256 * 1024, true), testing::KilledBySignal(SIGABRT), usual);
 }
 
 TEST_F(overflow, by_a_large_frame_does_not_jump_over_the_guard) {

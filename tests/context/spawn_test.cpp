@@ -49,7 +49,7 @@ TEST_P(spawned, runs_on_aligned_stacks_of_every_colour) {
                 gate.wait();
                 wrong += aligned_frame() ? 0 : 1;
             });
-            s.defer([&] { wrong += aligned_frame() ? 0 : 1; });
+            s.fork([&] { wrong += aligned_frame() ? 0 : 1; });
         }
         wrong += aligned_frame() ? 0 : 1;
         gate.open();
@@ -91,7 +91,7 @@ template <std::size_t Bytes, std::size_t Align>
                 inner.sync();
                 wrong += p.intact(with) ? 0 : 1;
             });
-            s.defer([p, with, &wrong] { wrong += p.intact(with) ? 0 : 1; });
+            s.fork([p, with, &wrong] { wrong += p.intact(with) ? 0 : 1; });
             wrong += p.intact(with) ? 0 : 1;
         }
         s.sync();
@@ -118,7 +118,7 @@ TEST_P(spawned, functions_may_be_movable_only) {
         int a = 0;
         int b = 0;
         s.spawn([&a, p = std::make_unique<int>(3)] { a = *p; });
-        s.defer([&b, p = std::make_unique<int>(4)] { b = *p; });
+        s.fork([&b, p = std::make_unique<int>(4)] { b = *p; });
         s.sync();
         sum = a + b;
     });
@@ -156,7 +156,7 @@ TEST_P(spawned, an_exception_while_moving_the_function_leaves_the_scope_intact) 
                 ++caught;
             }
             try {
-                s.defer(throws_when_moved(&alive, i % 2 == 0, &ran));
+                s.fork(throws_when_moved(&alive, i % 2 == 0, &ran));
             } catch (const std::runtime_error&) {
                 ++caught;
             }
@@ -286,7 +286,7 @@ TEST_P(spawned, stacks_end_for_unwinders) {
         pilfer::scope s;
         moved::gate gate;
         for (int i = 0; i < 10; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 EXPECT_LT(walk(), 60);
                 gate.wait();
                 EXPECT_LT(walk(), 60);

@@ -48,7 +48,7 @@ TEST_P(coroutine_cancel_race, row_D7_exactly_one_of_success_and_cancellation) {
             std::optional<int> got;
             bool was_stopped = false;
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 begun = true;
                 try {
                     got = what == a_time ? pool.run([](std::atomic<int>& n) -> task<int> {
@@ -124,10 +124,10 @@ TEST_P(coroutine_cancel_race, row_D7_handed_over_or_stopped_never_both) {
             std::atomic<int> received{0};
             pilfer::scope s;
             for (int i = 0; i < 3; ++i) {
-                s.defer([&] { pool.run(local::receives(c, received)); });
-                s.defer([&] { pool.run(local::sends(c, sent)); });
+                s.fork([&] { pool.run(local::receives(c, received)); });
+                s.fork([&] { pool.run(local::sends(c, sent)); });
             }
-            s.defer([&] {
+            s.fork([&] {
                 until([&] { return received >= 20; });
                 s.cancel();
             });

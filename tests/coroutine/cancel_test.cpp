@@ -30,7 +30,7 @@ TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < waiting; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 ++begun;
                 try {
                     (void)pool.run(waits_below(all, i % kinds, i % 4, alive));
@@ -41,7 +41,7 @@ TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
                 }
             });
         }
-        s.defer([&] {
+        s.fork([&] {
             until([&] { return begun == waiting; });
             s.cancel();
         });
@@ -63,12 +63,12 @@ TEST_P(coroutine_cancel, row_D7_nobody_is_stopped_where_nobody_cancels) {
         std::atomic<int> begun{0};
         pilfer::scope s;
         for (int i = 0; i < 60; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 ++begun;
                 sum += pool.run(waits_below(all, 1 + i % (kinds - 1), 2, alive));
             });
         }
-        s.defer([&] {
+        s.fork([&] {
             until([&] { return begun == 60; });
             all.promise.set_value(1);
             all.event.set();
@@ -125,7 +125,7 @@ TEST_P(coroutine_cancel, row_D3_a_time_that_is_over_only_throws) {
     bool was_stopped = false;
     const auto behind = [&]() -> task<> {
         pilfer::scope own;
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
         co_await pilfer::resume_after(0s);
         own.sync();
     };
@@ -133,7 +133,7 @@ TEST_P(coroutine_cancel, row_D3_a_time_that_is_over_only_throws) {
         pool.run(behind());
         EXPECT_EQ(ran, 1);
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             s.cancel();
             const of_others c = awaits_a_time_that_is_over();
             EXPECT_TRUE(c.at.done());
@@ -216,7 +216,7 @@ TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             begun = true;
             const struct at_end {
                 std::vector<int>& way;
@@ -224,7 +224,7 @@ TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
             } at{passed};
             pilfer::sync_wait(local::down(5, alive, passed));
         });
-        s.defer([&] {
+        s.fork([&] {
             until([&] { return begun.load(); });
             pilfer::sleep_for(1ms);
             s.cancel();
@@ -283,7 +283,7 @@ TEST_P(coroutine_cancel, scopes_of_its_own_end_with_it) {
         static task<> inner(things& all, std::atomic<int>& ran) {
             pilfer::scope second;
             co_await pilfer::resume_after(1us);
-            second.defer([&] { ++ran; });
+            second.fork([&] { ++ran; });
             second.sync();
             (void)co_await waits_for(all, a_value);
         }
@@ -293,8 +293,8 @@ TEST_P(coroutine_cancel, scopes_of_its_own_end_with_it) {
         pool.run([&] {
             std::atomic<int> ran{0};
             pilfer::scope s;
-            s.defer([&] { pool.run(local::owner(all, ran)); });
-            s.defer([&] {
+            s.fork([&] { pool.run(local::owner(all, ran)); });
+            s.fork([&] {
                 until([&] { return ran == 2; });
                 s.cancel();
             });
@@ -326,13 +326,13 @@ TEST_P(coroutine_cancel, what_is_protected_goes_on) {
         EXPECT_EQ(got, 6);
 
         std::atomic<int> begun{0};
-        pilfer::exit_scope<int> e;
-        e.defer([&] {
+        pilfer::first_result_scope<int> e;
+        e.fork([&] {
             ++begun;
             (void)pool.run([]() -> task<> { co_await pilfer::resume_after(1h); }());
             ADD_FAILURE() << "another task went on";
         });
-        e.defer([&] {
+        e.fork([&] {
             until([&] { return begun == 1; });
             EXPECT_TRUE(e.exit([&] { return pool.run(sleeps()); }));
         });
@@ -387,9 +387,9 @@ TEST_P(coroutine_cancel, in_another_pool_too) {
         pool.run([&] {
             std::atomic<int> arrived{0};
             pilfer::scope s;
-            s.defer([&] { pool.run(local::moves(other, all, arrived)); });
-            s.defer([&] { other.run(local::moves(pool, all, arrived)); });
-            s.defer([&] {
+            s.fork([&] { pool.run(local::moves(other, all, arrived)); });
+            s.fork([&] { other.run(local::moves(pool, all, arrived)); });
+            s.fork([&] {
                 until([&] { return arrived == 2; });
                 s.cancel();
             });
@@ -426,13 +426,13 @@ TEST_P(coroutine_cancel, while_it_is_queued_elsewhere) {
     };
     pool.run([&] {
         pilfer::scope s;
-        s.defer(leaves([&] {
+        s.fork(leaves([&] {
             other.run([](std::atomic<int>& n) -> task<> {
                 ++n;
                 co_return;
             }(ran));
         }));
-        s.defer(leaves([&] {
+        s.fork(leaves([&] {
             pool.run([](pilfer::pool& to, std::atomic<int>& n) -> task<> {
                 co_await to.schedule();
                 ++n;

@@ -240,7 +240,7 @@ TEST_P(row_C7_coroutine_ends, between_two_waits_it_forks_and_blocks_like_any_tas
         std::uint64_t sum = fib_join(10);
         co_await p.schedule();
         sum += fib_spawn(10);
-        sum += p.async([] { return fib_defer(10); }).get(); // blocks, and frees its worker
+        sum += p.async([] { return fib_fork(10); }).get(); // blocks, and frees its worker
         sum += p.run(fib_task(10));
         pilfer::sleep_for(1ms);
         co_await pilfer::resume_after(1ms);
@@ -261,7 +261,7 @@ TEST_P(row_C7_coroutine_ends, between_two_waits_it_forks_and_blocks_like_any_tas
 /// Two children, by both ways.
 [[nodiscard]] int two_children_of(pilfer::scope& s) {
     std::atomic<int> ran = 0;
-    s.defer([&] { ++ran; });
+    s.fork([&] { ++ran; });
     s.spawn([&] { ++ran; });
     s.sync();
     return ran;
@@ -275,7 +275,7 @@ task<int> waits_and_forks(const pilfer::scope& outer) {
     ran += two_children_of(own);
     pilfer::scope inner;
     const auto* here = pilfer::detail::this_worker();
-    inner.defer([&] {
+    inner.fork([&] {
         EXPECT_TRUE(here == pilfer::detail::this_worker() ||
                     (inner.shared() && own.shared() && outer.shared()));
         ++ran;
@@ -380,7 +380,7 @@ template <class By>
 task<> keeps_children_across_a_wait(By by) {
     pilfer::scope s;
     std::atomic<int> ran = 0;
-    s.defer([&] { ++ran; });
+    s.fork([&] { ++ran; });
     co_await nothing(); // does not suspend
     bool refused = false;
     try {
@@ -411,7 +411,7 @@ TEST_P(row_C7_coroutine_ends, a_scope_with_children_does_not_live_across_a_wait)
         std::atomic<int> ran = 0;
         try {
             pilfer::scope s;
-            s.defer([&] { ++ran; });
+            s.fork([&] { ++ran; });
             co_await f;
             EXPECT_TRUE(f.ready()); // it may have been in time
         } catch (const pilfer::usage_error&) {
@@ -470,7 +470,7 @@ TEST_P(row_C7_coroutine_ends, a_lock_is_not_held_across_a_wait) {
         pool.run([&] {
             pilfer::scope s;
             bool ended = false;
-            s.defer([&] {
+            s.fork([&] {
                 pool.run(keeps_a_lock_across_a_wait(by, s));
                 ended = true;
             });
@@ -511,7 +511,7 @@ TEST_P(row_C7_coroutine_ends, a_task_that_holds_a_lock_may_await_one) {
         pilfer::mutex held;
         pilfer::scope s;
         bool ended = false;
-        s.defer([&] {
+        s.fork([&] {
             held.lock();
             pool.run(waits_below_of_a_holder(closed, s));
             EXPECT_FALSE(pilfer::cancelled());

@@ -92,7 +92,7 @@ void pinned_nested() {
     expect_equal(outer->run(body), fib_serial(10), "fib in the inner pool");
 }
 
-/// Joins, spawns, deferred children, futures that a context waits for, and a thread outside.
+/// Joins, spawns, forked children, futures that a context waits for, and a thread outside.
 void record() {
     pilfer::options o;
     o.profile = true;
@@ -103,7 +103,7 @@ void record() {
         pilfer::scope s;
         const auto f = pilfer::async([] { return fib_join(4); });
         for (int i = 0; i < 3; ++i) {
-            s.defer([&ran, f] {
+            s.fork([&ran, f] {
                 (void)f.get();
                 ran.fetch_add(1, std::memory_order_relaxed);
             });
@@ -111,7 +111,7 @@ void record() {
         s.sync();
         pilfer::for_each(0, 100, [&](int) { ran.fetch_add(1, std::memory_order_relaxed); });
         sum += f.get();
-        expect_equal(ran.load(), 103, "deferred children and iterations");
+        expect_equal(ran.load(), 103, "forked children and iterations");
         return sum;
     };
     for (int round = 0; round < 2; ++round) {
@@ -162,7 +162,7 @@ void nested_pools() {
         watched_pool inner(workers(2));
         const auto below = [&] {
             for (int i = 0; i < 20; ++i) {
-                s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+                s.fork([&] { ran.fetch_add(1, std::memory_order_relaxed); });
             }
             return fib_join(10);
         };
@@ -237,7 +237,7 @@ void drop() {
         pilfer::scope s;
         try {
             // Through the submissions. This task does not suspend: p's only worker would run the child.
-            auto sent = other->async([&] { s.defer([&] { dropped = -1000; }); });
+            auto sent = other->async([&] { s.fork([&] { dropped = -1000; }); });
             while (!sent.ready()) {
                 sched_yield();
             }
@@ -321,7 +321,7 @@ void common() {
     std::atomic<int> ran{0};
     pilfer::scope s;
     for (int i = 0; i < 30; ++i) {
-        s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+        s.fork([&] { ran.fetch_add(1, std::memory_order_relaxed); });
         s.spawn([&] { ran.fetch_add(1, std::memory_order_relaxed); });
     }
     s.sync();
@@ -409,7 +409,7 @@ void c_interface() {
         pilfer_scope s;
         (void)pilfer_scope_begin(&s);
         for (int i = 0; i < 20; ++i) {
-            const int code = pilfer_scope_defer(&s, count_one, &self.ran);
+            const int code = pilfer_scope_fork(&s, count_one, &self.ran);
             self.code = code != 0 ? code : self.code;
             self.announced += code == 0 ? 2 : 1;
             (void)pilfer_scope_spawn(&s, count_one, &self.ran);

@@ -71,9 +71,9 @@ void own_thread() {
                  "fib");
 }
 
-/// `n` deferred children of `Bytes` bytes. All that were accepted run, also when one of them was not.
+/// `n` forked children of `Bytes` bytes. All that were accepted run, also when one of them was not.
 template <std::size_t Bytes>
-void defer_many(unsigned threads, std::size_t n) {
+void fork_many(unsigned threads, std::size_t n) {
     watched_pool p(workers(threads));
     std::atomic<std::size_t> ran{0};
     std::atomic<std::size_t> accepted{0};
@@ -85,7 +85,7 @@ void defer_many(unsigned threads, std::size_t n) {
         };
         pilfer::scope s;
         for (std::size_t i = 0; i < n; ++i) {
-            s.defer(child{&ran, {}});
+            s.fork(child{&ran, {}});
             accepted.fetch_add(1, std::memory_order_relaxed);
         }
         s.sync();
@@ -101,16 +101,16 @@ void defer_many(unsigned threads, std::size_t n) {
 }
 
 /// Children of children, announced from below the scope.
-void defer_below() {
+void fork_below() {
     watched_pool p(workers(4));
     std::atomic<std::size_t> ran{0};
     p->run([&] {
         pilfer::scope s;
         for (int i = 0; i < 40; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 nap();
                 for (int k = 0; k < 20; ++k) {
-                    s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+                    s.fork([&] { ran.fetch_add(1, std::memory_order_relaxed); });
                 }
             });
         }
@@ -164,7 +164,7 @@ std::uint64_t nested_joins(std::uint64_t n) {
 }
 
 /// What is announced when the ring is full and there is no memory for a larger one has to be called instead.
-/// Deferred children fill it, because a thousand of them cost one allocation.
+/// Forked children fill it, because a thousand of them cost one allocation.
 template <class Announce>
 void full_ring(Announce announce) {
     watched_pool p(workers(1));
@@ -172,7 +172,7 @@ void full_ring(Announce announce) {
     const auto body = [&] {
         pilfer::scope s;
         for (int i = 0; i < 250; ++i) {
-            s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+            s.fork([&] { ran.fetch_add(1, std::memory_order_relaxed); });
         }
         const std::uint64_t announced = announce();
         s.sync();
@@ -198,7 +198,7 @@ std::uint64_t twelve_children() {
     std::uint64_t ran = 0;
     pilfer::scope s;
     for (int i = 0; i < 12; ++i) {
-        s.defer([&] { ++ran; });
+        s.fork([&] { ++ran; });
     }
     s.sync();
     return ran;
@@ -241,7 +241,7 @@ void rendezvous() {
         p->run([&] {
             pilfer::scope s;
             for (unsigned i = 0; i < all; ++i) {
-                s.defer(arrive);
+                s.fork(arrive);
             }
             s.sync();
         });
@@ -262,7 +262,7 @@ void exceptions() {
         try {
             p->run([i] {
                 pilfer::scope s;
-                s.defer([] { nap(); });
+                s.fork([] { nap(); });
                 s.spawn([i] {
                     nap();
                     throw own_error{i};
@@ -309,7 +309,7 @@ void descriptors() {
     p->run([&] {
         for (int i = 0; i < 20; ++i) {
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 nap();
                 const harness_code own;
                 expect(write(ends[1], "x", 1) == 1, "a full pipe");
@@ -343,15 +343,15 @@ constexpr scenario list[] = {
     {"max_contexts_4", [] { bounded(4); }},
     {"resume_elsewhere", elsewhere},
     {"resume_own_thread", own_thread},
-    {"defer_small", [] { defer_many<16>(2, 100'000); }},
-    {"defer_large", [] { defer_many<120>(1, 10'000); }},
-    {"defer_boxed", [] { defer_many<200>(2, 400); }},
-    {"defer_below", defer_below},
+    {"fork_small", [] { fork_many<16>(2, 100'000); }},
+    {"fork_large", [] { fork_many<120>(1, 10'000); }},
+    {"fork_boxed", [] { fork_many<200>(2, 400); }},
+    {"fork_below", fork_below},
     {"futures_from_outside", futures_from_outside},
     {"futures_inside", futures_inside},
     {"full_ring_join", [] { full_ring([] { return nested_joins(12); }); }},
     {"full_ring_spawn", [] { full_ring([] { return nested(12); }); }},
-    {"full_ring_defer", [] { full_ring(twelve_children); }},
+    {"full_ring_fork", [] { full_ring(twelve_children); }},
     {"full_ring_async", [] { full_ring(twelve_futures); }},
     {"loops", loops},
     {"rendezvous", rendezvous},

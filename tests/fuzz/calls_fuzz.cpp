@@ -1,7 +1,7 @@
 // Sequences of calls over live pools: the input is read as a forest of tasks, which then runs in parallel and
 // is compared with what a serial reading of the same forest allows.
 //
-// A task calls its children by join, spawn, defer, async, a loop, a reduction, another pool's run(), or
+// A task calls its children by join, spawn, fork, async, a loop, a reduction, another pool's run(), or
 // plainly, and may throw afterwards. Checked: nobody runs twice; who ran also ended; where no exception came
 // out, every child ran and ended well and the sums are right; an exception comes from a task below; who is
 // stopped is so beside a task that threw; broken_promise only after drop.
@@ -40,7 +40,7 @@ private:
     std::span<const std::uint8_t> m_bytes;
 };
 
-enum class how : std::uint8_t { plain, join, spawn, defer, mixed, loop, reduction, async, other_pool };
+enum class how : std::uint8_t { plain, join, spawn, fork, mixed, loop, reduction, async, other_pool };
 constexpr unsigned kinds = 9;
 /// Kinds before it wait for children only, which is safe with few stacks: see options.max_contexts.
 constexpr unsigned structured_kinds = 7;
@@ -114,14 +114,14 @@ void run_children(task& t, std::vector<std::uint64_t>& sums) {
         break;
     }
     case how::spawn:
-    case how::defer:
+    case how::fork:
     case how::mixed: {
         pilfer::scope s;
         for (std::size_t i = 0; i < n; ++i) {
             if (t.kind == how::spawn || (t.kind == how::mixed && i % 2 == 0)) {
                 s.spawn([&call, i] { call(i); });
             } else {
-                s.defer([&call, i] { call(i); });
+                s.fork([&call, i] { call(i); });
             }
             if (t.kind == how::mixed && i == 2) {
                 s.sync();

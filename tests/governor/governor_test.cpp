@@ -304,7 +304,7 @@ TEST_F(row_F5_pool, advice_is_asked_while_only_a_worker_that_came_back_works) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 2; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++met;
                 while (met.load() < 2) {
                     std::this_thread::yield();

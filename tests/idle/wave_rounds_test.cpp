@@ -139,7 +139,7 @@ TEST_P(wave_of_real_workers, is_a_tree_of_log2_levels) {
                 if (i == n - 1) {
                     trip.set(wire::wanted); // all others are left to the wave
                 }
-                s.defer([&] {
+                s.fork([&] {
                     count(begun);
                     wait(over);
                 });

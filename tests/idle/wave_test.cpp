@@ -222,7 +222,7 @@ struct tree {
             if (i == n - 1) {
                 trip.set(wire::wanted);
             }
-            s.defer([&] { g.meet(); });
+            s.fork([&] { g.meet(); });
         }
         g.meet();
         s.sync();
@@ -330,7 +330,7 @@ TEST_F(row_B12_who, a_publisher_whose_neighbours_are_busy_wakes_the_only_sleeper
         std::atomic<unsigned> ran_on{8};
         held.tell(0, [&] {
             pilfer::scope s;
-            s.defer([&] { ran_on = detail::this_worker()->index; });
+            s.fork([&] { ran_on = detail::this_worker()->index; });
             while (ran_on == 8) { // never taken back by its owner
                 std::this_thread::yield();
             }

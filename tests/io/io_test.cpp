@@ -299,7 +299,7 @@ TEST_P(row_C9_io, busy_workers_see_it_too) {
     auto busy = pool.async([&] { // all workers, until it is heard
         pilfer::scope s;
         for (unsigned i = 0; i < 2 * GetParam(); ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 while (!heard) {
                     pilfer::yield();
                 }
@@ -375,13 +375,13 @@ TEST_P(row_C9_io, accept_and_connect) {
     std::atomic<int> right{0};
     pool.run([&] {
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pilfer::scope sessions;
             for (int i = 0; i < clients; ++i) {
                 const auto a = io::accept(listener);
                 ASSERT_FALSE(a.error);
                 EXPECT_NE(fcntl(a.fd, F_GETFL) & O_NONBLOCK, 0);
-                sessions.defer([fd = a.fd] { // echo
+                sessions.fork([fd = a.fd] { // echo
                     char buffer[4096];
                     for (;;) {
                         const auto got = io::read(fd, buffer, sizeof buffer);
@@ -395,11 +395,11 @@ TEST_P(row_C9_io, accept_and_connect) {
             sessions.sync();
         });
         for (int i = 0; i < clients; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
                 EXPECT_FALSE(io::connect(fd, any, sizeof at, 60s));
                 pilfer::scope both;
-                both.defer([&] { EXPECT_EQ(io::write(fd, text.data(), text.size()).bytes, text.size()); });
+                both.fork([&] { EXPECT_EQ(io::write(fd, text.data(), text.size()).bytes, text.size()); });
                 std::string back(text.size(), ' ');
                 std::size_t have = 0;
                 while (have < back.size()) {

@@ -56,7 +56,7 @@ TEST_F(io_alone, row_C9_ten_thousand_wait_in_suspended_contexts) {
     auto waits = pool.async([&] {
         pilfer::scope s;
         for (const ends& e : all) {
-            s.defer([&] {
+            s.fork([&] {
                 char c = 0;
                 if (io::read(e.in(), &c, 1).bytes == 1 && c == 'x') {
                     ++heard;

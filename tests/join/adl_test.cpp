@@ -99,9 +99,9 @@ TEST_P(row_A2_adl, scope) {
         pilfer::scope s;
         for (int i = 0; i < 100; ++i) {
             s.spawn(greedy::count_one{&count});
-            s.defer(greedy::count_one{&count});
+            s.fork(greedy::count_one{&count});
             s.spawn(greedy::count_shared{shared, {}});
-            s.defer(greedy::count_shared{shared, {}});
+            s.fork(greedy::count_shared{shared, {}});
         }
         s.sync();
     });
@@ -113,7 +113,7 @@ TEST(row_A2_adl_foreign, outside_a_pool) {
     std::atomic<int> count{0};
     EXPECT_EQ(std::get<1>(pilfer::join(greedy::give{1}, greedy::give{2})).value, 2);
     pilfer::scope s;
-    s.defer(greedy::count_one{&count});
+    s.fork(greedy::count_one{&count});
     s.sync();
     EXPECT_EQ(count, 1);
 }

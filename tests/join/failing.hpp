@@ -42,7 +42,7 @@ protected:
             pilfer::scope s;
             std::atomic<int> ran{0};
             s.spawn([&] { ++ran; });
-            s.defer([&] { ++ran; });
+            s.fork([&] { ++ran; });
             s.sync();
             EXPECT_EQ(ran, 2);
             pilfer::sleep_for(std::chrono::seconds(0));

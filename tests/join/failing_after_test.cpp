@@ -40,7 +40,7 @@ TEST_P(failing_after, scopes_that_outlive_the_join_are_stopped_by_it_no_more) {
                 std::this_thread::yield();
             }
             try {
-                inner->defer([&] { ++dropped; });
+                inner->fork([&] { ++dropped; });
                 ADD_FAILURE() << "not stopped";
             } catch (const pilfer::stopped&) {
             }
@@ -48,9 +48,9 @@ TEST_P(failing_after, scopes_that_outlive_the_join_are_stopped_by_it_no_more) {
         EXPECT_THROW(pilfer::join(makes, fails()), broken);
         EXPECT_FALSE(pilfer::cancelled());
         std::atomic<int> ran{0};
-        inner->defer([&] { ++ran; });
+        inner->fork([&] { ++ran; });
         inner->spawn([&] { ++ran; });
-        outer->defer([&] { ++ran; });
+        outer->fork([&] { ++ran; });
         outer->spawn([&] { ++ran; });
         {
             pilfer::scope other;
@@ -88,7 +88,7 @@ TEST_P(failing_after, but_by_what_else_stops_them) {
             };
             EXPECT_THROW(pilfer::join(makes, fails()), std::exception);
             EXPECT_TRUE(pilfer::cancelled());
-            EXPECT_THROW(made->defer([] { ADD_FAILURE() << "it begins"; }), pilfer::stopped);
+            EXPECT_THROW(made->fork([] { ADD_FAILURE() << "it begins"; }), pilfer::stopped);
         });
         around.sync();
     });
@@ -133,13 +133,13 @@ TEST_P(failing_after, who_asks_runs_no_callbacks) {
 /// What makes the value of an exit is excepted, also from a join inside of which it is made.
 TEST_P(failing_after, the_value_of_an_exit_is_made) {
     pool.run([&] {
-        pilfer::exit_scope<int> exit;
+        pilfer::first_result_scope<int> exit;
         std::atomic<int> ran{0};
         const auto leaves = [&] {
             until(stolen);
             EXPECT_TRUE(exit.exit([&] {
                 pilfer::scope within;
-                within.defer([&] { ++ran; });
+                within.fork([&] { ++ran; });
                 go_on = true;
                 pilfer::sleep_for(
                     std::chrono::milliseconds(20)); // enough, as a rule, for the branch to throw

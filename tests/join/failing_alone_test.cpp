@@ -205,7 +205,7 @@ TEST_P(row_A7_failing_alone, in_a_loop_that_goes_on) {
                     [] {
                         for (int i = 0; i < 20; ++i) {
                             pilfer::scope s;
-                            s.defer([] { pilfer::yield(); });
+                            s.fork([] { pilfer::yield(); });
                             s.sync();
                         }
                     },

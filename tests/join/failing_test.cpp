@@ -49,12 +49,12 @@ TEST_P(row_A7_failing, at_each_point) {
         [] {
             pilfer::scope s;
             for (;;) {
-                s.defer([] {});
+                s.fork([] {});
             }
         },
         [] {
             pilfer::scope s;
-            s.defer([] {});
+            s.fork([] {});
             s.sync();
         },
         [] { pilfer::for_each(0, 1 << 30, [](int) { std::this_thread::yield(); }); },
@@ -143,8 +143,8 @@ TEST_P(row_A7_failing, leaves_a_future) {
 // Children of a scope that it has made, wherever they are and wherever it is: in its sync, in a child, or
 // computing.
 TEST_P(row_A7_failing, with_its_children) {
-    enum class how { spawned, deferred, waits_itself };
-    for (const how h : {how::spawned, how::deferred, how::waits_itself}) {
+    enum class how { spawned, forked, waits_itself };
+    for (const how h : {how::spawned, how::forked, how::waits_itself}) {
         for (int round = 0; round < 20; ++round) {
             rearm();
             std::atomic<int> left{0};
@@ -161,8 +161,8 @@ TEST_P(row_A7_failing, with_its_children) {
                                                         }
                                                     };
                                                     for (int i = 0; i < 3; ++i) {
-                                                        if (h == how::deferred) {
-                                                            s.defer(child);
+                                                        if (h == how::forked) {
+                                                            s.fork(child);
                                                         } else {
                                                             s.spawn(child);
                                                         }
@@ -355,7 +355,7 @@ TEST_P(row_A7_failing, of_nested_joins) {
     });
 }
 
-// Its parent waits with a time limit, or as an exit_scope: the children leave, and so does it.
+// Its parent waits with a time limit, or as an first_result_scope: the children leave, and so does it.
 TEST_P(row_A7_failing, other_ways_to_wait_for_children) {
     for (const bool timed : {false, true}) {
         rearm();
@@ -370,7 +370,7 @@ TEST_P(row_A7_failing, other_ways_to_wait_for_children) {
                                                     s.spawn(child);
                                                     (void)s.sync_for(1h);
                                                 } else {
-                                                    pilfer::exit_scope<int> s;
+                                                    pilfer::first_result_scope<int> s;
                                                     s.spawn(child);
                                                     (void)s.sync();
                                                 }

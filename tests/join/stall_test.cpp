@@ -197,8 +197,8 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_sync_and_get) {
             pilfer::scope s;
             // No spawn: its rest may be stolen, and with it every frame below, also where a sync or get runs
             // the task that spawns on top of itself.
-            s.defer([&, depth] { grow(depth - 1, moved); });
-            s.defer([&, depth] { grow(depth - 1, moved); });
+            s.fork([&, depth] { grow(depth - 1, moved); });
+            s.fork([&, depth] { grow(depth - 1, moved); });
             auto f = pilfer::async([&, depth] { grow(depth - 1, moved); });
             long before = thread_id();
             s.sync();
@@ -263,7 +263,7 @@ TEST_P(row_A12_resume, elsewhere_moves_every_join) {
     }
     EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
     EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
-    EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+    EXPECT_EQ(pool.run([] { return fib_fork(12); }), fib(12));
 }
 
 /// A scope of a pool whose frames go on anywhere, or elsewhere each time: children run on top of the waiting
@@ -283,12 +283,12 @@ TEST_P(row_A12_resume, a_scope_comes_home_whatever_the_pool_does) {
                 long before = thread_id();
                 {
                     pilfer::scope s(pilfer::resume::own_thread);
-                    s.defer([&, depth] { grow(depth - 1, moved); });
-                    s.defer([&, depth] { grow(depth - 1, moved); });
+                    s.fork([&, depth] { grow(depth - 1, moved); });
+                    s.fork([&, depth] { grow(depth - 1, moved); });
                     s.sync();
                     moved += thread_id() != before;
                     s.spawn([&, depth] { grow(depth - 1, moved); });
-                    s.defer([&, depth] { grow(depth - 1, moved); });
+                    s.fork([&, depth] { grow(depth - 1, moved); });
                     before = thread_id();
                 } // the destructor waits, too
                 moved += thread_id() != before;
@@ -309,7 +309,7 @@ TEST_P(row_A12_resume, a_scope_comes_home_before_it_throws) {
         for (int i = 0; i < 20; ++i) {
             pilfer::scope s(pilfer::resume::own_thread);
             for (int k = 0; k < 3; ++k) {
-                s.defer([] {
+                s.fork([] {
                     (void)pilfer::join([] {}, [] {});
                     throw std::runtime_error("a child");
                 });

@@ -28,9 +28,9 @@ void waits(by how) {
     bool is_set = false;
     pilfer::latch latch(1);
     pilfer::counting_semaphore<> semaphore(0);
-    pilfer::queued<int> queued(0);
+    pilfer::monitor<int> queued(0);
     pilfer::scope s;
-    s.defer([&] {
+    s.fork([&] {
         pilfer::sleep_for(50ms); // stopped meanwhile, or not
         promise.set_value(1);
         event.set();
@@ -92,7 +92,7 @@ protected:
                      std::runtime_error);
         EXPECT_THROW(pool.run([&] {
             pilfer::scope s;
-            s.defer([&] { (void)pilfer::join(first, last); });
+            s.fork([&] { (void)pilfer::join(first, last); });
             s.sync();
         }),
                      std::runtime_error);

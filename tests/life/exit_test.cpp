@@ -140,7 +140,7 @@ TEST_F(row_F6_exit, by_a_task_that_static_pools_wait_for) {
             outer().run([] {
                 inner().run([] {
                     pilfer::scope s;
-                    s.defer([] { pilfer::sleep_for(100s); });
+                    s.fork([] { pilfer::sleep_for(100s); });
                     std::exit(4);
                 });
             });

@@ -205,7 +205,7 @@ TEST_F(row_F6_fork, a_scope_that_was_open_says_that_its_children_are_elsewhere) 
     {
         pilfer::scope s;
         for (int i = 0; i < 3; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 go.wait();
                 ++ran;
             });
@@ -214,7 +214,7 @@ TEST_F(row_F6_fork, a_scope_that_was_open_says_that_its_children_are_elsewhere) 
             checks c;
             c.that(forked([&] { s.sync(); }));
             int more = 0; // and it may be used again, by the new common pool
-            s.defer([&more] { more = 1; });
+            s.fork([&more] { more = 1; });
             s.sync();
             c.that(more == 1);
             return c.first_failed();
@@ -231,7 +231,7 @@ TEST_F(row_F6_fork, a_scope_that_was_open_and_ends_unsynced_ends_the_child_as_an
         pid_t child = -1;
         {
             pilfer::scope s;
-            s.defer([&go] { go.wait(); });
+            s.fork([&go] { go.wait(); });
             child = fork();
             if (child != 0) {
                 go.count_down();
@@ -351,7 +351,7 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
         int i = 0;
         pilfer::scope s;
         s.spawn([&i] { ++i; });
-        s.defer([&i] { ++i; });
+        s.fork([&i] { ++i; });
         s.sync();
         c.that(i == 2);
         return c.first_failed();
@@ -365,7 +365,7 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
             pilfer::scope inner;
             outer.cancel();
             c.that(pilfer::cancelled());
-            inner.defer([&ran] { ++ran; });
+            inner.fork([&ran] { ++ran; });
             inner.sync();
             ++ran;
         });
@@ -438,7 +438,7 @@ TEST_F(row_F6_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
                         s.spawn([&sum] { ++sum; });
                     }
                     s.spawn([&v] { v = static_cast<std::uint64_t>(fib(10)); });
-                    s.defer([&sum] { ++sum; });
+                    s.fork([&sum] { ++sum; });
                     s.sync();
                     c.that(sum == 101);
                 } else {

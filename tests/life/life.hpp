@@ -72,7 +72,7 @@ private:
                 pilfer::pool::common().run([] {
                     pilfer::scope s;
                     for (int k = 0; k < 20; ++k) {
-                        s.defer([] { (void)fib(5); });
+                        s.fork([] { (void)fib(5); });
                     }
                     s.cancel();
                 });

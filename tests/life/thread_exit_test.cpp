@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
              [](pilfer::pool& p) {
                  p.run([] {
                      pilfer::scope s;
-                     s.defer(leave);
+                     s.fork(leave);
                      s.sync();
                  });
              }},

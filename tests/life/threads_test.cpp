@@ -25,7 +25,7 @@ void use(pilfer::pool& p) {
     EXPECT_EQ(p.async([] { return fib(5); }).get(), 5);
     pilfer::scope s;
     int n = 0;
-    s.defer([&n] { n = 1; });
+    s.fork([&n] { n = 1; });
     s.sync();
     EXPECT_EQ(n, 1);
     pilfer::mutex m;

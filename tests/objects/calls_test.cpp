@@ -40,12 +40,12 @@ private:
 };
 
 class row_D8_locked : public over_workers {};
-class row_D8_queued : public over_workers {};
+class row_D8_monitor : public over_workers {};
 class row_D8_philosophers : public over_workers {};
 class row_D11_who_waits : public over_workers {};
 class row_D8_objects : public support::guarded {};
 PILFER_OVER_WORKERS(row_D8_locked);
-PILFER_OVER_WORKERS(row_D8_queued);
+PILFER_OVER_WORKERS(row_D8_monitor);
 PILFER_OVER_WORKERS(row_D11_who_waits);
 INSTANTIATE_TEST_SUITE_P(workers, row_D8_philosophers, ::testing::Values(2U, 3U, 8U, 64U),
                          ::testing::PrintToStringParamName());
@@ -54,7 +54,7 @@ INSTANTIATE_TEST_SUITE_P(workers, row_D8_philosophers, ::testing::Values(2U, 3U,
 
 TEST_P(row_D8_locked, one_at_a_time) {
     pilfer::pool pool(with_workers());
-    pilfer::locked<std::pair<unsigned, unsigned>> two(0U, 0U);
+    pilfer::synchronized<std::pair<unsigned, unsigned>> two(0U, 0U);
     all_at_once(pool, 8, 2, [&](unsigned self) {
         for (unsigned i = 0; i < 200; ++i) {
             two.call([&](auto& t) {
@@ -72,7 +72,7 @@ TEST_P(row_D8_locked, one_at_a_time) {
 
 TEST_P(row_D8_locked, readers_beside_each_other_and_no_writer) {
     pilfer::pool pool(with_workers());
-    pilfer::locked<std::pair<unsigned, unsigned>, pilfer::shared_mutex> two(0U, 0U);
+    pilfer::synchronized<std::pair<unsigned, unsigned>, pilfer::shared_mutex> two(0U, 0U);
     pilfer::latch all_inside(4);
     all_at_once(pool, 3, 1, [&](unsigned) {
         two.read([&](const auto&) { all_inside.arrive_and_wait(); }); // each waits for the others inside
@@ -95,7 +95,7 @@ TEST_P(row_D8_locked, readers_beside_each_other_and_no_writer) {
 // Transfers between accounts in both directions: whoever takes both in one order waits in no cycle.
 TEST_P(row_D8_locked, bank_accounts) {
     pilfer::pool pool(with_workers());
-    std::deque<pilfer::locked<long>> accounts;
+    std::deque<pilfer::synchronized<long>> accounts;
     for (int i = 0; i < 6; ++i) {
         accounts.emplace_back(100);
     }
@@ -132,7 +132,7 @@ TEST_P(row_D8_locked, bank_accounts) {
 }
 
 TEST_F(row_D8_objects, results_errors_and_tries) {
-    pilfer::locked<std::unique_ptr<int>> l(std::make_unique<int>(7));
+    pilfer::synchronized<std::unique_ptr<int>> l(std::make_unique<int>(7));
     EXPECT_EQ(*l.call([](auto& p) { return std::move(p); }), 7);
     EXPECT_TRUE(l.read([](const auto& p) { return p == nullptr; }));
     EXPECT_THROW(l.call([](auto& p) {
@@ -151,7 +151,7 @@ TEST_F(row_D8_objects, results_errors_and_tries) {
     });
     EXPECT_TRUE(l.try_call_for(for_ever, [](auto&) {}).has_value());
 
-    pilfer::queued<int> q(1);
+    pilfer::monitor<int> q(1);
     const auto one = [](int v) { return v == 1; };
     const auto two = [](int v) { return v == 2; };
     EXPECT_EQ(q.call([](int& v) { return v; }), 1);
@@ -185,19 +185,19 @@ TEST_F(row_D8_objects, limits_of_centuries) {
         });
         EXPECT_TRUE(other.get());
     };
-    pilfer::locked<int> l(0);
+    pilfer::synchronized<int> l(0);
     waits_for(l, [&] { return l.try_call_for(centuries, [](int&) {}).has_value(); });
-    pilfer::locked<int, pilfer::shared_mutex> s(0);
+    pilfer::synchronized<int, pilfer::shared_mutex> s(0);
     waits_for(s, [&] { return s.try_call_for(centuries, [](int&) {}).has_value(); });
-    pilfer::queued<int> q(0);
+    pilfer::monitor<int> q(0);
     const auto always = [](int) { return true; };
     waits_for(q, [&] { return q.try_call_when_for(centuries, always, [](int&) {}).has_value(); });
 }
 
 TEST_F(row_D8_objects, calls_inside_of_calls) {
     const auto misuse = [] {
-        pilfer::locked<int, pilfer::shared_mutex> l(0);
-        pilfer::locked<int, pilfer::shared_mutex> other(0);
+        pilfer::synchronized<int, pilfer::shared_mutex> l(0);
+        pilfer::synchronized<int, pilfer::shared_mutex> other(0);
         l.call([&](int&) {
             EXPECT_THROW(l.call([](int&) {}), pilfer::usage_error);
             EXPECT_THROW(l.read([](int) {}), pilfer::usage_error);
@@ -207,7 +207,7 @@ TEST_F(row_D8_objects, calls_inside_of_calls) {
             EXPECT_EQ(other.call([](int& v) { return ++v; }), 1) << "left again";
         });
         EXPECT_TRUE(l.try_call([](int&) {}).has_value());
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         const auto always = [](int) { return true; };
         q.call([&](int&) {
             EXPECT_THROW(q.call([](int&) {}), pilfer::usage_error);
@@ -224,7 +224,7 @@ TEST_F(row_D8_objects, calls_inside_of_calls) {
     pilfer::pool pool(workers(2));
     pool.run(misuse);
     // Served on another one's stack, it is still inside.
-    pilfer::queued<int> q(0);
+    pilfer::monitor<int> q(0);
     auto served = pool.async([&] {
         q.call_when([](int v) { return v == 1; },
                     [&](int& v) {
@@ -240,14 +240,14 @@ TEST_F(row_D8_objects, calls_inside_of_calls) {
 
 // ---- queued -------------------------------------------------------------------------------------
 
-TEST_P(row_D8_queued, bounded_buffer) {
+TEST_P(row_D8_monitor, bounded_buffer) {
     for (const std::size_t room : {1U, 3U}) {
         pilfer::pool pool(with_workers());
         struct buffer {
             std::deque<std::pair<unsigned, unsigned>> values;
             unsigned producers = 5;
         };
-        pilfer::queued<buffer> b;
+        pilfer::monitor<buffer> b;
         std::atomic<unsigned> received{0};
         constexpr unsigned values = 60;
         // 0..3 and 8 put, 4..7 and 9 get: tasks and a thread of each.
@@ -286,9 +286,9 @@ TEST_P(row_D8_queued, bounded_buffer) {
 }
 
 // A box for one value that goes to and fro.
-TEST_P(row_D8_queued, box) {
+TEST_P(row_D8_monitor, box) {
     pilfer::pool pool(with_workers());
-    pilfer::queued<std::optional<int>> box;
+    pilfer::monitor<std::optional<int>> box;
     const auto full = [](const auto& x) { return x.has_value(); };
     const auto empty = [](const auto& x) { return !x.has_value(); };
     constexpr int rounds = 300;
@@ -309,13 +309,13 @@ TEST_P(row_D8_queued, box) {
 
 // What can go goes in the order in which it came, and before whoever comes later, a thread that makes it
 // possible included; each caller is woken once.
-TEST_P(row_D8_queued, in_order) {
+TEST_P(row_D8_monitor, in_order) {
     pilfer::pool pool(with_workers());
     struct turns {
         unsigned left = 0;
         std::vector<unsigned> log;
     };
-    pilfer::queued<turns> q;
+    pilfer::monitor<turns> q;
     constexpr unsigned many = 12;
     for (const bool from_outside : {false, true}) {
         std::vector<pilfer::future<void>> all;
@@ -357,13 +357,13 @@ TEST_P(row_D8_queued, in_order) {
 }
 
 // Each makes the next one possible, in the reverse of their order: more than one caller serves in a row.
-TEST_P(row_D8_queued, chains) {
+TEST_P(row_D8_monitor, chains) {
     pilfer::pool pool(with_workers());
     struct chain {
         unsigned turn = 0;
         std::vector<unsigned> log;
     };
-    pilfer::queued<chain> q;
+    pilfer::monitor<chain> q;
     constexpr unsigned many = 150;
     entered calls;
     std::vector<pilfer::future<void>> all;
@@ -388,13 +388,13 @@ TEST_P(row_D8_queued, chains) {
     EXPECT_EQ(q.call([](chain& c) { return c.log; }), expected);
 }
 
-TEST_P(row_D8_queued, what_throws_goes_to_its_caller) {
+TEST_P(row_D8_monitor, what_throws_goes_to_its_caller) {
     pilfer::pool pool(with_workers());
     struct state {
         unsigned value = 0;
         unsigned run = 0;
     };
-    pilfer::queued<state> q;
+    pilfer::monitor<state> q;
     std::vector<pilfer::future<void>> all;
     std::atomic<unsigned> caught{0};
     constexpr unsigned many = 9;
@@ -442,12 +442,12 @@ TEST_P(row_D8_queued, what_throws_goes_to_its_caller) {
 
 // f runs with the exceptions of its own caller: those that its server handles or unwinds for are no concern
 // of it, and the server finds its own again, wherever f has taken it.
-TEST_P(row_D8_queued, a_served_call_sees_the_exceptions_of_its_caller) {
+TEST_P(row_D8_monitor, a_served_call_sees_the_exceptions_of_its_caller) {
     pilfer::pool pool(with_workers());
     const auto ready = [](int v) { return v == 1; };
     for (const bool server_unwinds : {false, true}) {
         for (const bool caller_handles : {false, true}) {
-            pilfer::queued<int> q(0);
+            pilfer::monitor<int> q(0);
             entered calls;
             const auto f = [&](int& v) {
                 const bool handles = std::current_exception() != nullptr;
@@ -504,9 +504,9 @@ TEST_P(row_D8_queued, a_served_call_sees_the_exceptions_of_its_caller) {
 
 // The scope that is cancelled is the caller's. Who is inside, served or not, ends first; its caller leaves
 // behind that, and its server, which unwinds, goes on.
-TEST_P(row_D8_queued, a_served_call_ends_before_its_caller_is_stopped) {
+TEST_P(row_D8_monitor, a_served_call_ends_before_its_caller_is_stopped) {
     pilfer::pool pool(with_workers());
-    pilfer::queued<int> q(0);
+    pilfer::monitor<int> q(0);
     pilfer::event go_on;
     entered calls;
     std::atomic<pilfer::scope*> own{nullptr};
@@ -515,7 +515,7 @@ TEST_P(row_D8_queued, a_served_call_ends_before_its_caller_is_stopped) {
     auto caller = pool.async([&] {
         pilfer::scope s;
         own = &s;
-        s.defer([&] {
+        s.fork([&] {
             const int result = q.call_when(calls([](int v) { return v == 1; }), [&](int&) {
                 runs = true;
                 go_on.wait();
@@ -548,10 +548,10 @@ TEST_P(row_D8_queued, a_served_call_ends_before_its_caller_is_stopped) {
 
 // A destructor calls while its task, which is stopped, unwinds: served or not, f is part of that, and
 // `stopped` must not come out of the call.
-TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_unwinds) {
+TEST_P(row_D8_monitor, a_call_of_a_destructor_is_served_while_its_stopped_caller_unwinds) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 0; round < support::hundredth_of(1'000); ++round) {
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         entered calls;
         std::atomic<bool> through{false};
         const auto f = [&](int& v) {
@@ -560,7 +560,7 @@ TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_
             pilfer::event once;
             pilfer::scope s;
             s.spawn([] {});
-            s.defer([] {});
+            s.fork([] {});
             s.sync();
             EXPECT_FALSE(once.wait_for(std::chrono::microseconds(1)));
             EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
@@ -568,7 +568,7 @@ TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_
             v = 2;
         };
         struct calls_at_its_end {
-            pilfer::queued<int>& q;
+            pilfer::monitor<int>& q;
             entered& calls;
             decltype(f)& body;
             std::atomic<bool>& through;
@@ -579,7 +579,7 @@ TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_
         };
         auto caller = pool.async([&] {
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 const calls_at_its_end guard{q, calls, f, through};
                 s.cancel();
                 pilfer::sleep_for(60s);
@@ -595,9 +595,9 @@ TEST_P(row_D8_queued, a_call_of_a_destructor_is_served_while_its_stopped_caller_
     }
 }
 
-TEST_P(row_D8_queued, time_limits_race_those_who_serve) {
+TEST_P(row_D8_monitor, time_limits_race_those_who_serve) {
     pilfer::pool pool(with_workers());
-    pilfer::queued<unsigned> tokens(0U);
+    pilfer::monitor<unsigned> tokens(0U);
     std::atomic<unsigned> taken{0};
     std::atomic<unsigned> given{0};
     all_at_once(pool, 8, 2, [&](unsigned self) {
@@ -618,9 +618,9 @@ TEST_P(row_D8_queued, time_limits_race_those_who_serve) {
     EXPECT_EQ(tokens.read([](unsigned t) { return t; }), given - taken);
 }
 
-TEST_P(row_D8_queued, calls_may_fork_and_wait) {
+TEST_P(row_D8_monitor, calls_may_fork_and_wait) {
     pilfer::pool pool(with_workers());
-    pilfer::queued<std::uint64_t> sum(0U);
+    pilfer::monitor<std::uint64_t> sum(0U);
     all_at_once(pool, 6, 1, [&](unsigned self) {
         for (unsigned i = 0; i < 5; ++i) {
             pilfer::scope outer;
@@ -628,7 +628,7 @@ TEST_P(row_D8_queued, calls_may_fork_and_wait) {
             sum.call_when([want = 7 * i + self](std::uint64_t s) { return s >> 32 == want; },
                           [](std::uint64_t& s) {
                               let_others_run();
-                              s += (1ULL << 32) + support::fib_spawn(10) + support::fib_defer(8);
+                              s += (1ULL << 32) + support::fib_spawn(10) + support::fib_fork(8);
                           });
             outer.sync();
         }
@@ -637,23 +637,23 @@ TEST_P(row_D8_queued, calls_may_fork_and_wait) {
               (35ULL << 32) + 35 * (support::fib(10) + support::fib(8)));
 }
 
-TEST_P(row_D8_queued, whatever_the_pool_does_with_its_frames) {
+TEST_P(row_D8_monitor, whatever_the_pool_does_with_its_frames) {
     for (const auto where :
          {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         pilfer::options o = with_workers();
         o.resume = where;
         o.count_all = where == pilfer::resume::anywhere; // every pop by the slow path
         pilfer::pool pool(o);
-        pilfer::queued<unsigned> turn(0U);
+        pilfer::monitor<unsigned> turn(0U);
         pool.run([&] {
             pilfer::scope s;
             for (unsigned i = 40; i-- > 0;) {
                 s.spawn([&turn, i] {
                     pilfer::scope own;
-                    own.defer([] { (void)support::fib_join(4); });
+                    own.fork([] { (void)support::fib_join(4); });
                     turn.call_when([i](unsigned t) { return t == i; },
                                    [](unsigned& t) {
-                                       (void)support::fib_defer(5);
+                                       (void)support::fib_fork(5);
                                        ++t;
                                    });
                     own.sync();
@@ -666,11 +666,11 @@ TEST_P(row_D8_queued, whatever_the_pool_does_with_its_frames) {
 }
 
 // The end of the last call is the end of the object: whoever served it may still be on its way out.
-TEST_P(row_D8_queued, ends_with_its_last_call) {
+TEST_P(row_D8_monitor, ends_with_its_last_call) {
     pilfer::pool pool(with_workers());
     const std::uint64_t rounds = support::hundredth_of(10'000, 10);
     for (std::uint64_t round = 0; round < rounds; ++round) {
-        std::optional<pilfer::queued<int>> left(std::in_place, 3);
+        std::optional<pilfer::monitor<int>> left(std::in_place, 3);
         const auto last = [&] { left->call([](int& n) { --n; }); };
         std::thread other(last);
         auto a = pool.async(last);
@@ -697,7 +697,7 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
         pilfer::options o = workers(3);
         o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
         pilfer::pool pool(o);
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         entered calls; // one that comes late would run itself, whatever the rule
         std::atomic<bool> begun{false};
         long servers = 0;
@@ -735,11 +735,11 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
     }
 }
 
-// The order that is promised for a queued call inside a locked one: the outer object stays locked.
-TEST_P(row_D8_queued, inside_of_a_locked_one) {
+// The order that is promised for a monitor call inside a synchronized one: the outer object stays locked.
+TEST_P(row_D8_monitor, inside_of_a_locked_one) {
     pilfer::pool pool(with_workers());
-    pilfer::locked<int> outer(0);
-    pilfer::queued<int> inner(0);
+    pilfer::synchronized<int> outer(0);
+    pilfer::monitor<int> inner(0);
     auto both = pool.async([&] {
         outer.call([&](int& o) {
             o = 1;
@@ -758,10 +758,10 @@ TEST_P(row_D8_queued, inside_of_a_locked_one) {
 
 // ---- what is shared -----------------------------------------------------------------------------
 
-TEST_F(row_D8_objects, a_locked_call_that_need_not_wait_shares_no_scope) {
+TEST_F(row_D8_objects, a_synchronized_call_that_need_not_wait_shares_no_scope) {
     pilfer::pool pool(workers(2));
-    pilfer::locked<int> l(0);
-    pilfer::queued<int> q(0);
+    pilfer::synchronized<int> l(0);
+    pilfer::monitor<int> q(0);
     pool.run([&] {
         pilfer::scope outer;
         const auto caller = support::thread_id();
@@ -779,10 +779,10 @@ TEST_F(row_D8_objects, a_locked_call_that_need_not_wait_shares_no_scope) {
 }
 
 // The call is ended by another worker, the frame goes on where it was: nothing else is shared.
-TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
+TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
     for (const bool leaves : {false, true}) {
         pilfer::pool pool(workers(2));
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         std::atomic<unsigned> step{0};
         const auto until = [&step](unsigned n) {
             while (step < n) {
@@ -835,7 +835,7 @@ TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
         EXPECT_EQ(pool.counters().scopes_shared, leaves ? 3U : 1U);
     }
     pilfer::pool alone(workers(1));
-    pilfer::queued<int> q(0);
+    pilfer::monitor<int> q(0);
     auto caller = alone.async([&] {
         pilfer::scope outer;
         q.call_when([](int v) { return v == 1; }, [](int&) {});
@@ -850,15 +850,15 @@ TEST_F(row_D8_objects, row_D9_a_queued_call_shares_its_own_scope_only) {
 // Scopes that end out of turn while somebody elsewhere walks up through them. Nothing decides which comes
 // first, so this finds a walk without a lock only now and then (chaos and sanitizers help); mark_standing and
 // mark_below in tests/model find it always.
-TEST_P(row_D8_queued, a_scope_ends_out_of_turn_while_a_served_call_defers_from_below) {
+TEST_P(row_D8_monitor, a_scope_ends_out_of_turn_while_a_served_call_forks_from_below) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         std::atomic<bool> go{false};
         std::atomic<int> ran{0};
         pool.run([&] {
             pilfer::scope outer;
-            outer.defer([&] {
+            outer.fork([&] {
                 while (!go) {
                     std::this_thread::yield();
                 }
@@ -870,7 +870,7 @@ TEST_P(row_D8_queued, a_scope_ends_out_of_turn_while_a_served_call_defers_from_b
                 pilfer::scope own;
                 q.call_when([](int v) { return v == 1; },
                             [&](int& v) {
-                                own.defer([&] { ++ran; });
+                                own.fork([&] { ++ran; });
                                 v = 2;
                             });
                 own.sync();
@@ -885,16 +885,16 @@ TEST_P(row_D8_queued, a_scope_ends_out_of_turn_while_a_served_call_defers_from_b
     }
 }
 
-TEST_P(row_D8_queued, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_child_suspends) {
+TEST_P(row_D8_monitor, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_child_suspends) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
-        pilfer::queued<int> q(0);
+        pilfer::monitor<int> q(0);
         pilfer::event over;
         std::atomic<bool> go{false};
         std::atomic<int> ran{0};
         pool.run([&] {
             pilfer::scope outer;
-            outer.defer([&] {
+            outer.fork([&] {
                 while (!go) {
                     std::this_thread::yield();
                 }
@@ -902,7 +902,7 @@ TEST_P(row_D8_queued, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_chil
             });
             std::optional<pilfer::scope> middle(std::in_place);
             pilfer::scope own;
-            own.defer([&] {
+            own.fork([&] {
                 go = true;
                 over.wait();
                 ++ran;
@@ -927,7 +927,7 @@ TEST_P(row_D8_philosophers, drink) {
     struct table {
         bool taken[seats][seats] = {};
     };
-    pilfer::queued<table> t;
+    pilfer::monitor<table> t;
     std::atomic<unsigned> holders[seats][seats] = {};
     unsigned drunk[seats] = {};
     all_at_once(pool, seats - 1, 1, [&](unsigned self) {
@@ -980,7 +980,7 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 0; round < rounds; ++round) {
         pool.run([&] {
-            pilfer::queued<int> go(0);
+            pilfer::monitor<int> go(0);
             std::atomic<bool> a_ran{false};
             std::atomic<bool> q_ran{false};
             const auto q = [&] {
@@ -992,7 +992,7 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
             };
             pilfer::scope outer;
             if (round % 3 == 0) {
-                outer.defer(q); // stolen, or left where it lies
+                outer.fork(q); // stolen, or left where it lies
             }
             {
                 pilfer::scope inner;
@@ -1003,7 +1003,7 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
                 if (round % 3 == 1) {
                     outer.spawn(q);
                 } else if (round % 3 == 2) {
-                    outer.defer(q);
+                    outer.fork(q);
                 }
                 inner.sync();
                 EXPECT_TRUE(a_ran);
@@ -1022,10 +1022,10 @@ TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
         pool.run([] {
-            pilfer::queued<int> turn(0);
+            pilfer::monitor<int> turn(0);
             pilfer::scope s;
             for (const int mine : {2, 0, 1}) {
-                s.defer([&turn, mine] {
+                s.fork([&turn, mine] {
                     turn.call_when([mine](int v) { return v == mine; }, [](int& v) { ++v; });
                 });
             }

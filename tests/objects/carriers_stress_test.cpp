@@ -34,7 +34,7 @@ private:
 
 class row_D10_holders : public row_D10 {
 protected:
-    /// 64 holders of 64 locks of all kinds, whose carriers fork, wait, defer into the scope of their holder,
+    /// 64 holders of 64 locks of all kinds, whose carriers fork, wait, fork into the scope of their holder,
     /// and take locks of their own, beside other tasks.
     static void run(const pilfer::options& o, bool strict) {
         pilfer::pool pool(o);
@@ -44,8 +44,8 @@ protected:
         struct lock {
             pilfer::mutex plain;
             pilfer::shared_mutex shared;
-            pilfer::locked<int> locked{0};
-            pilfer::queued<int> queued{0};
+            pilfer::synchronized<int> locked{0};
+            pilfer::monitor<int> queued{0};
             pilfer::mutex inner;
         };
         const auto locks = std::make_unique<std::array<lock, holders>>();
@@ -68,19 +68,19 @@ protected:
                         (void)pilfer::join([&] { check(i); }, [&] { check(i); });
                         break;
                     case 1:
-                        own.defer([&, i] {
+                        own.fork([&, i] {
                             check(i);
                             ++ran;
                         });
                         break;
                     case 2: {
                         // Without stacks another one that wants it may run on top of who has it.
-                        std::unique_lock guard((*locks)[i].inner, std::defer_lock);
+                        std::unique_lock guard((*locks)[i].inner, std::fork_lock);
                         if (strict) {
                             guard.lock();
                         }
                         pilfer::scope further;
-                        further.defer([&, i] { check(i); });
+                        further.fork([&, i] { check(i); });
                         further.spawn([&, i] { check(i); });
                         further.sync();
                         break;
@@ -92,7 +92,7 @@ protected:
                 if (k % 5 == 4) {
                     own.spawn(carrier);
                 } else {
-                    own.defer(carrier);
+                    own.fork(carrier);
                 }
             }
             stacks.waits(i);
@@ -102,7 +102,7 @@ protected:
         pool.run([&] {
             pilfer::scope s;
             for (unsigned i = 0; i < holders; ++i) {
-                s.defer([&, i] {
+                s.fork([&, i] {
                     check(stacks_of_holders::most);
                     lock& l = (*locks)[i];
                     switch (i % 5) {
@@ -124,7 +124,7 @@ protected:
                         return l.queued.call_when([](int) { return true; }, [&](int&) { inside(i); });
                     }
                 });
-                s.defer([&] {
+                s.fork([&] {
                     check(stacks_of_holders::most);
                     ++others;
                 });
@@ -177,11 +177,11 @@ TEST_P(row_D10_holders, end_when_carriers_fail) {
         pool.run([&] {
             pilfer::scope s;
             for (unsigned i = 0; i < holders; ++i) {
-                s.defer([&, i] {
+                s.fork([&, i] {
                     const std::lock_guard guard(locks[i]);
                     pilfer::scope own;
                     for (unsigned k = 0; k < 16; ++k) {
-                        own.defer([&, i, k] {
+                        own.fork([&, i, k] {
                             if (i % 4 == 1 && k == round % 16) {
                                 throw std::out_of_range("a carrier");
                             }
@@ -192,7 +192,7 @@ TEST_P(row_D10_holders, end_when_carriers_fail) {
                                 s.cancel(); // behind the lock
                             }
                             pilfer::yield();
-                            own.defer([] { pilfer::yield(); });
+                            own.fork([] { pilfer::yield(); });
                         });
                     }
                     if (i % 4 == 1) {

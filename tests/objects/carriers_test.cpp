@@ -45,7 +45,7 @@ private:
     std::atomic<std::size_t> m_next{0};
 };
 
-/// A holder defers carriers into a scope of its own, one of which keeps each other worker until all have
+/// A holder forks carriers into a scope of its own, one of which keeps each other worker until all have
 /// started: what those workers have stolen besides lies in their deques.
 class divided {
 public:
@@ -110,7 +110,7 @@ private:
         m_stack = this_stack();
         m_worker = this_index();
         for (int i = 0; i < carriers; ++i) {
-            own.defer([this, i, &on_top] { carrier(i, on_top); });
+            own.fork([this, i, &on_top] { carrier(i, on_top); });
         }
         m_announced = true;
         stand_until([this] { return m_standing == m_pool.workers() - 1; });
@@ -158,7 +158,7 @@ private:
         case way::carrier: { // of one that waits for it
             const std::lock_guard guard(m_mutex);
             pilfer::scope s;
-            s.defer(f);
+            s.fork(f);
             return s.sync();
         }
         }
@@ -183,8 +183,8 @@ private:
     way m_how = way::mutex;
     pilfer::mutex m_mutex;
     pilfer::shared_mutex m_shared;
-    pilfer::locked<int> m_locked{0};
-    pilfer::queued<int> m_queued{0};
+    pilfer::synchronized<int> m_locked{0};
+    pilfer::monitor<int> m_queued{0};
     record m_order;
     pilfer::scope* m_own = nullptr;
     const context* m_stack = nullptr;
@@ -242,19 +242,19 @@ TEST(row_D10_alone, what_was_announced_before_the_lock_waits) {
     pool.run([&] {
         pilfer::scope s;
         for (std::uint64_t i = 0; i < others; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 EXPECT_TRUE(over);
                 ++ran;
             });
         }
-        pilfer::locked<int> object(0);
+        pilfer::synchronized<int> object(0);
         object.call([&](int&) {
             pilfer::scope own;
             for (int i = 0; i < 1000; ++i) {
-                own.defer([&] {
+                own.fork([&] {
                     EXPECT_EQ(ran, 0U);
                     pilfer::scope further;
-                    further.defer([&] { EXPECT_EQ(ran, 0U); });
+                    further.fork([&] { EXPECT_EQ(ran, 0U); });
                 });
             }
             own.sync();
@@ -265,7 +265,7 @@ TEST(row_D10_alone, what_was_announced_before_the_lock_waits) {
     EXPECT_EQ(ran, others);
 }
 
-// Whatever the lock is, and whoever is under it: a reader, f of a queued call on the stack of whoever serves
+// Whatever the lock is, and whoever is under it: a reader, f of a monitor call on the stack of whoever serves
 // it, a carrier that waits for its own ones. Without a lock what is queued comes first.
 TEST_P(row_D10_divided, under_every_lock) {
     for (const auto how : {divided::way::mutex, divided::way::older, divided::way::shared,
@@ -354,14 +354,14 @@ TEST_P(row_D10_two, a_branch_of_a_join_is_taken_back) {
             stand_until([&] { return over.load(); });
         };
         pilfer::scope before;
-        before.defer(stand);
+        before.fork(stand);
         pilfer::mutex m;
         const std::lock_guard guard(m);
         const context* const mine = this_stack();
         const auto [first, second] = pilfer::join(
             [&] {
                 pilfer::scope own;
-                own.defer([] {}); // the third: half of these are two
+                own.fork([] {}); // the third: half of these are two
                 go = true;
                 stand_until([&] { return stolen.load(); });
                 return 1;
@@ -395,14 +395,14 @@ TEST_P(row_D10_three, idle_workers_prefer_what_a_holder_waits_for) {
         const auto announce = [&](pilfer::scope& s, int what) {
             stand_until([&] { return plugged.load(); });
             for (int i = 0; i < each; ++i) {
-                s.defer([&order, what] { order.add(what); });
+                s.fork([&order, what] { order.add(what); });
             }
             ++announced;
             stand_until([&] { return order.size() == 2 * each; });
         };
         const auto hold = [&](int&) {
             pilfer::scope own;
-            own.defer([&] {
+            own.fork([&] {
                 carrier_stands = true;
                 announce(own, 1);
             });
@@ -415,7 +415,7 @@ TEST_P(row_D10_three, idle_workers_prefer_what_a_holder_waits_for) {
                 ++begun;
                 stand_until([&] { return begun == 3; });
                 if (this_index() == 0) {
-                    pilfer::queued<int> object(0);
+                    pilfer::monitor<int> object(0);
                     object.call(hold);
                 } else if (this_index() == others) {
                     pilfer::scope s;
@@ -453,10 +453,10 @@ TEST(row_D10_alone, endless_carriers_make_way_in_the_end) {
         const std::function<void()> again = [&] {
             begun = true;
             if (!over) {
-                own.defer([&again] { again(); });
+                own.fork([&again] { again(); });
             }
         };
-        own.defer([&again] { again(); });
+        own.fork([&again] { again(); });
         own.sync();
     });
     stand_until([&] { return begun.load(); });
@@ -498,7 +498,7 @@ TEST(row_D10_awaited, names) {
     EXPECT_EQ(awaited_by_holders::name_of(64 | pilfer::detail::kind_spark), 64U);
     pilfer::detail::spark child(nullptr, reinterpret_cast<pilfer::detail::scope_place*>(128));
     EXPECT_EQ(awaited_by_holders::name_of(reinterpret_cast<pilfer::detail::task_word>(&child) |
-                                          pilfer::detail::kind_deferred),
+                                          pilfer::detail::kind_forked),
               128U);
 }
 

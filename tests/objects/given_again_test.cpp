@@ -34,7 +34,7 @@ struct nothing {
     pilfer::counting_semaphore<> none{0};
     pilfer::latch latch{1};
     pilfer::barrier<> barrier{2};
-    pilfer::queued<int> object{0};
+    pilfer::monitor<int> object{0};
     pilfer::mutex taken;
     pilfer::shared_mutex taken_shared;
 
@@ -263,7 +263,7 @@ TEST_P(row_D6_given_again, a_second_lock_takes_nothing_away) {
             pilfer::scope younger;
             younger.spawn([&] {
                 go.wait();
-                own.defer([&] { ++ran; });
+                own.fork([&] { ++ran; });
             });
             if (second) {
                 b.lock();
@@ -310,7 +310,7 @@ TEST_P(row_D6_given_again, another_pool_gives_while_scopes_end_out_of_turn) {
                     other.run([&] {
                         began = true;
                         for (int i = 0; i < 300 && !over; ++i) {
-                            own.defer([] {});
+                            own.fork([] {});
                         }
                     });
                 });

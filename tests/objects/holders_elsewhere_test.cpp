@@ -26,7 +26,7 @@ TEST(row_D6_elsewhere, a_coroutine_locks_before_and_behind_a_wait) {
         co_await other.schedule();
         m.lock();
         try {
-            s.defer([&] { ++ran; });
+            s.fork([&] { ++ran; });
             s.spawn([&] { ++ran; });
             s.sync();
         } catch (const std::exception& e) {
@@ -54,13 +54,13 @@ TEST(row_D6_elsewhere, a_served_call_gives) {
         std::atomic<int> ran{0};
         std::atomic<bool> ended{false};
         pool.run([&] {
-            pilfer::queued<int> q{served ? 0 : 1};
+            pilfer::monitor<int> q{served ? 0 : 1};
             pilfer::scope older;
             older.spawn([&] {
                 q.call_when([](const int& v) { return v == 1; },
                             [&](int&) {
                                 older.cancel();
-                                older.defer([&] { ++ran; });
+                                older.fork([&] { ++ran; });
                                 EXPECT_FALSE(pilfer::cancelled());
                                 ended = true;
                             });
@@ -107,7 +107,7 @@ void branch() {
                 },
                 [&] {
                     began = true;
-                    older.defer([&] { ++ran; });
+                    older.fork([&] { ++ran; });
                 });
         }
         older.sync();
@@ -144,7 +144,7 @@ TEST(row_D6_elsewhere, a_scope_ends_out_of_turn_beside_a_stolen_branch) {
                 },
                 [&] {
                     began.store(true, std::memory_order_relaxed);
-                    older.defer([] {});
+                    older.fork([] {});
                 });
             m.unlock();
             older.sync();

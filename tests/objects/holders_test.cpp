@@ -70,10 +70,10 @@ TEST_P(row_D6_holders, finish_and_leave_at_the_unlock) {
                     own.spawn([&] {
                         pilfer::sleep_for(1us);
                         pilfer::scope further;
-                        further.defer([&] { ran += pilfer::cancelled() ? 100 : 1; });
+                        further.fork([&] { ran += pilfer::cancelled() ? 100 : 1; });
                         further.sync();
                     });
-                    own.defer([&] { ++ran; });
+                    own.fork([&] { ++ran; });
                     own.sync();
                     EXPECT_EQ(ran, 2);
                     EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
@@ -233,18 +233,18 @@ TEST_P(row_D6_holders, scopes_and_locks_in_any_order) {
 // A scope that begins under the lock can be cancelled like any.
 TEST_P(row_D6_holders, a_cancellation_of_an_inner_scope_acts_at_once) {
     pool.run([] {
-        pilfer::locked<int> object(0);
+        pilfer::synchronized<int> object(0);
         object.call([](int&) {
             pilfer::scope s;
             s.spawn([] { wait_to_be_stopped(); });
             s.cancel();
             s.sync();
             s.spawn([] { wait_to_be_stopped(); });
-            s.defer([] { throw std::out_of_range("a sibling"); });
+            s.fork([] { throw std::out_of_range("a sibling"); });
             EXPECT_THROW(s.sync(), std::out_of_range);
         });
         // And the exit of a holder is over for it at the unlock.
-        pilfer::exit_scope<int> e;
+        pilfer::first_result_scope<int> e;
         pilfer::mutex m;
         bool unlocked = false;
         e.spawn([&] {
@@ -360,7 +360,7 @@ TEST_P(row_D6_holders, an_unlock_is_over_before_anybody_is_told) {
         s.spawn([&] {
             std::unique_lock guard(m);
             pilfer::scope own;
-            own.defer([&] {
+            own.fork([&] {
                 const pilfer::stop_on_cancel relay;
                 const std::stop_callback callback(relay.token(), [&] {
                     free = m.try_lock();
@@ -401,8 +401,8 @@ TEST_P(row_D6_holders, the_invariant_holds) {
     for (std::uint64_t round = 0; round < support::hundredth_of(100'000); ++round) {
         pilfer::mutex m;
         account by_mutex;
-        pilfer::locked<account> locked;
-        pilfer::queued<account> queued;
+        pilfer::synchronized<account> locked;
+        pilfer::monitor<account> queued;
         const auto seed = random();
         std::atomic<bool> done{false};
         const auto move = [&calls](account& a, unsigned how) {
@@ -418,7 +418,7 @@ TEST_P(row_D6_holders, the_invariant_holds) {
                     pilfer::yield();
                     ++parts;
                 });
-                own.defer([&] { ++parts; });
+                own.fork([&] { ++parts; });
                 own.sync();
                 EXPECT_EQ(parts, 2);
             } else if (how % 5 == 2) {
@@ -426,7 +426,7 @@ TEST_P(row_D6_holders, the_invariant_holds) {
                 EXPECT_EQ(parts, 2);
             } else if (how % 5 == 3) {
                 pilfer::event e;
-                own.defer([&] { e.set(); });
+                own.fork([&] { e.set(); });
                 own.spawn([&] { e.wait(); });
                 own.sync();
             } else {
@@ -457,10 +457,10 @@ TEST_P(row_D6_holders, the_invariant_holds) {
                 if (i % 2 == 0) {
                     s.spawn(task);
                 } else {
-                    s.defer(task);
+                    s.fork(task);
                 }
             }
-            s.defer([&] {
+            s.fork([&] {
                 for (unsigned n = static_cast<unsigned>(seed >> 8) % 32; n > 0; --n) {
                     pilfer::yield();
                 }

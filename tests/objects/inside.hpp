@@ -16,9 +16,9 @@ namespace {
 struct objects {
     pilfer::mutex mutex;
     pilfer::shared_mutex shared;
-    pilfer::locked<int> locked{0};
-    pilfer::locked<int, pilfer::shared_mutex> readable{0};
-    pilfer::queued<int> queued{0};
+    pilfer::synchronized<int> locked{0};
+    pilfer::synchronized<int, pilfer::shared_mutex> readable{0};
+    pilfer::monitor<int> queued{0};
 
     static constexpr int kinds = 10;
     void inside(int kind, const std::function<void()>& f) {

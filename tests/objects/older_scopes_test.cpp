@@ -43,11 +43,11 @@ void give(pilfer::scope& s, int way, F child) {
     case 1:
         return s.spawn(pilfer::weight(3), std::move(child));
     case 2:
-        return s.defer(std::move(child));
+        return s.fork(std::move(child));
     case 3:
-        return s.defer(pilfer::weight(3), std::move(child));
+        return s.fork(pilfer::weight(3), std::move(child));
     case 4: // too large for a record
-        return s.defer([child, room = std::array<char, 4000>()] {
+        return s.fork([child, room = std::array<char, 4000>()] {
             (void)room;
             child();
         });
@@ -57,7 +57,7 @@ void give(pilfer::scope& s, int way, F child) {
             child();
         });
     default: // by a branch on the owner's stack, or by one that was stolen
-        (void)pilfer::join([] {}, [&] { s.defer(child); });
+        (void)pilfer::join([] {}, [&] { s.fork(child); });
     }
 }
 
@@ -80,7 +80,7 @@ TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
                     std::atomic<int> ran{0};
                     pilfer::scope further;
                     further.spawn([&] { ++ran; });
-                    further.defer([&] {
+                    further.fork([&] {
                         pilfer::yield();
                         ++ran;
                     });
@@ -101,7 +101,7 @@ TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
                 unlocked = true;
                 EXPECT_TRUE(pilfer::cancelled());
                 EXPECT_THROW(own.spawn([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
-                EXPECT_THROW(own.defer([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
+                EXPECT_THROW(own.fork([] { ADD_FAILURE() << "began"; }), pilfer::stopped);
                 EXPECT_THROW(own.sync(), pilfer::stopped);
                 EXPECT_EQ(finished, 3) << "way " << way;
                 pilfer::sleep_for(60s);
@@ -113,7 +113,7 @@ TEST_P(row_D6_older_scopes, what_a_holder_gives_there_finishes) {
     }
 }
 
-// Of deferred children that nobody has started the cancellation drops those from before the lock, and those
+// Of forked children that nobody has started the cancellation drops those from before the lock, and those
 // from under it that the holder has not awaited.
 TEST_P(row_D6_older_scopes, only_what_was_given_under_the_lock) {
     if (GetParam() != 1) {
@@ -125,21 +125,21 @@ TEST_P(row_D6_older_scopes, only_what_was_given_under_the_lock) {
     pool.run([&] {
         pilfer::mutex m;
         pilfer::scope own;
-        own.defer([] { ADD_FAILURE() << "from before"; });
+        own.fork([] { ADD_FAILURE() << "from before"; });
         m.lock();
-        own.defer([&] { ++ran; });
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
+        own.fork([&] { ++ran; });
         own.cancel();
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
         own.sync();
         EXPECT_EQ(ran, 3);
         EXPECT_FALSE(own.cancelled());
         own.cancel();
-        own.defer([] { ADD_FAILURE() << "begins behind the unlock"; });
+        own.fork([] { ADD_FAILURE() << "begins behind the unlock"; });
         m.unlock();
-        own.defer([] { ADD_FAILURE() << "from behind"; });
+        own.fork([] { ADD_FAILURE() << "from behind"; });
         own.sync();
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
         own.sync();
     });
     EXPECT_EQ(ran, 4);
@@ -156,10 +156,10 @@ TEST_P(row_D6_older_scopes, run_on_the_holders_stack) {
     pool.run([&] {
         pilfer::mutex m;
         pilfer::scope own;
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
         const std::lock_guard guard(m);
-        own.defer([&] { ++ran; });
-        own.defer([&] { ++ran; });
+        own.fork([&] { ++ran; });
+        own.fork([&] { ++ran; });
         own.sync();
         EXPECT_EQ(ran, 3);
     });
@@ -280,12 +280,12 @@ TEST_P(row_D6_older_scopes, a_holder_that_does_not_own_the_scope) {
                 pilfer::scope own;
                 outer.cancel();
                 EXPECT_FALSE(pilfer::cancelled());
-                outer.defer(child);
-                (void)pilfer::join([] {}, [&] { outer.defer(child); });
-                other.run([&] { outer.defer(child); });
+                outer.fork(child);
+                (void)pilfer::join([] {}, [&] { outer.fork(child); });
+                other.run([&] { outer.fork(child); });
                 m.unlock();
                 unlocked = true;
-                EXPECT_THROW(inner.defer(child), pilfer::stopped);
+                EXPECT_THROW(inner.fork(child), pilfer::stopped);
                 throw pilfer::stopped();
             });
             inner.sync();
@@ -309,17 +309,17 @@ TEST_P(row_D6_older_scopes, what_was_given_gives) {
             m.lock();
             outer.cancel();
             const auto child = [&] {
-                own.defer([&] { ++ran; });
+                own.fork([&] { ++ran; });
                 pilfer::scope further;
-                further.spawn([&] { own.defer([&] { ++ran; }); });
+                further.spawn([&] { own.fork([&] { ++ran; }); });
                 further.sync();
             };
             own.spawn(child);
-            own.defer(child);
+            own.fork(child);
             younger.spawn(child);
             {
                 pilfer::scope under;
-                under.defer(child);
+                under.fork(child);
                 under.spawn(child);
                 under.sync();
             }
@@ -401,7 +401,7 @@ TEST_P(row_D6_older_scopes, is_stopped_behind_the_unlock) {
             }
         }
     }
-    EXPECT_GE(begun, 8); // who spawns goes on behind the begin; a deferred one may come too late
+    EXPECT_GE(begun, 8); // who spawns goes on behind the begin; a forked one may come too late
 }
 
 // The second of two locks is younger than a scope that the first one is not.
@@ -423,7 +423,7 @@ TEST_P(row_D6_older_scopes, of_two_locks) {
                 };
                 give(own, way, child);
                 pilfer::scope younger;
-                younger.spawn([&] { own.defer(child); });
+                younger.spawn([&] { own.fork(child); });
                 younger.sync();
                 own.sync();
                 EXPECT_EQ(ran, 2) << "way " << way;
@@ -474,7 +474,7 @@ struct ticks {
     std::atomic<std::uint64_t>& count;
     void operator()() const {
         const std::lock_guard guard(m);
-        to.defer(*this);
+        to.fork(*this);
         ++count;
     }
 };
@@ -485,7 +485,7 @@ TEST_P(row_D6_older_scopes, a_chain_ends) {
         std::array<pilfer::mutex, 4> locks;
         pilfer::scope s;
         for (auto& m : locks) {
-            s.defer(ticks{m, s, count});
+            s.fork(ticks{m, s, count});
         }
         while (count < 100) {
             (void)s.sync_for(100us);
@@ -506,13 +506,13 @@ TEST_P(row_D6_older_scopes, an_older_chain_ends_under_the_lock) {
             pilfer::scope own;
             pilfer::scope inner;
             if (from == 0) {
-                own.defer(ticks{of_tasks, own, count});
+                own.fork(ticks{of_tasks, own, count});
             } else if (from == 1) {
-                inner.defer(ticks{of_tasks, own, count});
+                inner.fork(ticks{of_tasks, own, count});
             } else {
-                inner.defer([&] {
+                inner.fork([&] {
                     pilfer::scope below;
-                    below.defer(ticks{of_tasks, inner, count});
+                    below.fork(ticks{of_tasks, inner, count});
                     below.sync();
                 });
             }
@@ -620,10 +620,10 @@ TEST_P(row_D6_older_scopes, ends_under_the_lock_or_goes_on_behind_it) {
         {
             const std::lock_guard guard(m);
             first->spawn([&] { ++ran; });
-            first->defer([&] { ++ran; });
+            first->fork([&] { ++ran; });
             first.reset();
             EXPECT_EQ(ran, 2);
-            second.defer([&] { ++ran; });
+            second.fork([&] { ++ran; });
             (void)second.sync_for(-1s);
             second.spawn([&] { ++ran; });
         }
@@ -650,7 +650,7 @@ TEST_P(row_D6_older_scopes, belong_to_their_owner) {
         });
         std::thread([&] {
             EXPECT_THROW(own.spawn([] {}), pilfer::usage_error);
-            EXPECT_THROW(own.defer([] {}), pilfer::usage_error);
+            EXPECT_THROW(own.fork([] {}), pilfer::usage_error);
             EXPECT_THROW(own.sync(), pilfer::usage_error);
         }).join();
         m.unlock();
@@ -663,7 +663,7 @@ TEST_P(row_D6_older_scopes, an_exit_under_the_lock) {
     pool.run([] {
         pilfer::mutex m;
         std::atomic<int> ran{0};
-        pilfer::exit_scope<int> e;
+        pilfer::first_result_scope<int> e;
         e.spawn(wait_for_the_cancellation);
         m.lock();
         EXPECT_TRUE(e.exit_value(3));
@@ -671,7 +671,7 @@ TEST_P(row_D6_older_scopes, an_exit_under_the_lock) {
             pilfer::sleep_for(1us);
             ++ran;
         });
-        e.defer([&] { ++ran; });
+        e.fork([&] { ++ran; });
         EXPECT_EQ(e.sync(), 3);
         EXPECT_EQ(ran, 2);
         m.unlock();
@@ -695,7 +695,7 @@ TEST_P(row_D6_older_scopes, the_invariant_holds) {
                     pilfer::scope own;
                     for (unsigned k = 0; k < 20; ++k) {
                         own.spawn([] { pilfer::yield(); });
-                        own.defer([] { pilfer::yield(); });
+                        own.fork([] { pilfer::yield(); });
                         std::atomic<int> parts{0};
                         const std::lock_guard guard(m);
                         EXPECT_EQ(from + to, 0) << "somebody has left in the middle";

@@ -52,7 +52,7 @@ private:
 // Each fork is an object with a lock, and a meal a call of two of them.
 TEST_P(philosophers, row_D8_dine_by_call_all) {
     pilfer::pool pool(with_workers());
-    std::array<pilfer::locked<unsigned>, seats> forks;
+    std::array<pilfer::synchronized<unsigned>, seats> forks;
     held hands;
     const auto meals = static_cast<unsigned>(support::hundredth_of(10'000));
     std::array<unsigned, seats> eaten{};
@@ -85,7 +85,7 @@ using forks_on_the_table = std::array<bool, seats>; // true: taken
 // The table is one object: both forks or none, in the order in which they got hungry.
 TEST_P(philosophers, row_D8_dine_when_both_forks_are_free) {
     pilfer::pool pool(with_workers());
-    pilfer::queued<forks_on_the_table> table;
+    pilfer::monitor<forks_on_the_table> table;
     held hands;
     const auto meals = static_cast<unsigned>(support::hundredth_of(10'000));
     at_the_table(pool, [&](unsigned seat) {
@@ -112,13 +112,13 @@ TEST_P(philosophers, row_D8_dine_when_both_forks_are_free) {
 TEST_P(philosophers, row_D9_sent_home) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t evening = 0; evening < support::hundredth_of(4000, 4); ++evening) {
-        pilfer::queued<std::uint32_t> table(0U);
+        pilfer::monitor<std::uint32_t> table(0U);
         held hands;
         std::atomic<unsigned> sessions{0};
         std::atomic<unsigned> came{0};
         std::atomic<unsigned> left{0};
         struct putting_back {
-            pilfer::queued<std::uint32_t>& table;
+            pilfer::monitor<std::uint32_t>& table;
             held& hands;
             std::uint32_t mine;
             unsigned seat;
@@ -134,7 +134,7 @@ TEST_P(philosophers, row_D9_sent_home) {
         pool.run([&] {
             pilfer::scope s;
             for (unsigned seat = 0; seat < seats; ++seat) {
-                s.defer([&, seat] {
+                s.fork([&, seat] {
                     const struct visit {
                         std::atomic<unsigned>& n;
                         ~visit() { ++n; }
@@ -159,7 +159,7 @@ TEST_P(philosophers, row_D9_sent_home) {
                     }
                 });
             }
-            s.defer([&] {
+            s.fork([&] {
                 while (sessions < evening % 64) {
                     pilfer::yield();
                 }

@@ -107,14 +107,14 @@ TEST_P(row_A15, a_suspended_use_keeps_its_own) {
             pilfer::scope s;
             std::atomic<unsigned> waiting{0};
             for (unsigned i = 0; i < waiters; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     const use mine(all);
                     waiting.fetch_add(1);
                     go.wait();
                     ++mine.mine->uses;
                 });
             }
-            s.defer([&] {
+            s.fork([&] {
                 while (waiting != waiters) {
                     pilfer::yield();
                 }

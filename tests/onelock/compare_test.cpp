@@ -240,7 +240,7 @@ TEST_P(row_E3, both_back_ends_end_alike) {
 
 TEST_P(row_E3, forks_are_calls_and_waits_block) {
     pilfer::pool pool(one_lock(GetParam()));
-    EXPECT_EQ(pool.run([] { return fib_join(12) + fib_spawn(12) + fib_defer(12); }), 3 * fib(12));
+    EXPECT_EQ(pool.run([] { return fib_join(12) + fib_spawn(12) + fib_fork(12); }), 3 * fib(12));
     const long sum = pool.run([] {
         std::atomic<long> all{0};
         pilfer::for_each(0L, 1000L, [&](long i) { all += i; });
@@ -386,7 +386,7 @@ TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
         two_wait_for_a_third(
             pool, [f = p.get_future()](int) { return f.get(); },
             [&] {
-                (void)fib_defer(6); // the temporary thread has its own records
+                (void)fib_fork(6); // the temporary thread has its own records
                 p.set_value(3);
             });
         EXPECT_LE(thread_count(), before + 2 + 3);
@@ -409,7 +409,7 @@ TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
         close(ends[0]);
         close(ends[1]);
     }
-    pilfer::queued<int> box(0);
+    pilfer::monitor<int> box(0);
     two_wait_for_a_third(
         pool, [&](int) { return box.call_when([](int v) { return v != 0; }, [](int& v) { return v; }); },
         [&] { box.call([](int& v) { v = 3; }); });
@@ -462,7 +462,7 @@ pilfer::task<int> suspends_twice() {
     pilfer::scope own;
     co_await pilfer::resume_after(100us);
     std::atomic<int> ran{0};
-    own.defer([&] { ++ran; });
+    own.fork([&] { ++ran; });
     own.sync();
     co_await pilfer::resume_after(100us);
     co_return ran;

@@ -160,7 +160,7 @@ TEST_P(row_A11_for_each, loops_nest_and_fork) {
     pool.run([&] {
         pilfer::for_each(0, 20, [&](int) {
             pilfer::for_each(0, 20, [&](int) {
-                auto [a, b] = pilfer::join([] { return fib_spawn(4); }, [] { return fib_defer(4); });
+                auto [a, b] = pilfer::join([] { return fib_spawn(4); }, [] { return fib_fork(4); });
                 sum.fetch_add(a + b);
             });
         });

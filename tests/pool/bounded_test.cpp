@@ -279,7 +279,7 @@ TEST_P(row_C10_names, a_task_knows_its_name_wherever_it_runs) {
                 pilfer::sleep_for(1us);
                 child = mine();
             }));
-            s.defer([&] { plain = mine(); });
+            s.fork([&] { plain = mine(); });
             s.sync();
             EXPECT_EQ(child, "child");
             EXPECT_TRUE(plain == "nobody" || plain == "outer") << plain; // on a stack of its own, or on top

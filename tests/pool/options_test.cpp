@@ -64,7 +64,7 @@ TEST_F(row_F1_workers, a_scope_that_nobody_uses_makes_no_pool) {
         }
         try {
             pilfer::scope used;
-            used.defer([] {});
+            used.fork([] {});
         } catch (const std::invalid_argument&) {
             return 0;
         }
@@ -170,7 +170,7 @@ TEST_F(bad_input_options, every_combination_works) {
                         pilfer::pool pool(o);
                         EXPECT_EQ(pool.run([] { return fib_join(11); }), fib(11));
                         EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));
-                        EXPECT_EQ(pool.run([] { return fib_defer(10); }), fib(10));
+                        EXPECT_EQ(pool.run([] { return fib_fork(10); }), fib(10));
                     }
                 }
             }

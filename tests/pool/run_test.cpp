@@ -115,7 +115,7 @@ TEST_F(row_A10_nested, a_scope_of_one_pool_gets_children_from_another) {
         std::atomic<int> ran{0};
         a.run([&] {
             pilfer::scope s;
-            b.run([&] { s.defer([&] { ran.fetch_add(1); }); });
+            b.run([&] { s.fork([&] { ran.fetch_add(1); }); });
             s.sync();
             ASSERT_EQ(ran, 1);
         });
@@ -134,11 +134,11 @@ TEST_F(row_A10_common, scopes_on_a_foreign_thread_use_the_common_pool) {
             const auto child = [&] {
                 ran.fetch_add(1);
                 on_my_thread += thread_id() == mine;
-                s.defer([&] { ran.fetch_add(1); });
+                s.fork([&] { ran.fetch_add(1); });
             };
             s.spawn(child);
             ASSERT_EQ(thread_id(), mine);
-            s.defer(child);
+            s.fork(child);
         }
         s.sync();
         ASSERT_EQ(thread_id(), mine);
@@ -167,7 +167,7 @@ TEST_F(row_A10_common, joins_and_loops_too) {
     EXPECT_EQ(pilfer::async([] { return fib_join(10); }).get(), fib(10));
     EXPECT_EQ(fib_join(12), fib(12));
     EXPECT_EQ(fib_spawn(10), fib(10));
-    EXPECT_EQ(fib_defer(10), fib(10));
+    EXPECT_EQ(fib_fork(10), fib(10));
     EXPECT_EQ(thread_id(), mine);
 }
 

@@ -73,7 +73,7 @@ TEST_F(row_G3_exact, fib_has_its_formula) {
         EXPECT_EQ(recorded([n] { (void)fib_join(n); }), (counts{strands, 2 * n - 1, 1 + forks, 1 + n / 2}))
             << n << ": the offered one is fib(n - 2)";
         EXPECT_EQ(recorded([n] { (void)fib_spawn(n); }), (counts{strands, 2 * n - 1, 1 + forks, n})) << n;
-        EXPECT_EQ(recorded([n] { (void)fib_defer(n); }), (counts{strands, 2 * n - 1, 1 + forks, n})) << n;
+        EXPECT_EQ(recorded([n] { (void)fib_fork(n); }), (counts{strands, 2 * n - 1, 1 + forks, n})) << n;
     }
 }
 
@@ -82,7 +82,7 @@ TEST_F(row_G3_exact, a_flat_scope) {
         return recorded([spawn] {
             pilfer::scope s;
             for (int i = 0; i < 1'000; ++i) {
-                spawn ? s.spawn([] {}) : s.defer([] {});
+                spawn ? s.spawn([] {}) : s.fork([] {});
             }
             s.sync();
         });
@@ -108,7 +108,7 @@ TEST_F(row_G3_exact, joins_and_spawns_with_a_sync_in_the_middle) {
               (counts{15, 9, 6, 4}));
 }
 
-TEST_F(row_G3_exact, a_future_that_a_deferred_child_waits_for) {
+TEST_F(row_G3_exact, a_future_that_a_forked_child_waits_for) {
     // By hand. The root: r0 fork F, r1 fork D1, r2 fork D2, r3 sync, r4 get, r5. F joins three times in turn:
     // 10 strands, 7 of them a chain. D1: d0 get d1. Longest: r0, F's 7, d1, r4, r5. Tasks: root, F, the
     // second branches of F's joins: 5.
@@ -119,8 +119,8 @@ TEST_F(row_G3_exact, a_future_that_a_deferred_child_waits_for) {
                       }
                   });
                   pilfer::scope s;
-                  s.defer([f] { f.get(); });
-                  s.defer([] {});
+                  s.fork([f] { f.get(); });
+                  s.fork([] {});
                   s.sync();
                   f.get();
               }),
@@ -204,7 +204,7 @@ TEST_F(row_G3_exact, whatever_the_options) {
                 o.exposure = exposure;
                 o.take_back = pilfer::take_back::all;
                 EXPECT_EQ(recorded([] { (void)fib_join(10); }, o), (counts{265, 19, 89, 6})) << stacks;
-                EXPECT_EQ(recorded([] { (void)fib_defer(10); }, o), (counts{265, 19, 89, 10})) << stacks;
+                EXPECT_EQ(recorded([] { (void)fib_fork(10); }, o), (counts{265, 19, 89, 10})) << stacks;
             }
         }
     }
@@ -238,7 +238,7 @@ TEST_F(row_G3_exact, submissions_that_make_tasks_give_way) {
 
 /// A program, and what it must give: work and the two spans follow from its shape alone.
 struct program {
-    enum class step { join, spawn, defer, sync, nested_scope, async, get };
+    enum class step { join, spawn, fork, sync, nested_scope, async, get };
     struct action {
         step what;
         std::unique_ptr<program> one;
@@ -275,8 +275,8 @@ void run(const program& p) {
         case program::step::spawn:
             s.spawn([&] { run(*a.one); });
             break;
-        case program::step::defer:
-            s.defer([&] { run(*a.one); });
+        case program::step::fork:
+            s.fork([&] { run(*a.one); });
             break;
         case program::step::sync:
             s.sync();
@@ -356,7 +356,7 @@ private:
                 break;
             }
             case program::step::spawn:
-            case program::step::defer:
+            case program::step::fork:
                 close(at);
                 children.push_back(task(*a.one, at));
                 break;

@@ -56,16 +56,16 @@ private:
     std::string m_path;
 };
 
-/// Joins, spawns, defers, asyncs that suspend, a loop, an exception; from a foreign thread, several times.
+/// Joins, spawns, forks, asyncs that suspend, a loop, an exception; from a foreign thread, several times.
 void everything(pilfer::pool& pool) {
     for (int round = 0; round < 2; ++round) {
         pool.run([] {
             (void)fib_join(8);
             (void)fib_spawn(8);
-            (void)fib_defer(8);
+            (void)fib_fork(8);
             auto f = pilfer::async([] { (void)fib_join(6); });
             pilfer::scope s;
-            s.defer([f] { f.get(); });
+            s.fork([f] { f.get(); });
             s.spawn([f] { f.get(); });
             s.sync();
             f.get();

@@ -51,14 +51,14 @@ TEST_P(cancel, row_D3_what_has_not_started_never_starts) {
         EXPECT_TRUE(s.cancelled());
         EXPECT_FALSE(pilfer::cancelled()); // the owner is not below of it
         for (int i = 0; i < 100; ++i) {
-            s.defer([&] { ++ran; });
+            s.fork([&] { ++ran; });
             s.spawn([&] { ++ran; });
         }
         s.sync();
         EXPECT_EQ(ran, 0);
         EXPECT_FALSE(s.cancelled());
         s.spawn([&] { ++ran; });
-        s.defer([&] { ++ran; });
+        s.fork([&] { ++ran; });
         s.sync();
         EXPECT_EQ(ran, 2);
     });
@@ -86,12 +86,12 @@ struct endless {
     }
 };
 
-TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_defer_join_loops_and_waits) {
+TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_fork_join_loops_and_waits) {
     pool.run([&] {
         endless tasks;
         std::atomic<int> seen{0};
         pilfer::scope s;
-        const auto leaves = [&](auto step) { s.defer([&tasks, step] { tasks(step); }); };
+        const auto leaves = [&](auto step) { s.fork([&tasks, step] { tasks(step); }); };
         leaves([] {
             pilfer::scope own;
             own.spawn([] {});
@@ -100,7 +100,7 @@ TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_defer_join_loops_and_waits) {
         });
         leaves([] {
             pilfer::scope own;
-            own.defer([] {});
+            own.fork([] {});
             own.sync();
         });
         leaves([] { (void)pilfer::join([] {}, [] {}); });
@@ -112,7 +112,7 @@ TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_defer_join_loops_and_waits) {
                 throw pilfer::stopped();
             }
         });
-        s.defer([&] {
+        s.fork([&] {
             EXPECT_TRUE(soon([&] { return tasks.begun == 6; }));
             s.cancel();
             EXPECT_TRUE(pilfer::cancelled());
@@ -142,7 +142,7 @@ void nest(int depth, std::atomic<int>& left, F& at_the_end) {
     if (depth % 100 == 0) {
         s.spawn(below);
     } else {
-        s.defer(below);
+        s.fork(below);
     }
     s.sync();
     ADD_FAILURE() << "a sync of a stopped task returned";
@@ -159,10 +159,10 @@ TEST_P(cancel, row_D3_a_deep_tree_of_scopes) {
             s.cancel();
             pilfer::scope own;
             for (int i = 0; i < 1000; ++i) {
-                own.defer([&] { ++after; });
+                own.fork([&] { ++after; });
             }
         };
-        s.defer([&] { nest(depth, left, end); });
+        s.fork([&] { nest(depth, left, end); });
         s.sync();
     });
     EXPECT_EQ(left, depth + 1);
@@ -182,7 +182,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
         std::atomic<bool> over{false};
         pool.run([&] {
             pilfer::scope a;
-            a.defer([&] { // the oldest: a thief takes it
+            a.fork([&] { // the oldest: a thief takes it
                 taken = true;
                 EXPECT_TRUE(soon([&] { return inside.load(); }));
                 a.cancel();
@@ -198,7 +198,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
                     std::this_thread::yield();
                 }
                 b.spawn([&] { ++ran_late; });
-                b.defer([&] { ++ran_late; }); // takes the function, which never starts
+                b.fork([&] { ++ran_late; }); // takes the function, which never starts
                 (void)pilfer::join([&] { ++ran_late; }, [&] { ++ran_late; });
                 ++ran_late;
             });
@@ -217,7 +217,7 @@ TEST_P(cancel, the_rest_of_the_pool_goes_on) {
         std::atomic<int> beside{0};
         std::atomic<int> unrelated{0};
         pilfer::scope above;
-        above.defer([&] {
+        above.fork([&] {
             pilfer::scope stopped;
             stopped.cancel();
             auto later = pilfer::async([&] { return pilfer::join([] { return 1; }, [] { return 2; }); });
@@ -225,7 +225,7 @@ TEST_P(cancel, the_rest_of_the_pool_goes_on) {
             EXPECT_EQ(a + b, 7);
             pilfer::scope mine; // of the owner of `stopped`, in which it stands
             mine.spawn([&] { ++beside; });
-            mine.defer([&] { ++beside; });
+            mine.fork([&] { ++beside; });
             mine.sync();
             EXPECT_EQ(beside, 2);
             EXPECT_EQ(std::get<1>(later.get()), 2);
@@ -244,7 +244,7 @@ TEST_P(cancel, an_exception_is_not_lost) {
             std::atomic<int> stopped{0};
             pilfer::scope s;
             for (int i = 0; i < 4; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     ++begun;
                     try {
                         for (;;) {
@@ -256,7 +256,7 @@ TEST_P(cancel, an_exception_is_not_lost) {
                     }
                 });
             }
-            s.defer([&] {
+            s.fork([&] {
                 const struct at_end { // it waits in a destructor, while an exception is in flight
                     ~at_end() {
                         pilfer::scope own;
@@ -281,9 +281,9 @@ TEST_P(cancel, row_D7_who_runs_on_top_of_a_frame_that_unwinds_is_stopped) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope outer;
-        outer.defer([&] {
+        outer.fork([&] {
             pilfer::scope own;
-            own.defer([&] { // begun by the end of `own` at the latest
+            own.fork([&] { // begun by the end of `own` at the latest
                 begun = true;
                 (void)soon([] {
                     pilfer::sleep_for(1ms);
@@ -303,7 +303,7 @@ TEST_P(cancel, row_D7_who_runs_on_top_of_a_frame_that_unwinds_is_stopped) {
 }
 
 /// What a task has taken it keeps; what it throws for it has not taken.
-TEST_P(cancel, row_D3_a_defer_throws_or_takes_the_function) {
+TEST_P(cancel, row_D3_a_fork_throws_or_takes_the_function) {
     pool.run([] {
         for (int round = 0; round < 20; ++round) {
             std::atomic<int> ran{0};
@@ -314,7 +314,7 @@ TEST_P(cancel, row_D3_a_defer_throws_or_takes_the_function) {
                 r.spawn([&] {
                     r.cancel();
                     try {
-                        around.defer([&] { ++ran; });
+                        around.fork([&] { ++ran; });
                     } catch (const pilfer::stopped&) {
                         ++refused;
                         throw;
@@ -378,7 +378,7 @@ TEST_P(cancel, row_D3_nested_pools_and_threads) {
     endless tasks;
     pool.run([&] {
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             other.run([&] { tasks([] { (void)pilfer::join([] {}, [] {}); }); });
             ADD_FAILURE() << "run() returned to a stopped task";
         });
@@ -404,7 +404,7 @@ TEST(cancel_outside, a_scope_of_a_thread) {
     s.spawn([&] {
         EXPECT_TRUE(soon([&] { return tasks.begun == 1; }));
         s.cancel();
-        s.defer([&] { ++late; });
+        s.fork([&] { ++late; });
         ++late;
     });
     s.sync();
@@ -418,10 +418,10 @@ TEST_P(cancel, scopes_that_end_out_of_turn) {
         for (int round = 0; round < 50; ++round) {
             pilfer::scope top;
             for (int i = 0; i < 4; ++i) {
-                top.defer([&top, round, i] {
+                top.fork([&top, round, i] {
                     auto first = std::make_unique<pilfer::scope>();
                     auto second = std::make_unique<pilfer::scope>();
-                    second->defer([] { (void)pilfer::join([] { pilfer::yield(); }, [] {}); });
+                    second->fork([] { (void)pilfer::join([] { pilfer::yield(); }, [] {}); });
                     first->sync();
                     first.reset(); // `second`, whose child may look up, stood in it
                     if (i == round % 4) {
@@ -452,7 +452,7 @@ TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
         held.lock();
         pilfer::scope s;
         for (int i = 0; i < sleepers; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 struct at_end {
                     std::atomic<int>& n;
                     ~at_end() { ++n; }
@@ -484,7 +484,7 @@ TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
                 ADD_FAILURE() << "the wait of a stopped task returned: " << i % 7;
             });
         }
-        s.defer([&] { // the newest: where it is alone it makes way for all others
+        s.fork([&] { // the newest: where it is alone it makes way for all others
             EXPECT_TRUE(soon([&] { return begun == sleepers; }));
             s.cancel();
         });
@@ -507,7 +507,7 @@ TEST_P(cancel, row_D7_lock_is_never_cut_short) {
         m.lock();
         pilfer::scope s;
         for (int i = 0; i < 10; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++waits;
                 m.lock();
                 ++had_it;
@@ -519,7 +519,7 @@ TEST_P(cancel, row_D7_lock_is_never_cut_short) {
             s.cancel();
             EXPECT_EQ(had_it, 0);
         });
-        s.defer([&] {
+        s.fork([&] {
             while (!s.cancelled()) {
                 pilfer::yield();
             }
@@ -540,14 +540,14 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
             std::atomic<int> received{0};
             pilfer::scope s;
             for (int i = 0; i < 3; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     for (;;) {
                         if (c.receive()) {
                             ++received;
                         }
                     }
                 });
-                s.defer([&] {
+                s.fork([&] {
                     for (;;) {
                         if (c.send(1)) {
                             ++sent;
@@ -555,7 +555,7 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
                     }
                 });
             }
-            s.defer([&] {
+            s.fork([&] {
                 EXPECT_TRUE(soon([&] { return received >= 20; }));
                 s.cancel();
             });
@@ -566,17 +566,17 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
 }
 
 // A call that is served takes place, one that is stopped does not: never both, never neither.
-TEST_P(cancel, row_D9_queued_calls_are_served_or_stopped) {
+TEST_P(cancel, row_D9_monitor_calls_are_served_or_stopped) {
     for (std::uint64_t round = 0; round < support::hundredth_of(3'000); ++round) {
         pool.run([] {
-            pilfer::queued<int> tickets(0);
+            pilfer::monitor<int> tickets(0);
             std::atomic<int> begun{0};
             std::atomic<int> ran{0};
             std::atomic<int> served{0};
             std::atomic<int> left{0};
             pilfer::scope outer;
             for (int i = 0; i < 20; ++i) {
-                outer.defer([&] {
+                outer.fork([&] {
                     ++begun;
                     try {
                         tickets.call_when([](const int& n) { return n > 0; },
@@ -591,7 +591,7 @@ TEST_P(cancel, row_D9_queued_calls_are_served_or_stopped) {
                     }
                 });
             }
-            outer.defer([&] {
+            outer.fork([&] {
                 EXPECT_TRUE(soon([&] { return begun == 20; }));
                 tickets.call([](int& n) { n = 7; });
                 outer.cancel();
@@ -612,7 +612,7 @@ TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
     const std::uint64_t rounds = support::hundredth_of(100'000);
     for (std::uint64_t round = 0; round < rounds; ++round) {
         pool.run([&] {
-            pilfer::queued<int> q(0);
+            pilfer::monitor<int> q(0);
             std::atomic<int> ran{0};
             std::atomic<int> returned{0};
             std::atomic<int> left{0};
@@ -677,7 +677,7 @@ TEST_P(cancel, row_D3_deadline) {
         endless tasks;
         pilfer::scope s;
         for (int i = 0; i < 10; ++i) {
-            s.defer([&] { tasks([] { pilfer::sleep_for(1h); }); });
+            s.fork([&] { tasks([] { pilfer::sleep_for(1h); }); });
         }
         {
             const pilfer::deadline limit(s, 1ms);
@@ -709,7 +709,7 @@ TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {
         pilfer::scope s;
         const pilfer::cancel_on link(s, from.get_token());
         for (int i = 0; i < 8; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 const pilfer::stop_on_cancel to;
                 const std::stop_callback hears(to.token(), [&] { ++told; });
                 EXPECT_FALSE(to.token().stop_requested());
@@ -726,7 +726,7 @@ TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {
             });
         }
         const pilfer::stop_on_cancel owner;
-        s.defer([&] {
+        s.fork([&] {
             EXPECT_TRUE(soon([&] { return waiting == 8; }));
             from.request_stop();
         });
@@ -762,7 +762,7 @@ TEST(cancel_one_lock, row_D3_leaves_where_it_is_called) {
                     }
                     s.cancel();
                 });
-                s.defer([&] { tasks(step); });
+                s.fork([&] { tasks(step); });
                 EXPECT_TRUE(soon([&] { return s.cancelled(); }));
                 s.spawn([&] { ++tasks.reached_the_end; });
                 s.sync();
@@ -782,7 +782,7 @@ TEST(cancel_one_lock, row_D3_leaves_where_it_is_called) {
         });
         leaves([] {
             pilfer::scope own;
-            own.defer([] {});
+            own.fork([] {});
             own.sync();
         });
         leaves([] { (void)pilfer::join([] {}, [] {}); });
@@ -808,9 +808,9 @@ TEST(cancel_one_lock, row_D4_exit) {
     for (const unsigned workers : {1U, 2U, 8U}) {
         pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
         pool.run([] {
-            pilfer::exit_scope<int> s;
+            pilfer::first_result_scope<int> s;
             std::atomic<int> late{0};
-            s.defer([&] {
+            s.fork([&] {
                 EXPECT_TRUE(s.exit([] {
                     auto [a, b] = pilfer::join([] { return 1; }, [] { return 2; });
                     return a + b;
@@ -834,14 +834,14 @@ TEST_P(cancel, row_D7_who_waits_for_a_descriptor_leaves) {
         std::atomic<int> begun{0};
         pilfer::scope s;
         for (int i = 0; i < 20; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 char c = 0;
                 ++begun;
                 const auto error = pilfer::io::read(ends[0], &c, 1).error;
                 told += error == std::errc::operation_canceled && pilfer::cancelled() ? 1 : 0;
             });
         }
-        s.defer([&] {
+        s.fork([&] {
             EXPECT_TRUE(soon([&] { return begun == 20; }));
             s.cancel();
         });
@@ -856,9 +856,9 @@ TEST_P(cancel, row_D7_who_waits_for_a_descriptor_leaves) {
 TEST_P(cancel, row_D3_sync_for) {
     pool.run([&] {
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pilfer::scope own;
-            own.defer([] { pilfer::sleep_for(1h); });
+            own.fork([] { pilfer::sleep_for(1h); });
             while (!own.sync_for(1ms)) {
                 s.cancel();
             }
@@ -867,7 +867,7 @@ TEST_P(cancel, row_D3_sync_for) {
         EXPECT_TRUE(s.sync_for(60s));
         EXPECT_FALSE(s.cancelled());
         std::atomic<int> ran{0};
-        s.defer([&] { ++ran; });
+        s.fork([&] { ++ran; });
         EXPECT_TRUE(s.sync_for(60s));
         EXPECT_EQ(ran, 1);
     });
@@ -885,12 +885,12 @@ TEST_P(cancel, cancelled_and_failed_at_the_same_time) {
                 ~guard() { ++n; }
             };
             pilfer::scope outer;
-            outer.defer([&] {
+            outer.fork([&] {
                 const guard own{ended};
                 ++begun;
                 pilfer::scope inner;
                 for (int i = 0; i < 3; ++i) {
-                    inner.defer([&] {
+                    inner.fork([&] {
                         const guard g{ended};
                         ++begun;
                         for (;;) {
@@ -898,10 +898,10 @@ TEST_P(cancel, cancelled_and_failed_at_the_same_time) {
                         }
                     });
                 }
-                inner.defer([&] {
+                inner.fork([&] {
                     const guard g{ended};
                     ++begun;
-                    EXPECT_TRUE(soon([&] { return waits.load(); })); // or its defer() would throw
+                    EXPECT_TRUE(soon([&] { return waits.load(); })); // or its fork() would throw
                     outer.cancel();
                     throw std::runtime_error("inner");
                 });

@@ -34,7 +34,7 @@ TEST_P(row_A7_scope, every_position_and_both_kinds) {
                             if (kind == 0 || (kind == 2 && i % 2 == 0)) {
                                 s.spawn(f);
                             } else {
-                                s.defer(f);
+                                s.fork(f);
                             }
                         }
                         s.sync();
@@ -59,7 +59,7 @@ TEST_P(row_A7_scope, sixty_four_siblings_throw) {
             std::uint64_t suppressed = 0;
             pilfer::scope s;
             for (int i = 0; i < 64; ++i) {
-                s.defer([&began] {
+                s.fork([&began] {
                     began.fetch_add(1);
                     throw std::runtime_error("sibling");
                 });
@@ -86,7 +86,7 @@ TEST_P(row_A7_scope, siblings_behind_a_failure_are_dropped_and_counted) {
         pilfer::scope s;
         s.spawn([] { throw 1; });
         s.spawn([&] { ++ran; });
-        s.defer([&] { ++ran; });
+        s.fork([&] { ++ran; });
         EXPECT_THROW(s.sync(), int);
     });
     EXPECT_EQ(ran, 0);
@@ -104,14 +104,14 @@ TEST_P(row_A7_scope, inside_a_catch_block) {
                 int b = 0;
                 pilfer::scope s;
                 s.spawn([&a] { a = 1; });
-                s.defer([&b] { b = 2; });
+                s.fork([&b] { b = 2; });
                 s.sync();
                 ASSERT_EQ(a + b, 3);
                 ASSERT_EQ(caught, i);
                 ASSERT_NE(std::current_exception(), nullptr);
                 try {
                     pilfer::scope inner;
-                    inner.defer([] { throw std::out_of_range("inner"); });
+                    inner.fork([] { throw std::out_of_range("inner"); });
                     inner.sync();
                     ADD_FAILURE();
                 } catch (const std::out_of_range&) {
@@ -155,7 +155,7 @@ TEST_P(row_A7_scope, destroyed_while_another_exception_flies_counts_its_own) {
     pilfer::pool pool(with_workers());
     EXPECT_THROW(pool.run([] {
         pilfer::scope s;
-        s.defer([] { throw 1; });
+        s.fork([] { throw 1; });
         throw std::runtime_error("the first");
     }),
                  std::runtime_error);
@@ -171,7 +171,7 @@ TEST_F(row_A7_unseen, an_exception_that_nobody_fetched_terminates_with_a_message
         pilfer::pool pool(workers(2));
         pool.run([] {
             pilfer::scope s;
-            s.defer([] { throw 1; });
+            s.fork([] { throw 1; });
         });
         return 0;
     });

@@ -1,4 +1,4 @@
-// exit_scope: rows D4 and D5.
+// first_result_scope: rows D4 and D5.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -28,7 +28,7 @@ INSTANTIATE_TEST_SUITE_P(workers, exits, testing::Values(1U, 2U, 3U, 8U));
 
 TEST_P(exits, row_D4_one_winner) {
     pool.run([&] {
-        pilfer::exit_scope<int> s;
+        pilfer::first_result_scope<int> s;
         for (std::uint64_t round = 0; round < 10 * rounds; ++round) {
             std::atomic<int> winner{-1};
             std::atomic<int> winners{0};
@@ -39,7 +39,7 @@ TEST_P(exits, row_D4_one_winner) {
                         winner = i;
                     }
                 };
-                i % 2 == 0 ? s.defer(race) : s.spawn(race);
+                i % 2 == 0 ? s.fork(race) : s.spawn(race);
             }
             const std::optional<int> value = s.sync();
             ASSERT_TRUE(value.has_value());
@@ -59,15 +59,15 @@ TEST_P(exits, row_D4_the_others_leave) {
                 std::atomic<int>& n;
                 ~at_end() { ++n; }
             };
-            pilfer::exit_scope<std::unique_ptr<int>> s;
+            pilfer::first_result_scope<std::unique_ptr<int>> s;
             for (int i = 0; i < 3; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     const at_end at{left};
                     ++begun;
                     work_for_ever();
                 });
             }
-            s.defer([&] { // by a task two scopes below
+            s.fork([&] { // by a task two scopes below
                 pilfer::scope below;
                 below.spawn([&] { EXPECT_TRUE(s.exit_value(std::make_unique<int>(7))); });
                 below.sync();
@@ -83,7 +83,7 @@ TEST_P(exits, row_D4_the_others_leave) {
 
 TEST_P(exits, row_D4_nothing_and_exceptions) {
     pool.run([&] {
-        pilfer::exit_scope<int> s;
+        pilfer::first_result_scope<int> s;
         s.spawn([] {});
         EXPECT_FALSE(s.sync().has_value());
         s.spawn([&] { (void)s.exit([]() -> int { throw std::runtime_error("no value"); }); });
@@ -101,7 +101,7 @@ TEST_P(exits, row_D4_nothing_and_exceptions) {
 TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
-            pilfer::exit_scope<int> s;
+            pilfer::first_result_scope<int> s;
             std::atomic<int> refused{0};
             const auto exits_late = [&] {
                 while (!pilfer::cancelled()) {
@@ -117,7 +117,7 @@ TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
             const bool beside = GetParam() > 1 && round % 2 == 0;
             std::atomic<bool> begun{false};
             if (beside) {
-                s.defer([&] {
+                s.fork([&] {
                     begun = true;
                     exits_late();
                 });
@@ -146,20 +146,20 @@ TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
 TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
-            pilfer::exit_scope<int> s;
-            s.defer([] { work_for_ever(); });
-            s.defer([&] {
+            pilfer::first_result_scope<int> s;
+            s.fork([] { work_for_ever(); });
+            s.fork([&] {
                 pilfer::scope between; // told by the task beside
-                between.defer([] { work_for_ever(); });
+                between.fork([] { work_for_ever(); });
                 between.spawn([&] {
                     (void)s.exit([&] {
                         std::atomic<int> ran{0};
                         pilfer::scope own;
                         for (int i = 0; i < 10; ++i) {
                             own.spawn([&] { ++ran; });
-                            own.defer([&] {
+                            own.fork([&] {
                                 pilfer::scope nested;
-                                nested.defer([&] {
+                                nested.fork([&] {
                                     pilfer::yield();
                                     EXPECT_FALSE(pilfer::cancelled());
                                     (void)pilfer::join([&] { ++ran; }, [&] { ++ran; });
@@ -183,10 +183,10 @@ TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> making{false};
-            pilfer::exit_scope<int> outer;
-            outer.defer([&] {
-                pilfer::exit_scope<int> inner;
-                inner.defer([&] {
+            pilfer::first_result_scope<int> outer;
+            outer.fork([&] {
+                pilfer::first_result_scope<int> inner;
+                inner.fork([&] {
                     (void)inner.exit([&]() -> int {
                         making = true;
                         work_for_ever();
@@ -196,7 +196,7 @@ TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
                 (void)inner.sync();
                 ADD_FAILURE() << "the sync of a stopped owner returned";
             });
-            outer.defer([&] {
+            outer.fork([&] {
                 while (!making) {
                     pilfer::yield();
                 }
@@ -207,17 +207,17 @@ TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
     });
 }
 
-// (d) another exit_scope exits inside the protected code, by a child.
+// (d) another first_result_scope exits inside the protected code, by a child.
 TEST_P(exits, row_D5_d_an_inner_exit_works) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
-            pilfer::exit_scope<int> s;
-            s.defer([] { work_for_ever(); });
-            s.defer([&] {
+            pilfer::first_result_scope<int> s;
+            s.fork([] { work_for_ever(); });
+            s.fork([&] {
                 (void)s.exit([] {
-                    pilfer::exit_scope<int> inner;
-                    inner.defer([] { work_for_ever(); });
-                    inner.defer([&] { EXPECT_TRUE(inner.exit([] { return 1; })); });
+                    pilfer::first_result_scope<int> inner;
+                    inner.fork([] { work_for_ever(); });
+                    inner.fork([&] { EXPECT_TRUE(inner.exit([] { return 1; })); });
                     const auto value = inner.sync();
                     EXPECT_FALSE(pilfer::cancelled());
                     std::atomic<int> after{0};
@@ -237,15 +237,15 @@ TEST_P(exits, row_D5_e_a_second_exit_is_refused) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> claimed{false};
-            pilfer::exit_scope<int> s;
-            s.defer([&] {
+            pilfer::first_result_scope<int> s;
+            s.fork([&] {
                 while (!claimed) {
                     pilfer::yield();
                 }
                 EXPECT_FALSE(s.exit_value(2));
                 work_for_ever();
             });
-            s.defer([&] {
+            s.fork([&] {
                 (void)s.exit([&] {
                     claimed = true;
                     EXPECT_FALSE(s.exit_value(3));

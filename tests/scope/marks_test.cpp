@@ -54,7 +54,7 @@ TEST_P(row_D1_marks, a_stolen_child_finds_every_scope_above_marked) {
     pool.run([&] {
         std::atomic<bool> ran{false};
         descend(20, nullptr, [&](const depth& d) {
-            d.scope.defer([&] {
+            d.scope.fork([&] {
                 EXPECT_EQ(all_shared(&d), GetParam() > 1);
                 ran = true;
             });
@@ -127,7 +127,7 @@ TEST_P(row_D1_marks, scopes_inside_a_task_that_stays_are_not_marked) {
     pool.run([] {
         pilfer::scope outer;
         std::atomic<bool> ran{false};
-        outer.defer([&] { ran = true; });
+        outer.fork([&] { ran = true; });
         {
             pilfer::scope inner; // began later, and nobody is in it
             wait_for(ran);
@@ -163,7 +163,7 @@ TEST_P(row_D1_marks, a_frame_that_waits_may_go_on_elsewhere) {
     });
 }
 
-TEST_P(row_D1_marks, a_task_on_another_stack_that_defers_shares_the_scope) {
+TEST_P(row_D1_marks, a_task_on_another_stack_that_forks_shares_the_scope) {
     pilfer::pool pool(with_workers());
     const bool several = GetParam() > 1;
     pool.run([several] {
@@ -172,7 +172,7 @@ TEST_P(row_D1_marks, a_task_on_another_stack_that_defers_shares_the_scope) {
         std::atomic<int> ran{0};
         inner.spawn([&] {
             pilfer::scope own;
-            inner.defer([&] { ++ran; });
+            inner.fork([&] { ++ran; });
             EXPECT_EQ(inner.shared() && outer.shared(), several);
             EXPECT_FALSE(own.shared() && !several);
         });
@@ -184,7 +184,7 @@ TEST_P(row_D1_marks, a_task_on_another_stack_that_defers_shares_the_scope) {
     }
 }
 
-TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_defer_into_one) {
+TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_fork_into_one) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         pool.run([&] {
@@ -196,7 +196,7 @@ TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_defer_into_one) {
             auto other = pilfer::async([&] {
                 started = true;
                 for (int i = 0; i < 10; ++i) {
-                    inner.defer([&] {
+                    inner.fork([&] {
                         const bool elsewhere = std::this_thread::get_id() != here;
                         EXPECT_TRUE(!elsewhere || (inner.shared() && outer.shared()));
                         ++ran;
@@ -216,7 +216,7 @@ TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_defer_into_one) {
 TEST_P(row_D1_marks, nothing_is_lost_where_marks_and_ends_race) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_spawn(16); }), fib(16));
-    EXPECT_EQ(pool.run([] { return fib_defer(16); }), fib(16));
+    EXPECT_EQ(pool.run([] { return fib_fork(16); }), fib(16));
     if (GetParam() == 1) {
         EXPECT_EQ(pool.counters().scopes_shared, 0U);
     }
@@ -259,7 +259,7 @@ TEST_F(row_D1_alone, one_worker_shares_nothing_whatever_its_policy_exposes) {
         pilfer::options o = workers(1);
         o.exposure = how;
         pilfer::pool pool(o);
-        EXPECT_EQ(pool.run([] { return fib_spawn(12) + fib_defer(12) + fib_join(12); }), 3 * fib(12));
+        EXPECT_EQ(pool.run([] { return fib_spawn(12) + fib_fork(12) + fib_join(12); }), 3 * fib(12));
         EXPECT_EQ(pool.counters().scopes_shared, 0U);
     }
 }

@@ -37,7 +37,7 @@ void wait_to_be_stopped() {
 // Those before the one that throws wait, and leave; those behind it never start.
 TEST_P(row_A7_siblings, each_position_and_both_kinds) {
     for (int bad = 0; bad < 8; ++bad) {
-        for (const bool deferred : {false, true}) {
+        for (const bool forked : {false, true}) {
             std::atomic<int> waiting{0};
             std::atomic<int> left{0};
             struct counts {
@@ -56,14 +56,14 @@ TEST_P(row_A7_siblings, each_position_and_both_kinds) {
                                 wait_to_be_stopped();
                                 return;
                             }
-                            // A deferred one may start first, and then nobody else does.
-                            while (!deferred && waiting < bad) {
+                            // A forked one may start first, and then nobody else does.
+                            while (!forked && waiting < bad) {
                                 pilfer::yield();
                             }
                             throw position_error{i};
                         };
-                        if (deferred) {
-                            s.defer(f);
+                        if (forked) {
+                            s.fork(f);
                         } else {
                             s.spawn(f);
                         }
@@ -83,7 +83,7 @@ TEST_P(row_A7_siblings, each_position_and_both_kinds) {
                 EXPECT_TRUE(again) << "the next children are stopped, too";
             });
             EXPECT_EQ(caught, bad);
-            if (!deferred && GetParam() == 1) {
+            if (!forked && GetParam() == 1) {
                 EXPECT_EQ(waiting, bad);
             }
         }
@@ -101,7 +101,7 @@ TEST_P(row_A7_siblings, stolen_ones) {
             std::atomic<int> inside{0};
             pool.run([&] {
                 pilfer::scope s;
-                s.defer([&] {
+                s.fork([&] {
                     ++inside;
                     while (inside < 2) {
                         std::this_thread::yield();
@@ -120,7 +120,7 @@ TEST_P(row_A7_siblings, stolen_ones) {
                     if (!thief_throws) {
                         throw position_error{2};
                     }
-                    own.defer([] { wait_to_be_stopped(); });
+                    own.fork([] { wait_to_be_stopped(); });
                     own.sync();
                     ADD_FAILURE() << "a sync of a stopped task returned";
                 });
@@ -139,7 +139,7 @@ TEST_P(row_A7_siblings, who_computes_sees_it_at_spawn_join_loops_and_cancelled) 
         std::atomic<bool> runs{false};
         pool.run([&] {
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 runs = true;
                 const auto end = std::chrono::steady_clock::now() + 60s;
                 while (std::chrono::steady_clock::now() < end) {
@@ -192,7 +192,7 @@ TEST_P(row_A7_siblings, sixty_four_throw_or_leave) {
                     if (i % 2 == 0) {
                         s.spawn(f);
                     } else {
-                        s.defer(f);
+                        s.fork(f);
                     }
                 }
                 s.sync();
@@ -214,8 +214,8 @@ TEST_P(row_A7_siblings, an_exception_and_a_cancellation_at_the_same_time) {
             std::atomic<bool> thrown{false};
             pilfer::scope s;
             s.spawn([] { wait_to_be_stopped(); });
-            s.defer([&] { s.cancel(); });
-            s.defer([&] {
+            s.fork([&] { s.cancel(); });
+            s.fork([&] {
                 if (round % 2 == 0) {
                     pilfer::yield();
                 }
@@ -230,7 +230,7 @@ TEST_P(row_A7_siblings, an_exception_and_a_cancellation_at_the_same_time) {
             EXPECT_EQ(threw, thrown) << "an exception of a child is rethrown, cancelled or not";
             EXPECT_FALSE(s.cancelled());
             int ran = 0;
-            s.defer([&] { ran = pilfer::cancelled() ? 2 : 1; });
+            s.fork([&] { ran = pilfer::cancelled() ? 2 : 1; });
             s.sync();
             EXPECT_EQ(ran, 1);
         });
@@ -250,7 +250,7 @@ TEST_P(row_A7_siblings, nothing_outside_of_the_scope_is_stopped) {
             EXPECT_FALSE(pilfer::cancelled());
             went_on = true;
         });
-        outer.defer([&] {
+        outer.fork([&] {
             pilfer::scope inner;
             inner.spawn([] {
                 pilfer::scope own;
@@ -258,7 +258,7 @@ TEST_P(row_A7_siblings, nothing_outside_of_the_scope_is_stopped) {
                 own.sync();
                 ADD_FAILURE() << "a sync of a stopped task returned";
             });
-            inner.defer([] { throw position_error{0}; });
+            inner.fork([] { throw position_error{0}; });
             EXPECT_FALSE(pilfer::cancelled());
             EXPECT_THROW(inner.sync(), position_error);
             EXPECT_FALSE(pilfer::cancelled());
@@ -297,11 +297,11 @@ TEST_P(row_A7_siblings, sync_for_a_failed_scope) {
 TEST_P(row_A7_siblings, of_a_thread_outside) {
     pilfer::scope s;
     std::atomic<bool> waits{false};
-    s.defer([&] {
+    s.fork([&] {
         waits = true;
         wait_to_be_stopped();
     });
-    s.defer([&] {
+    s.fork([&] {
         while (!waits) {
             pilfer::yield();
         }
@@ -324,14 +324,14 @@ TEST_P(row_A7_siblings, a_dropped_submission_stops_nobody) {
             other.run([&] {
                 pilfer::scope s;
                 pool.run([&] { // by a worker of another pool: the children are submissions
-                    s.defer([&] {
+                    s.fork([&] {
                         ++run;
                         while (other.counters().dropped == 0) {
                             std::this_thread::yield();
                         }
                         was_stopped = pilfer::cancelled();
                     });
-                    s.defer([&] {
+                    s.fork([&] {
                         ++run;
                         while (!closed) {
                             std::this_thread::yield();
@@ -340,7 +340,7 @@ TEST_P(row_A7_siblings, a_dropped_submission_stops_nobody) {
                     while (run < 2) {
                         std::this_thread::yield();
                     }
-                    s.defer([] { ADD_FAILURE() << "not dropped"; });
+                    s.fork([] { ADD_FAILURE() << "not dropped"; });
                     queued = true;
                 });
                 s.sync();
@@ -425,7 +425,7 @@ TEST_P(row_A7_joins, an_error_goes_before_stopped) {
             pool.run([&] {
                 bool threw = false;
                 pilfer::scope s;
-                s.defer([&] {
+                s.fork([&] {
                     try {
                         (void)pilfer::join(
                             [&] {

@@ -62,7 +62,7 @@ TEST_P(row_A3_spawn, a_scope_can_be_used_again) {
         std::atomic<int> ran{0};
         for (int round = 1; round <= 300; ++round) {
             s.spawn([&] { ran.fetch_add(1); });
-            s.defer([&] { ran.fetch_add(1); });
+            s.fork([&] { ran.fetch_add(1); });
             s.sync();
             ASSERT_EQ(ran, 2 * round);
         }
@@ -123,7 +123,7 @@ TEST_P(row_A3_spawn, large_functions_run_too) {
         std::atomic<int> seen{0};
         pilfer::scope s;
         s.spawn([large, &seen] { seen.fetch_add(large[9'999]); });
-        s.defer([large, &seen] { seen.fetch_add(large[9'999]); });
+        s.fork([large, &seen] { seen.fetch_add(large[9'999]); });
         s.sync();
         EXPECT_EQ(seen, 14);
     });

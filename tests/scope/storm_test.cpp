@@ -47,7 +47,7 @@ struct chain {
         }
         pilfer::scope s;
         if (at % 100 == 0) {
-            s.defer([this] {
+            s.fork([this] {
                 const visit beside(tasks);
                 pilfer::sleep_for(1h);
             });
@@ -100,7 +100,7 @@ struct failure : std::runtime_error {
 /// A tree whose nodes throw, cancel a scope on the way up, exit, sleep, or go on, as a row of numbers says.
 struct tree {
     count& tasks;
-    pilfer::exit_scope<unsigned>& root;
+    pilfer::first_result_scope<unsigned>& root;
 
     void node(unsigned depth, std::uint64_t seed, pilfer::scope& parent) const {
         const visit v(tasks);
@@ -126,9 +126,9 @@ struct tree {
                 pilfer::sleep_for(1us);
                 break;
             case 4: {
-                pilfer::exit_scope<int> inner;
+                pilfer::first_result_scope<int> inner;
                 inner.spawn([&] { (void)inner.exit([]() -> int { throw failure("a value"); }); });
-                inner.defer([&] { (void)inner.exit_value(1); });
+                inner.fork([&] { (void)inner.exit_value(1); });
                 (void)inner.sync();
                 break;
             }
@@ -141,7 +141,7 @@ struct tree {
         for (unsigned i = 0; i < 4; ++i) {
             const std::uint64_t next = seed * 5 + i + 1;
             const auto child = [this, depth, next, &s] { node(depth - 1, next, s); };
-            i % 2 == 0 ? s.spawn(child) : s.defer(child);
+            i % 2 == 0 ? s.spawn(child) : s.fork(child);
             if (random() % 64 == 0) {
                 s.cancel();
             }
@@ -162,12 +162,12 @@ TEST_P(storm, row_D3_failures_cancellations_and_exits_at_the_same_time) {
     for (std::uint64_t round = 0; round < rounds; ++round) {
         count tasks;
         pool.run([&] {
-            pilfer::exit_scope<unsigned> root;
+            pilfer::first_result_scope<unsigned> root;
             root.spawn([&] {
                 pilfer::scope s;
                 tree{tasks, root}.node(4, round + 1, s);
             });
-            root.defer([&] {
+            root.fork([&] {
                 pilfer::scope s;
                 tree{tasks, root}.node(3, round + 7, s);
             });

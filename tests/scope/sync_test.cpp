@@ -25,7 +25,7 @@ TEST_P(row_A5_sync, a_slow_stolen_child_is_awaited) {
         pool.run([&] {
             {
                 pilfer::scope s;
-                s.defer([&] {
+                s.fork([&] {
                     started = true;
                     std::this_thread::sleep_for(50ms);
                     ended = true;
@@ -65,7 +65,7 @@ TEST_P(row_A5_sync, a_slow_child_is_awaited_by_a_moved_parent) {
     });
 }
 
-TEST_P(row_A5_sync, what_stolen_join_branches_defer_is_awaited) {
+TEST_P(row_A5_sync, what_stolen_join_branches_fork_is_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> ran{0};
@@ -74,7 +74,7 @@ TEST_P(row_A5_sync, what_stolen_join_branches_defer_is_awaited) {
                 pilfer::scope s;
                 (void)pilfer::join([] { std::this_thread::sleep_for(100us); },
                                    [&] {
-                                       s.defer([&] {
+                                       s.fork([&] {
                                            std::this_thread::sleep_for(200us);
                                            ran.fetch_add(1);
                                        });
@@ -89,20 +89,20 @@ TEST_P(row_A5_sync, what_stolen_join_branches_defer_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, what_loop_bodies_defer_is_awaited) {
+TEST_P(row_A5_sync, what_loop_bodies_fork_is_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         std::atomic<int> ran{0};
         pool.run([&] {
             pilfer::scope s;
-            pilfer::for_each(0, 200, [&](int) { s.defer([&] { ran.fetch_add(1); }); });
+            pilfer::for_each(0, 200, [&](int) { s.fork([&] { ran.fetch_add(1); }); });
             s.sync();
             EXPECT_EQ(ran, 200);
         });
     }
 }
 
-TEST_P(row_A5_sync, what_tasks_of_inner_scopes_defer_is_awaited) {
+TEST_P(row_A5_sync, what_tasks_of_inner_scopes_fork_is_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> ran{0};
@@ -113,12 +113,12 @@ TEST_P(row_A5_sync, what_tasks_of_inner_scopes_defer_is_awaited) {
                 pilfer::scope inner;
                 for (int i = 0; i < 4; ++i) {
                     inner.spawn([&] {
-                        outer.defer([&] {
+                        outer.fork([&] {
                             std::this_thread::sleep_for(100us);
                             ran.fetch_add(1);
                         });
                     });
-                    inner.defer([&] { outer.defer([&] { ran.fetch_add(1); }); });
+                    inner.fork([&] { outer.fork([&] { ran.fetch_add(1); }); });
                 }
                 inner.sync();
             }
@@ -127,7 +127,7 @@ TEST_P(row_A5_sync, what_tasks_of_inner_scopes_defer_is_awaited) {
             // And their exceptions arrive.
             {
                 pilfer::scope inner;
-                inner.spawn([&] { outer.defer([] { throw 5; }); });
+                inner.spawn([&] { outer.fork([] { throw 5; }); });
                 inner.sync();
             }
             try {
@@ -140,14 +140,14 @@ TEST_P(row_A5_sync, what_tasks_of_inner_scopes_defer_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, what_children_defer_from_below_is_awaited) {
+TEST_P(row_A5_sync, what_children_fork_from_below_is_awaited) {
     pilfer::pool pool(with_workers());
     struct tree {
         static void grow(pilfer::scope& s, int depth, std::atomic<int>& ran) {
             ran.fetch_add(1);
             if (depth > 0) {
-                s.defer([&s, depth, &ran] { grow(s, depth - 1, ran); });
-                s.defer([&s, depth, &ran] { grow(s, depth - 1, ran); });
+                s.fork([&s, depth, &ran] { grow(s, depth - 1, ran); });
+                s.fork([&s, depth, &ran] { grow(s, depth - 1, ran); });
             }
         }
     };
@@ -156,7 +156,7 @@ TEST_P(row_A5_sync, what_children_defer_from_below_is_awaited) {
         pool.run([&] {
             pilfer::scope s;
             s.spawn([&] { tree::grow(s, 8, ran); });
-            s.defer([&] { tree::grow(s, 8, ran); });
+            s.fork([&] { tree::grow(s, 8, ran); });
             s.sync();
             EXPECT_EQ(ran, 2 * 511);
         });
@@ -178,22 +178,22 @@ TEST_P(row_C10_sync_for, gives_up_and_can_be_tried_again) {
         };
         pilfer::scope s;
         EXPECT_TRUE(s.sync_for(0s)) << "there is nobody to wait for";
-        s.defer(child);
+        s.fork(child);
         EXPECT_FALSE(s.sync_for(-1h));
         EXPECT_FALSE(s.sync_for(1ms));
         s.spawn(child);
         EXPECT_FALSE(s.sync_for(1ms));
-        (void)pilfer::join([&] { s.defer(child); }, [&] { s.defer(child); });
+        (void)pilfer::join([&] { s.fork(child); }, [&] { s.fork(child); });
         EXPECT_FALSE(s.sync_until(std::chrono::steady_clock::now() + 1ms));
         EXPECT_EQ(ran, 0);
         go_on.set();
         EXPECT_TRUE(s.sync_for(std::chrono::hours::max()));
         EXPECT_EQ(ran, 4);
-        s.defer(child);
+        s.fork(child);
         s.sync();
         EXPECT_EQ(ran, 5);
         go_on.reset();
-        s.defer(child);
+        s.fork(child);
         EXPECT_FALSE(s.sync_for(1us));
         go_on.set();
         s.sync();
@@ -210,7 +210,7 @@ TEST_P(row_C10_sync_for, a_scope_that_was_given_up_on_is_awaited_at_its_end) {
             pilfer::event go_on;
             pilfer::scope s;
             for (int k = 0; k < 3; ++k) {
-                s.defer([&] {
+                s.fork([&] {
                     go_on.wait();
                     ran.fetch_add(1);
                 });
@@ -267,9 +267,9 @@ TEST_P(row_C10_sync_for, the_time_and_the_last_child_may_come_at_once) {
         for (std::uint64_t i = 0; i < hundredth_of(20'000); ++i) {
             pilfer::scope s;
             for (int k = 0; k < 2; ++k) {
-                s.defer([&] {
+                s.fork([&] {
                     pilfer::sleep_for(20us);
-                    s.defer([&] { ran.fetch_add(1); });
+                    s.fork([&] { ran.fetch_add(1); });
                 });
                 count += 1;
             }
@@ -287,7 +287,7 @@ TEST_P(row_C10_sync_for, on_other_threads_and_without_stacks) {
         pilfer::event go_on;
         std::atomic<int> ran{0};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             go_on.wait();
             ran.fetch_add(1);
         });
@@ -304,8 +304,8 @@ TEST_P(row_C10_sync_for, on_other_threads_and_without_stacks) {
         std::atomic<int> ran{0};
         pilfer::scope s;
         for (int i = 0; i < 10; ++i) {
-            s.defer([&] {
-                s.defer([&] { ran.fetch_add(1); });
+            s.fork([&] {
+                s.fork([&] { ran.fetch_add(1); });
                 ran.fetch_add(1);
             });
         }
@@ -320,14 +320,14 @@ TEST_P(row_C10_sync_for, comes_home_and_belongs_to_its_owner) {
         const long mine = thread_id();
         pilfer::event go_on;
         pilfer::scope s(pilfer::resume::own_thread);
-        s.defer([&] {
+        s.fork([&] {
             EXPECT_THROW((void)s.sync_for(1ms), pilfer::usage_error);
             go_on.wait();
         });
         EXPECT_FALSE(s.sync_for(100us));
         EXPECT_EQ(thread_id(), mine);
         pilfer::scope other;
-        other.defer([&] { go_on.set(); });
+        other.fork([&] { go_on.set(); });
         EXPECT_TRUE(s.sync_for(1h));
         EXPECT_EQ(thread_id(), mine);
     });
@@ -343,10 +343,10 @@ TEST_F(row_A5_inner, an_outer_task_does_not_run_in_the_inner_sync) {
     std::vector<int> trace;
     pool.run([&] {
         pilfer::scope outer;
-        outer.defer([&] { trace.push_back(1); });
+        outer.fork([&] { trace.push_back(1); });
         {
             pilfer::scope inner;
-            inner.defer([&] { trace.push_back(2); });
+            inner.fork([&] { trace.push_back(2); });
             inner.sync();
             trace.push_back(3);
         }
@@ -366,7 +366,7 @@ TEST_F(row_A5_inner, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) 
         std::uintptr_t outer_frame = 0;
         pilfer::scope outer;
         pilfer::scope inner;
-        inner.defer([&] {
+        inner.fork([&] {
             stolen = true;
             while (!outer_ran) {
                 std::this_thread::yield();
@@ -375,7 +375,7 @@ TEST_F(row_A5_inner, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) 
         while (!stolen) {
             std::this_thread::yield();
         }
-        outer.defer([&] {
+        outer.fork([&] {
             char there;
             outer_frame = reinterpret_cast<std::uintptr_t>(&there);
             outer_ran = true;
@@ -406,10 +406,10 @@ TEST_P(row_A5_misuse, only_the_owner_may_spawn_and_sync) {
             } catch (const pilfer::usage_error&) {
                 refused.fetch_add(1);
             }
-            s.defer([&] { ran.fetch_add(1); }); // this is allowed
+            s.fork([&] { ran.fetch_add(1); }); // this is allowed
         };
         s.spawn(intrude);
-        s.defer(intrude);
+        s.fork(intrude);
         pilfer::async(intrude).get();
         s.sync();
     });
@@ -431,7 +431,7 @@ TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
                 }
             };
             refuses([&] { s.spawn([] {}); });
-            refuses([&] { s.defer([] {}); });
+            refuses([&] { s.fork([] {}); });
             refuses([&] { s.sync(); });
         });
         stranger.join();
@@ -455,7 +455,7 @@ TEST_F(row_B9_between_children, a_submission_gets_its_turn_in_sync_and_in_the_de
         auto root = pool.async([&] {
             pilfer::scope s;
             for (int i = 0; i < children; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     begun = true;
                     while (!submitted) {
                         std::this_thread::yield();

@@ -47,10 +47,10 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     switch (h) {
     case how::fork: {
         pilfer::scope s;
-        s.defer([&] { part(1); });
-        s.defer([&] { part(2); });
+        s.fork([&] { part(1); });
+        s.fork([&] { part(2); });
         s.sync();
-        s.defer([&] { part(4); }); // and in the next round
+        s.fork([&] { part(4); }); // and in the next round
         s.sync();
         break;
     }
@@ -64,7 +64,7 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     case how::weighted: {
         pilfer::scope s;
         s.spawn(pilfer::weight(2), [&] { part(1); });
-        s.defer(pilfer::weight(2), [&] { part(6); });
+        s.fork(pilfer::weight(2), [&] { part(6); });
         s.sync();
         break;
     }
@@ -77,7 +77,7 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     case how::channel: {
         pilfer::channel<int> c(1);
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             waits_a_little();
             (void)c.send(7);
         });
@@ -88,7 +88,7 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     case how::promise: {
         pilfer::promise<int> p;
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             waits_a_little();
             p.set_value(7);
         });
@@ -98,19 +98,19 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     }
     case how::timed: {
         pilfer::scope s;
-        s.defer([&] { part(7); });
+        s.fork([&] { part(7); });
         while (!s.sync_for(100ms)) {
         }
         break;
     }
     case how::nested: {
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pilfer::scope inner;
             inner.spawn([&] { (void)pilfer::join([&] { part(1); }, [&] { part(2); }); });
             inner.sync();
             pilfer::scope late;
-            late.defer([&] { part(4); });
+            late.fork([&] { part(4); });
             late.sync();
         });
         s.sync();
@@ -118,7 +118,7 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     }
     case how::no_sync: {
         pilfer::scope s;
-        s.defer([&] { part(7); });
+        s.fork([&] { part(7); });
         break;
     }
     }
@@ -157,7 +157,7 @@ TEST_P(unwinding, cleanup_of_a_stopped_task_runs_and_the_task_still_leaves) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             try {
                 const cleanup c{kind(), ran};
                 begun = true;
@@ -167,7 +167,7 @@ TEST_P(unwinding, cleanup_of_a_stopped_task_runs_and_the_task_still_leaves) {
             }
             try {
                 pilfer::scope own;
-                own.defer([&] { ++after; }); // dropped, or stopped before it begins
+                own.fork([&] { ++after; }); // dropped, or stopped before it begins
                 own.sync();
                 ADD_FAILURE() << "goes on";
             } catch (const pilfer::stopped&) {
@@ -178,7 +178,7 @@ TEST_P(unwinding, cleanup_of_a_stopped_task_runs_and_the_task_still_leaves) {
         EXPECT_TRUE(soon([&] { return begun.load(); }));
         s.cancel();
         s.sync();
-        s.defer([&] { ran |= 8; });
+        s.fork([&] { ran |= 8; });
         s.sync();
     });
     EXPECT_EQ(ran, all_parts | 8);
@@ -191,7 +191,7 @@ TEST_P(unwinding, cleanup_behind_a_handler_that_throws_on_runs) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             const cleanup c{kind(), ran};
             try {
                 begun = true;
@@ -214,7 +214,7 @@ TEST_P(unwinding, cleanup_runs_where_an_exception_is_in_flight_and_the_task_was_
         std::atomic<bool> begun{false};
         std::atomic<bool> cancelled{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             begun = true;
             while (!cancelled) {
                 std::this_thread::yield();
@@ -283,7 +283,7 @@ TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             const at_end c{[&] {
                 std::atomic<int> waits{0};
                 const auto until_stopped = [&waits](bool& is) {
@@ -296,10 +296,10 @@ TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
                     }
                 };
                 pilfer::scope own;
-                own.defer([&] { until_stopped(stopped); });
-                own.defer([&] {
+                own.fork([&] { until_stopped(stopped); });
+                own.fork([&] {
                     pilfer::scope inner;
-                    inner.defer([&] { until_stopped(stopped_below); });
+                    inner.fork([&] { until_stopped(stopped_below); });
                     EXPECT_TRUE(soon([&] { return waits == 2; }));
                     inner.cancel();
                     inner.sync();
@@ -308,7 +308,7 @@ TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
                 });
                 own.sync();
                 own.cancel();
-                own.defer([&] { ++dropped; });
+                own.fork([&] { ++dropped; });
                 own.sync();
             }};
             begun = true;
@@ -328,11 +328,11 @@ TEST_P(own_cleanup, a_child_that_fails_there_stops_its_siblings) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             const at_end c{[&] {
                 std::atomic<bool> waits{false};
                 pilfer::scope own;
-                own.defer([&] {
+                own.fork([&] {
                     try {
                         waits = true;
                         pilfer::sleep_for(60s);
@@ -341,7 +341,7 @@ TEST_P(own_cleanup, a_child_that_fails_there_stops_its_siblings) {
                         throw;
                     }
                 });
-                own.defer([&] {
+                own.fork([&] {
                     if (soon([&] { return waits.load(); })) {
                         throw std::runtime_error("of the cleanup");
                     }
@@ -367,7 +367,7 @@ TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_do
         pool.run([&] {
             std::atomic<bool> begun{false};
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 const at_end c{[&] {
                     pilfer::scope own;
                     const auto child = [&] {
@@ -375,7 +375,7 @@ TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_do
                         pilfer::sleep_for(20ms);
                         ran = true;
                     };
-                    spawns ? own.spawn(child) : own.defer(child);
+                    spawns ? own.spawn(child) : own.fork(child);
                     own.sync();
                 }};
                 throw std::runtime_error("its own");
@@ -394,15 +394,15 @@ TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
     pool.run([&] {
         std::atomic<bool> waits{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pilfer::scope own;
             const at_end c{[&] {
                 pilfer::scope another;
-                another.defer([] { waits_a_little(); });
+                another.fork([] { waits_a_little(); });
                 another.sync();
                 EXPECT_TRUE(soon([&] { return stopped; }));
             }};
-            own.defer([&] {
+            own.fork([&] {
                 try {
                     waits = true;
                     pilfer::sleep_for(60s);
@@ -427,7 +427,7 @@ TEST_P(own_cleanup, its_task_is_stopped_after_the_handler) {
     pool.run([&] {
         std::atomic<bool> handled{false};
         pilfer::scope outer;
-        outer.defer([&] {
+        outer.fork([&] {
             pilfer::scope older;
             try {
                 const at_end c{[&] { older.spawn([] {}); }};

@@ -128,14 +128,14 @@ inline std::uint64_t fib_spawn(unsigned n) {
     s.sync();
     return a + b;
 }
-inline std::uint64_t fib_defer(unsigned n) {
+inline std::uint64_t fib_fork(unsigned n) {
     if (n < 2) {
         return n;
     }
     std::uint64_t a = 0;
     pilfer::scope s;
-    s.defer([&a, n] { a = fib_defer(n - 1); });
-    const std::uint64_t b = fib_defer(n - 2);
+    s.fork([&a, n] { a = fib_fork(n - 1); });
+    const std::uint64_t b = fib_fork(n - 2);
     s.sync();
     return a + b;
 }

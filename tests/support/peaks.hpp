@@ -67,7 +67,7 @@ inline void meet_all(pilfer::pool& pool) {
         };
         pilfer::scope s;
         for (unsigned i = 1; i < n; ++i) {
-            s.defer(meet);
+            s.fork(meet);
         }
         meet();
         s.sync();

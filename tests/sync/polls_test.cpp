@@ -33,8 +33,8 @@ TEST_P(row_C10_polls, of_a_scope_run_its_children) {
         std::atomic<int> ran{0};
         pilfer::scope s;
         for (int i = 0; i < 10; ++i) {
-            s.defer([&] {
-                s.defer([&] { ran.fetch_add(1); });
+            s.fork([&] {
+                s.fork([&] { ran.fetch_add(1); });
                 ran.fetch_add(1);
             });
         }
@@ -170,13 +170,13 @@ TEST_P(row_C10_polls, of_a_descriptor_end_with_a_cancellation) {
         std::error_code how;
         std::atomic<bool> begun{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             begun = true;
             do {
                 how = pilfer::io::wait_readable(ends[0], 0ns);
             } while (how == std::errc::timed_out);
         });
-        s.defer([&] {
+        s.fork([&] {
             while (!begun) {
                 pilfer::yield();
             }
@@ -202,7 +202,7 @@ TEST_P(row_C10_polls, let_sleepers_wake) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         pilfer::scope s;
-        s.defer([] { pilfer::sleep_for(200us); });
+        s.fork([] { pilfer::sleep_for(200us); });
         while (!s.sync_for(0ns)) {
         }
         auto f = pilfer::async([] { pilfer::sleep_for(200us); });

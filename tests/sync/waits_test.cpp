@@ -111,8 +111,8 @@ TEST_P(row_C3_latch, is_ended_by_who_saw_it_open) {
         for (int i = 0; i < 100; ++i) {
             std::optional<pilfer::latch> l(std::in_place, 3);
             pilfer::scope s;
-            s.defer([&] { l->count_down(2); });
-            s.defer([&] { l->count_down(); });
+            s.fork([&] { l->count_down(2); });
+            s.fork([&] { l->count_down(); });
             while (!l->wait_for(1us)) {
             }
             l.reset();

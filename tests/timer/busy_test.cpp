@@ -38,7 +38,7 @@ long fork_tree(int depth) {
     }
     long a = 0;
     pilfer::scope s;
-    s.defer([&] { a = fork_tree(depth - 1); });
+    s.fork([&] { a = fork_tree(depth - 1); });
     const long b = fork_tree(depth - 1);
     s.sync();
     return a + b;
@@ -152,7 +152,7 @@ TEST_P(busy_workers, let_a_scope_s_wait_time_out) {
     ends([] {
         pilfer::event go_on;
         pilfer::scope s;
-        s.defer([&] { go_on.wait(); });
+        s.fork([&] { go_on.wait(); });
         EXPECT_FALSE(s.sync_for(5ms));
         go_on.set();
         s.sync();
@@ -226,7 +226,7 @@ TEST_P(busy_workers, end_a_search_at_its_deadline) {
     pool.run([] {
         pilfer::scope search;
         const pilfer::deadline limit(search, 5ms);
-        search.defer([] { GetParam().tree(60); });
+        search.fork([] { GetParam().tree(60); });
         search.sync();
     });
     through = true;
@@ -262,8 +262,8 @@ TEST_F(deadline, cancels_while_no_worker_makes_way) {
             while (!is_over() && !give_up) {
             }
         };
-        search.defer([&] { compute([] { return pilfer::cancelled(); }); });
-        search.defer([&] {
+        search.fork([&] { compute([] { return pilfer::cancelled(); }); });
+        search.fork([&] {
             const pilfer::stop_on_cancel stop; // whose request is made by whoever cancels
             compute([&] { return stop.token().stop_requested(); });
         });
@@ -284,7 +284,7 @@ TEST_F(deadline, cancels_when_another_one_came_first) {
     auto first = pool.async([&] {
         pilfer::scope s;
         const pilfer::deadline limit(s, 20ms);
-        s.defer([] { pilfer::sleep_for(1h); });
+        s.fork([] { pilfer::sleep_for(1h); });
         s.sync();
         while (!second_is_over && !give_up) {
         }
@@ -292,7 +292,7 @@ TEST_F(deadline, cancels_when_another_one_came_first) {
     auto second = pool.async([&] {
         pilfer::scope s;
         const pilfer::deadline limit(s, 20ms);
-        s.defer([&] {
+        s.fork([&] {
             while (!pilfer::cancelled() && !give_up) {
             }
         });
@@ -313,7 +313,7 @@ TEST_F(deadline, may_end_at_the_moment_it_fires) {
         for (int i = 0; i < 200; ++i) {
             pilfer::scope s;
             const pilfer::deadline limit(s, std::chrono::microseconds(i * 5));
-            s.defer([] { pilfer::sleep_for(500us); });
+            s.fork([] { pilfer::sleep_for(500us); });
             s.sync();
             ++rounds;
         }

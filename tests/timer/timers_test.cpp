@@ -180,7 +180,7 @@ TEST_F(by_virtual_clock, row_C4_sleeps_end_in_order_of_their_times) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 100; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 pilfer::sleep_for(std::chrono::hours(1 + (i * 37) % 100));
                 order[ended++] = (i * 37) % 100;
             });
@@ -231,7 +231,7 @@ TEST_P(timers, row_C4_no_sleep_is_too_short_and_each_ends) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < n; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 const auto until = steady_clock::now() + std::chrono::microseconds(i * 7919 % 20'000);
                 pilfer::sleep_until(until);
                 early += steady_clock::now() < until ? 1 : 0;
@@ -269,7 +269,7 @@ TEST_P(timers, row_C4_a_worker_inside_a_long_task_holds_up_no_alarm_of_its_own) 
         // The same for one that lies in a frame.
         std::atomic<bool> woken{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             pilfer::sleep_for(2ms);
             woken = true;
         });
@@ -457,7 +457,7 @@ TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
         std::atomic<unsigned> turn{0};
         pilfer::scope s;
         for (unsigned i = 0; i < 10; ++i) {
-            s.defer([&turn, i] {
+            s.fork([&turn, i] {
                 while (turn != i) {
                     pilfer::yield();
                 }
@@ -513,7 +513,7 @@ TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
         std::atomic<unsigned> yield_loops{0};
         pilfer::scope s;
         for (unsigned i = 1; i < pool.workers(); ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++yield_loops;
                 while (!done) {
                     pilfer::yield();
@@ -522,7 +522,7 @@ TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
         }
         wait_until(
             [&] { return yield_loops + 1 == pool.workers(); }); // blocks this worker: the others took them
-        s.defer([&] { done = true; });                          // and looks at nothing any more
+        s.fork([&] { done = true; });                           // and looks at nothing any more
         wait_until([&] { return done.load(); });
         s.sync();
     });
@@ -569,7 +569,7 @@ TEST_F(timers_death, sleepers_go_on_where_stacks_are_few) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 40; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 pilfer::sleep_for(100us);
                 ++ended;
             });

@@ -14,7 +14,7 @@
 
 namespace support {
 
-/// One line of a track as the tests compare it: `own spark`, `stolen deferred victim=1`, `expose tasks=3`; of
+/// One line of a track as the tests compare it: `own spark`, `stolen forked victim=1`, `expose tasks=3`; of
 /// an end, how it ended: `suspended`.
 struct line {
     std::string text;

@@ -32,10 +32,10 @@ class row_G2_json : public guarded {};
 TEST_F(row_G2_json, an_end_without_a_begin_gets_one_where_the_track_starts) {
     EXPECT_EQ(made({{110, what::expose, {}, 0, 3},
                     {120, what::ended, {}, 0, 0},
-                    {130, what::run_own, task::deferred, 0, 0},
+                    {130, what::run_own, task::forked, 0, 0},
                     {140, what::suspended, {}, 0, 0}})
                   .track(0),
-              (lines{"cut", "expose tasks=3", "ended", "own deferred", "suspended"}));
+              (lines{"cut", "expose tasks=3", "ended", "own forked", "suspended"}));
 }
 
 TEST_F(row_G2_json, what_is_open_ends_with_the_document) {
@@ -49,13 +49,13 @@ TEST_F(row_G2_json, what_is_open_ends_with_the_document) {
 
 TEST_F(row_G2_json, what_runs_on_top_leaves_with_the_frame_below) {
     EXPECT_EQ(made({{150, what::run_submitted, task::submission, 0, 0},
-                    {160, what::top_stolen, task::deferred, 2, 0},
+                    {160, what::top_stolen, task::forked, 2, 0},
                     {170, what::suspended, {}, 0, 0},
                     {180, what::resume_any, {}, 0, 0},
                     {190, what::top_ended, {}, 0, 0}, // begun before the wait: nothing to end here
                     {200, what::ended, {}, 0, 0}})
                   .track(0),
-              (lines{"submitted submission", "on top: stolen deferred victim=2", "context suspended",
+              (lines{"submitted submission", "on top: stolen forked victim=2", "context suspended",
                      "suspended", "resumed anywhere", "ended"}));
 }
 

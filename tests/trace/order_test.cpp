@@ -165,7 +165,7 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
             (void)fib_join(5); // answers what was asked for while the workers were idle
             pilfer::scope s;
             for (int i = 0; i < 2; ++i) {
-                s.defer([&] { ran.fetch_add(1); });
+                s.fork([&] { ran.fetch_add(1); });
             }
             rich = true;
             while (ran != 2) {
@@ -182,7 +182,7 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
         const unsigned robbed = victim.get();
         ASSERT_NE(thief, robbed);
         const std::string from = " victim=" + std::to_string(robbed);
-        const std::string theft = "stolen deferred tasks=1" + from;
+        const std::string theft = "stolen forked tasks=1" + from;
         const document d = at_rest(pool);
         const lines expected = {"own spark",
                                 "ended",
@@ -326,7 +326,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     pool.run([&] {
         parent = detail::this_worker()->index;
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             stolen = true;
             wait_until(go_on);
         });
@@ -339,7 +339,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     const lines thief = from_first(d, 1 - parent, "stolen");
     ASSERT_GE(thief.size(), 4U);
     EXPECT_EQ(lines(thief.begin(), thief.begin() + 4),
-              (lines{"stolen deferred tasks=1" + from, "ended", "resumed next", "ended"}));
+              (lines{"stolen forked tasks=1" + from, "ended", "resumed next", "ended"}));
     const lines own = from_first(d, parent, "submitted");
     ASSERT_GE(own.size(), 4U);
     EXPECT_EQ(lines(own.begin(), own.begin() + 4),
@@ -358,7 +358,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
         // The other one sleeps: told by the tripwire, this announcement exposes the task and wakes it.
         pilfer::scope s;
         while (!ran) {
-            s.defer([&] { ran = true; });
+            s.fork([&] { ran = true; });
             for (int spin = 0; spin < 1000 && !ran; ++spin) {
                 std::this_thread::yield();
             }
@@ -376,7 +376,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     EXPECT_GE(other.size(), 2U);
     // How many it finds depends on how long it takes to get there.
     EXPECT_THAT(other.empty() ? "" : other[0],
-                ::testing::MatchesRegex("stolen deferred tasks=[0-9]+ victim=" + std::to_string(publisher)));
+                ::testing::MatchesRegex("stolen forked tasks=[0-9]+ victim=" + std::to_string(publisher)));
     return true;
 }
 

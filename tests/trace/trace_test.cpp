@@ -21,12 +21,12 @@ namespace {
 
 using namespace support;
 
-/// Joins, spawns, defers, asyncs and a loop, enough for thefts on any number of workers.
+/// Joins, spawns, forks, asyncs and a loop, enough for thefts on any number of workers.
 void busy(pilfer::pool& pool, unsigned n = 12) {
     pool.run([n] {
         EXPECT_EQ(fib_join(n), fib(n));
         EXPECT_EQ(fib_spawn(n), fib(n));
-        EXPECT_EQ(fib_defer(n), fib(n));
+        EXPECT_EQ(fib_fork(n), fib(n));
         std::vector<pilfer::future<std::uint64_t>> all;
         for (int i = 0; i < 20; ++i) {
             all.push_back(pilfer::async([] { return fib_spawn(6); }));
@@ -50,7 +50,7 @@ protected:
         EXPECT_EQ(d.tracks(), pool.workers());
         std::uint64_t stolen = d.count("on top: stolen ") + d.count("under a lock: stolen ");
         EXPECT_EQ(d.count("stolen ") + stolen, c.run_stolen);
-        for (const char* task : {"spark", "continuation", "deferred"}) {
+        for (const char* task : {"spark", "continuation", "forked"}) {
             stolen += d.sum(std::string("stolen ") + task, "tasks");
         }
         EXPECT_EQ(stolen, c.tasks_stolen);
@@ -124,11 +124,11 @@ TEST_P(row_G2_trace, says_what_runs_on_top_of_a_holder) {
                 return; // and steals, with more than it starts
             }
             const unsigned here = pilfer::detail::this_worker()->index;
-            pilfer::locked<int> object(0);
+            pilfer::synchronized<int> object(0);
             object.call([&](int&) {
                 pilfer::scope s;
                 for (unsigned c = 0; c < children; ++c) {
-                    s.defer([&, here] {
+                    s.fork([&, here] {
                         ++ran;
                         if (pilfer::detail::this_worker()->index != here) {
                             ++standing;
@@ -152,7 +152,7 @@ TEST_P(row_G2_trace, says_what_runs_on_top_of_a_holder) {
     pool.shutdown();
     expect_agreement(pool);
     if (pool.workers() > 1) {
-        EXPECT_GT(written(pool).count("under a lock: stolen deferred"), 0U);
+        EXPECT_GT(written(pool).count("under a lock: stolen forked"), 0U);
     }
 }
 

@@ -37,7 +37,7 @@ TEST_F(row_G4_dump, lists_each_worker_and_its_deque) {
         alone.run([&] {
             pilfer::scope s;
             for (int i = 0; i < 5; ++i) {
-                s.defer([] {});
+                s.fork([] {});
             }
             text = dump_of(alone);
             s.sync();
@@ -124,11 +124,11 @@ TEST_F(row_G4_dump, may_be_made_while_everything_runs) {
         std::uint64_t wrong = 0;
         for (std::uint64_t i = 0; i < hundredth_of(2'000, 2); ++i) {
             wrong +=
-                p.run([&] { return fib_spawn(12) + fib_defer(12) + fib_join(12); }) == 3 * fib(12) ? 0 : 1;
+                p.run([&] { return fib_spawn(12) + fib_fork(12) + fib_join(12); }) == 3 * fib(12) ? 0 : 1;
             wrong += p.run([&] { return other.run([] { return fib_join(8); }); }) == fib(8) ? 0 : 1;
             std::vector<pilfer::future<std::uint64_t>> some;
             for (unsigned k = 0; k < 20; ++k) {
-                some.push_back(p.async([k] { return fib_defer(k % 10); }));
+                some.push_back(p.async([k] { return fib_fork(k % 10); }));
             }
             for (unsigned k = 0; k < 20; ++k) {
                 wrong += p.run([&] { return some[k].get(); }) == fib(k % 10) ? 0 : 1;

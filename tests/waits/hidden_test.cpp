@@ -40,7 +40,7 @@ TEST_P(row_B8_watch, sees_a_task_that_nobody_was_told_of) {
             // Told at last: what is announced next wakes the others, who take both.
             pilfer::scope s;
             std::atomic<bool> second{false};
-            s.defer([&] { second = true; });
+            s.fork([&] { second = true; });
             while (!task.ran || !second) {
                 std::this_thread::sleep_for(20us);
             }
@@ -96,7 +96,7 @@ TEST_P(row_B8_promise, no_ready_task_is_old_beside_a_sleeper) {
         pool.run([&] {
             std::atomic<bool> ran{GetParam() == 1};
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 (void)fib_spawn(8);
                 ran = true;
             });

@@ -36,7 +36,7 @@ TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
             } while (pilfer::detail::checked_build && !task.ran);
             pilfer::scope s;
             while (!task.ran) { // what is announced next wakes the others, who take both
-                s.defer([] {});
+                s.fork([] {});
                 std::this_thread::sleep_for(20us);
             }
             return 0;

@@ -203,11 +203,11 @@ TEST_F(row_C8_stall, of_a_stolen_branch_that_waits_for_the_task_that_joins_it) {
     EXPECT_THAT(result.output, HasSubstr("waits for another branch of its join (0x"));
 }
 
-TEST_F(row_C8_stall, of_a_deferred_child_that_waits_for_its_parent) {
+TEST_F(row_C8_stall, of_a_forked_child_that_waits_for_its_parent) {
     const auto result = parent_and_child(2, [](const pilfer::future<int>& own) {
         std::atomic<bool> stolen{false};
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             stolen = true;
             (void)first_waits(own);
         });

@@ -35,7 +35,7 @@ TEST_P(blocking, row_C6_eight_calls_block_and_the_workers_go_on) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 8; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 pilfer::blocking([&] {
                     EXPECT_EQ(pilfer::detail::this_worker(), nullptr);
                     {
@@ -52,7 +52,7 @@ TEST_P(blocking, row_C6_eight_calls_block_and_the_workers_go_on) {
             const std::lock_guard lock(m);
             return threads.size() == 8;
         };
-        s.defer([&] { (void)fib_join(12); });
+        s.fork([&] { (void)fib_join(12); });
         while (!all_block()) {
             pilfer::sleep_for(std::chrono::microseconds(200));
         }
@@ -71,9 +71,9 @@ TEST_P(blocking, row_D12_reads_of_pipes_that_a_ready_task_writes) {
         std::atomic<unsigned> read_bytes{0};
         pool.run([&] {
             pilfer::scope s;
-            s.defer([&] { EXPECT_EQ(write(ends[1], "abcd", 4), 4); }); // the oldest, run last
+            s.fork([&] { EXPECT_EQ(write(ends[1], "abcd", 4), 4); }); // the oldest, run last
             for (unsigned i = 0; i < 4; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     char c = 0;
                     read_bytes +=
                         static_cast<unsigned>(pilfer::blocking([&] { return read(ends[0], &c, 1); }));
@@ -111,7 +111,7 @@ TEST_P(blocking, over_the_cap_a_call_runs_in_place) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < n; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 pilfer::blocking(
                     [&] { ++(pilfer::detail::this_worker() == nullptr ? elsewhere : in_place); });
             });

@@ -25,7 +25,7 @@ protected:
     static void expect_stopped(const char* text, const std::function<void(detail::pool_core&)>& harm) {
         const auto result = in_child([&] {
             pilfer::pool pool(workers(2));
-            const std::uint64_t n = pool.run([] { return fib_spawn(8) + fib_defer(8) + fib_join(8); });
+            const std::uint64_t n = pool.run([] { return fib_spawn(8) + fib_fork(8) + fib_join(8); });
             detail::pool_core& core = pool.core();
             while (!asleep(core, 0) || !asleep(core, 1)) { // counters have one writer each
                 std::this_thread::yield();
@@ -48,7 +48,7 @@ protected:
 TEST_F(row_G1_checked, a_sound_pool_ends_in_silence) {
     const auto result = in_child([] {
         pilfer::pool pool(workers(3));
-        return pool.run([] { return fib_spawn(10) + fib_defer(10) + fib_join(10); }) == 3 * fib(10) ? 0 : 1;
+        return pool.run([] { return fib_spawn(10) + fib_fork(10) + fib_join(10); }) == 3 * fib(10) ? 0 : 1;
     });
     EXPECT_TRUE(result.exited_with(0)) << result;
     EXPECT_EQ(result.output, "");

@@ -43,7 +43,7 @@ protected:
     static void mixed_work(pilfer::pool& pool) {
         EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
         EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
-        EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+        EXPECT_EQ(pool.run([] { return fib_fork(12); }), fib(12));
         EXPECT_EQ(pool.run([] {
             auto a = pilfer::async([] { return fib_join(8); });
             auto b = pilfer::async([] { return fib_spawn(8); });
@@ -53,7 +53,7 @@ protected:
         std::atomic<int> ran{0};
         pool.run([&] {
             pilfer::scope s;
-            pilfer::for_each(0, 300, [&](int) { s.defer([&] { ran.fetch_add(1); }); });
+            pilfer::for_each(0, 300, [&](int) { s.fork([&] { ran.fetch_add(1); }); });
             s.sync();
         });
         EXPECT_EQ(ran, 300);
@@ -93,7 +93,7 @@ TEST_P(row_A8_bounded, exceptions_with_few_contexts) {
         EXPECT_THROW(pool.run([] {
             pilfer::scope s;
             s.spawn([] { throw 1; });
-            s.defer([] { throw 2; });
+            s.fork([] { throw 2; });
             (void)pilfer::join([] { return fib_spawn(5); }, [] { return fib_join(5); });
             s.sync();
         }),
@@ -126,7 +126,7 @@ TEST_P(row_A8_bounded, a_child_that_another_pool_submitted_needs_no_stack_of_its
         std::atomic<bool> ran{false};
         pool.run([&] {
             pilfer::scope s;
-            other.run([&] { s.defer([&] { ran = true; }); });
+            other.run([&] { s.fork([&] { ran = true; }); });
             s.sync();
         });
         ASSERT_TRUE(ran);
@@ -376,7 +376,7 @@ TEST_F(row_A8_deep, large_stacks_in_little_address_space) {
                 if (leaves != depth) {
                     return 2;
                 }
-                if (pool.run([] { return fib_join(12) + fib_spawn(12) + fib_defer(12); }) != 3 * fib(12)) {
+                if (pool.run([] { return fib_join(12) + fib_spawn(12) + fib_fork(12); }) != 3 * fib(12)) {
                     return 3;
                 }
             }
@@ -413,7 +413,7 @@ TEST_F(row_A9_overflow, a_message_and_an_abort) {
                 if (kind == 1) {
                     s.spawn(body);
                 } else {
-                    s.defer(body);
+                    s.fork(body);
                 }
                 s.sync();
                 return 0;

@@ -50,10 +50,10 @@ TEST_P(row_G1_counters, joins_balance) {
     expect_balance([](pilfer::pool& pool) { EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15)); });
 }
 
-TEST_P(row_G1_counters, spawns_and_defers_balance) {
+TEST_P(row_G1_counters, spawns_and_forks_balance) {
     expect_balance([](pilfer::pool& pool) {
         EXPECT_EQ(pool.run([] { return fib_spawn(13); }), fib(13));
-        EXPECT_EQ(pool.run([] { return fib_defer(13); }), fib(13));
+        EXPECT_EQ(pool.run([] { return fib_fork(13); }), fib(13));
         EXPECT_EQ(pool.counters().run_submitted, 2U);
     });
 }
@@ -85,7 +85,7 @@ TEST_P(row_G1_counters, failures_balance) {
             EXPECT_THROW(pool.run([] {
                 pilfer::scope s;
                 for (int k = 0; k < 20; ++k) {
-                    s.defer([k] {
+                    s.fork([k] {
                         if (k == 10) {
                             throw 2;
                         }
@@ -101,7 +101,7 @@ TEST_P(row_G1_counters, failures_balance) {
 TEST_P(row_G1_counters, few_stacks_balance) {
     expect_balance(
         [](pilfer::pool& pool) {
-            EXPECT_EQ(pool.run([] { return fib_spawn(11) + fib_defer(11) + fib_join(11); }), 3 * fib(11));
+            EXPECT_EQ(pool.run([] { return fib_spawn(11) + fib_fork(11) + fib_join(11); }), 3 * fib(11));
         },
         2);
 }
@@ -118,7 +118,7 @@ TEST_P(row_G1_counters, known_numbers_of_one_worker) {
         pilfer::scope s;
         for (int i = 0; i < 7; ++i) {
             s.spawn([] {});
-            s.defer([] {});
+            s.fork([] {});
         }
         s.sync();
     });
@@ -145,10 +145,10 @@ TEST_F(row_D2_steady, no_malloc_and_no_mmap) {
             pool.run([] {
                 (void)fib_join(15);
                 (void)fib_spawn(14);
-                (void)fib_defer(14);
+                (void)fib_fork(14);
                 pilfer::scope s;
                 for (int i = 0; i < 1000; ++i) {
-                    s.defer([] { (void)fib_join(3); });
+                    s.fork([] { (void)fib_join(3); });
                 }
                 s.sync();
             });

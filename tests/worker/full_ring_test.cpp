@@ -73,7 +73,7 @@ TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
         auto& mine = pilfer::detail::this_worker()->deque;
         pilfer::scope s;
         for (int i = 0; i < tasks; ++i) {
-            s.defer([&, i] {
+            s.fork([&, i] {
                 const auto there = mine.thief().look();
                 std::int64_t none = -1;
                 left.compare_exchange_strong(none, there.shared + there.own);
@@ -110,15 +110,15 @@ TEST_F(row_B7_full, without_memory_for_weights_every_task_weighs_1) {
     pool.run([&] {
         const auto weighs = [] { return pilfer::detail::this_worker()->deque.thief().scales().weight(); };
         pilfer::scope s;
-        s.defer(task);
+        s.fork(task);
         const int before = refused;
         refuses = true;
-        s.defer(pilfer::weight{60}, task);
+        s.fork(pilfer::weight{60}, task);
         s.spawn(pilfer::weight{60}, [&] { EXPECT_EQ(weighs(), 3U) << "two children and the rest"; });
         refuses = false;
         EXPECT_GT(refused, before) << "this test refuses nothing";
         EXPECT_EQ(weighs(), 2U);
-        s.defer(pilfer::weight{60}, task);
+        s.fork(pilfer::weight{60}, task);
         EXPECT_EQ(weighs(), 62U);
         s.sync();
     });
@@ -134,10 +134,10 @@ TEST_F(row_B7_full, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
     int ran = 0;
     pool.run([&] {
         pilfer::scope s;
-        s.defer(pilfer::weight{2}, [&ran] { ++ran; });
+        s.fork(pilfer::weight{2}, [&ran] { ++ran; });
         refuses = true;
         for (int i = 1; i < tasks; ++i) {
-            s.defer(pilfer::weight{2}, [&ran] { ++ran; });
+            s.fork(pilfer::weight{2}, [&ran] { ++ran; });
         }
         refuses = false;
         // The last place of the first ring is for the one that is tried and taken back.

@@ -39,7 +39,7 @@ using pilfer::steal_amount;
                                                     std::function<void(unsigned)> task) {
     return [=](unsigned me, pilfer::scope& s) {
         for (unsigned k = 1; me == rich && k <= tasks; ++k) {
-            s.defer([task, k] { task(k); });
+            s.fork([task, k] { task(k); });
         }
     };
 }

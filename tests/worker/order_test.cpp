@@ -77,7 +77,7 @@ TEST_F(row_A1_deque, the_first_theft_is_the_oldest_task) {
         pool.run([&] {
             pilfer::scope s;
             for (int i = 1; i <= 20; ++i) {
-                s.defer([&, i] {
+                s.fork([&, i] {
                     int none = 0;
                     first.compare_exchange_strong(none, i);
                 });
@@ -107,7 +107,7 @@ TEST_F(row_A1_deque, thieves_take_in_the_order_of_the_pushes) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 1; i <= 5; ++i) {
-            s.defer([&, i] { ran.add(std::to_string(i)); });
+            s.fork([&, i] { ran.add(std::to_string(i)); });
         }
         pushed = true;
         while (ran.size() != 5) {
@@ -167,7 +167,7 @@ TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
         // What the others asked for before they became busy is answered once.
         (void)fib_join(10);
         const auto before = pool.counters();
-        EXPECT_EQ(fib_join(20) + fib_spawn(16) + fib_defer(16), fib(20) + 2 * fib(16));
+        EXPECT_EQ(fib_join(20) + fib_spawn(16) + fib_fork(16), fib(20) + 2 * fib(16));
         const auto after = pool.counters();
         EXPECT_EQ(after.exposures, before.exposures);
         EXPECT_EQ(after.exposed_tasks, before.exposed_tasks);
@@ -184,7 +184,7 @@ TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
 TEST_F(row_B1_private, one_worker_never_exposes) {
     pilfer::pool pool(workers(1));
     ASSERT_TRUE(eventually([&] { return pool.counters().sleeps > 0; }));
-    EXPECT_EQ(pool.run([] { return fib_join(20) + fib_spawn(16) + fib_defer(16); }), fib(20) + 2 * fib(16));
+    EXPECT_EQ(pool.run([] { return fib_join(20) + fib_spawn(16) + fib_fork(16); }), fib(20) + 2 * fib(16));
     const auto c = pool.counters();
     EXPECT_EQ(c.exposures + c.exposed_tasks + c.steals_tried + c.run_stolen, 0U);
     // A submission that finds nobody asleep asks the worker to make way once.
@@ -196,7 +196,7 @@ TEST_F(row_B1_private, the_classic_policy_exposes_every_task) {
     pool.run([] {
         pilfer::scope s;
         for (int i = 0; i < 100; ++i) {
-            s.defer([] {});
+            s.fork([] {});
         }
         s.sync();
     });
@@ -237,7 +237,7 @@ void expect_newest_first(const pilfer::options& o) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 6; ++i) {
-            s.defer([&order, i] { order.push_back(i); });
+            s.fork([&order, i] { order.push_back(i); });
         }
         s.sync();
     });
@@ -279,7 +279,7 @@ TEST_F(row_B3_own, own_tasks_before_those_of_others) {
                 rich = true;
                 wait_until(ready);
                 for (int i = 0; i < 3; ++i) {
-                    s.defer([&] { ran.add("other"); });
+                    s.fork([&] { ran.add("other"); });
                 }
                 rich = false;
                 while (ran.size() != 6) {
@@ -323,7 +323,7 @@ TEST_F(row_B9_submissions, come_before_theft) {
         auto victim = pool.async([&] {
             pilfer::scope s;
             for (int i = 0; i < 3; ++i) {
-                s.defer([&] { ran.add("stolen"); });
+                s.fork([&] { ran.add("stolen"); });
             }
             rich = true;
             while (ran.size() != 5) {
@@ -377,19 +377,19 @@ protected:
     }
 };
 
-TEST_P(row_B9_starvation, by_a_task_that_defers_itself) {
+TEST_P(row_B9_starvation, by_a_task_that_forks_itself) {
     run([](std::atomic<bool>& stop) {
         struct again {
             pilfer::scope& s;
             std::atomic<bool>& stop;
             void operator()() const {
                 if (!stop) {
-                    s.defer(again{s, stop});
+                    s.fork(again{s, stop});
                 }
             }
         };
         pilfer::scope s;
-        s.defer(again{s, stop});
+        s.fork(again{s, stop});
         s.sync();
     });
 }

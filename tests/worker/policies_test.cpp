@@ -81,9 +81,9 @@ private:
         case 2: {
             pilfer::scope s;
             if ((h & 16) != 0) {
-                s.defer(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
+                s.fork(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
             } else {
-                s.defer([=, this] { walk(lo, middle); });
+                s.fork([=, this] { walk(lo, middle); });
             }
             walk(middle, hi);
             s.sync();
@@ -99,9 +99,9 @@ private:
             pilfer::scope s;
             for (std::uint32_t i = lo; i < hi; ++i) {
                 if ((h & 16) != 0 && i % 3 == 0) {
-                    s.defer(pilfer::weight{i % 64 + 1}, [=, this] { mark(i); });
+                    s.fork(pilfer::weight{i % 64 + 1}, [=, this] { mark(i); });
                 } else {
-                    s.defer([=, this] { mark(i); });
+                    s.fork([=, this] { mark(i); });
                 }
             }
             s.sync();
@@ -139,7 +139,7 @@ private:
         const auto all = [&] {
             pilfer::scope s;
             for (std::uint32_t i = lo; i < hi; ++i) {
-                s.defer([=, this] {
+                s.fork([=, this] {
                     mark(i);
                     if (i == hi - 2) {
                         throw i;

@@ -298,7 +298,7 @@ TEST_F(row_B15_alone, children_from_outside_go_first) {
     bool ran = false;
     pool.run(high, [&] {
         pilfer::scope s;
-        other.submit(low, [&] { s.defer([&] { ran = true; }); });
+        other.submit(low, [&] { s.fork([&] { ran = true; }); });
         other.run(low, [] {}); // behind it
         s.sync();
         EXPECT_TRUE(ran);

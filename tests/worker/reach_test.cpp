@@ -83,9 +83,9 @@ void by_spawn(only_task& t) {
     t.run();
     s.sync();
 }
-void by_defer(only_task& t) {
+void by_fork(only_task& t) {
     pilfer::scope s;
-    s.defer([&] { t.run(); });
+    s.fork([&] { t.run(); });
     t.wait();
     s.sync();
 }
@@ -136,15 +136,16 @@ TEST_P(row_B8_reach, the_private_task_of_a_long_one_is_taken_up) {
     EXPECT_GE(pool.counters().reaches, 1U);
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    verbs, row_B8_reach,
-    ::testing::Combine(::testing::Values(verb{"join", by_join}, verb{"spawn", by_spawn},
-                                         verb{"defer", by_defer}, verb{"async", by_async},
-                                         verb{"for_each", by_for_each}, verb{"reduce", by_reduce}),
-                       ::testing::Values(2U, 3U, 8U, 64U)),
-    [](const auto& at) {
-        return std::string(std::get<0>(at.param).name) + "_" + std::to_string(std::get<1>(at.param));
-    });
+INSTANTIATE_TEST_SUITE_P(verbs, row_B8_reach,
+                         ::testing::Combine(::testing::Values(verb{"join", by_join}, verb{"spawn", by_spawn},
+                                                              verb{"fork", by_fork}, verb{"async", by_async},
+                                                              verb{"for_each", by_for_each},
+                                                              verb{"reduce", by_reduce}),
+                                            ::testing::Values(2U, 3U, 8U, 64U)),
+                         [](const auto& at) {
+                             return std::string(std::get<0>(at.param).name) + "_" +
+                                    std::to_string(std::get<1>(at.param));
+                         });
 
 /// Each of many workers in turn is the one that hides a task, while all others wait in the same way: as many
 /// reaches at once as there are workers but one.
@@ -161,7 +162,7 @@ TEST_P(row_B8_all, everybody_hides_one_and_somebody_finds_them_all) {
     for (unsigned i = 1; i < GetParam(); ++i) {
         owners.push_back(pool.async([&] {
             pilfer::scope s;
-            s.defer([&] { ran.fetch_add(1); });
+            s.fork([&] { ran.fetch_add(1); });
             hidden.fetch_add(1);
             // Until the tasks of all have run: nobody but the last worker is free to run one.
             wait_until([&] { return ran == GetParam() - 1; });

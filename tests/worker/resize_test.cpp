@@ -94,7 +94,7 @@ TEST_F(row_F4_resize, who_is_called_back_takes_part) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 3; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++met;
                 while (met.load() < 3) {
                     std::this_thread::yield();
@@ -114,7 +114,7 @@ void on_the_second_worker(pilfer::pool& pool, const F& f) {
     pool.run([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 2; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 if (pilfer::detail::this_worker()->index == 0) {
                     while (!over.load()) {
                         std::this_thread::yield();
@@ -140,10 +140,10 @@ TEST_F(row_F4_resize, what_a_leaving_worker_has_announced_is_run_by_others) {
             pilfer::scope s;
             std::atomic<bool> over{false};
             // Taken by the second worker: it announces, and waits for all of it to be run.
-            s.defer([&] {
+            s.fork([&] {
                 pilfer::scope own;
                 for (unsigned i = 0; i < 1000; ++i) {
-                    own.defer([&] { ++ran; });
+                    own.fork([&] { ++ran; });
                 }
                 pool.resize(1);
                 asked = true;
@@ -242,7 +242,7 @@ TEST_F(row_F4_resize, an_endless_recursion_makes_way) {
     auto endless = pool.async([&] {
         pilfer::scope s;
         for (unsigned i = 0; i < 4; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++begun;
                 while (!over.load()) {
                     EXPECT_EQ(fib_join(10), fib(10));
@@ -274,11 +274,11 @@ TEST_F(row_F4_resize, a_frame_that_it_displaces_goes_on_beside_endless_ones) {
         std::atomic<unsigned> begun{0};
         auto both = pool.async([&] {
             pilfer::scope s;
-            s.defer([&] {
+            s.fork([&] {
                 ++begun;
                 announce_until(flag);
             });
-            s.defer([&] {
+            s.fork([&] {
                 ++begun;
                 announce_until(go);
                 flag = true;
@@ -303,7 +303,7 @@ TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
         pool.run([&] {
             pilfer::scope s;
             for (int i = 0; i < 2; ++i) {
-                s.defer([&] {
+                s.fork([&] {
                     ++begun;
                     if (pilfer::detail::this_worker()->index == 0) {
                         announce_until(ran); // never robs anybody
@@ -313,7 +313,7 @@ TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
                     while (begun.load() < 2) {
                         std::this_thread::yield();
                     }
-                    own.defer([&] { ran = true; }); // stays when this frame is displaced
+                    own.fork([&] { ran = true; }); // stays when this frame is displaced
                     left = true;
                     pool.resize(1);
                     announce_until(ran);
@@ -336,7 +336,7 @@ TEST_F(row_F4_resize, a_frame_that_came_home_to_it_makes_way) {
         frame = pool.async([&] {
             {
                 pilfer::scope home(pilfer::resume::own_thread);
-                home.defer([&] {
+                home.fork([&] {
                     waits = true;
                     go.wait();
                 });
@@ -375,7 +375,7 @@ TEST_F(row_F4_resize, threads_that_are_made_later_round_as_the_others_do) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 2; ++i) {
-            s.defer([&] {
+            s.fork([&] {
                 ++met;
                 while (met.load() < 2) {
                     std::this_thread::yield();
@@ -534,7 +534,7 @@ TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
         });
         for (std::uint64_t round = 0; round < hundredth_of(2000, 2); ++round) {
             EXPECT_EQ(pool.run([] { return tree(3, depth); }), right);
-            EXPECT_EQ(pool.run([] { return fib_defer(12); }), fib(12));
+            EXPECT_EQ(pool.run([] { return fib_fork(12); }), fib(12));
         }
         over = true;
         changes.join();

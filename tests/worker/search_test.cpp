@@ -71,7 +71,7 @@ TEST_F(search, of_a_woken_worker_begins_at_who_woke_it) {
                 }
                 std::atomic<std::uint64_t> tried{0};
                 pilfer::scope s;
-                s.defer([&] {
+                s.fork([&] {
                     const unsigned i = detail::this_worker()->index;
                     tried = pool.counters(i).steals_tried - before[i];
                     tried.notify_all();
@@ -154,7 +154,7 @@ TEST_F(asked_owner, shares_between_two_children_under_a_lock) {
             {
                 pilfer::scope children;
                 for (unsigned i = 0; i < tasks; ++i) {
-                    children.defer([&] { s.look(); });
+                    children.fork([&] { s.look(); });
                 }
                 EXPECT_EQ(detail::this_worker()->deque.thief().look().shared, 0);
                 ask();

@@ -111,7 +111,7 @@ TEST_P(row_B12_wake, by_a_local_push) {
                 const auto set = [&] { ran = true; };
                 pilfer::scope s;
                 if (kind == 0) {
-                    s.defer(set);
+                    s.fork(set);
                     wait();
                 } else if (kind == 1) {
                     s.spawn(wait);
@@ -138,7 +138,7 @@ TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
         for (int i = 0; i < rounds; ++i) {
             std::atomic<bool> ran{false};
             pilfer::scope s;
-            s.defer([&] { ran = true; });
+            s.fork([&] { ran = true; });
             for (int k = 0; k < i % 50; ++k) {
                 std::atomic_signal_fence(std::memory_order_seq_cst);
             }
@@ -190,7 +190,7 @@ TEST_P(row_B12_wake, a_wave_reaches_everybody) {
         };
         pilfer::scope s;
         for (unsigned i = 1; i < GetParam(); ++i) {
-            s.defer(child);
+            s.fork(child);
         }
         child();
         s.sync();
@@ -235,7 +235,7 @@ TEST_F(row_B12_far, the_only_sleeper_far_from_the_publisher) {
             ASSERT_TRUE(settles(pool, 7));
             std::atomic<bool> ran{false};
             pilfer::scope s;
-            s.defer([&] { ran = true; });
+            s.fork([&] { ran = true; });
             while (!ran) {
                 std::this_thread::yield();
             }

@@ -16,7 +16,7 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-enum class given { deferred, submitted };
+enum class given { forked, submitted };
 
 /// Workers, sleeping tasks, how they are given.
 class few_contexts : public testing::TestWithParam<std::tuple<unsigned, unsigned, given>> {};
@@ -30,11 +30,11 @@ TEST_P(few_contexts, sleeping_tasks_do_not_overflow_a_stack) {
         pilfer::sleep_for(1ms);
         ended.fetch_add(1);
     };
-    if (how == given::deferred) {
+    if (how == given::forked) {
         pool.run([&, n = tasks] {
             pilfer::scope s;
             for (unsigned i = 0; i < n; ++i) {
-                s.defer(sleeper);
+                s.fork(sleeper);
             }
             s.sync();
         });
@@ -50,11 +50,11 @@ TEST_P(few_contexts, sleeping_tasks_do_not_overflow_a_stack) {
 
 INSTANTIATE_TEST_SUITE_P(all, few_contexts,
                          testing::Combine(testing::Values(1U, 4U), testing::Values(1'000U, 10'000U),
-                                          testing::Values(given::deferred, given::submitted)),
+                                          testing::Values(given::forked, given::submitted)),
                          [](const auto& one) {
                              return std::to_string(std::get<0>(one.param)) + "_workers_" +
                                     std::to_string(std::get<1>(one.param)) +
-                                    (std::get<2>(one.param) == given::deferred ? "_deferred" : "_submitted");
+                                    (std::get<2>(one.param) == given::forked ? "_forked" : "_submitted");
                          });
 
 } // namespace

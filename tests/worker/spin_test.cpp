@@ -110,7 +110,7 @@ TEST_P(row_B16_spin, work_gets_done_by_each) {
         for (int i = 0; i < 10; ++i) {
             EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
             EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));
-            EXPECT_EQ(pool.run([] { return fib_defer(10); }), fib(10));
+            EXPECT_EQ(pool.run([] { return fib_fork(10); }), fib(10));
             pool.run([] { pilfer::sleep_for(100us); });
         }
     }
@@ -263,7 +263,7 @@ TEST_F(row_B16_limits, with_few_contexts) {
         const pilfer::keep_warm warm(pool);
         for (int i = 0; i < 20; ++i) {
             EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));
-            EXPECT_EQ(pool.run([] { return fib_defer(10); }), fib(10));
+            EXPECT_EQ(pool.run([] { return fib_fork(10); }), fib(10));
         }
     }
 }

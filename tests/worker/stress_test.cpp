@@ -42,7 +42,7 @@ public:
         case 5:
         case 6: {
             pilfer::scope s;
-            s.defer([=, this] { run(first, middle); });
+            s.fork([=, this] { run(first, middle); });
             run(middle, last);
             return; // the destructor waits
         }

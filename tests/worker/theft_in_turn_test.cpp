@@ -147,7 +147,7 @@ TEST_P(endless_work, does_not_keep_the_child_of_a_silent_task_from_running) {
             (void)pilfer::join([] {}, [] {}); // what others asked for before is answered
         }
         pilfer::scope s;
-        s.defer([&] {
+        s.fork([&] {
             left = w.left();
             w.call_off();
         });

@@ -92,7 +92,7 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_w
             }
             pilfer::scope s;
             for (int i = 0; i < 8; ++i) { // more than the other one takes: it sees work beside what it has
-                s.defer([&] {
+                s.fork([&] {
                     stolen = true;
                     while (!stop) {
                         std::this_thread::yield();

@@ -84,7 +84,7 @@ TEST_P(row_A17, an_attached_thread_runs_what_it_waits_for) {
         const pilfer::attachment here = pool.attach();
         EXPECT_EQ(pool.run(thread_now), me);
         EXPECT_EQ(pool.async(thread_now).get(), me);
-        EXPECT_EQ(pool.run([] { return fib_join(10) + fib_spawn(8) + fib_defer(8); }),
+        EXPECT_EQ(pool.run([] { return fib_join(10) + fib_spawn(8) + fib_fork(8); }),
                   fib(10) + fib(8) + fib(8));
     }
     workers.let_go();
@@ -134,7 +134,7 @@ TEST_P(row_A17, what_it_leaves_behind_goes_on_elsewhere) {
             pool.submit([&] {
                 pilfer::scope s;
                 for (int i = 0; i < 100; ++i) {
-                    s.defer([&] { children.fetch_add(1); });
+                    s.fork([&] { children.fetch_add(1); });
                 }
                 begun.set_value(thread_now());
                 go.wait();
@@ -521,7 +521,7 @@ TEST_P(row_A17, many_threads_come_and_go) {
             pool.run([&] {
                 pilfer::scope s;
                 for (int k = 0; k < 20; ++k) {
-                    s.defer([&] { const std::lock_guard lock(m); });
+                    s.fork([&] { const std::lock_guard lock(m); });
                 }
                 s.sync();
             });

@@ -21,7 +21,7 @@ class row_B7_weights : public guarded {};
 class row_B7_bad_input : public guarded {};
 
 /// The way in which a task is announced with a weight.
-enum class way { defer, spawn, async };
+enum class way { fork, spawn, async };
 
 /// Announces so many weights one above the other on the worker of the caller, calling seen() after each.
 void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_t k,
@@ -38,8 +38,8 @@ void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_
     case way::spawn:
         s.spawn(weight{weights[k]}, next);
         break;
-    case way::defer:
-        s.defer(weight{weights[k]}, [] {});
+    case way::fork:
+        s.fork(weight{weights[k]}, [] {});
         next();
         break;
     case way::async: {
@@ -65,7 +65,7 @@ void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_
 
 TEST_F(row_B7_weights, a_threshold_of_100_exposes_at_the_second_60) {
     using seen = std::vector<std::uint64_t>;
-    for (const way how : {way::defer, way::spawn, way::async}) {
+    for (const way how : {way::fork, way::spawn, way::async}) {
         SCOPED_TRACE(static_cast<int>(how));
         EXPECT_EQ(exposed_after(how, {.at_least = 100, .below = 1, .count = 1}, {60, 60}), (seen{0, 1}));
         EXPECT_EQ(exposed_after(how, {.at_least = 120, .below = 1, .count = 2}, {60, 60}), (seen{0, 2}));
@@ -111,7 +111,7 @@ struct rest {
     {
         stand_still s(o, [&](unsigned me, pilfer::scope& below) {
             for (std::size_t k = 0; me == 0 && k < weights.size(); ++k) {
-                below.defer(weight{weights[k]}, [&] {
+                below.fork(weight{weights[k]}, [&] {
                     count(started);
                     wait(end);
                 });
@@ -174,9 +174,9 @@ TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
                     };
                     // Some without a weight: they count as 1.
                     if (weights[k] == 1 && k % 2 == 0) {
-                        below.defer(task);
+                        below.fork(task);
                     } else {
-                        below.defer(weight{weights[k]}, task);
+                        below.fork(weight{weights[k]}, task);
                     }
                 }
             });
@@ -214,10 +214,10 @@ TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
                     wait(end);
                 };
                 for (unsigned k = 0; me == 0 && k < 10; ++k) {
-                    below.defer(task);
+                    below.fork(task);
                 }
                 for (unsigned k = 0; me == 1 && k < 2; ++k) {
-                    heavy ? below.defer(weight{6}, task) : below.defer(task);
+                    heavy ? below.fork(weight{6}, task) : below.fork(task);
                 }
             });
             s.let_go(2);
@@ -244,7 +244,7 @@ TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
     {
         stand_still s(o, [&](unsigned me, pilfer::scope& below) {
             for (std::size_t k = 0; me == 0 && k < tasks; ++k) {
-                below.defer(weight{weights[k]}, [&] {
+                below.fork(weight{weights[k]}, [&] {
                     count(started);
                     wait(end);
                 });
@@ -269,8 +269,8 @@ TEST_F(row_B7_weights, leave_the_serial_order_alone) {
     const auto note = [&](char c) { order[place.fetch_add(1)] = c; };
     pool.run([&] {
         pilfer::scope s;
-        s.defer(weight{5}, [&] { note('c'); });
-        s.defer([&] { note('b'); });
+        s.fork(weight{5}, [&] { note('c'); });
+        s.fork([&] { note('b'); });
         s.spawn(weight{7}, [&] { note('a'); });
         note('|');
         s.sync();
@@ -287,7 +287,7 @@ TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
     {
         pilfer::scope s; // of a foreign thread: both are submissions
         s.spawn(weight{5}, one);
-        s.defer(weight{5}, one);
+        s.fork(weight{5}, one);
         s.sync();
         auto f = pilfer::async(weight{5}, one);
         f.get();
@@ -296,17 +296,17 @@ TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
     pilfer::pool pool(workers(3));
     pool.run([&] {
         pilfer::scope s;
-        s.spawn([&] { s.defer(weight{2}, one); });
+        s.spawn([&] { s.fork(weight{2}, one); });
         s.sync();
         const auto fails = [&] {
             s.spawn(weight{4}, [] { throw 5; });
-            s.defer(weight{4}, [] { throw 5; });
+            s.fork(weight{4}, [] { throw 5; });
             s.sync();
         };
         EXPECT_THROW(fails(), int);
         std::array<char, 4096> large{}; // too large for a child's stack, or a record
         s.spawn(weight{4}, [large, &one] { large[0] == 0 ? one() : void(); });
-        s.defer(weight{4}, [large, &one] { large[0] == 0 ? one() : void(); });
+        s.fork(weight{4}, [large, &one] { large[0] == 0 ? one() : void(); });
         s.sync();
     });
     EXPECT_EQ(ran, 6);
@@ -318,7 +318,7 @@ TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
     o.profile = true;
     pilfer::pool pool(o);
     std::atomic<int> ran{0};
-    pool.run([&] { announce_all(way::defer, {5, 1, 7}, 0, [&] { ran.fetch_add(1); }); });
+    pool.run([&] { announce_all(way::fork, {5, 1, 7}, 0, [&] { ran.fetch_add(1); }); });
     pool.run([&] { announce_all(way::spawn, {5, 1, 7}, 0, [&] { ran.fetch_add(1); }); });
     EXPECT_EQ(ran, 6);
 }
@@ -349,7 +349,7 @@ TEST_F(row_B7_bad_input, a_bad_weight_announces_nothing) {
             pilfer::scope s;
             std::uint64_t none = 0;
             EXPECT_THROW(s.spawn(weight{none}, [&] { ran = true; }), std::invalid_argument);
-            EXPECT_THROW(s.defer(weight{none}, [&] { ran = true; }), std::invalid_argument);
+            EXPECT_THROW(s.fork(weight{none}, [&] { ran = true; }), std::invalid_argument);
             EXPECT_THROW((void)pilfer::async(weight{none}, [&] { ran = true; }), std::invalid_argument);
             EXPECT_NO_THROW(s.sync());
         });

@@ -1,4 +1,4 @@
-// pilfer by scope: what its two verbs, spawn and defer, have in common.
+// pilfer by scope: what its two verbs, spawn and fork, have in common.
 #pragma once
 
 #include <cstddef>

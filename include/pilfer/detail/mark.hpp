@@ -118,7 +118,7 @@ public:
     /// For whoever reads this link on another context than the one where it began.
     void seen_here() const noexcept { san::acquire(&m_above); }
     /// Owner, before anybody is below: marks this one alone, and walks from below end here. For a task that
-    /// others may run while all that encloses it stays where it is: a queued call.
+    /// others may run while all that encloses it stays where it is: a monitor call.
     void seal() noexcept { m_mark.store(marked | settled, rlx); }
     /// Owner, where scopes end in another order than the reverse of their beginning, under the reach locks of
     /// all workers: `gone`, which ends, is no longer above this one.

@@ -1,4 +1,4 @@
-// What `locked` and `queued` do that does not depend on what they hold: see src/objects/README.md.
+// What `synchronized` and `monitor` do that does not depend on what they hold: see src/objects/README.md.
 #pragma once
 
 #include <atomic>
@@ -91,24 +91,24 @@ private:
 };
 
 /// A call that waits for its condition, in its caller's frame.
-struct queued_call : waiters::entry {
+struct monitor_call : waiters::entry {
     using queue = call_queue<std_atom, futex_park>;
     /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
-    queue::verdict (*look)(queued_call&, bool here) noexcept;
+    queue::verdict (*look)(monitor_call&, bool here) noexcept;
     pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
     scope_place* within = nullptr;          ///< what the caller stands in
     exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
     unsigned uncaught = 0;                  ///< how many of them were in flight before the caller began
 };
 
-class PILFER_API queued_core {
+class PILFER_API monitor_core {
 public:
-    using ending = queued_call::queue::ending;
+    using ending = monitor_call::queue::ending;
 
-    queued_core() noexcept = default;
-    queued_core(const queued_core&) = delete;
-    queued_core& operator=(const queued_core&) = delete;
-    ~queued_core();
+    monitor_core() noexcept = default;
+    monitor_core(const monitor_core&) = delete;
+    monitor_core& operator=(const monitor_core&) = delete;
+    ~monitor_core();
 
     [[nodiscard]] call_lock<mutex>& lock() noexcept { return m_lock; }
     /// Inside: the object may have changed.
@@ -121,7 +121,7 @@ public:
     }
     /// Inside, where the condition of `c` does not hold: leaves and waits. `given`: inside again. Throws
     /// stopped, outside.
-    [[nodiscard]] ending wait(queued_call& c, instant until);
+    [[nodiscard]] ending wait(monitor_call& c, instant until);
 
 private:
     /// One runs no more calls of others than this: then the next one runs itself and goes on serving, so that
@@ -129,10 +129,10 @@ private:
     static constexpr unsigned most_served = 64;
 
     void leave_and_serve() noexcept;
-    [[nodiscard]] queued_call::queue::verdict look(queued_call& c, unsigned& left) noexcept;
+    [[nodiscard]] monitor_call::queue::verdict look(monitor_call& c, unsigned& left) noexcept;
 
     call_lock<mutex> m_lock;
-    queued_call::queue m_calls;
+    monitor_call::queue m_calls;
 };
 
 /// The result of a call on T; the object's lock guards nothing that is referred to from outside.

@@ -23,13 +23,13 @@ public:
     using list_type = wait_list<Atom, Park>;
     using entry = typename list_type::entry;
     using fate = typename list_type::fate;
-    /// What a look at a queued call has come to.
+    /// What a look at a monitor call has come to.
     enum class verdict {
         waits,  ///< its condition does not hold
         served, ///< it was run, or its condition threw
         given,  ///< its condition holds, and it has to run itself: it gets the object's lock
     };
-    /// Why a queued call goes on.
+    /// Why a monitor call goes on.
     enum class ending { served, given, over };
 
     /// Inside: nobody waits, which may be found out late.
@@ -53,7 +53,7 @@ public:
         bool is_given; ///< the object's lock is another call's: nothing of the object may be touched
         entry* last;   ///< to be completed once the object's lock is free; null: none
     };
-    /// Inside, before the lock is left. Looks at the queued calls, the oldest first, and from the beginning
+    /// Inside, before the lock is left. Looks at the monitor calls, the oldest first, and from the beginning
     /// again once one was served, until none of them can go. `look(entry)` decides about one; it may take as
     /// long as it likes. Before it returns `given` it gets the object's lock ready for its next holder.
     /// `go_on(entry)` completes one.

@@ -17,7 +17,7 @@ struct context_guard {
     }
 };
 
-/// Functions of more than 128 bytes are deferred through a pointer.
+/// Functions of more than 128 bytes are forked through a pointer.
 template <class F>
 struct boxed {
     std::unique_ptr<F> function;
@@ -25,25 +25,25 @@ struct boxed {
 };
 
 template <class F>
-using deferrable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
+using forkable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
 
 template <class F>
-struct deferred : spark {
+struct forked : spark {
     F function;
 
     static constexpr unsigned size_class() noexcept {
-        return sizeof(free_record) + sizeof(deferred) <= record_bytes[0] ? 0 : 1;
+        return sizeof(free_record) + sizeof(forked) <= record_bytes[0] ? 0 : 1;
     }
 
     template <class G>
-    deferred(scope* s, G&& g)
-        : spark(&deferred::run_child, scope_access::link(*s)), function(std::forward<G>(g)) {}
+    forked(scope* s, G&& g)
+        : spark(&forked::run_child, scope_access::link(*s)), function(std::forward<G>(g)) {}
     [[nodiscard]] task_word entry() noexcept {
-        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_deferred;
+        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_forked;
     }
     /// `w` null: on top of the awaiting frame, whose owner does the counting.
     static suspension* run_child(spark* self, worker* w) noexcept {
-        auto* d = static_cast<deferred*>(self);
+        auto* d = static_cast<forked*>(self);
         scope* s = scope_access::of(d->within());
         san::acquire(s);
         if (s->drops() && !scope_place::finishes_first(d->within())) {
@@ -198,28 +198,28 @@ bool scope::spawn_under_lock(detail::worker* w, F& f) {
 }
 
 template <class F>
-PILFER_ALWAYS_INLINE void scope::defer(F&& f) {
-    using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
+PILFER_ALWAYS_INLINE void scope::fork(F&& f) {
+    using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w != nullptr && m_owner.is(w->current.load(detail::rlx)) && !drops()) [[likely]] {
-        auto* c = make_deferred<child>(w, std::forward<F>(f));
+        auto* c = make_forked<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended
         }
         m_children.owe();
         detail::san::release(this);
         if (detail::push_task(w, c->entry())) [[unlikely]] {
-            defer_tripped(w, c, true);
+            fork_tripped(w, c, true);
         }
         return;
     }
     // A copy, so that the usual f need not have an address: see spawn.
-    defer_below(std::decay_t<F>(std::forward<F>(f)));
+    fork_below(std::decay_t<F>(std::forward<F>(f)));
 }
 
 /// Puts f into a record. Throws std::bad_alloc and what moving f throws.
 template <class Child, class F>
-PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
+PILFER_ALWAYS_INLINE Child* scope::make_forked(detail::worker* w, F&& f) {
     using function = decltype(Child::function);
     void* memory = detail::take_record(w, Child::size_class());
     PILFER_TRY {
@@ -238,7 +238,7 @@ PILFER_ALWAYS_INLINE Child* scope::make_deferred(detail::worker* w, F&& f) {
 
 /// The tripwire was hit by the announcement of `c`.
 template <class Child>
-PILFER_COLD void scope::defer_tripped(detail::worker* w, Child* c, bool own) {
+PILFER_COLD void scope::fork_tripped(detail::worker* w, Child* c, bool own) {
     (void)is_cleanup(w); // before others can take the child
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
@@ -262,28 +262,28 @@ void scope::run_unannounced(Child* c, bool own) {
 
 /// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
 template <class F>
-PILFER_NOINLINE void scope::defer_below(F&& f) {
-    defer_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
+PILFER_NOINLINE void scope::fork_below(F&& f) {
+    fork_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
         if (detail::push_task(w, c->entry())) [[unlikely]] {
-            this->defer_tripped(w, c, own);
+            this->fork_tripped(w, c, own);
         }
     });
 }
 
 template <class F>
-void scope::defer(weight heavy, F&& f) {
-    defer_from_anywhere(std::forward<F>(f), [this, heavy](detail::worker* w, auto* c, bool own) {
+void scope::fork(weight heavy, F&& f) {
+    fork_from_anywhere(std::forward<F>(f), [this, heavy](detail::worker* w, auto* c, bool own) {
         if (!detail::announce_weighted(w, c->entry(), heavy.value(), detail::way::keep)) [[unlikely]] {
             this->run_unannounced(c, own);
         }
-        (void)detail::stopped_here(detail::this_worker()); // as in defer_tripped()
+        (void)detail::stopped_here(detail::this_worker()); // as in fork_tripped()
     });
 }
 
 /// announce(worker, child, whether it runs on the owner's stack) puts the child on the deque.
 template <class F, class Announce>
-PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
-    using child = detail::deferred<detail::deferrable<std::decay_t<F>>>;
+PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
+    using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w == nullptr || outside() || w->pool != m_owner.get()->ctx->pool) [[unlikely]] {
         submit_child(std::forward<F>(f));
@@ -296,7 +296,7 @@ PILFER_ALWAYS_INLINE void scope::defer_from_anywhere(F&& f, Announce announce) {
     }
     (void)is_cleanup(w);
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
-    auto* c = make_deferred<child>(w, std::forward<F>(f));
+    auto* c = make_forked<child>(w, std::forward<F>(f));
     if (held) {
         c->is_within(detail::scope_place::as_given(&m_link));
     }

@@ -1,4 +1,4 @@
-// Whose a scope is: the word that spawn, defer and sync compare with who runs.
+// Whose a scope is: the word that spawn, fork and sync compare with who runs.
 //
 // While the owner holds a lock that it took since the scope began, something stands there that nobody is
 // called, so that what the owner announces goes the long way. Why, and edge C7: src/scope/README.md, "Holders

@@ -39,7 +39,7 @@ struct exception_state {
     }
 };
 
-/// The head of a recycled record of `defer`; the payload lies behind it. It stays as it is while the
+/// The head of a recycled record of `fork`; the payload lies behind it. It stays as it is while the
 /// record is in use, so that giving back the record that was taken last writes one word.
 struct free_record {
     std::atomic<free_record*> next;
@@ -78,7 +78,7 @@ struct scope_head {
     /// by children, and that a task below announced a child here. Such a task need not be counted by this
     /// scope (it may be a branch of a join, or the child of an inner scope), but its end happens before
     /// this scope's sync, which therefore sees the mark. At the beginning of its word: a load from the middle
-    /// of a wider store costs a deferred child 1 ns.
+    /// of a wider store costs a forked child 1 ns.
     std::atomic<std::uint32_t> disturbed{0};
     bool comes_home : 1 = false;   // each wait returns on the thread that began it
     bool was_diverted : 1 = false; // see scope_owner::divert()
@@ -134,7 +134,7 @@ struct suspension : submission_queue<std_atom>::node {
 inline constexpr task_word kind_mask = 3;
 inline constexpr task_word kind_spark = 0;        // spark: join, async, submissions
 inline constexpr task_word kind_continuation = 1; // continuation of a scope
-inline constexpr task_word kind_deferred = 2;     // child of a scope
+inline constexpr task_word kind_forked = 2;       // child of a scope
 
 /// An announced task. run() executes it on a context of its own and returns whom to resume, if the end
 /// of this task was what a suspended one waited for.
@@ -219,7 +219,7 @@ template <class T>
 }
 
 /// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are
-/// points where a frame may move anyway. `defer` and `async` are not: their caller may hold a lock.
+/// points where a frame may move anyway. `fork` and `async` are not: their caller may hold a lock.
 /// A spark that comes with `keep` is a `submission`, which a one-lock pool relies on.
 enum class way { make, keep };
 

@@ -56,7 +56,7 @@ struct calls_client {
         o->value = exactly ? value + 1 : value - want;
         ++run;
     }
-    /// queued_core::leave(), leave_and_serve() and look().
+    /// monitor_core::leave(), leave_and_serve() and look().
     void leave() {
         unsigned left = Row;
         const auto rest = o->calls.nobody() ? queue::rest{false, nullptr}

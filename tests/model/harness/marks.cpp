@@ -418,7 +418,7 @@ struct standing {
     void finish() {}
 };
 
-/// A call that waits unmarked is served on another worker, and defers from there into its caller's scope,
+/// A call that waits unmarked is served on another worker, and forks from there into its caller's scope,
 /// while a scope further out leaves the chain out of turn where the caller was.
 struct below {
     static constexpr unsigned threads = 2;
@@ -468,7 +468,7 @@ const registered<insisted> r7("mark_insist", "one insists on a task that its own
 const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
 const registered<moved> r8("mark_moved", "a frame that suspended unmarked goes on elsewhere");
 const registered<standing> r9("mark_standing", "a child suspends where its parent's frame has moved from");
-const registered<below> r10("mark_below", "one defers from below while a scope further out ends out of turn");
+const registered<below> r10("mark_below", "one forks from below while a scope further out ends out of turn");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 
 } // namespace

@@ -1,4 +1,4 @@
-// Any number of children, one waiter: the counter of a scope under stolen continuations, deferred children,
+// Any number of children, one waiter: the counter of a scope under stolen continuations, forked children,
 // children announced from below, failures, a second round and the frame's end right behind sync.
 #include <pilfer/detail/deque.hpp>
 #include <pilfer/detail/handover.hpp>
@@ -191,9 +191,9 @@ struct spawning : scope_client<Threads, Children> {
     }
 };
 
-/// defer: children are entries of their own; thieves run them, and may defer into the same scope from below.
+/// fork: children are entries of their own; thieves run them, and may fork into the same scope from below.
 template <unsigned Threads, unsigned Children, unsigned Rounds, bool Below>
-struct deferring : scope_client<Threads, Children + (Below ? 1 : 0)> {
+struct forking : scope_client<Threads, Children + (Below ? 1 : 0)> {
     using base = scope_client<Threads, Children + (Below ? 1 : 0)>;
     using base::end;
     using base::parent;
@@ -209,7 +209,7 @@ struct deferring : scope_client<Threads, Children + (Below ? 1 : 0)> {
                 parent->announce_from_below();
                 workers[me].announce(8 * (all + 1));
             } else {
-                parent->children.owe(); // defer_below() on the owner's own stack
+                parent->children.owe(); // fork_below() on the owner's own stack
                 workers[me].announce(8 * (all + 1));
             }
         }
@@ -336,9 +336,9 @@ struct foreign_scope : scope_client<3, 3> {
 const registered<spawning<2, 2, 2, false>> r1("scope_spawn", "two spawns, two rounds, one thief");
 const registered<spawning<3, 3, 1, false>> r2("scope_spawn_three", "three spawns, two thieves");
 const registered<spawning<3, 2, 1, true>> r3("scope_spawn_fail", "two spawns, both fail, two thieves");
-const registered<deferring<2, 2, 2, false>> r4("scope_defer", "two deferred, two rounds, one thief");
-const registered<deferring<3, 2, 1, true>> r5("scope_below",
-                                              "a child defers into its parent's scope, two thieves");
+const registered<forking<2, 2, 2, false>> r4("scope_fork", "two forked, two rounds, one thief");
+const registered<forking<3, 2, 1, true>> r5("scope_below",
+                                            "a child forks into its parent's scope, two thieves");
 const registered<foreign_scope> r6("scope_foreign",
                                    "a scope of a foreign thread, its children are submissions");
 

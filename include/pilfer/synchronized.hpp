@@ -16,30 +16,30 @@ namespace pilfer {
 inline namespace v0 {
 
 template <class T, class Lock = mutex>
-class locked;
+class synchronized;
 
 namespace detail {
 
 /// One of the objects of call_all(), without its type.
-struct locked_part {
+struct synchronized_part {
     void* object;
     void (*enter)(void*);
     void (*leave)(void*) noexcept;
 };
 /// Enters all of them in the order of their addresses, so that no two callers wait for each other. Throws
 /// usage_error where one is named twice, or the caller is inside of one; then it is inside of none.
-PILFER_API void enter_all(locked_part* parts, std::size_t n);
-PILFER_API void leave_all(const locked_part* parts, std::size_t n) noexcept;
+PILFER_API void enter_all(synchronized_part* parts, std::size_t n);
+PILFER_API void leave_all(const synchronized_part* parts, std::size_t n) noexcept;
 
 /// For call_all().
-struct locked_access {
+struct synchronized_access {
     template <class T, class Lock>
-    [[nodiscard]] static locked_part part(locked<T, Lock>& object) noexcept {
-        return {&object, [](void* p) { static_cast<locked<T, Lock>*>(p)->m_lock.enter(); },
-                [](void* p) noexcept { static_cast<locked<T, Lock>*>(p)->m_lock.leave(); }};
+    [[nodiscard]] static synchronized_part part(synchronized<T, Lock>& object) noexcept {
+        return {&object, [](void* p) { static_cast<synchronized<T, Lock>*>(p)->m_lock.enter(); },
+                [](void* p) noexcept { static_cast<synchronized<T, Lock>*>(p)->m_lock.leave(); }};
     }
     template <class T, class Lock>
-    [[nodiscard]] static T& value(locked<T, Lock>& object) noexcept {
+    [[nodiscard]] static T& value(synchronized<T, Lock>& object) noexcept {
         return object.m_value;
     }
 };
@@ -48,7 +48,7 @@ struct locked_access {
 
 /// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock. Who
 /// has to wait for the lock suspends if it is a task, and blocks otherwise. With
-/// `locked<T, pilfer::shared_mutex>` calls of read(f), which see a `const T&`, run beside each other.
+/// `synchronized<T, pilfer::shared_mutex>` calls of read(f), which see a `const T&`, run beside each other.
 ///
 /// f returns a value, no reference. What it throws comes out of the call; the object stays as f left it. f
 /// may wait, spawn, and call other objects: the lock stays held. Two tasks that take the same two objects in
@@ -58,7 +58,7 @@ struct locked_access {
 ///
 /// Cost: nobody else there, a mutex's lock and unlock (which see for tasks with open scopes) and two stores.
 template <class T, class Lock>
-class locked {
+class synchronized {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
     static_assert(std::is_same_v<Lock, mutex> || std::is_same_v<Lock, shared_mutex>,
                   "pilfer::mutex or pilfer::shared_mutex");
@@ -68,10 +68,10 @@ public:
     /// Makes the T from `args`.
     template <class... Args>
     requires std::constructible_from<T, Args...>
-    explicit(sizeof...(Args) != 0) locked(Args&&... args) : m_value(std::forward<Args>(args)...) {}
-    locked(const locked&) = delete;
-    locked& operator=(const locked&) = delete;
-    ~locked() = default;
+    explicit(sizeof...(Args) != 0) synchronized(Args&&... args) : m_value(std::forward<Args>(args)...) {}
+    synchronized(const synchronized&) = delete;
+    synchronized& operator=(const synchronized&) = delete;
+    ~synchronized() = default;
 
     /// Returns f(T&), once the lock is the caller's.
     template <class F>
@@ -110,7 +110,7 @@ public:
     }
 
 private:
-    friend struct detail::locked_access;
+    friend struct detail::synchronized_access;
     using lock_type = detail::call_lock<Lock>;
 
     struct leaving {
@@ -135,17 +135,17 @@ private:
 /// the order of their addresses, whatever the order of the arguments, so that calls of several objects never
 /// wait for each other in a cycle. Throws usage_error where an object is named twice.
 template <class F, class... Ts, class... Locks>
-requires(sizeof...(Ts) > 0) auto call_all(F&& f, locked<Ts, Locks>&... objects) {
+requires(sizeof...(Ts) > 0) auto call_all(F&& f, synchronized<Ts, Locks>&... objects) {
     static_assert(!std::is_reference_v<std::invoke_result_t<F&, Ts&...>>,
                   "a call returns a value: a reference would leave what the objects' locks guard");
-    std::array<detail::locked_part, sizeof...(Ts)> parts{detail::locked_access::part(objects)...};
+    std::array<detail::synchronized_part, sizeof...(Ts)> parts{detail::synchronized_access::part(objects)...};
     detail::enter_all(parts.data(), parts.size());
     struct leaving {
-        const std::array<detail::locked_part, sizeof...(Ts)>& parts;
+        const std::array<detail::synchronized_part, sizeof...(Ts)>& parts;
         ~leaving() { detail::leave_all(parts.data(), parts.size()); }
     };
     const leaving guard{parts};
-    return std::invoke(f, detail::locked_access::value(objects)...);
+    return std::invoke(f, detail::synchronized_access::value(objects)...);
 }
 
 } // namespace v0

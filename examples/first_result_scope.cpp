@@ -20,7 +20,7 @@ bool fits(const board& b, int column) {
     return true;
 }
 
-void place(pilfer::exit_scope<board>& first, const board& b, int n) {
+void place(pilfer::first_result_scope<board>& first, const board& b, int n) {
     if (static_cast<int>(b.size()) == n) {
         (void)first.exit_value(b); // false: another one was faster
         return;
@@ -54,7 +54,7 @@ bool right(const board& b) {
 int main() {
     pilfer::pool pool;
     pool.run([] {
-        pilfer::exit_scope<board> first;
+        pilfer::first_result_scope<board> first;
         first.spawn([&first] { place(first, {}, 12); });
         const auto found = first.sync();
         std::printf("12 queens: %s\n", found && found->size() == 12 && right(*found) ? "a solution" : "none");

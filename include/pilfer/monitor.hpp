@@ -13,9 +13,9 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// A T that several tasks and threads share, as in `locked`, and whose calls can wait for a state of it:
-/// call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds. A bounded buffer:
-/// `put` when it is not full, `get` when it is not empty.
+/// A T that several tasks and threads share, as in `synchronized`, and whose calls can wait for a state of
+/// it: call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds. A bounded
+/// buffer: `put` when it is not full, `get` when it is not empty.
 ///
 /// A caller whose condition does not hold suspends if it is a task, blocks otherwise, and the object is free
 /// meanwhile. Every call that may have changed the object (all but read()) looks at the calls that wait, the
@@ -36,28 +36,28 @@ inline namespace v0 {
 /// What either throws comes out of its own caller's call; what threw in f has run. A caller that is stopped
 /// (scope::cancel) while it waits leaves by `stopped`; f has not run then, unless it throws that itself.
 ///
-/// A call inside a call of the same object throws usage_error, as in `locked`. Inside a call of another
-/// object, `locked` or `queued`, it may wait like anywhere: the other object stays locked, so whoever is to
-/// make the condition true must not need it.
+/// A call inside a call of the same object throws usage_error, as in `synchronized`. Inside a call of another
+/// object, `synchronized` or `monitor`, it may wait like anywhere: the other object stays locked, so whoever
+/// is to make the condition true must not need it.
 ///
 /// Costs: where nobody waits, a mutex's lock and unlock, two stores, and the condition. Where n wait, each
 /// change asks up to n conditions per call that it serves, with a short lock for each.
 template <class T>
-class queued {
+class monitor {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
 
 public:
     /// Makes the T from `args`.
     template <class... Args>
     requires std::constructible_from<T, Args...>
-    explicit(sizeof...(Args) != 0) queued(Args&&... args) : m_value(std::forward<Args>(args)...) {}
-    queued(const queued&) = delete;
-    queued& operator=(const queued&) = delete;
+    explicit(sizeof...(Args) != 0) monitor(Args&&... args) : m_value(std::forward<Args>(args)...) {}
+    monitor(const monitor&) = delete;
+    monitor& operator=(const monitor&) = delete;
     /// Nobody may wait any more; the checked build aborts otherwise. It may end as soon as the calls that it
     /// waited for have returned, and all calls with a time limit, or of tasks below of a scope or in a branch
     /// of a join: whoever ends such a wait from outside may still look into the object until its call has
     /// returned.
-    ~queued() = default;
+    ~monitor() = default;
 
     /// Returns f(T&), once the lock is the caller's.
     template <class F>
@@ -119,9 +119,9 @@ public:
     }
 
 private:
-    using core = detail::queued_core;
+    using core = detail::monitor_core;
     using ending = core::ending;
-    using queue = detail::queued_call::queue;
+    using queue = detail::monitor_call::queue;
 
     struct changed {
         core& object;
@@ -134,15 +134,15 @@ private:
 
     /// A call that waits; in its caller's frame, and so are `ready` and `f`.
     template <class C, class F>
-    struct waiting : detail::queued_call {
-        queued& object;
+    struct waiting : detail::monitor_call {
+        monitor& object;
         C& ready;
         F& f;
         detail::outcome<detail::regular_t<detail::call_result_t<F, T>>> result;
 
-        waiting(queued& o, C& c, F& g) noexcept : object(o), ready(c), f(g) { look = &decide; }
+        waiting(monitor& o, C& c, F& g) noexcept : object(o), ready(c), f(g) { look = &decide; }
 
-        static queue::verdict decide(detail::queued_call& self, bool here) noexcept {
+        static queue::verdict decide(detail::monitor_call& self, bool here) noexcept {
             auto& c = static_cast<waiting&>(self);
             PILFER_TRY {
                 if (!std::invoke(c.ready, std::as_const(c.object.m_value))) {

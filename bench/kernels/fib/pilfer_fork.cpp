@@ -1,5 +1,5 @@
-// fib by pilfer::scope and defer.
-#include "common/runtimes/pilfer_defer.hpp"
+// fib by pilfer::scope and fork.
+#include "common/runtimes/pilfer_fork.hpp"
 #include "common/program.hpp"
 #include "kernels/fib/config.hpp"
 
@@ -8,7 +8,7 @@ static std::uint64_t fib(int n) {
         return static_cast<std::uint64_t>(n);
     std::uint64_t a = 0;
     pilfer::scope scope;
-    scope.defer([&] { a = fib(n - 1); });
+    scope.fork([&] { a = fib(n - 1); });
     const std::uint64_t b = fib(n - 2);
     scope.sync();
     return a + b;

@@ -1,5 +1,5 @@
 // Queued calls: who waits, and who serves them.
-#include <pilfer/queued.hpp>
+#include <pilfer/monitor.hpp>
 
 #include <cxxabi.h>
 
@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr wait_kind condition_kind{"the condition of a queued call", &nothing_known};
+constexpr wait_kind condition_kind{"the condition of a monitor call", &nothing_known};
 
 /// What the C++ runtime keeps for this thread.
 [[nodiscard]] exception_state& exceptions_here() noexcept {
@@ -29,11 +29,11 @@ void refuse_call_inside() {
         "pilfer: a call of an object inside a call of the same object by the same task or thread");
 }
 
-queued_core::~queued_core() {
-    ensure([this] { return m_calls.list().empty(); }, "a queued object ends that a call waits for");
+monitor_core::~monitor_core() {
+    ensure([this] { return m_calls.list().empty(); }, "a monitor ends that a call waits for");
 }
 
-queued_core::ending queued_core::wait(queued_call& c, instant until) {
+monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     auto what = awaited::anything;
     // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
     // holder's.
@@ -53,7 +53,7 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
     m_calls.enter(c);
     m_lock.leave();
     wait_in(m_calls.list(), c, until, condition_kind, this, what, leaves::when_stopped);
-    const ending e = queued_call::queue::ended(c);
+    const ending e = monitor_call::queue::ended(c);
     if (e == ending::over && (until == never || must_leave())) {
         throw stopped(); // a cancellation ends such a wait as its time does, and nothing else ends one
                          // without
@@ -69,8 +69,8 @@ queued_core::ending queued_core::wait(queued_call& c, instant until) {
 /// serves (in a catch block, or behind an f that threw) `throw;` in f would throw a stranger's, its spawn
 /// would be a plain call, and no cancellation would take it out of a wait. Where its caller unwinds, f is
 /// part of that: no `stopped` may leave it.
-queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) noexcept {
-    using verdict = queued_call::queue::verdict;
+monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left) noexcept {
+    using verdict = monitor_call::queue::verdict;
     worker* const w = this_worker();
     const exception_state of_server = exceptions_here().load();
     exceptions_here().store(c.exceptions);
@@ -93,10 +93,10 @@ queued_call::queue::verdict queued_core::look(queued_call& c, unsigned& left) no
     return v;
 }
 
-void queued_core::leave_and_serve() noexcept {
+void monitor_core::leave_and_serve() noexcept {
     unsigned left = most_served;
     const auto rest = m_calls.serve(
-        [this, &left](waiters::entry& e) noexcept { return look(static_cast<queued_call&>(e), left); },
+        [this, &left](waiters::entry& e) noexcept { return look(static_cast<monitor_call&>(e), left); },
         [](waiters::entry& e) noexcept { go_on(e); });
     if (rest.is_given) {
         gives_lock(running_task()); // behind the new owner's completion: see mutex::unlock()

@@ -1,4 +1,4 @@
-// scope::defer: the caller goes on, the child is offered.
+// scope::fork: the caller goes on, the child is offered.
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -13,21 +13,21 @@ namespace {
 
 using namespace support;
 
-class row_A4_defer : public over_workers {};
+class row_A4_fork : public over_workers {};
 
-TEST_P(row_A4_defer, computes_fib) {
+TEST_P(row_A4_fork, computes_fib) {
     pilfer::pool pool(with_workers());
-    EXPECT_EQ(pool.run([] { return fib_defer(18); }), fib(18));
+    EXPECT_EQ(pool.run([] { return fib_fork(18); }), fib(18));
 }
 
-TEST_P(row_A4_defer, every_child_runs_once) {
+TEST_P(row_A4_fork, every_child_runs_once) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 5; ++round) {
         std::vector<std::atomic<int>> ran(3000);
         pool.run([&] {
             pilfer::scope s;
             for (auto& r : ran) {
-                s.defer([&r] { r.fetch_add(1); });
+                s.fork([&r] { r.fetch_add(1); });
             }
             s.sync();
         });
@@ -37,7 +37,7 @@ TEST_P(row_A4_defer, every_child_runs_once) {
     }
 }
 
-TEST_P(row_A4_defer, the_destructor_waits) {
+TEST_P(row_A4_fork, the_destructor_waits) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int round = 0; round < 200; ++round) {
@@ -45,7 +45,7 @@ TEST_P(row_A4_defer, the_destructor_waits) {
             {
                 pilfer::scope s;
                 for (int i = 0; i < 5; ++i) {
-                    s.defer([&] { ran.fetch_add(1); });
+                    s.fork([&] { ran.fetch_add(1); });
                 }
             }
             ASSERT_EQ(ran, 5);
@@ -53,7 +53,7 @@ TEST_P(row_A4_defer, the_destructor_waits) {
     });
 }
 
-TEST_P(row_A4_defer, functions_are_moved_and_destroyed_once) {
+TEST_P(row_A4_fork, functions_are_moved_and_destroyed_once) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         const auto shared = std::make_shared<int>(5);
@@ -62,7 +62,7 @@ TEST_P(row_A4_defer, functions_are_moved_and_destroyed_once) {
             pilfer::scope s;
             for (int i = 0; i < 100; ++i) {
                 auto unique = std::make_unique<int>(i);
-                s.defer([&sum, shared, mine = std::move(unique)] { sum.fetch_add(*shared + *mine); });
+                s.fork([&sum, shared, mine = std::move(unique)] { sum.fetch_add(*shared + *mine); });
             }
             s.sync();
         }
@@ -71,7 +71,7 @@ TEST_P(row_A4_defer, functions_are_moved_and_destroyed_once) {
     });
 }
 
-PILFER_OVER_WORKERS(row_A4_defer);
+PILFER_OVER_WORKERS(row_A4_fork);
 
 class row_A4_order : public guarded {};
 
@@ -81,7 +81,7 @@ TEST_F(row_A4_order, parent_first_then_the_newest_child) {
     pool.run([&] {
         pilfer::scope s;
         for (int i = 0; i < 5; ++i) {
-            s.defer([&trace, i] { trace.push_back(i); });
+            s.fork([&trace, i] { trace.push_back(i); });
             trace.push_back(100 + i);
         }
         s.sync();
@@ -104,7 +104,7 @@ TEST_F(row_A4_order, a_million_forks_in_one_loop) {
                 pool.run([&] {
                     pilfer::scope s;
                     for (std::uint64_t i = 0; i < forks; ++i) {
-                        s.defer([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+                        s.fork([&] { ran.fetch_add(1, std::memory_order_relaxed); });
                     }
                     s.sync();
                 });

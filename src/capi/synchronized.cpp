@@ -1,5 +1,5 @@
 // Objects that are reached by calls only, for C.
-#include <pilfer/locked.hpp>
+#include <pilfer/synchronized.hpp>
 
 #include <array>
 #include <chrono>
@@ -9,30 +9,30 @@
 #include <utility>
 #include <variant>
 
+#include <pilfer/monitor.hpp>
 #include <pilfer/pilfer.h>
-#include <pilfer/queued.hpp>
 
 #include "capi/error.hpp"
 #include "capi/task.hpp"
 
 namespace {
 
-using alone = pilfer::locked<void*>;
-using shared = pilfer::locked<void*, pilfer::shared_mutex>;
+using alone = pilfer::synchronized<void*>;
+using shared = pilfer::synchronized<void*, pilfer::shared_mutex>;
 using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 
 } // namespace
 
-struct pilfer_locked {
+struct pilfer_synchronized {
     template <class Kind>
-    pilfer_locked(std::in_place_type_t<Kind> kind, void* v) : value(v), object(kind, v) {}
+    pilfer_synchronized(std::in_place_type_t<Kind> kind, void* v) : value(v), object(kind, v) {}
     void* const value; // for pilfer_call_all, without a visit
     std::variant<alone, shared> object;
 };
 
-struct pilfer_queued {
-    explicit pilfer_queued(void* v) : object(v) {}
-    pilfer::queued<void*> object;
+struct pilfer_monitor {
+    explicit pilfer_monitor(void* v) : object(v) {}
+    pilfer::monitor<void*> object;
 };
 
 namespace {
@@ -59,24 +59,24 @@ struct condition {
 };
 
 template <class Kind>
-int make(pilfer_locked** out, void* value) noexcept {
+int make(pilfer_synchronized** out, void* value) noexcept {
     if (out == nullptr) {
         return PILFER_EINVAL;
     }
     *out = nullptr;
-    return pilfer::capi::guarded([&] { *out = new pilfer_locked(std::in_place_type<Kind>, value); });
+    return pilfer::capi::guarded([&] { *out = new pilfer_synchronized(std::in_place_type<Kind>, value); });
 }
 
 /// `complete`: all that the call needs is there.
 template <class F>
-int on(pilfer_locked* o, bool complete, F f) noexcept {
+int on(pilfer_synchronized* o, bool complete, F f) noexcept {
     if (o == nullptr || !complete) {
         return PILFER_EINVAL;
     }
     return pilfer::capi::guarded([&] { std::visit(f, o->object); });
 }
 template <class F>
-int on(pilfer_queued* o, bool complete, F f) noexcept {
+int on(pilfer_monitor* o, bool complete, F f) noexcept {
     if (o == nullptr || !complete) {
         return PILFER_EINVAL;
     }
@@ -106,26 +106,30 @@ private:
 
 extern "C" {
 
-int pilfer_locked_new(pilfer_locked** out, void* value) { return make<alone>(out, value); }
-int pilfer_locked_new_shared(pilfer_locked** out, void* value) { return make<shared>(out, value); }
-void pilfer_locked_free(pilfer_locked* object) { delete object; }
+int pilfer_synchronized_new(pilfer_synchronized** out, void* value) { return make<alone>(out, value); }
+int pilfer_synchronized_new_shared(pilfer_synchronized** out, void* value) {
+    return make<shared>(out, value);
+}
+void pilfer_synchronized_free(pilfer_synchronized* object) { delete object; }
 
-int pilfer_locked_call(pilfer_locked* object, void (*f)(void*, void*), void* arg) {
+int pilfer_synchronized_call(pilfer_synchronized* object, void (*f)(void*, void*), void* arg) {
     return on(object, f != nullptr, [&](auto& o) { o.call(changing{f, arg}); });
 }
-int pilfer_locked_read(pilfer_locked* object, void (*f)(const void*, void*), void* arg) {
+int pilfer_synchronized_read(pilfer_synchronized* object, void (*f)(const void*, void*), void* arg) {
     return on(object, f != nullptr, [&](const auto& o) { o.read(reading{f, arg}); });
 }
-int pilfer_locked_try_call(pilfer_locked* object, void (*f)(void*, void*), void* arg) {
+int pilfer_synchronized_try_call(pilfer_synchronized* object, void (*f)(void*, void*), void* arg) {
     return in_time(object, f != nullptr, [&](auto& o) { return o.try_call(changing{f, arg}); });
 }
-int pilfer_locked_call_for(pilfer_locked* object, void (*f)(void*, void*), void* arg, uint64_t ns) {
+int pilfer_synchronized_call_for(pilfer_synchronized* object, void (*f)(void*, void*), void* arg,
+                                 uint64_t ns) {
     return in_time(object, f != nullptr, [&](auto& o) {
         return o.try_call_for(c_nanoseconds(ns), changing{f, arg});
     });
 }
 
-int pilfer_call_all(pilfer_locked* const* objects, size_t n, void (*f)(void* const*, void*), void* arg) {
+int pilfer_call_all(pilfer_synchronized* const* objects, size_t n, void (*f)(void* const*, void*),
+                    void* arg) {
     if (objects == nullptr || n == 0 || f == nullptr) {
         return PILFER_EINVAL;
     }
@@ -135,10 +139,10 @@ int pilfer_call_all(pilfer_locked* const* objects, size_t n, void (*f)(void* con
         }
     }
     return pilfer::capi::guarded([&] {
-        row<pilfer::detail::locked_part> parts(n);
+        row<pilfer::detail::synchronized_part> parts(n);
         row<void*> values(n);
         for (std::size_t i = 0; i < n; ++i) {
-            parts.get()[i] = std::visit([](auto& o) { return pilfer::detail::locked_access::part(o); },
+            parts.get()[i] = std::visit([](auto& o) { return pilfer::detail::synchronized_access::part(o); },
                                         objects[i]->object);
             values.get()[i] = objects[i]->value;
         }
@@ -148,35 +152,35 @@ int pilfer_call_all(pilfer_locked* const* objects, size_t n, void (*f)(void* con
     });
 }
 
-int pilfer_queued_new(pilfer_queued** out, void* value) {
+int pilfer_monitor_new(pilfer_monitor** out, void* value) {
     if (out == nullptr) {
         return PILFER_EINVAL;
     }
     *out = nullptr;
-    return pilfer::capi::guarded([&] { *out = new pilfer_queued(value); });
+    return pilfer::capi::guarded([&] { *out = new pilfer_monitor(value); });
 }
-void pilfer_queued_free(pilfer_queued* object) { delete object; }
+void pilfer_monitor_free(pilfer_monitor* object) { delete object; }
 
-int pilfer_queued_call(pilfer_queued* object, void (*f)(void*, void*), void* arg) {
+int pilfer_monitor_call(pilfer_monitor* object, void (*f)(void*, void*), void* arg) {
     return on(object, f != nullptr, [&](auto& o) { o.call(changing{f, arg}); });
 }
-int pilfer_queued_read(pilfer_queued* object, void (*f)(const void*, void*), void* arg) {
+int pilfer_monitor_read(pilfer_monitor* object, void (*f)(const void*, void*), void* arg) {
     return on(object, f != nullptr, [&](const auto& o) { o.read(reading{f, arg}); });
 }
-int pilfer_queued_call_when(pilfer_queued* object, int (*ready)(const void*, void*), void (*f)(void*, void*),
-                            void* arg) {
+int pilfer_monitor_call_when(pilfer_monitor* object, int (*ready)(const void*, void*),
+                             void (*f)(void*, void*), void* arg) {
     return on(object, ready != nullptr && f != nullptr, [&](auto& o) {
         o.call_when(condition{ready, arg}, changing{f, arg});
     });
 }
-int pilfer_queued_try_call_when(pilfer_queued* object, int (*ready)(const void*, void*),
-                                void (*f)(void*, void*), void* arg) {
+int pilfer_monitor_try_call_when(pilfer_monitor* object, int (*ready)(const void*, void*),
+                                 void (*f)(void*, void*), void* arg) {
     return in_time(object, ready != nullptr && f != nullptr, [&](auto& o) {
         return o.try_call_when(condition{ready, arg}, changing{f, arg});
     });
 }
-int pilfer_queued_call_when_for(pilfer_queued* object, int (*ready)(const void*, void*),
-                                void (*f)(void*, void*), void* arg, uint64_t ns) {
+int pilfer_monitor_call_when_for(pilfer_monitor* object, int (*ready)(const void*, void*),
+                                 void (*f)(void*, void*), void* arg, uint64_t ns) {
     return in_time(object, ready != nullptr && f != nullptr, [&](auto& o) {
         return o.try_call_when_for(c_nanoseconds(ns), condition{ready, arg}, changing{f, arg});
     });

@@ -8,7 +8,7 @@
 enum { size = 12 };
 
 struct board {
-    pilfer_exit_scope* first;
+    pilfer_first_result_scope* first;
     int rows;
     int columns[size];
 };
@@ -37,7 +37,7 @@ static int copy(void* found, void** value) {
 static void place(void* data) {
     struct board* b = data;
     if (b->rows == size) {
-        (void)pilfer_exit_scope_exit(b->first, copy, b); /* 0: another one was faster */
+        (void)pilfer_first_result_scope_exit(b->first, copy, b); /* 0: another one was faster */
         return;
     }
     struct board next[size]; /* children use it until the end of the scope */
@@ -68,15 +68,15 @@ static int right(const struct board* b) {
 
 static void program(void* data) {
     (void)data;
-    pilfer_exit_scope first;
+    pilfer_first_result_scope first;
     struct board empty = {&first, 0, {0}};
     void* found = NULL;
-    pilfer_exit_scope_begin(&first);
-    pilfer_exit_scope_spawn(&first, place, &empty);
-    const int code = pilfer_exit_scope_sync(&first, &found);
+    pilfer_first_result_scope_begin(&first);
+    pilfer_first_result_scope_spawn(&first, place, &empty);
+    const int code = pilfer_first_result_scope_sync(&first, &found);
     printf("%d queens: %s\n", size, code == 1 && right(found) ? "a solution" : "none");
     free(found);
-    pilfer_exit_scope_end(&first);
+    pilfer_first_result_scope_end(&first);
 }
 
 int main(void) {

@@ -1,4 +1,4 @@
-// exit_scope: the first task that has a result ends all others.
+// first_result_scope: the first task that has a result ends all others.
 #pragma once
 
 #include <atomic>
@@ -30,13 +30,13 @@ private:
 /// A scope that any task below of it may leave with a value: that stops all others, as scope::cancel() does.
 /// What is said of scope holds: it lives in a frame, its owner spawns and syncs.
 template <class T>
-class exit_scope {
+class first_result_scope {
     static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>, "the value of an exit is moved");
 
 public:
-    exit_scope() noexcept = default;
-    exit_scope(const exit_scope&) = delete;
-    exit_scope& operator=(const exit_scope&) = delete;
+    first_result_scope() noexcept = default;
+    first_result_scope(const first_result_scope&) = delete;
+    first_result_scope& operator=(const first_result_scope&) = delete;
 
     /// See scope.
     template <class F>
@@ -44,8 +44,8 @@ public:
         m_scope.spawn(std::forward<F>(f));
     }
     template <class F>
-    PILFER_ALWAYS_INLINE void defer(F&& f) {
-        m_scope.defer(std::forward<F>(f));
+    PILFER_ALWAYS_INLINE void fork(F&& f) {
+        m_scope.fork(std::forward<F>(f));
     }
 
     /// Claims the exit. True: this call was the first since the last sync(); all tasks below were stopped,
@@ -94,7 +94,7 @@ public:
             m_scope.sync(); // throws usage_error
         }
         const struct next_round {
-            exit_scope& self;
+            first_result_scope& self;
             ~next_round() {
                 self.m_value.reset();
                 self.m_claimed.store(false, detail::rlx);

@@ -1,5 +1,5 @@
 // Several objects at once.
-#include <pilfer/locked.hpp>
+#include <pilfer/synchronized.hpp>
 
 #include <algorithm>
 #include <functional>
@@ -10,10 +10,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-void enter_all(locked_part* parts, std::size_t n) {
-    std::sort(parts, parts + n,
-              [](const locked_part& a, const locked_part& b) { return std::less<>{}(a.object, b.object); });
-    const auto same = [](const locked_part& a, const locked_part& b) { return a.object == b.object; };
+void enter_all(synchronized_part* parts, std::size_t n) {
+    std::sort(parts, parts + n, [](const synchronized_part& a, const synchronized_part& b) {
+        return std::less<>{}(a.object, b.object);
+    });
+    const auto same = [](const synchronized_part& a, const synchronized_part& b) {
+        return a.object == b.object;
+    };
     if (std::adjacent_find(parts, parts + n, same) != parts + n) {
         throw usage_error("pilfer: call_all() was given the same object twice");
     }
@@ -28,7 +31,7 @@ void enter_all(locked_part* parts, std::size_t n) {
     }
 }
 
-void leave_all(const locked_part* parts, std::size_t n) noexcept {
+void leave_all(const synchronized_part* parts, std::size_t n) noexcept {
     while (n-- > 0) {
         parts[n].leave(parts[n].object);
     }
