@@ -124,39 +124,6 @@ rooms_but() {
     only_rooms "${rooms[@]}"
 }
 
-# commits_number: whose turn it is. A shallow clone has one commit, and that has only its name.
-commits_number() {
-    if [[ $(git rev-parse --is-shallow-repository 2>/dev/null) == false ]]; then
-        git rev-list --count HEAD
-    else
-        echo $((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))
-    fi
-}
-
-# commits_turn <n>: k/n for what ./test takes every n-th part of, each commit the next one (PILFER_TEST_TURN is the
-# commit's number); all of it where legs are named, by ./test --all, and in ci/long.
-commits_turn() {
-    echo "${PILFER_TEST_TURN:-0}/$([[ -n ${PILFER_TEST_TURN:-} ]] && echo "$1" || echo 1)"
-}
-
-# rooms_in_turn <0 or 1> <room>...: without a turn as rooms_but <room>...; with one every second room of those. What one leg
-# leaves to the next commit another leg, with the other number, takes in this one.
-rooms_in_turn() {
-    local of_leg=$1 room number=0 rooms=()
-    shift
-    if [[ -z ${PILFER_TEST_TURN:-} ]]; then
-        rooms_but "$@"
-        return
-    fi
-    for room in tests/*/; do
-        room=$(basename "$room")
-        if (((number++ + of_leg + PILFER_TEST_TURN) % 2 == 0)) && [[ $room != support && " $* " != *" $room "* ]]; then
-            rooms+=("$room")
-        fi
-    done
-    only_rooms "${rooms[@]}"
-}
-
 # no_examples: for legs that show nothing by them; the long form has them.
 no_examples() {
     [[ -n ${PILFER_TEST_SCALE:-} ]] && echo "-DPILFER_EXAMPLES=ON" || echo "-DPILFER_EXAMPLES=OFF"

@@ -39,7 +39,6 @@ set(PILFER_TEST_ROOMS "" CACHE STRING "Folders of tests/ to build, separated by 
 option(PILFER_CHAOS_EVERYWHERE "The disturbances of chaos in the one library that there is, quiet unless switched on" OFF)
 set(PILFER_TEST_OPTIMISED "" CACHE STRING "Folders of tests/ that PILFER_TEST_FLAGS do not reach, separated by commas")
 set(PILFER_TEST_OPTIMISED_FLAGS "" CACHE STRING "Flags more for those folders, and for the showcase")
-set(PILFER_HEADERS "" CACHE STRING "k/n: every n-th header only is compiled alone, from the k-th on; empty: all of them")
 set(PILFER_TEST_FLAGS "" CACHE STRING "Flags more for the files of the tests and the command pilfer, not for the library: -O1 or -O0 is faster")
 set(PILFER_UNITY OFF CACHE STRING
     "What is compiled together, not file by file: OFF, PROGRAMS (tools, study, showcase), ON (the library's rooms, too)")

@@ -75,7 +75,7 @@ protected:
                         break;
                     case 2: {
                         // Without stacks another one that wants it may run on top of who has it.
-                        std::unique_lock guard((*locks)[i].inner, std::fork_lock);
+                        std::unique_lock guard((*locks)[i].inner, std::defer_lock);
                         if (strict) {
                             guard.lock();
                         }

@@ -284,7 +284,7 @@ TEST_P(row_C3_shared_mutex, readers_share_and_writers_do_not) {
     all_at_once(pool, 10, 2, [&](unsigned self) {
         for (unsigned i = 0; i < 40; ++i) {
             if ((self + i) % 4 == 0) {
-                std::unique_lock hold(m, std::fork_lock);
+                std::unique_lock hold(m, std::defer_lock);
                 if (i % 2 == 0) {
                     hold.lock();
                 } else if (!hold.try_lock_for(std::chrono::microseconds(i))) {
@@ -295,7 +295,7 @@ TEST_P(row_C3_shared_mutex, readers_share_and_writers_do_not) {
                 ++b;
                 ++writes;
             } else {
-                std::shared_lock hold(m, std::fork_lock);
+                std::shared_lock hold(m, std::defer_lock);
                 if (i % 3 != 0) {
                     hold.lock();
                 } else if (!hold.try_lock_until(std::chrono::steady_clock::now() +
@@ -476,7 +476,7 @@ TEST_F(row_C3_locks, waits_where_no_stack_can_be_had) {
 TEST_F(row_C3_locks, a_condition_without_its_lock_gives_the_error_and_waits_for_nobody) {
     pilfer::condition_variable c;
     pilfer::mutex m;
-    std::unique_lock<pilfer::mutex> none(m, std::fork_lock);
+    std::unique_lock<pilfer::mutex> none(m, std::defer_lock);
     EXPECT_THROW(c.wait(none), std::system_error);
     c.notify_one(); // finds nobody
     pilfer::pool pool(workers(1));

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# What ./test runs: the library and its tests by g++, for a first look at a change or a machine, in the folder that the
+# g++ leg uses. That leg has the benchmarks, the tools, the showcase and the two longest tests on top.
+source "$(dirname "$0")/lib.sh"
+PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
+    -DPILFER_TOOLS=OFF -DPILFER_TEST_LONG=OFF $(rooms_but chaos consume docs fuzz headers showcase study tools)"
+export PILFER_CMAKE_ARGS
+release_leg
