@@ -204,7 +204,7 @@ void outside_batch_tbb(benchmark::State& state) {
     oneapi::tbb::task_group group;
     for (auto _ : state) {
         for (std::size_t i = 0; i < batch; ++i) {
-            arena.enqueue(group.fork(work));
+            arena.enqueue(group.defer(work));
         }
         arena.execute([&] { group.wait(); });
     }
@@ -216,7 +216,7 @@ void outside_one_tbb(benchmark::State& state) {
     oneapi::tbb::task_arena arena(static_cast<int>(workers) + 1, 1);
     oneapi::tbb::task_group group;
     for (auto _ : state) {
-        arena.enqueue(group.fork(work));
+        arena.enqueue(group.defer(work));
         arena.execute([&] { group.wait(); });
     }
 }
