@@ -34,11 +34,11 @@ my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched
 # library have as well are found where they are written with `::` in front.
 my $system_call = qr{mmap|mmap64|munmap|mprotect|mremap|madvise|mincore|syscall|pthread_\w+|sched_\w+|epoll_\w+|eventfd|timerfd_\w+
     |signalfd|inotify_\w+|pipe2|sigaction|sigaltstack|sigprocmask|sigfillset|sigemptyset|dlopen|dlsym|dladdr|dl_iterate_phdr
-    |sysconf|getpid|gettid|getppid|fork|vfork|execv\w*|execl\w*|posix_spawn\w*|waitpid|_exit|strerror\w*|fcntl|ioctl|fsync
+    |sysconf|getpid|gettid|getppid|vfork|execv\w*|execl\w*|posix_spawn\w*|waitpid|_exit|strerror\w*|fcntl|ioctl|fsync
     |setrlimit|getrlimit|prlimit|setpriority|getpriority|getauxval|swapcontext|makecontext|clock_gettime|clock_getres|gettimeofday
     |getrusage|prctl|ptrace|setjmp|_setjmp|longjmp|pread|pwrite|readv|writev|sendmsg|recvmsg|io_uring_\w+|getcpu
     |posix_memalign|malloc_usable_size|CreateThread|VirtualAlloc|WaitOnAddress}x;
-my $system_call_with_colons = qr{read|write|open|close|accept4?|connect|poll|ppoll|select|send|recv|socket|bind|listen|pipe|dup2?|kill
+my $system_call_with_colons = qr{fork|read|write|open|close|accept4?|connect|poll|ppoll|select|send|recv|socket|bind|listen|pipe|dup2?|kill
     |raise|alarm|signal|sleep|pause|nice|getenv_s|times|time|unlink|stat|access}x;
 my $which_system = qr{\b(?:__linux__|__linux|__gnu_linux__|__GLIBC\w*|__unix__|__ANDROID__|_WIN32|_WIN64|_MSC_VER|__MINGW\w*|__CYGWIN__|__APPLE__
     |__MACH__|__FreeBSD__|__OpenBSD__|__NetBSD__|_GNU_SOURCE|_POSIX_C_SOURCE)\b}x;

@@ -70,7 +70,7 @@ for text in 'void f() { mmap(nullptr, 1, 0, 0, -1, 0); }' 'void f() { ::close(3)
     'auto id = syscall(SYS_gettid);' 'void f() { if (pthread_self() == t) g(); }' 'void f() { sched_yield(); }' \
     'auto n = sysconf(_SC_PAGESIZE);' 'int e = epoll_wait(fd, events, 1, 0);' 'void f() { _exit(1); }' \
     'const char* t = strerrordesc_np(5);' '#if defined(__linux__)' '#ifdef _WIN32' '#elif __GLIBC_PREREQ(2, 32)' \
-    'struct sigaction a; int r = sigaction(1, &a, nullptr);' 'auto p = fork();' '#include <csignal>' '#include <mach/mach.h>' \
+    'struct sigaction a; int r = sigaction(1, &a, nullptr);' 'auto p = ::fork();' '#include <csignal>' '#include <mach/mach.h>' \
     '#define _GNU_SOURCE'; do
     expect found src/worker/a.cpp "$text"
     expect found include/pilfer/a.hpp "$text"
