@@ -24,10 +24,10 @@ int main() {
         std::this_thread::yield();
     }
 
-    pool.submit(priority::low, [] { std::puts("write the log"); });
+    pool.submit({.priority = priority::low}, [] { std::puts("write the log"); });
     pool.submit([] { std::puts("load the next level"); }); // normal
-    pool.submit(priority::high, [] { std::puts("render frame 1"); });
-    auto second = pool.async(priority::high, [] { std::puts("render frame 2"); });
+    pool.submit({.priority = priority::high}, [] { std::puts("render frame 1"); });
+    auto second = pool.async({.priority = priority::high}, [] { std::puts("render frame 2"); });
     go_on = true;
     second.wait();
     pool.shutdown(); // runs the others, too

@@ -44,7 +44,7 @@ void first_theft(const char* text, bool weighted) {
                 }
             };
             if (weighted) {
-                s.fork(pilfer::weight{size}, hash);
+                s.fork({.weight = size}, hash);
             } else {
                 s.fork(hash);
             }
@@ -74,7 +74,7 @@ int main() {
     first_theft("without weights", false);
     first_theft("with weights", true);
     try {
-        (void)pilfer::weight{0};
+        (void)pilfer::async({.weight = 0}, [] {});
     } catch (const std::invalid_argument& e) {
         std::printf("%s\n", e.what());
     }

@@ -71,7 +71,7 @@ BENCHMARK(fork)->UseRealTime();
 void spawn_weighted(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] {
         pilfer::scope scope;
-        scope.spawn(pilfer::weight{5}, work);
+        scope.spawn({.weight = 5}, work);
         work();
         scope.sync();
     });
@@ -81,7 +81,7 @@ BENCHMARK(spawn_weighted)->UseRealTime();
 void fork_weighted(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] {
         pilfer::scope scope;
-        scope.fork(pilfer::weight{5}, work);
+        scope.fork({.weight = 5}, work);
         work();
         scope.sync();
     });
@@ -92,7 +92,7 @@ void join_on_weight(benchmark::State& state) {
     pilfer::pool pool(one_worker(pilfer::exposure::on_demand));
     pool.run([&] {
         pilfer::scope scope;
-        scope.fork(pilfer::weight{5}, work); // stays below until the end
+        scope.fork({.weight = 5}, work); // stays below until the end
         for (auto _ : state)
             pilfer::join(work, work);
     });

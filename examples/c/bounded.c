@@ -63,7 +63,7 @@ static int fails(void) {
 static void say_name(void* what) { printf("\"%s\": %s\n", pilfer_task_name(), (const char*)what); }
 
 static int names(pilfer_pool* pool) {
-    pilfer_submit_named(pool, "parse config", say_name, "line 3: no value");
+    pilfer_submit_with(pool, &(pilfer_task_options){.name = "parse config"}, say_name, "line 3: no value");
     return pilfer_pool_shutdown(pool, PILFER_DRAIN);
 }
 

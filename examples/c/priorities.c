@@ -17,6 +17,7 @@ static void say(void* text) { puts(text); }
 int main(void) {
     pilfer_options* options = NULL;
     pilfer_pool* pool = NULL;
+    const pilfer_task_options low = {.priority = PILFER_LOW}, high = {.priority = PILFER_HIGH};
     int error = pilfer_options_new(&options);
     error =
         error != 0 ? error : pilfer_options_set(options, "workers", "1"); /* so that the order can be seen */
@@ -27,10 +28,10 @@ int main(void) {
     /* The worker is busy while the rest is submitted. */
     error = error != 0 ? error : pilfer_submit(pool, stay, NULL);
     error = error != 0 ? error : pilfer_event_wait(&busy);
-    error = error != 0 ? error : pilfer_submit_prioritized(pool, PILFER_LOW, say, "write the log");
+    error = error != 0 ? error : pilfer_submit_with(pool, &low, say, "write the log");
     error = error != 0 ? error : pilfer_submit(pool, say, "load the next level"); /* normal */
-    error = error != 0 ? error : pilfer_submit_prioritized(pool, PILFER_HIGH, say, "render frame 1");
-    error = error != 0 ? error : pilfer_submit_prioritized(pool, PILFER_HIGH, say, "render frame 2");
+    error = error != 0 ? error : pilfer_submit_with(pool, &high, say, "render frame 1");
+    error = error != 0 ? error : pilfer_submit_with(pool, &high, say, "render frame 2");
     error = error != 0 ? error : pilfer_event_set(&go_on);
     error = error != 0 ? error : pilfer_pool_shutdown(pool, PILFER_DRAIN);
     if (error != 0) {

@@ -50,7 +50,7 @@ static void announce(void* data) {
     pilfer_scope_begin(&scope);
     for (int i = 0; i < files; ++i) {
         if (t->weighted) {
-            pilfer_scope_fork_weighted(&scope, sizes[i], hash, t);
+            pilfer_scope_fork_with(&scope, &(pilfer_task_options){.weight = sizes[i]}, hash, t);
         } else {
             pilfer_scope_fork(&scope, hash, t);
         }
@@ -93,6 +93,7 @@ int main(void) {
     }
     pilfer_options_free(options);
     pilfer_scope_begin(&scope);
-    printf("weight 0: %s\n", pilfer_strerror(pilfer_scope_fork_weighted(&scope, 0, nothing, NULL)));
+    const pilfer_task_options heavy = {.weight = UINT64_MAX};
+    printf("weight 2^64 - 1: %s\n", pilfer_strerror(pilfer_scope_fork_with(&scope, &heavy, nothing, NULL)));
     return pilfer_scope_end(&scope);
 }

@@ -9,36 +9,6 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What a task weighs beside others, in whatever unit the program likes: bytes, expected microseconds. A task
-/// without a weight weighs 1. A thief's part (steal_amount), the threshold of exposure::threshold with its
-/// part, and victim::longest go by the sum of the weights instead of the number of tasks, so that few heavy
-/// tasks are as good a haul as many light ones; all other numbers count tasks.
-///
-///     s.fork(pilfer::weight{file.size}, [&] { hash(file); });
-///
-/// A hint: it changes who runs what, never what runs. Submissions to a pool have none. Announcing and
-/// taking back cost nothing more where no task has a weight. A task with one is announced by a call of some
-/// nanoseconds, and so is every other task that its worker announces on top of it.
-class PILFER_API weight {
-public:
-    /// The largest one. A deque holds at most 2^31 tasks beside one that has a weight, so that no sum of
-    /// weights can overflow, whoever runs what and when.
-    static constexpr std::uint64_t most = std::uint64_t{1} << 32;
-
-    /// Throws std::invalid_argument that names the range unless 1 <= value <= most.
-    constexpr explicit weight(std::uint64_t value) : m_value(value) {
-        if (value < 1 || value > most) {
-            refuse(value);
-        }
-    }
-    [[nodiscard]] constexpr std::uint64_t value() const noexcept { return m_value; }
-    friend constexpr bool operator==(weight, weight) noexcept = default;
-
-private:
-    [[noreturn]] static void refuse(std::uint64_t value);
-    std::uint64_t m_value;
-};
-
 /// How much a thief takes of ALL that its victim has, private and shared, oldest first: at least one task.
 /// Whoever exposes tasks for a thief exposes as many as its amount needs. A part is one of the weight of the
 /// tasks: as many of the oldest as come nearest to it.
@@ -90,7 +60,8 @@ enum class exposure {
 
 /// For exposure::threshold: when the private tasks weigh at least `at_least` and the shared ones less than
 /// `below`, `count` of the private tasks are moved, oldest first; if `count` is 0, as many as come nearest to
-/// the part numerator / denominator of their weight. A task weighs 1 unless it was given a weight.
+/// the part numerator / denominator of their weight. A task weighs 1 unless task_options give it another
+/// weight.
 struct exposure_threshold {
     std::uint64_t at_least = 8;
     std::uint64_t below = 2;

@@ -138,6 +138,23 @@ private:
     detail::future_state<T>* m_state = nullptr;
 };
 
+namespace detail {
+
+template <class F>
+auto async_in(pool_core& p, const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    using result = std::invoke_result_t<std::decay_t<F>&>;
+    check(o);
+    return with_name(o, std::forward<F>(f), [&](auto&& function) {
+        auto* task =
+            new async_task<std::decay_t<decltype(function)>>(std::forward<decltype(function)>(function));
+        future<result> handle(task);
+        task->start(p, o);
+        return handle;
+    });
+}
+
+} // namespace detail
+
 template <class F>
 auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     using result = std::invoke_result_t<std::decay_t<F>&>;
@@ -148,22 +165,8 @@ auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
 }
 
 template <class F>
-auto pool::async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
-    using result = std::invoke_result_t<std::decay_t<F>&>;
-    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
-    future<result> handle(task);
-    task->start(*m_core, heavy);
-    return handle;
-}
-
-template <class F>
-auto pool::async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
-    using result = std::invoke_result_t<std::decay_t<F>&>;
-    (void)detail::checked(level);
-    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
-    future<result> handle(task);
-    task->start(*m_core, level);
-    return handle;
+auto pool::async(const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
+    return detail::async_in(*m_core, o, std::forward<F>(f));
 }
 
 /// Runs f as a task of the pool of the calling worker, or of pool::common(). See pool::async.
@@ -177,25 +180,11 @@ auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     return handle;
 }
 
+/// The same with options. Throws what async(f) throws, and std::invalid_argument.
 template <class F>
-auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
-    using result = std::invoke_result_t<std::decay_t<F>&>;
+auto async(const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     detail::worker* w = detail::this_worker();
-    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
-    future<result> handle(task);
-    task->start(w != nullptr ? *w->pool : detail::common_core(), heavy);
-    return handle;
-}
-
-template <class F>
-auto async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
-    using result = std::invoke_result_t<std::decay_t<F>&>;
-    (void)detail::checked(level);
-    detail::worker* w = detail::this_worker();
-    auto* task = new detail::async_task<std::decay_t<F>>(std::forward<F>(f));
-    future<result> handle(task);
-    task->start(w != nullptr ? *w->pool : detail::common_core(), level);
-    return handle;
+    return detail::async_in(w != nullptr ? *w->pool : detail::common_core(), o, std::forward<F>(f));
 }
 
 } // namespace v0

@@ -73,8 +73,8 @@ inline constexpr bool is_named<named_function<F>> = true;
 } // namespace detail
 
 /// f as a task called `name`: the message about an exception that nobody waits for, pool::dump() and the
-/// report of stalls say so, as long as it has not ended. For every call that takes a function: submit, async,
-/// after, every, then, spawn, fork, join. Its children have names of their own, or none. The name is copied:
+/// report of stalls say so, as long as it has not ended. For calls that take no task_options: after, every,
+/// then, join and so on. Its children have names of their own, or none. The name is copied:
 /// 1 to 255 bytes without control characters, else std::invalid_argument. Throws std::bad_alloc, and what
 /// moving f throws. Cost: a string beside f (short ones need no allocation), and two stores as it runs.
 template <class F>

@@ -86,8 +86,16 @@ PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 /* ---- pools ---- */
 
 typedef struct pilfer_pool pilfer_pool;
-enum { PILFER_DRAIN = 0, PILFER_DROP = 1 };                  /* of pilfer::shutdown_mode */
-enum { PILFER_HIGH = 0, PILFER_NORMAL = 1, PILFER_LOW = 2 }; /* of pilfer::priority */
+enum { PILFER_DRAIN = 0, PILFER_DROP = 1 }; /* of pilfer::shutdown_mode */
+
+/* What a task may be given beside its function: pilfer::task_options. All zeros, and a null pointer: nothing.
+ */
+enum { PILFER_AUTOMATIC = 0, PILFER_HIGH = 1, PILFER_NORMAL = 2, PILFER_LOW = 3 }; /* of pilfer::priority */
+typedef struct pilfer_task_options {
+    int priority;     /* of a submission; PILFER_AUTOMATIC: that of the task that submits it, else normal */
+    uint64_t weight;  /* from 1 to 2^32; 0: 1 */
+    const char* name; /* at most 255 bytes without control characters, which are copied; NULL: none */
+} pilfer_task_options;
 
 /* Options NULL: the defaults. On an error *out is NULL. */
 PILFER_C_API int pilfer_pool_new(pilfer_pool** out, pilfer_options* options);
@@ -119,14 +127,11 @@ PILFER_C_API void pilfer_pool_notify(pilfer_pool* pool);
 /* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
  * to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* These two at a level, PILFER_HIGH, _NORMAL or _LOW, else PILFER_EINVAL. A worker begins with the oldest of
- * the highest level; one of 64 times it takes the lowest. Without one a submission has the level of the task
- * that submits it, and normal on other threads. */
-PILFER_C_API int pilfer_pool_run_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
-PILFER_C_API int pilfer_submit_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg);
-/* pilfer_submit as a task called `name`, for dumps and reports: 1 to 255 bytes without control characters,
- * which are copied. */
-PILFER_C_API int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg);
+/* These two with options; PILFER_EINVAL for wrong ones. */
+PILFER_C_API int pilfer_pool_run_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
+                                      void* arg);
+PILFER_C_API int pilfer_submit_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
+                                    void* arg);
 /* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
 PILFER_C_API const char* pilfer_task_name(void);
 /* 0 for NULL. */
@@ -187,11 +192,12 @@ PILFER_C_API int pilfer_scope_begin_at(pilfer_scope* scope, int resume);
 PILFER_C_API int pilfer_scope_spawn(pilfer_scope* scope, void (*f)(void*), void* arg);
 /* f(arg) is offered to idle workers, the caller goes on. */
 PILFER_C_API int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* arg);
-/* With pilfer::weight, from 1 to 2^32: of the caller's rest for spawn, of f for fork. */
-PILFER_C_API int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
-                                             void* arg);
-PILFER_C_API int pilfer_scope_fork_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*),
-                                            void* arg);
+/* These two with options: the weight is that of the caller's rest for spawn, of f for fork. PILFER_EINVAL for
+ * wrong ones, and for a priority, which children have not. */
+PILFER_C_API int pilfer_scope_spawn_with(pilfer_scope* scope, const pilfer_task_options* options,
+                                         void (*f)(void*), void* arg);
+PILFER_C_API int pilfer_scope_fork_with(pilfer_scope* scope, const pilfer_task_options* options,
+                                        void (*f)(void*), void* arg);
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
@@ -301,14 +307,8 @@ typedef struct pilfer_future pilfer_future;
 
 /* f(arg) as a task of `pool`; NULL: of the caller's pool, or the common one. On an error *out is NULL. */
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
-PILFER_C_API int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
-                                       pilfer_future** out);
-/* With a level: see pilfer_submit_prioritized. */
-PILFER_C_API int pilfer_async_prioritized(pilfer_pool* pool, int priority, void* (*f)(void*), void* arg,
-                                          pilfer_future** out);
-/* With a name: see pilfer_submit_named. */
-PILFER_C_API int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
-                                    pilfer_future** out);
+PILFER_C_API int pilfer_async_with(pilfer_pool* pool, const pilfer_task_options* options, void* (*f)(void*),
+                                   void* arg, pilfer_future** out);
 /* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
  * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
  * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */

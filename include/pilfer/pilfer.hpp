@@ -25,7 +25,6 @@
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
-#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>
 #include <pilfer/scheduler.hpp>
@@ -35,6 +34,7 @@
 #include <pilfer/stop.hpp>
 #include <pilfer/synchronized.hpp>
 #include <pilfer/task.hpp>
+#include <pilfer/task_options.hpp>
 #include <pilfer/timer.hpp>
 #include <pilfer/trace.hpp>
 #include <pilfer/when.hpp>

@@ -13,10 +13,11 @@
 #include <pilfer/detail/detached.hpp>
 #include <pilfer/detail/outcome.hpp>
 #include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/task_options.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
-#include <pilfer/priority.hpp>
 #include <pilfer/profile.hpp>
+#include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -131,32 +132,29 @@ public:
         }
         return run_as_root<raw>(f, [](detail::pool_core& p, detail::submission* s) { detail::submit(p, s); });
     }
-    /// The same at that level. Throws what run(f) throws, and std::invalid_argument for one that is none.
+    /// The same with a priority or a name. Throws what run(f) throws, and std::invalid_argument.
     template <class F>
-    auto run(priority level, F&& f) -> detail::called_t<F> {
+    auto run(const task_options& o, F&& f) -> detail::called_t<F> {
         using raw = detail::called_t<F>;
-        (void)detail::checked(level);
-        detail::worker* w = detail::this_worker();
-        if (w != nullptr && w->pool == m_core) {
-            return static_cast<raw>(f());
-        }
-        return run_as_root<raw>(
-            f, [level](detail::pool_core& p, detail::submission* s) { detail::submit(p, s, level); });
+        detail::check(o);
+        return detail::with_name(o, f, [&](auto&& call) -> raw {
+            detail::worker* w = detail::this_worker();
+            if (w != nullptr && w->pool == m_core) {
+                return static_cast<raw>(call());
+            }
+            return run_as_root<raw>(call, [&o](detail::pool_core& p, detail::submission* s) {
+                detail::submit(p, s, o.priority);
+            });
+        });
     }
 
     /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
     /// destroyed before the result is seen. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
-    /// The same with a weight, which counts where the caller runs on a worker of this pool: a submission has
-    /// none. Throws what weight and async(f) throw.
+    /// The same with options. Throws what async(f) throws, and std::invalid_argument.
     template <class F>
-    auto async(weight heavy, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
-
-    /// The same at that level: always a submission, which the caller's own worker takes like any other.
-    /// Throws what async(f) throws, and std::invalid_argument for a level that is none.
-    template <class F>
-    auto async(priority level, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
+    auto async(const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
     /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
     /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
@@ -166,13 +164,17 @@ public:
         task->start(*m_core);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
     }
-    /// The same at that level: always a submission. Throws std::invalid_argument for one that is none, too.
+    /// The same with options. Throws what submit(f) throws, and std::invalid_argument.
     template <class F>
-    void submit(priority level, F&& f) {
-        (void)detail::checked(level);
-        auto task = std::make_unique<detail::detached_function<std::decay_t<F>>>(std::forward<F>(f));
-        task->start(*m_core, level);
-        (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+    void submit(const task_options& o, F&& f) {
+        detail::check(o);
+        detail::with_name(o, std::forward<F>(f), [&](auto&& function) {
+            using task_type = detail::detached_function<std::decay_t<decltype(function)>>;
+            auto task = std::make_unique<task_type>(std::forward<decltype(function)>(function));
+            task->start(*m_core, o);
+            (void)
+                task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+        });
     }
 
     // The same three for coroutines: task.hpp.

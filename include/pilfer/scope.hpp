@@ -13,7 +13,6 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/balance.hpp>
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/cancel.hpp>
 #include <pilfer/detail/handover.hpp>
@@ -23,6 +22,7 @@
 #include <pilfer/detail/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
+#include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -92,10 +92,10 @@ public:
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
 
-    /// The same, and what is offered to idle workers, the rest of the caller, has a weight. Throws what
-    /// weight and spawn(f) throw. Cost: as spawn(f), and some nanoseconds for the announcement.
+    /// The same with a weight, of the rest of the caller, or a name, of f. Throws what spawn(f) throws, and
+    /// std::invalid_argument. Cost: as spawn(f), and some nanoseconds for the announcement.
     template <class F>
-    PILFER_ALWAYS_INLINE void spawn(weight rest, F&& f);
+    PILFER_ALWAYS_INLINE void spawn(const task_options& o, F&& f);
 
     /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
     /// Allowed to the owner and to every task below the scope; to any other task of the pool, an async for
@@ -109,10 +109,10 @@ public:
     template <class F>
     PILFER_ALWAYS_INLINE void fork(F&& f);
 
-    /// The same for an f with a weight. Throws what weight and fork(f) throw. Cost: as fork(f), and some
-    /// nanoseconds for the announcement.
+    /// The same with a weight or a name. Throws what fork(f) throws, and std::invalid_argument. Cost: as
+    /// fork(f), and some nanoseconds for the announcement.
     template <class F>
-    void fork(weight heavy, F&& f);
+    void fork(const task_options& o, F&& f);
 
     /// Waits for all children, then rethrows the first exception of any. That one has cancelled the scope
     /// (see cancel()) as soon as it left its child, so that the siblings end early; `stopped`, by which they

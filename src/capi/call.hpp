@@ -1,7 +1,7 @@
 // What C hands over, as a function of C++ that throws nothing.
 #pragma once
 
-#include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/task_options.hpp>
 
 #include "capi/task.hpp"
 
@@ -15,12 +15,33 @@ struct void_call {
     void operator()() const noexcept { capi::call(function, argument); }
 };
 
-/// Throws std::invalid_argument.
-[[nodiscard]] inline priority level_of(int value) {
-    static_assert(PILFER_HIGH == static_cast<int>(priority::high) &&
-                  PILFER_NORMAL == static_cast<int>(priority::normal) &&
-                  PILFER_LOW == static_cast<int>(priority::low));
-    return detail::checked(static_cast<priority>(value >= PILFER_HIGH && value <= PILFER_LOW ? value : 255));
+/// A value out of range becomes one that is refused.
+[[nodiscard]] inline priority level_of(int value) noexcept {
+    switch (value) {
+    case PILFER_AUTOMATIC:
+        return priority::automatic;
+    case PILFER_HIGH:
+        return priority::high;
+    case PILFER_NORMAL:
+        return priority::normal;
+    case PILFER_LOW:
+        return priority::low;
+    default:
+        return static_cast<priority>(255);
+    }
+}
+/// Throws std::invalid_argument for an empty name, which is no way to say none in C.
+[[nodiscard]] inline task_options options_of(const pilfer_task_options* o) {
+    task_options options;
+    if (o != nullptr) {
+        options.priority = level_of(o->priority);
+        options.weight = o->weight != 0 ? o->weight : 1;
+        if (o->name != nullptr) {
+            options.name = o->name;
+            (void)detail::checked_name(options.name);
+        }
+    }
+    return options;
 }
 
 } // namespace capi

@@ -153,14 +153,18 @@ int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* arg) {
     return on_scope(scope, f, arg, [](pilfer::scope& s, void_call call) { s.fork(call); });
 }
 
-int pilfer_scope_spawn_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*), void* arg) {
-    return on_scope(scope, f, arg,
-                    [weight](pilfer::scope& s, void_call call) { s.spawn(pilfer::weight(weight), call); });
+int pilfer_scope_spawn_with(pilfer_scope* scope, const pilfer_task_options* options, void (*f)(void*),
+                            void* arg) {
+    return on_scope(scope, f, arg, [options](pilfer::scope& s, void_call call) {
+        s.spawn(pilfer::capi::options_of(options), call);
+    });
 }
 
-int pilfer_scope_fork_weighted(pilfer_scope* scope, uint64_t weight, void (*f)(void*), void* arg) {
-    return on_scope(scope, f, arg,
-                    [weight](pilfer::scope& s, void_call call) { s.fork(pilfer::weight(weight), call); });
+int pilfer_scope_fork_with(pilfer_scope* scope, const pilfer_task_options* options, void (*f)(void*),
+                           void* arg) {
+    return on_scope(scope, f, arg, [options](pilfer::scope& s, void_call call) {
+        s.fork(pilfer::capi::options_of(options), call);
+    });
 }
 
 int pilfer_scope_sync(pilfer_scope* scope) {

@@ -38,47 +38,35 @@ struct value_call {
     void* argument;
     [[nodiscard]] void* operator()() const noexcept { return capi::call(function, argument); }
 };
-using value_task = capi::task<value_call>;
 
-/// make(): the task. `heavy`: what it weighs, null where nobody said.
-template <class Make>
-int make_task(pilfer_pool* p, const std::uint64_t* heavy, const int* level, pilfer_future** out,
-              Make make) noexcept {
+/// f(arg) as a task of `p`; null: of the caller's pool, or the common one.
+int make_task(pilfer_pool* p, const pilfer_task_options* options, void* (*f)(void*), void* arg,
+              pilfer_future** out) noexcept {
     if (out == nullptr) {
         return PILFER_EINVAL;
     }
     *out = nullptr;
+    if (f == nullptr) {
+        return PILFER_EINVAL;
+    }
     return capi::guarded([&] {
         const detail::worker* w = detail::this_worker();
         detail::pool_core& core = p != nullptr   ? reinterpret_cast<pool*>(p)->core()
                                   : w != nullptr ? *w->pool
                                                  : detail::common_core();
-        const pilfer::weight weight(heavy != nullptr ? *heavy : 1);
-        const priority at = capi::level_of(level != nullptr ? *level : PILFER_NORMAL);
-        auto* made = make();
-        try {
-            if (heavy != nullptr) {
-                made->start(core, weight);
-            } else if (level != nullptr) {
-                made->start(core, at);
-            } else {
-                made->start(core);
+        const task_options o = capi::options_of(options);
+        detail::check(o);
+        *out = detail::with_name(o, value_call{f, arg}, [&](auto&& function) {
+            auto* made =
+                new capi::task<std::decay_t<decltype(function)>>(std::forward<decltype(function)>(function));
+            try {
+                made->start(core, o);
+            } catch (...) { // pool_closed, queue_full
+                made->release();
+                throw;
             }
-        } catch (...) { // pool_closed, queue_full
-            made->release();
-            throw;
-        }
-        *out = capi::handle_of(made);
-    });
-}
-
-int make_plain_task(pilfer_pool* p, const std::uint64_t* heavy, const int* level, void* (*f)(void*),
-                    void* arg, pilfer_future** out) noexcept {
-    return make_task(p, heavy, level, out, [=] {
-        if (f == nullptr) {
-            throw std::invalid_argument("pilfer: no function");
-        }
-        return new value_task({f, arg});
+            return capi::handle_of(made);
+        });
     });
 }
 
@@ -318,28 +306,12 @@ using namespace pilfer::capi;
 extern "C" {
 
 int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out) {
-    return make_plain_task(pool, nullptr, nullptr, f, arg, out);
+    return make_task(pool, nullptr, f, arg, out);
 }
 
-int pilfer_async_weighted(pilfer_pool* pool, uint64_t weight, void* (*f)(void*), void* arg,
-                          pilfer_future** out) {
-    return make_plain_task(pool, &weight, nullptr, f, arg, out);
-}
-
-int pilfer_async_prioritized(pilfer_pool* pool, int priority, void* (*f)(void*), void* arg,
-                             pilfer_future** out) {
-    return make_plain_task(pool, nullptr, &priority, f, arg, out);
-}
-
-int pilfer_async_named(pilfer_pool* pool, const char* name, void* (*f)(void*), void* arg,
-                       pilfer_future** out) {
-    return make_task(pool, nullptr, nullptr, out, [=] {
-        if (f == nullptr) {
-            throw std::invalid_argument("pilfer: no function");
-        }
-        auto called = pilfer::named(name, value_call{f, arg}); // which refuses NULL
-        return new task<decltype(called)>(std::move(called));
-    });
+int pilfer_async_with(pilfer_pool* pool, const pilfer_task_options* options, void* (*f)(void*), void* arg,
+                      pilfer_future** out) {
+    return make_task(pool, options, f, arg, out);
 }
 
 int pilfer_future_get(pilfer_future* future, void** result) {

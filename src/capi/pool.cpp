@@ -133,27 +133,20 @@ int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg) {
     return guarded([&] { of(pool).submit(pilfer::capi::void_call{f, arg}); });
 }
 
-int pilfer_pool_run_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg) {
+int pilfer_pool_run_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*), void* arg) {
     if (pool == nullptr || f == nullptr) {
         return PILFER_EINVAL;
     }
-    return guarded([&] { of(pool).run(pilfer::capi::level_of(priority), pilfer::capi::void_call{f, arg}); });
+    return guarded([&] { of(pool).run(pilfer::capi::options_of(options), pilfer::capi::void_call{f, arg}); });
 }
 
-int pilfer_submit_prioritized(pilfer_pool* pool, int priority, void (*f)(void*), void* arg) {
+int pilfer_submit_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*), void* arg) {
     if (pool == nullptr || f == nullptr) {
         return PILFER_EINVAL;
     }
     return guarded([&] {
-        of(pool).submit(pilfer::capi::level_of(priority), pilfer::capi::void_call{f, arg});
+        of(pool).submit(pilfer::capi::options_of(options), pilfer::capi::void_call{f, arg});
     });
-}
-
-int pilfer_submit_named(pilfer_pool* pool, const char* name, void (*f)(void*), void* arg) {
-    if (pool == nullptr || name == nullptr || f == nullptr) {
-        return PILFER_EINVAL;
-    }
-    return guarded([&] { of(pool).submit(pilfer::named(name, pilfer::capi::void_call{f, arg})); });
 }
 
 const char* pilfer_task_name(void) { return pilfer::current_task_name(); }

@@ -79,16 +79,15 @@ void future_core::start(pool_core& p) {
     start_by(p, [](worker* w, task_word entry) { return announce(w, entry, way::keep); });
 }
 
-void future_core::start(pool_core& p, weight heavy) {
-    start_by(p, [heavy](worker* w, task_word entry) {
-        return announce_weighted(w, entry, heavy.value(), way::keep);
-    });
-}
-
-void future_core::start(pool_core& p, priority level) {
+void future_core::start(pool_core& p, const task_options& o) {
+    if (o.priority == priority::automatic) {
+        start_by(
+            p, [&o](worker* w, task_word entry) { return announce_weighted(w, entry, o.weight, way::keep); });
+        return;
+    }
     belongs_in(p);
     try {
-        submit(p, this, level);
+        submit(p, this, o.priority);
     } catch (...) {
         release(); // the announcement's reference
         throw;

@@ -73,7 +73,13 @@ void nobody_waits_for(worker* w, std::exception_ptr error) noexcept {
 
 detached_task::detached_task() noexcept { run = &detached_task::run_task; }
 
-void detached_task::start(pool_core& p) {
+void detached_task::start(pool_core& p) { start(p, task_options{}); }
+
+void detached_task::start(pool_core& p, const task_options& o) {
+    if (o.priority != priority::automatic) {
+        submit(p, this, o.priority);
+        return;
+    }
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
         submit(p, this);
@@ -81,7 +87,8 @@ void detached_task::start(pool_core& p) {
     }
     p.check_here();
     unit_begins(w);
-    if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
+    if (!announce_weighted(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, o.weight,
+                           way::keep)) {
         nested_activation child(this_worker(), nullptr); // below of no scope
         (void)run_task(this, this_worker());
     }

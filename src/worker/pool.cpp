@@ -371,6 +371,10 @@ void submit(pool_core& p, submission* s) {
     p.accept(s, w != nullptr ? static_cast<const scheduler*>(w)->level() : priority::normal);
 }
 void submit(pool_core& p, submission* s, priority level) {
+    if (level == priority::automatic) {
+        submit(p, s);
+        return;
+    }
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
         p.check_here();
@@ -380,12 +384,23 @@ void submit(pool_core& p, submission* s, priority level) {
     }
 }
 
-priority checked(priority level) {
-    if (static_cast<unsigned>(level) >= priorities) {
-        throw std::invalid_argument("pilfer: a priority must be high, normal or low, not " +
-                                    std::to_string(static_cast<unsigned>(level)));
+void check(const task_options& o) {
+    if (static_cast<unsigned>(o.priority) > static_cast<unsigned>(priority::automatic)) {
+        throw std::invalid_argument("pilfer: a priority must be high, normal, low or automatic, not " +
+                                    std::to_string(static_cast<unsigned>(o.priority)));
     }
-    return level;
+    if (o.weight < 1 || o.weight > task_options::most_weight) {
+        throw std::invalid_argument("pilfer: a weight must be from 1 to " +
+                                    std::to_string(task_options::most_weight) + ", not " +
+                                    std::to_string(o.weight));
+    }
+}
+
+void check_child(const task_options& o) {
+    check(o);
+    if (o.priority != priority::automatic) {
+        throw std::invalid_argument("pilfer: a child of a scope has no priority: it is in a deque");
+    }
 }
 
 pool_core& common_core() { return pool::common().core(); }

@@ -44,7 +44,8 @@ inline constexpr instant between_turns = 250'000; // ns
 inline constexpr unsigned summon_patience = 64;
 /// Searches without success that idle::latency puts in front of a sleep.
 inline constexpr unsigned looks_for_latency = 20;
-/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see weight::most.
+/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see
+/// task_options::most_weight.
 inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
 class alignas(line_bytes) scheduler final : public worker {

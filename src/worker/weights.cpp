@@ -6,6 +6,9 @@ inline namespace v0 {
 namespace detail {
 
 bool announce_weighted(worker* w, task_word task, std::uint64_t weight, way may) noexcept {
+    if (weight == 1) {
+        return announce(w, task, may); // needs no scales
+    }
     san::release(reinterpret_cast<const void*>(task & ~kind_mask));
     return static_cast<scheduler*>(w)->announce_weighted(task, weight, may);
 }
@@ -48,7 +51,7 @@ bool scheduler::make_scales() noexcept {
 
 /// What has just been taken off the own deque goes back.
 bool scheduler::announce_again(task_word task, std::uint64_t weight, way may) noexcept {
-    return weight == 1 ? announce(this, task, may) : detail::announce_weighted(this, task, weight, may);
+    return detail::announce_weighted(this, task, weight, may);
 }
 
 } // namespace detail

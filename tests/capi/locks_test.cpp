@@ -162,7 +162,7 @@ TEST_P(row_E2_locks, a_full_queue_is_a_code) {
         }
         EXPECT_LE(accepted, 2U);
         pilfer_future* future = nullptr;
-        EXPECT_EQ(pilfer_submit_named(pool, "x", task, &s), PILFER_EFULL);
+        EXPECT_EQ(pilfer_submit_with(pool, called("x"), task, &s), PILFER_EFULL);
         EXPECT_EQ(pilfer_pool_run(pool, task, &s), PILFER_EFULL);
         EXPECT_EQ(pilfer_async(pool, value, &s, &future), PILFER_EFULL);
         EXPECT_EQ(future, nullptr);
@@ -183,7 +183,7 @@ TEST_P(row_E2_locks, a_task_has_a_name_and_a_scope_a_limit) {
     };
     const auto named = [&](const char* text) {
         pilfer_future* future = nullptr;
-        EXPECT_EQ(text != nullptr ? pilfer_async_named(pool, text, name, nullptr, &future)
+        EXPECT_EQ(text != nullptr ? pilfer_async_with(pool, called(text), name, nullptr, &future)
                                   : pilfer_async(pool, name, nullptr, &future),
                   0);
         void* result = nullptr;
@@ -203,7 +203,7 @@ TEST_P(row_E2_locks, a_task_has_a_name_and_a_scope_a_limit) {
     const auto right = [](void* p) {
         static_cast<state*>(p)->ran += std::string("writer") == pilfer_task_name() ? 1 : 0;
     };
-    EXPECT_EQ(pilfer_submit_named(pool, "writer", right, &s), 0);
+    EXPECT_EQ(pilfer_submit_with(pool, called("writer"), right, &s), 0);
     EXPECT_TRUE(eventually([&] { return s.ran == 1; }));
     const auto scoped = [](void* p) {
         const auto child = [](void* q) {
@@ -254,18 +254,17 @@ TEST(row_E2_locks_alone, bad_input) {
                            pilfer_barrier_arrive_and_wait(nullptr),
                            pilfer_barrier_arrive_and_drop(nullptr),
                            pilfer_scope_sync_for(nullptr, 1),
-                           pilfer_submit_named(nullptr, "x", task, nullptr),
-                           pilfer_submit_named(pool, nullptr, task, nullptr),
-                           pilfer_submit_named(pool, "", task, nullptr),
-                           pilfer_submit_named(pool, "a\nb", task, nullptr),
-                           pilfer_submit_named(pool, "x", nullptr, nullptr),
-                           pilfer_submit_named(pool, std::string(256, 'x').c_str(), task, nullptr),
-                           pilfer_async_named(pool, "x", value, nullptr, nullptr)}) {
+                           pilfer_submit_with(nullptr, called("x"), task, nullptr),
+                           pilfer_submit_with(pool, called(""), task, nullptr),
+                           pilfer_submit_with(pool, called("a\nb"), task, nullptr),
+                           pilfer_submit_with(pool, called("x"), nullptr, nullptr),
+                           pilfer_submit_with(pool, called(std::string(256, 'x').c_str()), task, nullptr),
+                           pilfer_async_with(pool, called("x"), value, nullptr, nullptr)}) {
         EXPECT_EQ(code, PILFER_EINVAL);
     }
-    for (const char* const name : {static_cast<const char*>(nullptr), "", "\t"}) {
+    for (const char* const name : {"", "\t"}) {
         auto* future = reinterpret_cast<pilfer_future*>(&barrier);
-        EXPECT_EQ(pilfer_async_named(pool, name, value, nullptr, &future), PILFER_EINVAL);
+        EXPECT_EQ(pilfer_async_with(pool, called(name), value, nullptr, &future), PILFER_EINVAL);
         EXPECT_EQ(future, nullptr);
     }
     pilfer_shared_mutex_destroy(nullptr);

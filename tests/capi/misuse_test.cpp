@@ -202,11 +202,12 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
             pilfer_scope_spawn(&s, nullptr, nullptr),
             pilfer_scope_fork(nullptr, nothing, nullptr),
             pilfer_scope_fork(&s, nullptr, nullptr),
-            pilfer_scope_spawn_weighted(&s, 0, nothing, nullptr),
-            pilfer_scope_spawn_weighted(&s, 4'294'967'297, nothing, nullptr),
-            pilfer_scope_fork_weighted(&s, 0, nothing, nullptr),
-            pilfer_scope_fork_weighted(&s, UINT64_MAX, nothing, nullptr),
-            pilfer_scope_fork_weighted(nullptr, 1, nothing, nullptr),
+            pilfer_scope_spawn_with(&s, weighing(4'294'967'297), nothing, nullptr),
+            pilfer_scope_fork_with(&s, weighing(UINT64_MAX), nothing, nullptr),
+            pilfer_scope_fork_with(nullptr, weighing(1), nothing, nullptr),
+            pilfer_scope_spawn_with(&s, at(PILFER_HIGH), nothing, nullptr),
+            pilfer_scope_fork_with(&s, at(PILFER_LOW), nothing, nullptr),
+            pilfer_scope_fork_with(&s, called(""), nothing, nullptr),
             pilfer_scope_sync(nullptr),
             pilfer_scope_shared(nullptr),
             pilfer_scope_cancel(nullptr),
@@ -265,8 +266,7 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
             without(&pilfer_reducer::combine),
             pilfer_async(pool, nullptr, nullptr, &future),
             pilfer_async(pool, no_value, nullptr, nullptr),
-            pilfer_async_weighted(pool, 0, no_value, nullptr, &future),
-            pilfer_async_weighted(pool, 4'294'967'297, no_value, nullptr, &future),
+            pilfer_async_with(pool, weighing(4'294'967'297), no_value, nullptr, &future),
             pilfer_blocking(nullptr, nullptr),
             pilfer_submit(nullptr, nothing, nullptr),
             pilfer_submit(pool, nullptr, nullptr),
@@ -431,7 +431,7 @@ TEST_F(row_E2_misuse, bad_input_wrong_callers) {
         EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DROP), 0) << "twice is once";
         pilfer_future* future = nullptr;
         EXPECT_EQ(pilfer_async(pool, no_value, nullptr, &future), PILFER_ECLOSED);
-        EXPECT_EQ(pilfer_async_weighted(pool, 3, no_value, nullptr, &future), PILFER_ECLOSED);
+        EXPECT_EQ(pilfer_async_with(pool, weighing(3), no_value, nullptr, &future), PILFER_ECLOSED);
         EXPECT_EQ(pilfer_submit(pool, nothing, nullptr), PILFER_ECLOSED);
         EXPECT_EQ(pilfer_after(pool, 1, nothing, nullptr, nullptr), PILFER_ECLOSED);
         EXPECT_EQ(pilfer_every(pool, 1, never_again, nullptr, nullptr), PILFER_ECLOSED);

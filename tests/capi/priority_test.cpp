@@ -47,12 +47,12 @@ TEST_F(row_E2_priority, row_B15_order) {
     }
     std::array<named, 5> tasks{{{&all, 'l'}, {&all, 'n'}, {&all, 'h'}, {&all, 'H'}, {&all, 'L'}}};
     pilfer_future* future = nullptr;
-    ASSERT_EQ(pilfer_submit_prioritized(pool, PILFER_LOW, note, &tasks[0]), 0);
+    ASSERT_EQ(pilfer_submit_with(pool, at(PILFER_LOW), note, &tasks[0]), 0);
     ASSERT_EQ(pilfer_submit(pool, note, &tasks[1]), 0);
-    ASSERT_EQ(pilfer_submit_prioritized(pool, PILFER_HIGH, note, &tasks[2]), 0);
-    ASSERT_EQ(pilfer_async_prioritized(pool, PILFER_HIGH, note_value, &tasks[3], &future), 0);
+    ASSERT_EQ(pilfer_submit_with(pool, at(PILFER_HIGH), note, &tasks[2]), 0);
+    ASSERT_EQ(pilfer_async_with(pool, at(PILFER_HIGH), note_value, &tasks[3], &future), 0);
     all.go_on = true;
-    ASSERT_EQ(pilfer_pool_run_prioritized(pool, PILFER_LOW, note, &tasks[4]), 0);
+    ASSERT_EQ(pilfer_pool_run_with(pool, at(PILFER_LOW), note, &tasks[4]), 0);
     void* value = nullptr;
     EXPECT_EQ(pilfer_future_get(future, &value), 0);
     EXPECT_EQ(value, &tasks[3]);
@@ -63,22 +63,22 @@ TEST_F(row_E2_priority, row_B15_order) {
 TEST_F(row_E2_priority, wrong_calls) {
     const c_pool pool(1);
     pilfer_future* future = nullptr;
-    for (const int none : {-1, 3, 256, 257, INT_MAX, INT_MIN}) {
-        EXPECT_EQ(pilfer_submit_prioritized(pool, none, nothing, nullptr), PILFER_EINVAL);
-        EXPECT_EQ(pilfer_pool_run_prioritized(pool, none, nothing, nullptr), PILFER_EINVAL);
-        EXPECT_EQ(pilfer_async_prioritized(pool, none, note_value, nullptr, &future), PILFER_EINVAL);
+    for (const int none : {-1, 4, 256, 257, INT_MAX, INT_MIN}) {
+        EXPECT_EQ(pilfer_submit_with(pool, at(none), nothing, nullptr), PILFER_EINVAL);
+        EXPECT_EQ(pilfer_pool_run_with(pool, at(none), nothing, nullptr), PILFER_EINVAL);
+        EXPECT_EQ(pilfer_async_with(pool, at(none), note_value, nullptr, &future), PILFER_EINVAL);
     }
     EXPECT_EQ(future, nullptr);
-    EXPECT_EQ(pilfer_submit_prioritized(nullptr, PILFER_LOW, nothing, nullptr), PILFER_EINVAL);
-    EXPECT_EQ(pilfer_submit_prioritized(pool, PILFER_LOW, nullptr, nullptr), PILFER_EINVAL);
-    EXPECT_EQ(pilfer_pool_run_prioritized(nullptr, PILFER_LOW, nothing, nullptr), PILFER_EINVAL);
-    EXPECT_EQ(pilfer_pool_run_prioritized(pool, PILFER_LOW, nullptr, nullptr), PILFER_EINVAL);
-    EXPECT_EQ(pilfer_async_prioritized(pool, PILFER_LOW, nullptr, nullptr, &future), PILFER_EINVAL);
-    EXPECT_EQ(pilfer_async_prioritized(pool, PILFER_LOW, note_value, nullptr, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_submit_with(nullptr, at(PILFER_LOW), nothing, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_submit_with(pool, at(PILFER_LOW), nullptr, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_pool_run_with(nullptr, at(PILFER_LOW), nothing, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_pool_run_with(pool, at(PILFER_LOW), nullptr, nullptr), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_async_with(pool, at(PILFER_LOW), nullptr, nullptr, &future), PILFER_EINVAL);
+    EXPECT_EQ(pilfer_async_with(pool, at(PILFER_LOW), note_value, nullptr, nullptr), PILFER_EINVAL);
     ASSERT_EQ(pilfer_pool_shutdown(pool, PILFER_DRAIN), 0);
-    EXPECT_EQ(pilfer_submit_prioritized(pool, PILFER_HIGH, nothing, nullptr), PILFER_ECLOSED);
-    EXPECT_EQ(pilfer_pool_run_prioritized(pool, PILFER_HIGH, nothing, nullptr), PILFER_ECLOSED);
-    EXPECT_EQ(pilfer_async_prioritized(pool, PILFER_HIGH, note_value, nullptr, &future), PILFER_ECLOSED);
+    EXPECT_EQ(pilfer_submit_with(pool, at(PILFER_HIGH), nothing, nullptr), PILFER_ECLOSED);
+    EXPECT_EQ(pilfer_pool_run_with(pool, at(PILFER_HIGH), nothing, nullptr), PILFER_ECLOSED);
+    EXPECT_EQ(pilfer_async_with(pool, at(PILFER_HIGH), note_value, nullptr, &future), PILFER_ECLOSED);
 }
 
 } // namespace

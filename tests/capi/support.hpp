@@ -111,6 +111,23 @@ inline void fib_by_join(void* data) {
     self.result = a.result + b.result;
 }
 
+/// Options as an argument: valid until the end of the full expression.
+class given_options {
+public:
+    explicit given_options(pilfer_task_options options) : m_options(options) {}
+    operator const pilfer_task_options*() const { return &m_options; } // NOLINT(google-explicit-constructor)
+
+private:
+    pilfer_task_options m_options;
+};
+[[nodiscard]] inline given_options at(int priority) { return given_options({priority, 0, nullptr}); }
+[[nodiscard]] inline given_options weighing(std::uint64_t weight) {
+    return given_options({PILFER_AUTOMATIC, weight, nullptr});
+}
+[[nodiscard]] inline given_options called(const char* name) {
+    return given_options({PILFER_AUTOMATIC, 0, name});
+}
+
 enum class way { spawn, fork, spawn_weighted, fork_weighted };
 
 template <way Way>
@@ -121,9 +138,9 @@ inline int start(pilfer_scope* s, void (*f)(void*), number* n) {
     case way::fork:
         return pilfer_scope_fork(s, f, n);
     case way::spawn_weighted:
-        return pilfer_scope_spawn_weighted(s, n->n, f, n);
+        return pilfer_scope_spawn_with(s, weighing(n->n), f, n);
     case way::fork_weighted:
-        return pilfer_scope_fork_weighted(s, n->n, f, n);
+        return pilfer_scope_fork_with(s, weighing(n->n), f, n);
     }
     return 1;
 }

@@ -505,7 +505,7 @@ void levels() {
     const auto body = [&](priority level) {
         auto many = reserved<pilfer::future<void>>(6);
         for (int i = 0; i < 6; ++i) {
-            many.push_back(p->async(level, [&] {
+            many.push_back(p->async({.priority = level}, [&] {
                 ++*sum.lease();
                 ran.fetch_add(1, std::memory_order_relaxed);
             }));
@@ -515,7 +515,7 @@ void levels() {
         }
     };
     for (const auto level : {priority::low, priority::high, priority::normal}) {
-        p->run(level, [&] { body(level); });
+        p->run({.priority = level}, [&] { body(level); });
         body(level);
     }
     expect_equal(ran.load(), 36, "tasks of three levels");

@@ -343,8 +343,8 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
         checks c;
         c.that(forked([&] { (void)p.async([] {}); }));
         c.that(forked([&] { p.submit([] {}); }));
-        c.that(forked([&] { p.submit(pilfer::priority::high, [] {}); }));
-        c.that(forked([&] { (void)p.async(pilfer::priority::low, [] {}); }));
+        c.that(forked([&] { p.submit({.priority = pilfer::priority::high}, [] {}); }));
+        c.that(forked([&] { (void)p.async({.priority = pilfer::priority::low}, [] {}); }));
         c.that(forked([&] { p.shutdown(); }));
         c.that(forked([&] { (void)pilfer::after(std::chrono::milliseconds(1), [] {}); }));
         c.that(forked([] { (void)pilfer::pool::common(); }));

@@ -41,11 +41,11 @@ void give(pilfer::scope& s, int way, F child) {
     case 0:
         return s.spawn(std::move(child));
     case 1:
-        return s.spawn(pilfer::weight(3), std::move(child));
+        return s.spawn({.weight = 3}, std::move(child));
     case 2:
         return s.fork(std::move(child));
     case 3:
-        return s.fork(pilfer::weight(3), std::move(child));
+        return s.fork({.weight = 3}, std::move(child));
     case 4: // too large for a record
         return s.fork([child, room = std::array<char, 4000>()] {
             (void)room;

@@ -269,7 +269,7 @@ TEST_P(row_C10_names, a_task_knows_its_name_wherever_it_runs) {
         EXPECT_EQ(pool.async(pilfer::named(std::string(255, 'x'), mine)).get(), std::string(255, 'x'));
         const auto first = pool.async(pilfer::named("first", [] { return 1; }));
         EXPECT_EQ(first.then(pilfer::named("then", [&](int) { return mine(); })).get(), "then");
-        EXPECT_EQ(pool.async(pilfer::weight(3), pilfer::named("heavy", mine)).get(), "heavy");
+        EXPECT_EQ(pool.async({.weight = 3}, pilfer::named("heavy", mine)).get(), "heavy");
         pool.run(pilfer::named("outer", [&] {
             EXPECT_EQ(mine(), "outer");
             std::string child;

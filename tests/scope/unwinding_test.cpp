@@ -63,8 +63,8 @@ void waits_a_little() { pilfer::sleep_for(1ms); }
     }
     case how::weighted: {
         pilfer::scope s;
-        s.spawn(pilfer::weight(2), [&] { part(1); });
-        s.fork(pilfer::weight(2), [&] { part(6); });
+        s.spawn({.weight = 2}, [&] { part(1); });
+        s.fork({.weight = 2}, [&] { part(6); });
         s.sync();
         break;
     }

@@ -113,12 +113,12 @@ TEST_F(row_B7_full, without_memory_for_weights_every_task_weighs_1) {
         s.fork(task);
         const int before = refused;
         refuses = true;
-        s.fork(pilfer::weight{60}, task);
-        s.spawn(pilfer::weight{60}, [&] { EXPECT_EQ(weighs(), 3U) << "two children and the rest"; });
+        s.fork({.weight = 60}, task);
+        s.spawn({.weight = 60}, [&] { EXPECT_EQ(weighs(), 3U) << "two children and the rest"; });
         refuses = false;
         EXPECT_GT(refused, before) << "this test refuses nothing";
         EXPECT_EQ(weighs(), 2U);
-        s.fork(pilfer::weight{60}, task);
+        s.fork({.weight = 60}, task);
         EXPECT_EQ(weighs(), 62U);
         s.sync();
     });
@@ -134,10 +134,10 @@ TEST_F(row_B7_full, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
     int ran = 0;
     pool.run([&] {
         pilfer::scope s;
-        s.fork(pilfer::weight{2}, [&ran] { ++ran; });
+        s.fork({.weight = 2}, [&ran] { ++ran; });
         refuses = true;
         for (int i = 1; i < tasks; ++i) {
-            s.fork(pilfer::weight{2}, [&ran] { ++ran; });
+            s.fork({.weight = 2}, [&ran] { ++ran; });
         }
         refuses = false;
         // The last place of the first ring is for the one that is tried and taken back.

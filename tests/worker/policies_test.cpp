@@ -70,7 +70,7 @@ private:
         case 1: {
             pilfer::scope s;
             if ((h & 16) != 0) {
-                s.spawn(pilfer::weight{hi - middle}, [=, this] { walk(lo, middle); });
+                s.spawn({.weight = hi - middle}, [=, this] { walk(lo, middle); });
             } else {
                 s.spawn([=, this] { walk(lo, middle); });
             }
@@ -81,7 +81,7 @@ private:
         case 2: {
             pilfer::scope s;
             if ((h & 16) != 0) {
-                s.fork(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
+                s.fork({.weight = middle - lo + 1}, [=, this] { walk(lo, middle); });
             } else {
                 s.fork([=, this] { walk(lo, middle); });
             }
@@ -99,7 +99,7 @@ private:
             pilfer::scope s;
             for (std::uint32_t i = lo; i < hi; ++i) {
                 if ((h & 16) != 0 && i % 3 == 0) {
-                    s.fork(pilfer::weight{i % 64 + 1}, [=, this] { mark(i); });
+                    s.fork({.weight = i % 64 + 1}, [=, this] { mark(i); });
                 } else {
                     s.fork([=, this] { mark(i); });
                 }
@@ -129,7 +129,7 @@ private:
             walk(lo, hi);
             return;
         }
-        auto first = pilfer::async(pilfer::weight{middle - lo + 1}, [=, this] { walk(lo, middle); });
+        auto first = pilfer::async({.weight = middle - lo + 1}, [=, this] { walk(lo, middle); });
         auto second = pilfer::async([=, this] { walk(middle, hi); });
         first.get();
         second.get();

@@ -75,12 +75,12 @@ TEST_F(row_B15_alone, high_before_normal_before_low_and_the_oldest_first) {
     order ran;
     busy worker(pool);
     const auto note = [&](const char* what) { return [&ran, what] { ran.add(what); }; };
-    pool.submit(low, note("l1"));
+    pool.submit({.priority = low}, note("l1"));
     pool.submit(note("n1"));
-    pool.submit(high, note("h1"));
-    auto n2 = pool.async(normal, note("n2"));
-    auto l2 = pool.async(low, note("l2"));
-    auto h2 = pool.async(high, note("h2"));
+    pool.submit({.priority = high}, note("h1"));
+    auto n2 = pool.async({.priority = normal}, note("n2"));
+    auto l2 = pool.async({.priority = low}, note("l2"));
+    auto h2 = pool.async({.priority = high}, note("h2"));
     pool.submit(note("n3"));
     worker.let_go();
     pool.shutdown();
@@ -94,16 +94,16 @@ TEST_F(row_B15_alone, one_of_64_is_of_the_lowest_level) {
     std::function<void(int)> again = [&](int left) {
         ran.add("h");
         if (left > 1) {
-            pool.submit(high, [&again, left] { again(left - 1); });
+            pool.submit({.priority = high}, [&again, left] { again(left - 1); });
         }
     };
     {
         busy worker(pool);
         for (int i = 0; i < 3; ++i) {
-            pool.submit(low, [&] { ran.add("l"); });
-            pool.submit(normal, [&] { ran.add("n"); });
+            pool.submit({.priority = low}, [&] { ran.add("l"); });
+            pool.submit({.priority = normal}, [&] { ran.add("n"); });
         }
-        pool.submit(high, [&] { again(250); });
+        pool.submit({.priority = high}, [&] { again(250); });
         worker.let_go();
         pool.shutdown();
     }
@@ -122,7 +122,7 @@ TEST_F(row_B15_alone, the_lowest_there_is_may_be_normal) {
     order ran;
     busy worker(pool);
     for (int i = 0; i < 100; ++i) {
-        pool.submit(high, [&] { ran.add("h"); });
+        pool.submit({.priority = high}, [&] { ran.add("h"); });
     }
     pool.submit([&] { ran.add("n"); });
     pool.submit([&] { ran.add("n"); });
@@ -152,12 +152,12 @@ TEST_P(row_B15, submissions_have_the_level_of_their_task) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(with_workers());
     for (const priority level : {high, normal, low}) {
-        pool.run(level, [&] {
+        pool.run({.priority = level}, [&] {
             EXPECT_EQ(level_now(), level);
             other.run([&] {
                 EXPECT_EQ(level_now(), level);
                 pool.run([&] { EXPECT_EQ(level_now(), level); });
-                pool.async(low, [] { EXPECT_EQ(level_now(), low); })
+                pool.async({.priority = low}, [] { EXPECT_EQ(level_now(), low); })
                     .wait(); // not run in place: another pool's
             });
             EXPECT_EQ(level_now(), level) << "behind a wait for another pool";
@@ -178,7 +178,7 @@ TEST_P(row_B15, children_have_the_level_of_their_parent) {
     }
     pilfer::pool pool(with_workers());
     for (const priority level : {high, low, normal}) {
-        pool.run(level, [&] {
+        pool.run({.priority = level}, [&] {
             std::atomic<bool> stolen{false};
             pilfer::join(
                 [&] {
@@ -207,7 +207,7 @@ TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) 
         order ran;
         pilfer::event go;
         std::atomic<bool> waits{false};
-        auto frame = pool.async(high, [&] {
+        auto frame = pool.async({.priority = high}, [&] {
             waits = true;
             go.wait();
             ran.add("frame");
@@ -215,7 +215,7 @@ TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) 
         wait_until(waits);
         std::atomic<bool> there{false};
         std::atomic<bool> queued{false};
-        auto task = pool.async(high, [&] {
+        auto task = pool.async({.priority = high}, [&] {
             there = true;
             wait_until(queued);
             go.set();
@@ -225,7 +225,7 @@ TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) 
             ran.add("task");
         });
         wait_until(there);
-        pool.submit(lower, [&] { ran.add("lower"); });
+        pool.submit({.priority = lower}, [&] { ran.add("lower"); });
         queued = true;
         task.wait();
         frame.wait();
@@ -241,7 +241,7 @@ TEST_F(row_B15_alone, a_task_makes_way_for_its_own_level_and_above) {
             std::atomic<bool> there{false};
             std::atomic<bool> queued{false};
             std::atomic<bool> other_ran{false};
-            auto first = pool.async(mine, [&] {
+            auto first = pool.async({.priority = mine}, [&] {
                 there = true;
                 wait_until(queued);
                 for (int i = 0; i < 1000 && !other_ran; ++i) {
@@ -250,7 +250,7 @@ TEST_F(row_B15_alone, a_task_makes_way_for_its_own_level_and_above) {
                 EXPECT_EQ(other_ran, other <= mine);
             });
             wait_until(there);
-            pool.submit(other, [&] { other_ran = true; });
+            pool.submit({.priority = other}, [&] { other_ran = true; });
             queued = true;
             first.wait();
             pool.shutdown();
@@ -266,12 +266,12 @@ TEST_F(row_B15_alone, nothing_below_its_level_begins_on_top_of_a_waiting_frame) 
         o.max_contexts = 1;
         pilfer::pool pool(o);
         order ran;
-        pool.run(mine, [&] {
+        pool.run({.priority = mine}, [&] {
             pilfer::event awaited;
-            pool.submit(low, [&] { ran.add("low"); });
-            pool.submit(normal, [&] { ran.add("normal"); });
-            pool.submit(high, [&] { ran.add("high"); });
-            pool.submit(mine, [&] {
+            pool.submit({.priority = low}, [&] { ran.add("low"); });
+            pool.submit({.priority = normal}, [&] { ran.add("normal"); });
+            pool.submit({.priority = high}, [&] { ran.add("high"); });
+            pool.submit({.priority = mine}, [&] {
                 EXPECT_EQ(level_now(), mine);
                 awaited.set();
             });
@@ -296,10 +296,10 @@ TEST_F(row_B15_alone, children_from_outside_go_first) {
     pilfer::pool pool(o);
     pilfer::pool other(workers(1));
     bool ran = false;
-    pool.run(high, [&] {
+    pool.run({.priority = high}, [&] {
         pilfer::scope s;
-        other.submit(low, [&] { s.fork([&] { ran = true; }); });
-        other.run(low, [] {}); // behind it
+        other.submit({.priority = low}, [&] { s.fork([&] { ran = true; }); });
+        other.run({.priority = low}, [] {}); // behind it
         s.sync();
         EXPECT_TRUE(ran);
     });
@@ -309,8 +309,8 @@ TEST_F(row_B15_alone, get_runs_what_is_queued_whatever_its_level) {
     pilfer::options o = one_worker();
     o.max_contexts = 1;
     pilfer::pool pool(o);
-    pool.run(high, [&] {
-        auto f = pool.async(low, [] { return level_now(); });
+    pool.run({.priority = high}, [&] {
+        auto f = pool.async({.priority = low}, [] { return level_now(); });
         EXPECT_EQ(f.get(), high) << "in place of its caller, who waits for it";
     });
 }
@@ -323,17 +323,17 @@ TEST_F(row_B15_alone, own_tasks_may_submit_while_the_pool_drains) {
             ran.fetch_add(1);
             for (const priority level : {high, normal, low}) {
                 if (left > 0) {
-                    pool.submit(level, [&again, left] { again(left - 1); });
+                    pool.submit({.priority = level}, [&again, left] { again(left - 1); });
                 }
             }
         };
         auto first = std::make_unique<busy>(pool);
-        pool.submit(low, [&] { again(5); });
+        pool.submit({.priority = low}, [&] { again(5); });
         std::thread ends([&] { pool.shutdown(); });
         while (!pool.core().is_closed()) {
             std::this_thread::yield();
         }
-        EXPECT_THROW(pool.submit(high, [] {}), pilfer::pool_closed);
+        EXPECT_THROW(pool.submit({.priority = high}, [] {}), pilfer::pool_closed);
         first->let_go();
         ends.join();
     }
@@ -347,13 +347,13 @@ TEST_F(row_B15_alone, a_bound_is_one_for_all_levels) {
     pilfer::pool pool(o);
     order ran;
     busy worker(pool);
-    pool.submit(low, [&] { ran.add("l"); });
-    pool.submit(normal, [&] { ran.add("n"); });
-    pool.submit(high, [&] { ran.add("h"); });
+    pool.submit({.priority = low}, [&] { ran.add("l"); });
+    pool.submit({.priority = normal}, [&] { ran.add("n"); });
+    pool.submit({.priority = high}, [&] { ran.add("h"); });
     for (const priority level : {high, normal, low}) {
-        EXPECT_THROW(pool.submit(level, [] {}), pilfer::queue_full);
-        EXPECT_THROW((void)pool.async(level, [] {}), pilfer::queue_full);
-        EXPECT_THROW(pool.run(level, [] {}), pilfer::queue_full);
+        EXPECT_THROW(pool.submit({.priority = level}, [] {}), pilfer::queue_full);
+        EXPECT_THROW((void)pool.async({.priority = level}, [] {}), pilfer::queue_full);
+        EXPECT_THROW(pool.run({.priority = level}, [] {}), pilfer::queue_full);
     }
     worker.let_go();
     pool.shutdown();
@@ -371,9 +371,9 @@ TEST_F(row_B15_alone, dump_says_which_levels_are_queued) {
     EXPECT_TRUE(said("submissions: none;"));
     pool.submit([] {});
     EXPECT_TRUE(said("submissions: queued;"));
-    pool.submit(low, [] {});
+    pool.submit({.priority = low}, [] {});
     EXPECT_TRUE(said("submissions: queued (normal, low);"));
-    pool.submit(high, [] {});
+    pool.submit({.priority = high}, [] {});
     EXPECT_TRUE(said("submissions: queued (high, normal, low);"));
     worker.let_go();
     pool.shutdown();
@@ -387,7 +387,8 @@ TEST_F(row_B15_alone, dropped_and_closed) {
         f.wait();
     }
     busy worker(pool);
-    dropped = {pool.async(high, [] {}), pool.async(normal, [] {}), pool.async(low, [] {})};
+    dropped = {pool.async({.priority = high}, [] {}), pool.async({.priority = normal}, [] {}),
+               pool.async({.priority = low}, [] {})};
     std::thread ends([&] { pool.shutdown(pilfer::shutdown_mode::drop); });
     while (!pool.core().dropping()) {
         std::this_thread::yield();
@@ -398,27 +399,28 @@ TEST_F(row_B15_alone, dropped_and_closed) {
         EXPECT_THROW(f.get(), pilfer::broken_promise);
     }
     EXPECT_EQ(pool.counters().dropped, 3U);
-    EXPECT_THROW(pool.run(high, [] {}), pilfer::pool_closed);
-    EXPECT_THROW((void)pool.async(low, [] {}), pilfer::pool_closed);
+    EXPECT_THROW(pool.run({.priority = high}, [] {}), pilfer::pool_closed);
+    EXPECT_THROW((void)pool.async({.priority = low}, [] {}), pilfer::pool_closed);
 }
 
 TEST_F(row_B15_alone, what_is_no_level_is_an_error) {
     pilfer::pool pool(workers(2));
-    for (const int value : {3, 4, 100, 255}) {
+    for (const int value : {4, 5, 100, 255}) {
         const auto none = static_cast<priority>(value);
-        EXPECT_THROW(pool.submit(none, [] { ADD_FAILURE(); }), std::invalid_argument);
-        EXPECT_THROW((void)pool.async(none, [] { ADD_FAILURE(); }), std::invalid_argument);
-        EXPECT_THROW(pool.run(none, [] { ADD_FAILURE(); }), std::invalid_argument);
-        EXPECT_THROW((void)pilfer::async(none, [] { ADD_FAILURE(); }), std::invalid_argument);
+        EXPECT_THROW(pool.submit({.priority = none}, [] { ADD_FAILURE(); }), std::invalid_argument);
+        EXPECT_THROW((void)pool.async({.priority = none}, [] { ADD_FAILURE(); }), std::invalid_argument);
+        EXPECT_THROW(pool.run({.priority = none}, [] { ADD_FAILURE(); }), std::invalid_argument);
+        EXPECT_THROW((void)pilfer::async({.priority = none}, [] { ADD_FAILURE(); }), std::invalid_argument);
         pool.run([&] {
-            EXPECT_THROW((void)pilfer::async(none, [] { ADD_FAILURE(); }), std::invalid_argument);
-            EXPECT_THROW(pool.run(none, [] { ADD_FAILURE(); }), std::invalid_argument);
+            EXPECT_THROW((void)pilfer::async({.priority = none}, [] { ADD_FAILURE(); }),
+                         std::invalid_argument);
+            EXPECT_THROW(pool.run({.priority = none}, [] { ADD_FAILURE(); }), std::invalid_argument);
         });
     }
     try {
-        pool.submit(static_cast<priority>(9), [] {});
+        pool.submit({.priority = static_cast<priority>(9)}, [] {});
     } catch (const std::invalid_argument& e) {
-        EXPECT_STREQ(e.what(), "pilfer: a priority must be high, normal or low, not 9");
+        EXPECT_STREQ(e.what(), "pilfer: a priority must be high, normal, low or automatic, not 9");
     }
 }
 
@@ -428,11 +430,11 @@ TEST_F(row_B15_alone, on_one_lock_levels_are_without_effect) {
     pilfer::pool pool(o);
     order ran;
     busy worker(pool);
-    pool.submit(low, [&] { ran.add("l"); });
-    pool.submit(high, [&] { ran.add("h"); });
+    pool.submit({.priority = low}, [&] { ran.add("l"); });
+    pool.submit({.priority = high}, [&] { ran.add("h"); });
     worker.let_go();
-    EXPECT_EQ(pool.run(high, [] { return 1; }), 1);
-    EXPECT_EQ(pool.run([&] { return pool.async(low, [] { return 2; }).get(); }), 2);
+    EXPECT_EQ(pool.run({.priority = high}, [] { return 1; }), 1);
+    EXPECT_EQ(pool.run([&] { return pool.async({.priority = low}, [] { return 2; }).get(); }), 2);
     pool.shutdown();
     EXPECT_EQ(ran.all(), (std::vector<std::string>{"l", "h"}));
 }
@@ -445,9 +447,9 @@ TEST_P(row_B15, everything_runs_once) {
     const auto submit_all = [&] {
         for (std::uint64_t i = 0; i < n; ++i) {
             const auto level = static_cast<priority>(i % 3);
-            pool.submit(level, [&] { ran.fetch_add(1); });
+            pool.submit({.priority = level}, [&] { ran.fetch_add(1); });
             if (i % 50 == 0) {
-                pool.run(level, [&] { ran.fetch_add(fib_join(6) == 8 ? 1 : 0); });
+                pool.run({.priority = level}, [&] { ran.fetch_add(fib_join(6) == 8 ? 1 : 0); });
             }
         }
     };

@@ -15,7 +15,7 @@ namespace {
 using namespace support;
 using pilfer::exposure;
 using pilfer::steal_amount;
-using pilfer::weight;
+using pilfer::task_options;
 
 class row_B7_weights : public guarded {};
 class row_B7_bad_input : public guarded {};
@@ -36,14 +36,14 @@ void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_
     pilfer::scope s;
     switch (how) {
     case way::spawn:
-        s.spawn(weight{weights[k]}, next);
+        s.spawn({.weight = weights[k]}, next);
         break;
     case way::fork:
-        s.fork(weight{weights[k]}, [] {});
+        s.fork({.weight = weights[k]}, [] {});
         next();
         break;
     case way::async: {
-        auto nothing = pilfer::async(weight{weights[k]}, [] {});
+        auto nothing = pilfer::async({.weight = weights[k]}, [] {});
         next();
         nothing.get();
         break;
@@ -111,7 +111,7 @@ struct rest {
     {
         stand_still s(o, [&](unsigned me, pilfer::scope& below) {
             for (std::size_t k = 0; me == 0 && k < weights.size(); ++k) {
-                below.fork(weight{weights[k]}, [&] {
+                below.fork({.weight = weights[k]}, [&] {
                     count(started);
                     wait(end);
                 });
@@ -135,7 +135,7 @@ TEST_F(row_B7_weights, half_of_a_nine_and_seven_ones_is_the_nine) {
         EXPECT_EQ(after_a_theft(o, {9, 1, 1, 1, 1, 1, 1, 1}), (rest{7, 7}));
         EXPECT_EQ(after_a_theft(o, {1, 1, 1, 1, 1, 1, 1, 9}), (rest{1, 9}));
         EXPECT_EQ(after_a_theft(o, {1, 1, 1, 1, 1, 1, 1, 1}), (rest{4, 4}));
-        EXPECT_EQ(after_a_theft(o, {3, weight::most}), (rest{1, weight::most}));
+        EXPECT_EQ(after_a_theft(o, {3, task_options::most_weight}), (rest{1, task_options::most_weight}));
     }
 }
 
@@ -176,7 +176,7 @@ TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
                     if (weights[k] == 1 && k % 2 == 0) {
                         below.fork(task);
                     } else {
-                        below.fork(weight{weights[k]}, task);
+                        below.fork({.weight = weights[k]}, task);
                     }
                 }
             });
@@ -217,7 +217,7 @@ TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
                     below.fork(task);
                 }
                 for (unsigned k = 0; me == 1 && k < 2; ++k) {
-                    heavy ? below.fork(weight{6}, task) : below.fork(task);
+                    heavy ? below.fork({.weight = 6}, task) : below.fork(task);
                 }
             });
             s.let_go(2);
@@ -244,7 +244,7 @@ TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
     {
         stand_still s(o, [&](unsigned me, pilfer::scope& below) {
             for (std::size_t k = 0; me == 0 && k < tasks; ++k) {
-                below.fork(weight{weights[k]}, [&] {
+                below.fork({.weight = weights[k]}, [&] {
                     count(started);
                     wait(end);
                 });
@@ -269,13 +269,13 @@ TEST_F(row_B7_weights, leave_the_serial_order_alone) {
     const auto note = [&](char c) { order[place.fetch_add(1)] = c; };
     pool.run([&] {
         pilfer::scope s;
-        s.fork(weight{5}, [&] { note('c'); });
+        s.fork({.weight = 5}, [&] { note('c'); });
         s.fork([&] { note('b'); });
-        s.spawn(weight{7}, [&] { note('a'); });
+        s.spawn({.weight = 7}, [&] { note('a'); });
         note('|');
         s.sync();
         note('.');
-        auto f = pool.async(weight{3}, [&] { note('d'); });
+        auto f = pool.async({.weight = 3}, [&] { note('d'); });
         f.get();
     });
     EXPECT_EQ(std::string(order.begin(), order.end()), std::string("a|bc.d\0\0", 8));
@@ -286,27 +286,27 @@ TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
     const auto one = [&] { ran.fetch_add(1); };
     {
         pilfer::scope s; // of a foreign thread: both are submissions
-        s.spawn(weight{5}, one);
-        s.fork(weight{5}, one);
+        s.spawn({.weight = 5}, one);
+        s.fork({.weight = 5}, one);
         s.sync();
-        auto f = pilfer::async(weight{5}, one);
+        auto f = pilfer::async({.weight = 5}, one);
         f.get();
     }
     EXPECT_EQ(ran, 3);
     pilfer::pool pool(workers(3));
     pool.run([&] {
         pilfer::scope s;
-        s.spawn([&] { s.fork(weight{2}, one); });
+        s.spawn([&] { s.fork({.weight = 2}, one); });
         s.sync();
         const auto fails = [&] {
-            s.spawn(weight{4}, [] { throw 5; });
-            s.fork(weight{4}, [] { throw 5; });
+            s.spawn({.weight = 4}, [] { throw 5; });
+            s.fork({.weight = 4}, [] { throw 5; });
             s.sync();
         };
         EXPECT_THROW(fails(), int);
         std::array<char, 4096> large{}; // too large for a child's stack, or a record
-        s.spawn(weight{4}, [large, &one] { large[0] == 0 ? one() : void(); });
-        s.fork(weight{4}, [large, &one] { large[0] == 0 ? one() : void(); });
+        s.spawn({.weight = 4}, [large, &one] { large[0] == 0 ? one() : void(); });
+        s.fork({.weight = 4}, [large, &one] { large[0] == 0 ? one() : void(); });
         s.sync();
     });
     EXPECT_EQ(ran, 6);
@@ -325,7 +325,7 @@ TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
 
 [[nodiscard]] std::string complaint(std::uint64_t value) {
     try {
-        (void)weight{value};
+        pilfer::async({.weight = value}, [] {}).get();
     } catch (const std::invalid_argument& e) {
         return e.what();
     }
@@ -333,12 +333,67 @@ TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
 }
 
 TEST_F(row_B7_bad_input, weights_out_of_range_name_field_and_range) {
-    EXPECT_EQ(complaint(0), "pilfer: weight must be from 1 to 4294967296, not 0");
-    EXPECT_EQ(complaint(4'294'967'297), "pilfer: weight must be from 1 to 4294967296, not 4294967297");
-    EXPECT_EQ(complaint(UINT64_MAX), "pilfer: weight must be from 1 to 4294967296, not 18446744073709551615");
+    EXPECT_EQ(complaint(0), "pilfer: a weight must be from 1 to 4294967296, not 0");
+    EXPECT_EQ(complaint(4'294'967'297), "pilfer: a weight must be from 1 to 4294967296, not 4294967297");
+    EXPECT_EQ(complaint(UINT64_MAX),
+              "pilfer: a weight must be from 1 to 4294967296, not 18446744073709551615");
     EXPECT_EQ(complaint(1), "none");
-    EXPECT_EQ(complaint(weight::most), "none");
-    static_assert(weight{60}.value() == 60 && weight{60} == weight{60});
+    EXPECT_EQ(complaint(task_options::most_weight), "none");
+    static_assert(task_options{}.weight == 1);
+}
+
+TEST_F(row_B7_bad_input, a_child_with_a_priority_is_refused_and_announces_nothing) {
+    pilfer::pool pool(workers(1));
+    bool ran = false;
+    pool.run([&] {
+        pilfer::scope s;
+        for (const auto level : {pilfer::priority::high, pilfer::priority::normal, pilfer::priority::low}) {
+            EXPECT_THROW(s.spawn({.priority = level}, [&] { ran = true; }), std::invalid_argument);
+            EXPECT_THROW(s.fork({.priority = level}, [&] { ran = true; }), std::invalid_argument);
+        }
+        s.sync();
+    });
+    EXPECT_FALSE(ran);
+}
+
+/// What a task is called while it runs, however it began; and that it keeps the rest of its options.
+TEST_F(row_B7_weights, names_come_with_the_same_options) {
+    const auto said = [] {
+        const char* const name = pilfer::current_task_name();
+        return std::string(name != nullptr ? name : "nobody");
+    };
+    for (const unsigned n : {1U, 3U}) {
+        pilfer::pool pool(workers(n));
+        EXPECT_EQ(pool.run({.name = "run"}, said), "run");
+        EXPECT_EQ(pool.run({.priority = pilfer::priority::low, .name = "low"}, said), "low");
+        EXPECT_EQ(pool.async({.priority = pilfer::priority::high, .name = "high"}, said).get(), "high");
+        pool.run([&] {
+            EXPECT_EQ(pool.run({.name = "here"}, said), "here");
+            EXPECT_EQ(said(), "nobody") << "behind a call with a name";
+            EXPECT_EQ(pilfer::async({.weight = 7, .name = "heavy"}, said).get(), "heavy");
+            std::string spawned;
+            std::string forked;
+            std::string plain;
+            pilfer::scope s;
+            s.spawn({.weight = 2, .name = "spawned"}, [&] { spawned = said(); });
+            s.fork({.weight = 3, .name = "forked"}, [&] { forked = said(); });
+            s.fork({.weight = 3}, [&] { plain = said(); });
+            s.sync();
+            EXPECT_EQ(spawned, "spawned");
+            EXPECT_EQ(forked, "forked");
+            EXPECT_EQ(plain, "nobody");
+            EXPECT_THROW(s.fork({.name = "two\nlines"}, [] {}), std::invalid_argument);
+            EXPECT_THROW((void)pilfer::async({.name = std::string(256, 'x')}, [] {}), std::invalid_argument);
+        });
+        pilfer::event done;
+        std::string submitted;
+        pool.submit({.weight = 5, .name = "submitted"}, [&] {
+            submitted = said();
+            done.set();
+        });
+        done.wait();
+        EXPECT_EQ(submitted, "submitted");
+    }
 }
 
 TEST_F(row_B7_bad_input, a_bad_weight_announces_nothing) {
@@ -348,9 +403,9 @@ TEST_F(row_B7_bad_input, a_bad_weight_announces_nothing) {
         pool.run([&] {
             pilfer::scope s;
             std::uint64_t none = 0;
-            EXPECT_THROW(s.spawn(weight{none}, [&] { ran = true; }), std::invalid_argument);
-            EXPECT_THROW(s.fork(weight{none}, [&] { ran = true; }), std::invalid_argument);
-            EXPECT_THROW((void)pilfer::async(weight{none}, [&] { ran = true; }), std::invalid_argument);
+            EXPECT_THROW(s.spawn({.weight = none}, [&] { ran = true; }), std::invalid_argument);
+            EXPECT_THROW(s.fork({.weight = none}, [&] { ran = true; }), std::invalid_argument);
+            EXPECT_THROW((void)pilfer::async({.weight = none}, [&] { ran = true; }), std::invalid_argument);
             EXPECT_NO_THROW(s.sync());
         });
         EXPECT_FALSE(ran);
@@ -362,7 +417,7 @@ TEST_F(row_B7_bad_input, a_scope_of_somebody_else) {
     pool.run([&] {
         pilfer::scope s;
         pilfer::scope inner;
-        inner.spawn([&] { EXPECT_THROW(s.spawn(weight{5}, [] {}), pilfer::usage_error); });
+        inner.spawn([&] { EXPECT_THROW(s.spawn({.weight = 5}, [] {}), pilfer::usage_error); });
         inner.sync();
     });
 }

@@ -22,8 +22,8 @@ public:
     /// Announces it, as future_core::start() does. It ends itself. Throws pool_closed; then it is the
     /// caller's.
     void start(pool_core& p);
-    /// Submits it, whoever calls.
-    void start(pool_core& p, priority level) { detail::submit(p, this, level); }
+    /// With a priority it is submitted, whoever calls.
+    void start(pool_core& p, const task_options& o);
     virtual ~detached_task() = default;
 
 protected:

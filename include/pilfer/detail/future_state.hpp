@@ -120,9 +120,8 @@ public:
     void listen(future_listener& l) noexcept;
     /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
     void start(pool_core& p);
-    void start(pool_core& p, weight heavy);
-    /// Always by submission.
-    void start(pool_core& p, priority level);
+    /// With a priority always by submission, which has no weight.
+    void start(pool_core& p, const task_options& o);
     /// Announces the task as soon as `source` is done: in `p`; null: the pool of `source`, else of the
     /// calling worker, else the common one. Where that pool is closed by then, refuse(). May throw what
     /// making the common pool throws.

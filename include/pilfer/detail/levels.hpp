@@ -6,11 +6,14 @@
 
 #include <pilfer/detail/atom.hpp>
 #include <pilfer/detail/submissions.hpp>
-#include <pilfer/priority.hpp>
+#include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+/// The number of levels of a queue: priority::automatic is none.
+inline constexpr unsigned priorities = 3;
 
 /// Edge Q3: src/worker/README.md. `Patience`: pauses for which a taker waits for another one. A pop is a few
 /// instructions, so that one has lost its CPU then, or turns round what a burst of pushes has left.

@@ -9,7 +9,7 @@
 #include <pilfer/detail/submissions.hpp>
 #include <pilfer/detail/worker.hpp>
 #include <pilfer/options.hpp>
-#include <pilfer/priority.hpp>
+#include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -48,7 +48,7 @@ struct submission : spark, submission_queue<std_atom>::node {
 
 /// At the level of the task that calls. Throws pool_closed, queue_full.
 PILFER_API void submit(pool_core& p, submission* s);
-/// At that level. Nothing is thrown to a task of `p` itself.
+/// At that level; automatic: that of the task that calls. Nothing is thrown to a task of `p` itself.
 PILFER_API void submit(pool_core& p, submission* s, priority level);
 PILFER_API pool_core& common_core();
 /// The calling process is a child of fork(), and the pool its parent's.

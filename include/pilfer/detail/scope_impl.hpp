@@ -1,6 +1,7 @@
 // Templates of scope.hpp: how children are made.
 #pragma once
 
+#include <pilfer/detail/task_options.hpp>
 #include <pilfer/scope.hpp>
 
 namespace pilfer {
@@ -128,8 +129,15 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
 }
 
 template <class F>
-PILFER_ALWAYS_INLINE void scope::spawn(weight rest, F&& f) {
-    spawn(detail::weighted<std::decay_t<F>>{std::forward<F>(f), rest.value()});
+PILFER_ALWAYS_INLINE void scope::spawn(const task_options& o, F&& f) {
+    using function = std::decay_t<F>;
+    detail::check_child(o);
+    if (o.name.empty()) {
+        spawn(detail::weighted<function>{std::forward<F>(f), o.weight});
+    } else {
+        using named = detail::named_function<function>;
+        spawn(detail::weighted<named>{named(detail::checked_name(o.name), std::forward<F>(f)), o.weight});
+    }
 }
 
 template <class F>
@@ -271,12 +279,16 @@ PILFER_NOINLINE void scope::fork_below(F&& f) {
 }
 
 template <class F>
-void scope::fork(weight heavy, F&& f) {
-    fork_from_anywhere(std::forward<F>(f), [this, heavy](detail::worker* w, auto* c, bool own) {
-        if (!detail::announce_weighted(w, c->entry(), heavy.value(), detail::way::keep)) [[unlikely]] {
-            this->run_unannounced(c, own);
-        }
-        (void)detail::stopped_here(detail::this_worker()); // as in fork_tripped()
+void scope::fork(const task_options& o, F&& f) {
+    detail::check_child(o);
+    detail::with_name(o, std::forward<F>(f), [&](auto&& function) {
+        fork_from_anywhere(
+            std::forward<decltype(function)>(function), [this, &o](detail::worker* w, auto* c, bool own) {
+                if (!detail::announce_weighted(w, c->entry(), o.weight, detail::way::keep)) [[unlikely]] {
+                    this->run_unannounced(c, own);
+                }
+                (void)detail::stopped_here(detail::this_worker()); // as in fork_tripped()
+            });
     });
 }
 

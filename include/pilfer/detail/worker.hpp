@@ -9,7 +9,7 @@
 #include <pilfer/detail/deque.hpp>
 #include <pilfer/detail/mark.hpp>
 #include <pilfer/detail/submissions.hpp>
-#include <pilfer/priority.hpp>
+#include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -228,7 +228,7 @@ enum class way { make, keep };
 /// may be on another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
 
-/// Puts a task that weighs something on the bottom of the own deque. False: there is no memory for a larger
+/// Puts a task with that weight on the bottom of the own deque. False: there is no memory for a larger
 /// ring; run it as a plain call. May be on another worker afterwards, as after announce_tripped().
 [[nodiscard]] PILFER_API bool announce_weighted(worker* w, task_word task, std::uint64_t weight,
                                                 way may) noexcept;
