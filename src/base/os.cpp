@@ -218,6 +218,11 @@ void* reserve(std::size_t bytes) noexcept {
     return at;
 }
 
+bool address_space_is_limited() noexcept {
+    rlimit limit{};
+    return getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur != RLIM_INFINITY;
+}
+
 void unreserve(void* at, std::size_t bytes) noexcept { munmap(at, bytes); }
 
 void discard(void* at, std::size_t bytes) noexcept { madvise(at, bytes, MADV_DONTNEED); }

@@ -27,6 +27,8 @@ void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::a
 [[nodiscard]] std::size_t page_size() noexcept;
 /// Address space without memory behind it; null if there is none.
 [[nodiscard]] void* reserve(std::size_t bytes) noexcept;
+/// A limit (`ulimit -v`) counts reserve() without memory behind it, too.
+[[nodiscard]] bool address_space_is_limited() noexcept;
 void unreserve(void* at, std::size_t bytes) noexcept;
 /// Gives the pages back; the range reads as zero afterwards.
 void discard(void* at, std::size_t bytes) noexcept;

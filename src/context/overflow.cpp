@@ -41,7 +41,7 @@ const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
     }
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     const auto low = reinterpret_cast<std::uintptr_t>(c->low);
-    return at < low && at >= low - stack_pool::guard_bytes ? c : nullptr;
+    return at < low && at >= low - c->home->guard ? c : nullptr;
 }
 
 /// By kill, raise and the like: there is no address then.

@@ -51,8 +51,8 @@ void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state f
 
 stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t most, unsigned workers)
     : m_owner(owner), m_stack_size(rounded(stack_size, os::page_size())),
-      m_stride(m_stack_size + guard_bytes),
-      m_per_slab(static_cast<unsigned>(std::clamp<std::size_t>(slab_bytes / m_stride, 1, most_in_slab))),
+      m_per_slab(static_cast<unsigned>(
+          std::clamp<std::size_t>(slab_bytes / (m_stack_size + guard_bytes), 1, most_in_slab))),
       m_keep(64) {
     std::size_t reserve = 64 + std::size_t{32} * workers;
 #if defined(PILFER_TSAN)
@@ -63,7 +63,7 @@ stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t mos
         m_keep =
             static_cast<std::uint32_t>(std::clamp<std::size_t>(most / (4 * std::size_t{workers}), 1, 64));
     }
-    if (m_stride > slab_bytes) {
+    if (m_stack_size + guard_bytes > slab_bytes) {
         // Large stacks: cached ones hold address space that may be limited.
         m_keep = 2;
         reserve = 2 * std::size_t{workers};
@@ -82,8 +82,8 @@ stack_pool::~stack_pool() {
         return; // at the end of the program: LeakSanitizer goes on to read the stacks
     }
     for (const auto& s : m_slabs) {
-        san::unpoison(s->base, m_stride * s->count);
-        os::unreserve(s->base, m_stride * s->count);
+        san::unpoison(s->base, stride(*s) * s->count);
+        os::unreserve(s->base, stride(*s) * s->count);
     }
 }
 
@@ -127,8 +127,8 @@ context* stack_pool::context_of(const void* address) noexcept {
     const std::lock_guard hold(m_mutex);
     for (const slab* s = m_newest; s != nullptr; s = s->next) {
         const auto base = reinterpret_cast<std::uintptr_t>(s->base);
-        if (at >= base && at - base < s->count * m_stride) {
-            return s->contexts[(at - base) / m_stride];
+        if (at >= base && at - base < s->count * stride(*s)) {
+            return s->contexts[(at - base) / stride(*s)];
         }
     }
     return nullptr;
@@ -152,6 +152,17 @@ context* stack_pool::one_locked() noexcept {
     return build_locked(s, index);
 }
 
+bool stack_pool::reserve_locked(slab& s, std::size_t guard) const noexcept {
+    s.guard = guard;
+    for (s.count = m_per_slab; s.count > 0; s.count /= 2) {
+        s.base = static_cast<std::byte*>(os::reserve(s.count * stride(s)));
+        if (s.base != nullptr) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool stack_pool::new_slab_locked() noexcept {
     try {
         if (m_slabs.size() == m_slabs.capacity()) {
@@ -159,17 +170,9 @@ bool stack_pool::new_slab_locked() noexcept {
         }
         m_with_discarded.reserve(m_slabs.capacity());
         auto s = std::make_unique<slab>();
-        for (s->count = m_per_slab; s->count > 0; s->count /= 2) {
-            s->base = static_cast<std::byte*>(os::reserve(s->count * m_stride));
-            if (s->base != nullptr) {
-                break;
-            }
-        }
-        if (s->base == nullptr) {
+        const bool wide = m_slabs.size() * m_per_slab < with_wide_guard && !os::address_space_is_limited();
+        if (!(wide && reserve_locked(*s, wide_guard_bytes)) && !reserve_locked(*s, guard_bytes)) {
             return false;
-        }
-        for (unsigned i = 0; i < s->count; ++i) {
-            os::guard(s->base + i * m_stride, guard_bytes);
         }
         s->discarded = s->count == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << s->count) - 1;
         s->number = static_cast<unsigned>(m_slabs.size());
@@ -185,6 +188,10 @@ bool stack_pool::new_slab_locked() noexcept {
 
 context* stack_pool::build_locked(slab& s, unsigned index) noexcept {
     std::byte* low = low_of(s, index);
+    if (const std::uint64_t bit = std::uint64_t{1} << index; (s.guarded & bit) == 0) {
+        os::guard(low - s.guard, s.guard); // not of the whole slab at once: a small pool begins sooner
+        s.guarded |= bit;
+    }
     m_colour = (m_colour + 1) % colours;
     std::byte* at = low + m_stack_size - sizeof(context) - m_colour * colour_step;
     auto* c = ::new (at) context;

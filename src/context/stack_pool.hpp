@@ -22,7 +22,9 @@ namespace detail {
 struct slab {
     std::byte* base = nullptr;
     unsigned count = 0;
+    std::size_t guard = 0;       // bytes of each guard
     std::uint64_t discarded = 0; // bit i: stack i is free and its pages were given back
+    std::uint64_t guarded = 0;   // bit i: the guard of stack i is in place, which it stays
     unsigned number = 0;         // in its pool
     slab* next = nullptr;        // all slabs of the pool, the newest first
     context* contexts[64] = {};  // their records, null where discarded
@@ -99,20 +101,27 @@ public:
     [[nodiscard]] const slab* const* newest_slab() const noexcept { return &m_newest; }
 
     static constexpr unsigned most_in_slab = 64;
-    static constexpr std::size_t guard_bytes = std::size_t{64} * 1024; // a large frame jumped over one page
+    /// Each guard has at least this: a large frame would jump over one page.
+    static constexpr std::size_t guard_bytes = std::size_t{64} * 1024;
+    /// The guards of about so many stacks of a pool are wide, if the address space has no limit: see the
+    /// README.
+    static constexpr std::size_t wide_guard_bytes = std::size_t{1} << 20;
+    static constexpr std::size_t with_wide_guard = 1'024;
 
 private:
     [[nodiscard]] context* one_locked() noexcept;
     [[nodiscard]] bool new_slab_locked() noexcept;
     [[nodiscard]] context* build_locked(slab& s, unsigned index) noexcept;
     void discard_locked(context* c) noexcept;
+    /// False: there is no address space for a slab with such guards.
+    [[nodiscard]] bool reserve_locked(slab& s, std::size_t guard) const noexcept;
+    [[nodiscard]] std::size_t stride(const slab& s) const noexcept { return s.guard + m_stack_size; }
     [[nodiscard]] std::byte* low_of(const slab& s, unsigned index) const noexcept {
-        return s.base + index * m_stride + guard_bytes;
+        return s.base + index * stride(s) + s.guard;
     }
 
     pool_core* m_owner;
     std::size_t m_stack_size;
-    std::size_t m_stride;
     unsigned m_per_slab;
     std::uint32_t m_keep;
 

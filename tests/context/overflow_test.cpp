@@ -5,9 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <string>
 
+#include "base/os.hpp"
 #include "context/moved.hpp"
 
 namespace {
@@ -31,7 +33,16 @@ namespace {
     return ::read(from, buffer, 4'096) == 4'096 ? buffer[0] : 1;
 }
 
-enum class way { run, spawn, stolen_fork, leap, read };
+/// What a frame of 512 KiB does in code that was compiled without -fstack-clash-protection: it touches its
+/// far end only.
+[[nodiscard]] PILFER_NOINLINE int jumps() {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    auto* const far = reinterpret_cast<volatile char*>(here - 512 * 1'024);
+    *far = 1;
+    return *far;
+}
+
+enum class way { run, spawn, stolen_fork, leap, read, jump };
 
 [[noreturn]] void overflow_by(way how, std::size_t stack_size, bool message) {
     pilfer::options o;
@@ -61,6 +72,9 @@ enum class way { run, spawn, stolen_fork, leap, read };
             break;
         case way::read:
             sum = reads(::open("/dev/zero", O_RDONLY));
+            break;
+        case way::jump:
+            sum = jumps();
             break;
         }
         s.sync();
@@ -97,6 +111,13 @@ TEST_F(overflow, by_a_large_frame_does_not_jump_over_the_guard) {
 
 TEST_F(overflow, by_a_buffer_beyond_stack_and_guard_writes_into_no_other_stack) {
     EXPECT_EXIT(overflow_by(way::read, 256 * 1024, true), testing::KilledBySignal(SIGABRT), usual);
+}
+
+TEST_F(overflow, by_a_frame_without_stack_clash_protection_is_caught_by_the_wide_guard) {
+    if (pilfer::os::address_space_is_limited()) {
+        GTEST_SKIP() << "guards are narrow where the address space is limited";
+    }
+    EXPECT_EXIT(overflow_by(way::jump, 256 * 1024, true), testing::KilledBySignal(SIGABRT), usual);
 }
 
 TEST_F(overflow, names_the_size_that_was_asked_for) {

@@ -7,6 +7,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -214,10 +215,36 @@ TEST(StackPool, BelowEachStackLiesAGuard) {
         EXPECT_FALSE(child_survives(
             [&] { low[-static_cast<std::ptrdiff_t>(stack_pool::guard_bytes)] = std::byte{1}; }));
     }
+    const bool wide = !os::address_space_is_limited();
+    volatile std::byte* first = all.front()->low;
+    const auto far =
+        static_cast<std::ptrdiff_t>(wide ? stack_pool::wide_guard_bytes : stack_pool::guard_bytes);
+    for (auto* c : all) {
+        first = std::less<volatile std::byte*>()(c->low, first) ? c->low : first;
+    }
+    EXPECT_FALSE(child_survives([&] { first[-far] = std::byte{1}; }));
     // After its pages were given back the guard is still there.
     give(pool, take(pool, 200));
     volatile std::byte* low = take(pool, 1).front()->low;
     EXPECT_FALSE(child_survives([&] { low[-1] = std::byte{1}; }));
+    give(pool, all);
+}
+
+TEST(StackPool, GuardsBeyondTheFirstThousandStacksAreNarrow) {
+    if (os::address_space_is_limited()) {
+        GTEST_SKIP() << "all guards are narrow";
+    }
+    stack_pool pool(nullptr, 64 * kib, 0, 1);
+    const auto all = take(pool, 2 * stack_pool::with_wide_guard);
+    ASSERT_EQ(all.size(), 2 * stack_pool::with_wide_guard);
+    std::size_t wide = 0;
+    for (auto* c : all) {
+        wide += c->home->guard == stack_pool::wide_guard_bytes ? 1 : 0;
+        EXPECT_EQ(pool.context_of(c->low), c);
+        EXPECT_EQ(pool.context_of(reinterpret_cast<const std::byte*>(c) - 1), c);
+    }
+    EXPECT_GE(wide, stack_pool::with_wide_guard);
+    EXPECT_LT(wide, stack_pool::with_wide_guard + stack_pool::most_in_slab);
     give(pool, all);
 }
 
