@@ -108,6 +108,9 @@ context* stack_pool::take_beyond() noexcept {
 }
 
 void stack_pool::show(const context& c) noexcept {
+    if (c.low == nullptr) {
+        return; // in a child of fork(): a thread of the parent was building it
+    }
     const auto* const end = reinterpret_cast<const std::byte*>(&c + 1);
     san::is_root(c.low, static_cast<std::size_t>(end - c.low));
     san::fake_stack_is_root(c.view);

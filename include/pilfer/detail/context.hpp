@@ -148,6 +148,8 @@ struct continuation {
 #endif
 };
 
+static_assert(alignof(context) >= ranked<context>::most, "the rank lies in the low bits of the address");
+
 using child_main = continuation* (*)(void* top, continuation*);
 
 // Debuggers and unwinders stop at the bottom of a stack: the return address there is undefined.
