@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <filesystem>
 #include <string_view>
 #include <system_error>
 #include <variant>
@@ -23,7 +24,8 @@ int main(int count, char** words) {
         showcase::report const all = showcase::run_showcase(chosen);
         fmt::print("{}", showcase::as_table(all));
         showcase::save(all);
-        fmt::print("Saved as {0}/showcase.json and {0}/showcase.html\n", showcase::printable(chosen.out));
+        fmt::print("\nThe page:    file://{0}/showcase.html\nThe figures: {0}/showcase.json\n",
+                   showcase::printable(std::filesystem::absolute(chosen.out).lexically_normal().string()));
         return all.good() ? 0 : 1;
     } catch (std::system_error const& error) {
         fmt::print(stderr, "pilfer-showcase: {}\n", showcase::printable(error.what()));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace showcase {
 
 std::string grouped(std::uint64_t number) {
@@ -40,7 +42,17 @@ std::string shown_runtime(std::string_view runtime) {
         return "oneTBB";
     if (runtime == "openmp")
         return "OpenMP";
-    return std::string(runtime);
+    if (runtime == "libgomp")
+        return "OpenMP (libgomp)";
+    if (runtime == "libomp")
+        return "OpenMP (libomp)";
+    std::string shown(runtime);
+    std::replace(shown.begin(), shown.end(), '_', ' ');
+    return shown;
+}
+
+std::string shown_way_to_fork(std::string_view runtime) {
+    return runtime == "serial" ? "plain call" : shown_runtime(runtime);
 }
 
 } // namespace showcase

@@ -22,4 +22,7 @@ std::string printable(std::string_view text);
 /// The name people know a runtime by: tbb is oneTBB.
 std::string shown_runtime(std::string_view runtime);
 
+/// The same, but serial is a plain call.
+std::string shown_way_to_fork(std::string_view runtime);
+
 } // namespace showcase

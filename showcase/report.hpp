@@ -10,6 +10,7 @@
 #include "machine.hpp"
 #include "outcome.hpp"
 #include "settings.hpp"
+#include "timeline.hpp"
 
 namespace showcase {
 
@@ -18,10 +19,27 @@ struct row {
     std::vector<double> seconds;  // of every run that ended well, in order
     std::uint64_t peak_bytes = 0; // largest of the runs
     std::string failure;          // empty, or what went wrong first
+    unsigned workers = 0;         // 0: as many as were chosen
 
     bool good() const { return failure.empty() && !seconds.empty(); }
     double median() const;
 };
+
+/// One kernel of the benchmarks, on several runtimes and numbers of workers.
+struct kernel_report {
+    std::string name;
+    std::string answer; // the one all rows have to agree on
+    std::vector<row> rows;
+
+    row const* row_of(std::string const& runtime, unsigned workers) const;
+    /// serial time / this time; nothing without both.
+    std::optional<double> speed_up(row const& of) const;
+};
+
+/// Of the kernel fib: nanoseconds for each call that forks.
+std::optional<double> nanoseconds_per_fork(kernel_report const& fib, row const& of);
+/// This time / serial time; nothing without both.
+std::optional<double> slow_down(kernel_report const& kernel, row const& of);
 
 struct program_report {
     std::string name;
@@ -43,6 +61,10 @@ struct report {
     settings chosen;
     machine where;
     std::vector<program_report> programs;
+    kernel_report forks; // fib, with one worker
+    std::vector<kernel_report> speed_ups;
+    timeline run;
+    std::vector<std::string> notes; // what was left out, and why
 
     bool good() const;
 };

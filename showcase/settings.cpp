@@ -30,10 +30,11 @@ std::variant<settings, int> read_settings(int count, char const* const* words) {
         app.add_option("DIR", chosen.folder, "folder whose files are hashed and sorted (default /usr/share)");
     app.add_option("--workers", chosen.workers, "threads per runtime; 0: one per core (default 0)")
         ->check(CLI::Range(0, 4096));
-    app.add_option("--programs", chosen.programs, "some of treehash,uts,sortlines (default all)")
+    app.add_option("--programs", chosen.programs,
+                   "some of treehash,uts,sortlines,forks,speedups,timeline (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"treehash", "uts", "sortlines"}));
+        ->check(CLI::IsMember(settings{}.programs));
     app.add_option("--runtimes", chosen.runtimes, "some of serial,pilfer,tbb,openmp (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)

@@ -16,6 +16,7 @@
 
 #include "child.hpp"
 #include "digest.hpp"
+#include "kernels.hpp"
 #include "numbers.hpp"
 #include "process.hpp"
 #include "progress.hpp"
@@ -54,18 +55,29 @@ public:
             ::unlink(name.c_str());
         return nameless_file(fd, "cannot make a file in the output folder");
     }
-    static nameless_file in_memory() { return nameless_file(::memfd_create("sorted", 0), "memfd_create"); }
+    static nameless_file in_memory() { return nameless_file(::memfd_create("showcase", 0), "memfd_create"); }
 
 private:
     int m_fd;
 };
 
+void write_file(std::string const& path, std::string const& text) {
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    file.close();
+    if (!file)
+        fail(errno != 0 ? errno : EIO, "cannot write " + path);
+}
+
+std::string read_file(std::string const& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
 class director {
 public:
-    explicit director(settings const& chosen) : m_chosen(chosen), m_progress(count_steps(chosen)) {
-        m_report.chosen = chosen;
-        m_report.where = this_machine();
-    }
+    explicit director(settings const& chosen)
+        : m_chosen(chosen), m_report(plan(chosen)), m_progress(count_steps(m_report)) {}
 
     report direct() {
         for (std::string const& name : m_chosen.programs) {
@@ -75,15 +87,50 @@ public:
                 uts();
             if (name == "sortlines")
                 sortlines();
+            if (name == "forks")
+                run_rounds(m_report.forks, "cost of a fork");
+            if (name == "speedups")
+                for (kernel_report& kernel : m_report.speed_ups)
+                    run_rounds(kernel, "speed-up of " + kernel.name);
+            if (name == "timeline")
+                trace_one_run();
         }
         return std::move(m_report);
     }
 
 private:
-    static std::size_t count_steps(settings const& chosen) {
-        std::size_t steps = 0;
+    static report plan(settings const& chosen) {
+        report made;
+        made.chosen = chosen;
+        made.where = this_machine();
+        bool incomplete = false;
         for (std::string const& name : chosen.programs) {
-            steps += chosen.runtimes.size() * chosen.repeat;
+            if (name == "forks") {
+                made.forks = kernel_rows("fib", fork_runtimes, {1});
+                incomplete = incomplete || made.forks.rows.empty();
+            }
+            if (name == "speedups")
+                for (char const* const kernel : {"matmul", "mergesort", "irregular"}) {
+                    made.speed_ups.push_back(
+                        kernel_rows(kernel, speed_up_runtimes, worker_counts(chosen.workers)));
+                    incomplete = incomplete || made.speed_ups.back().rows.empty();
+                }
+        }
+        if (incomplete)
+            made.notes.emplace_back(
+                "Left out: kernels whose programs are not built (target pilfer_showcase_kernels).");
+        return made;
+    }
+
+    static std::size_t count_steps(report const& planned) {
+        settings const& chosen = planned.chosen;
+        std::size_t steps = planned.forks.rows.empty() ? 0 : chosen.repeat;
+        for (kernel_report const& kernel : planned.speed_ups)
+            steps += kernel.rows.empty() ? 0 : chosen.repeat;
+        for (std::string const& name : chosen.programs) {
+            if (name == "forks" || name == "speedups")
+                continue;
+            steps += name == "timeline" ? 2 : chosen.runtimes.size() * chosen.repeat;
             if (name == "treehash")
                 steps += 1; // reading the files once
             if (name == "sortlines")
@@ -123,11 +170,7 @@ private:
 
     void sortlines() {
         nameless_file const text = nameless_file::on_disk(m_chosen.out);
-        m_progress.begin("sortlines: making the text", 0);
-        text_made const made =
-            make_text(m_chosen.folder, text.fd(), m_chosen.text_bytes,
-                      [this](std::uint64_t bytes) { m_progress.tick(shown_bytes(bytes)); });
-        m_progress.end(shown_bytes(made.bytes));
+        text_made const made = make_text_into(text, "sortlines", m_chosen.text_bytes);
         program_report program;
         program.name = "sortlines";
         program.input = fmt::format("{} of text out of {} files below {}", shown_bytes(made.bytes),
@@ -135,6 +178,57 @@ private:
         run_all(program, job_for(program, text.path()));
         program.rows.push_back(sort_command(program, text.path()));
         m_report.programs.push_back(std::move(program));
+    }
+
+    text_made make_text_into(nameless_file const& text, std::string const& name, std::uint64_t limit) {
+        m_progress.begin(name + ": making the text", 0);
+        text_made const made = make_text(m_chosen.folder, text.fd(), limit, [this](std::uint64_t bytes) {
+            m_progress.tick(shown_bytes(bytes));
+        });
+        m_progress.end(shown_bytes(made.bytes));
+        return made;
+    }
+
+    // The rows take turns, as the runtimes of a program do.
+    void run_rounds(kernel_report& kernel, std::string const& what) {
+        for (unsigned round = 1; round <= m_chosen.repeat && !kernel.rows.empty(); ++round) {
+            m_progress.begin(
+                m_chosen.repeat > 1 ? fmt::format("{}, round {} of {}", what, round, m_chosen.repeat) : what,
+                0);
+            for (row& r : kernel.rows)
+                run_kernel(kernel, r, m_chosen.repeat, [this] { m_progress.tick(); });
+            bool const good =
+                std::all_of(kernel.rows.begin(), kernel.rows.end(), [](row const& r) { return r.good(); });
+            m_progress.end(good ? "done" : "FAILED");
+        }
+    }
+
+    // A short text, so that the run's phases can be seen.
+    void trace_one_run() {
+        constexpr std::uint64_t traced_bytes = 32'000'000;
+        nameless_file const text = nameless_file::on_disk(m_chosen.out);
+        text_made const made = make_text_into(text, "timeline", std::min(traced_bytes, m_chosen.text_bytes));
+        job what;
+        what.program = "sortlines";
+        what.runtime = "pilfer";
+        what.workers = m_chosen.workers;
+        what.input = text.path();
+        command c = child_command(what);
+        nameless_file const trace = nameless_file::in_memory();
+        c.environment.emplace_back("PILFER_TRACE", trace.path());
+        m_progress.begin("timeline: a traced run of sortlines", 0);
+        finished const end = run_process(c, [this] { m_progress.tick(); });
+        m_report.run = timeline{};
+        if (end.failure.empty()) {
+            std::string const events = read_file(trace.path());
+            m_report.run = parse_trace(events);
+            write_file(m_chosen.out + "/showcase-trace.json", events);
+        }
+        m_report.run.input = fmt::format("sortlines on {} of text", shown_bytes(made.bytes));
+        if (!end.failure.empty())
+            m_report.run.failure = end.failure;
+        m_progress.end(m_report.run.failure.empty() ? shown_seconds(m_report.run.seconds)
+                                                    : "FAILED: " + printable(m_report.run.failure));
     }
 
     static std::string stack_note(std::size_t bytes, char const* why) {
@@ -222,18 +316,14 @@ private:
         return r;
     }
 
-    settings const& m_chosen;
-    progress m_progress;
-    report m_report;
-};
+    inline static std::vector<std::string> const fork_runtimes{
+        "serial", "pilfer_join", "pilfer_spawn", "pilfer_fork", "tbb", "libgomp", "libomp", "rayon"};
+    inline static std::vector<std::string> const speed_up_runtimes{"serial", "pilfer_join", "tbb", "libgomp"};
 
-void write_file(std::string const& path, std::string const& text) {
-    std::ofstream file(path, std::ios::binary);
-    file << text;
-    file.close();
-    if (!file)
-        fail(errno != 0 ? errno : EIO, "cannot write " + path);
-}
+    settings const& m_chosen;
+    report m_report;
+    progress m_progress;
+};
 
 } // namespace
 
