@@ -48,9 +48,12 @@ need_packages() {
         echo "As root: apt-get install ${missing[*]}" >&2
         exit 1
     fi
-    echo "Installing ${missing[*]}"
     # An update that fails in part is no reason to stop: the lists at hand may be enough.
     as_root apt-get -qq update </dev/null || true
+    echo "Installing ${missing[*]}"
+    # What apt-get itself says of the amount, without installing anything.
+    as_root env LC_ALL=C apt-get --assume-no --no-install-recommends install "${missing[@]}" </dev/null 2>/dev/null |
+        grep -E '^Need to get |^After this operation' || true
     if ! as_root apt-get -qq -y --no-install-recommends install "${missing[@]}" </dev/null; then
         echo "apt-get could not install: ${missing[*]}" >&2
         return 1

@@ -209,6 +209,35 @@ TEST_F(page, every_chart_is_well_formed_and_has_a_title_and_a_description) {
     EXPECT_EQ(parsed.code, 0) << parsed.text;
 }
 
+// The script with its tools replaced: nothing is installed here, and it ends where it would build.
+TEST_F(page, run_says_what_it_installs_and_why_before_it_does) {
+    std::string const log = quoted(at("log"));
+    std::map<std::string, std::string> const tools{
+        {"dpkg-query", "[ \"$4\" != cmake ] || echo installed"},
+        {"apt-get", "echo \"apt-get $*\" >>" + log +
+                        "\ncase \"$*\" in *--assume-no*) echo 'Need to get 42 MB of archives.';; esac"},
+        {"sudo", "shift\nexec \"$@\""},
+        {"cmake", ""},
+        {"ninja", "echo built >>" + log + "\nexit 7"}};
+    for (auto const& [name, script] : tools)
+        std::filesystem::permissions(write("bin/" + name, "#!/bin/sh\n" + script + '\n'),
+                                     std::filesystem::perms::owner_all);
+    auto const script = std::filesystem::path(PILFER_SHOWCASE_README).parent_path().parent_path() / "run";
+    auto const said =
+        showcase_test::shell("PATH=" + quoted(at("bin")) + ":$PATH " + quoted(script.string()) + " 2>&1");
+    EXPECT_EQ(said.code, 7) << said.text;
+    std::size_t const why = said.text.find("compares pilfer with oneTBB and OpenMP on your files");
+    std::size_t const what = said.text.find("Installing g++ ninja-build");
+    std::size_t const size = said.text.find("Need to get 42 MB");
+    EXPECT_LT(why, what) << said.text;
+    EXPECT_LT(what, size) << said.text;
+    EXPECT_NE(size, std::string::npos) << said.text;
+    EXPECT_EQ(said.text.find(" cmake "), std::string::npos) << "it is installed already";
+    std::string const done = read_file(at("log"));
+    EXPECT_LT(done.find("apt-get -qq -y --no-install-recommends install g++ ninja-build"), done.find("built"))
+        << done;
+}
+
 TEST(ticks, are_round_and_reach_the_highest_value) {
     EXPECT_EQ(showcase::ticks(2, 4), (std::vector<double>{0, 0.5, 1, 1.5, 2}));
     EXPECT_EQ(showcase::ticks(170, 4), (std::vector<double>{0, 50, 100, 150, 200}));
