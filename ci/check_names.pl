@@ -16,14 +16,12 @@ my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
 # From the ground up. A room includes itself and what stands before it.
-my @rooms = qw(base trace profile deque balance governor machine context idle onelock worker scope future inspect timer sync io coroutine objects capi);
+my @rooms = qw(base trace profile deque balance governor machine cancel context idle onelock worker scope future inspect timer sync io coroutine objects capi);
 my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
 my %only = (
     balance => { base => 1 },                 # pure values, shared with the simulator
     machine => { base => 1, balance => 1 },   # may be asked without a pool
 );
-# Headers in detail/ that are the inline half of a room of another name.
-my %detail_of = (sleep => 'idle', submissions => 'deque');
 my %system_rooms = (base => 1, context => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
@@ -79,11 +77,8 @@ sub code_of {
 sub room_of {
     my ($file) = @_;
     return $1 if $file =~ m{^src/(\w+)/};
-    # The inline half of a room: detail/<room>/..., detail/<room>.hpp or detail/<room>_<more>.hpp.
-    if ($file =~ m{^include/pilfer/detail/([A-Za-z0-9]+)}) {
-        my $name = $detail_of{$1} // $1;
-        return $name if exists $rank{$name};
-    }
+    # The inline half of a room.
+    return $1 if $file =~ m{^include/pilfer/detail/(\w+)/};
     return undef;
 }
 

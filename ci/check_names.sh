@@ -14,8 +14,8 @@ wrong=0
 # expect <found|clean> <file> <text>: the text, alone in that file of an otherwise lawful tree.
 expect() {
     rm -rf "${tree:?}"/*
-    mkdir -p "$tree"/src/{base,deque,worker} "$tree/include/pilfer/detail"
-    touch "$tree/src/base/os.hpp" "$tree/src/worker/loop.hpp" "$tree/include/pilfer/detail/worker_hot.hpp"
+    mkdir -p "$tree"/src/{base,deque,worker} "$tree/include/pilfer/detail/worker"
+    touch "$tree/src/base/os.hpp" "$tree/src/worker/loop.hpp" "$tree/include/pilfer/detail/worker/hot.hpp"
     mkdir -p "$(dirname "$tree/$2")"
     printf '%s\n' "$3" >"$tree/$2"
     local outcome=clean
@@ -42,18 +42,18 @@ for text in 'std::condition_variable cv;' 'std::condition_variable_any cv;' 'std
 done
 expect found src/deque/a.cpp '#include "worker/loop.hpp"'
 expect found src/deque/a.cpp '#include "../worker/loop.hpp"'
-expect found src/deque/a.cpp '#include <pilfer/detail/worker_hot.hpp>'
-expect found include/pilfer/detail/deque.hpp '#include <pilfer/detail/worker_hot.hpp>'
-expect found include/pilfer/detail/sleep.hpp '#include <pilfer/detail/worker_hot.hpp>'
+expect found src/deque/a.cpp '#include <pilfer/detail/worker/hot.hpp>'
+expect found include/pilfer/detail/deque/deque.hpp '#include <pilfer/detail/worker/hot.hpp>'
+expect found include/pilfer/detail/idle/sleep.hpp '#include <pilfer/detail/worker/hot.hpp>'
 expect found include/pilfer/a.hpp '#include "../../src/base/os.hpp"'
 expect found src/nowhere/a.cpp 'int x;'
 for header in sys/mman.h linux/futex.h unistd.h pthread.h sched.h; do
     expect found src/worker/a.cpp "#include <$header>"
     expect found include/pilfer/a.hpp "#  include <$header>"
-    expect found include/pilfer/detail/a.hpp "#include <$header>"
+    expect found include/pilfer/detail/worker/a.hpp "#include <$header>"
     expect clean src/base/a.cpp "#include <$header>"
     expect clean src/context/a.cpp "#include <$header>"
-    expect clean include/pilfer/detail/context_x86_64.hpp "#include <$header>"
+    expect clean include/pilfer/detail/context/x86_64.hpp "#include <$header>"
 done
 expect_row() { # <found|clean> <function in the page>
     rm -rf "${tree:?}"/*
@@ -74,7 +74,7 @@ for text in 'void f() { mmap(nullptr, 1, 0, 0, -1, 0); }' 'void f() { ::close(3)
     '#define _GNU_SOURCE'; do
     expect found src/worker/a.cpp "$text"
     expect found include/pilfer/a.hpp "$text"
-    expect found include/pilfer/detail/a.hpp "$text"
+    expect found include/pilfer/detail/worker/a.hpp "$text"
     expect clean src/base/a.cpp "$text"
     expect clean src/context/a.cpp "$text"
 done
@@ -84,7 +84,7 @@ expect clean src/worker/a.cpp 'const char* text = "fork() failed"; scope_access:
 expect clean src/worker/a.cpp 'os::sysconf(1); a.mmap(2); b->fork(); using fork_t = int;'
 expect clean src/worker/a.cpp '#include "worker/loop.hpp"'
 expect clean src/worker/a.cpp '#include "base/os.hpp"'
-expect clean src/worker/a.cpp '#include <pilfer/detail/worker_hot.hpp>'
+expect clean src/worker/a.cpp '#include <pilfer/detail/worker/hot.hpp>'
 expect clean src/worker/a.cpp '// Not std::condition_variable: it loses signals. Nor usleep().'
 expect clean src/worker/a.cpp '/* std::binary_semaphore
    using std:: */ int x = 1'"'"'000;'

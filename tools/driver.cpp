@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 #include "commands.hpp"
 #include "inspect/hidden.hpp"

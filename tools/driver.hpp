@@ -14,7 +14,7 @@ struct drive {
     unsigned workers = 4;
     /// Threads that make pools and give them work, each its own pools.
     unsigned lanes = 2;
-    /// 0: undisturbed. See detail/chaos.hpp.
+    /// 0: undisturbed. See detail/base/chaos.hpp.
     unsigned chaos = 0;
     /// Counters of the pools begin near their wraps.
     bool near_wrap = true;

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 #include "balance/text.hpp"
 #include "works.hpp"

@@ -11,8 +11,8 @@
 #include <cstddef>
 #include <iterator>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "base/cpus.hpp"
 #include "base/os.hpp"

@@ -9,7 +9,7 @@
 #include <cstring>
 #include <memory>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 #include "base/os.hpp"
 #include "commands.hpp"

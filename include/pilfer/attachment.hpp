@@ -3,15 +3,11 @@
 
 #include <utility>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/fwd.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-
-class pool;
-namespace detail {
-struct attached_thread;
-} // namespace detail
 
 /// What pool::attach() returns. While it lives, its thread works for the pool wherever it would block: in
 /// run(), get(), wait(), sync(), receive() and so on, but not for a lock, nor for a place in a full queue.

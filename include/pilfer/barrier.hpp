@@ -9,46 +9,11 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/sync/barrier.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-/// What does not depend on the completion.
-class PILFER_API barrier_core {
-public:
-    struct arrival {
-        std::uint64_t phase;
-        bool last; ///< the caller runs the completion, then begins the next phase
-    };
-    constexpr explicit barrier_core(std::ptrdiff_t expected) noexcept
-        : m_left(expected), m_expected(expected) {}
-    barrier_core(const barrier_core&) = delete;
-    barrier_core& operator=(const barrier_core&) = delete;
-    ~barrier_core();
-
-    /// `leave`: one of them will not come again.
-    [[nodiscard]] arrival arrive(std::ptrdiff_t update, bool leave) noexcept;
-    void begin_next() noexcept;
-    /// False: the time is over.
-    [[nodiscard]] bool wait(std::uint64_t phase, instant until) noexcept;
-    /// By one that has arrived. Stopped: it is not expected again, and leaves.
-    void wait_or_drop(std::uint64_t phase);
-
-private:
-    waiters m_waiting;
-    // Under the list's lock.
-    std::uint64_t m_phase = 0;
-    std::ptrdiff_t m_left;
-    std::ptrdiff_t m_expected;
-};
-
-struct nothing_to_complete {
-    void operator()() const noexcept {}
-};
-
-} // namespace detail
 
 /// As the standard's, with time limits: when the last of a phase arrives it calls the completion, on its own
 /// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread

@@ -3,42 +3,13 @@
 
 #include <functional>
 #include <type_traits>
-#include <utility>
 
-#include <pilfer/detail/outcome.hpp>
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/blocking.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-/// In the frame that waits for it.
-struct blocking_job {
-    void (*run)(blocking_job& self) noexcept;
-    waiters::entry done;
-};
-/// Runs the job on a thread that is no worker and waits for it. False: the caller is to run it in place.
-[[nodiscard]] PILFER_API bool run_elsewhere(blocking_job& job) noexcept;
-
-template <class F>
-class blocking_call : blocking_job {
-public:
-    explicit blocking_call(F& f) noexcept : m_function(f) {
-        run = [](blocking_job& self) noexcept {
-            auto& call = static_cast<blocking_call&>(self);
-            call.m_outcome.fill(call.m_function);
-        };
-    }
-    [[nodiscard]] result_t<F> get() {
-        return run_elsewhere(*this) ? m_outcome.take() : detail::invoke_regular(m_function);
-    }
-
-private:
-    F& m_function;
-    outcome<result_t<F>> m_outcome;
-};
-
-} // namespace detail
 
 /// For system calls that block, and for libraries that wait in their own way: runs f while this task's worker
 /// goes on with other work, and returns what f returns or throws. f runs on a thread of the pool that is none

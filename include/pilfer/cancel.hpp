@@ -1,7 +1,7 @@
 // Cancellation: scope::cancel() stops every task below of a scope; what those see of it.
 #pragma once
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -3,37 +3,11 @@
 
 #include <source_location>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/context/held_lock.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-struct context;
-
-#if defined(PILFER_CHECKED)
-/// Where a task has taken a lock; its stack knows the newest one.
-class PILFER_API held_lock {
-public:
-    explicit held_lock(const std::source_location& where) noexcept;
-    held_lock(const held_lock&) = delete;
-    held_lock& operator=(const held_lock&) = delete;
-    ~held_lock();
-
-    const std::source_location place;
-
-private:
-    held_lock* m_below = nullptr;
-    context* m_home = nullptr; // null: no task's
-};
-#else
-class held_lock {
-public:
-    explicit held_lock(const std::source_location&) noexcept {}
-};
-#endif
-
-} // namespace detail
 
 /// std::lock_guard for mutexes that belong to a thread, as std::mutex does: a task that waits while it holds
 /// one may go on on another thread, whose unlock is undefined, and other tasks of its thread may want the

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -5,17 +5,11 @@
 #include <chrono>
 #include <cstdint>
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/fwd.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-class event_reaction;
-class event_resumption;
-
-} // namespace detail
-
 /// Manual reset: set() lets everybody go on who waits, and everybody who comes, until reset(). Whoever waited
 /// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
 /// blocks; a coroutine can co_await it (<pilfer/task.hpp>). No call throws or allocates. Who has seen it set

@@ -7,25 +7,11 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/scope/exit_shield.hpp>
 #include <pilfer/scope.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-/// While it lives, what the running task does is excepted from the exit of `against`. In a frame of it.
-class exit_shield {
-public:
-    explicit exit_shield(scope& against) noexcept { scope_access::raise(m_shield, against); }
-    exit_shield(const exit_shield&) = delete;
-    exit_shield& operator=(const exit_shield&) = delete;
-    ~exit_shield() { scope_access::lower(m_shield); }
-
-private:
-    scope m_shield;
-};
-
-} // namespace detail
 
 /// A scope that any task below of it may leave with a value: that stops all others, as scope::cancel() does.
 /// What is said of scope holds: it lives in a frame, its owner spawns and syncs.

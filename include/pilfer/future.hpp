@@ -1,13 +1,13 @@
 // async and future: a result that is fetched later, by as many as like, or gone on with.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <concepts>
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/future_state.hpp>
+#include <pilfer/detail/future/async.hpp>
+#include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/pool.hpp>
 
 namespace pilfer {
@@ -137,23 +137,6 @@ private:
     }
     detail::future_state<T>* m_state = nullptr;
 };
-
-namespace detail {
-
-template <class F>
-auto async_in(pool_core& p, const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
-    using result = std::invoke_result_t<std::decay_t<F>&>;
-    check(o);
-    return with_name(o, std::forward<F>(f), [&](auto&& function) {
-        auto* task =
-            new async_task<std::decay_t<decltype(function)>>(std::forward<decltype(function)>(function));
-        future<result> handle(task);
-        task->start(p, o);
-        return handle;
-    });
-}
-
-} // namespace detail
 
 template <class F>
 auto pool::async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {

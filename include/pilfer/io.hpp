@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <system_error>
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 struct sockaddr;
 

@@ -6,7 +6,7 @@
 #include <limits>
 #include <stdexcept>
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

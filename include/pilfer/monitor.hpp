@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/objects_core.hpp>
+#include <pilfer/detail/objects/objects_core.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -4,9 +4,9 @@
 #include <atomic>
 #include <chrono>
 
-#include <pilfer/detail/mutex_protocol.hpp>
-#include <pilfer/detail/wait.hpp>
-#include <pilfer/detail/worker.hpp>
+#include <pilfer/detail/sync/mutex_protocol.hpp>
+#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,76 +1,16 @@
 // Names of tasks, for reports.
 #pragma once
 
-#include <concepts>
-#include <functional>
-#include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/context.hpp>
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/context/context.hpp>
+#include <pilfer/detail/worker/named.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-namespace detail {
-
-/// Copies it. Throws std::invalid_argument for what is no name.
-[[nodiscard]] PILFER_API std::string checked_name(std::string_view name);
-
-/// In the frame of a function with a name: what runs on this stack is called so meanwhile. Outside of pools
-/// nothing. A frame never leaves its stack, so the record at the top of that is the place, whatever thread
-/// the frame goes on on.
-class PILFER_API name_frame {
-public:
-    explicit name_frame(const char* name) noexcept;
-    name_frame(const name_frame&) = delete;
-    name_frame& operator=(const name_frame&) = delete;
-    ~name_frame();
-
-private:
-    context* m_context;
-    const char* m_outer = nullptr;
-};
-
-/// A function with its name.
-template <class F>
-class named_function {
-public:
-    template <class G>
-    named_function(std::string name, G&& g) : m_name(std::move(name)), m_function(std::forward<G>(g)) {}
-
-    template <class... A>
-    decltype(auto) operator()(A&&... arguments) requires std::invocable<F&, A...> {
-        const name_frame here(m_name.c_str());
-        return std::invoke(m_function, std::forward<A>(arguments)...);
-    }
-    /// The same where `failed()` is called in the catch block, while the name is still there.
-    template <class R, class Failed, class... A>
-    R call_or(R otherwise, Failed failed, A&&... arguments) noexcept {
-        const name_frame here(m_name.c_str());
-        PILFER_TRY {
-            if constexpr (std::same_as<std::invoke_result_t<F&, A...>, R>) {
-                return std::invoke(m_function, std::forward<A>(arguments)...);
-            } else {
-                std::invoke(m_function, std::forward<A>(arguments)...);
-            }
-        }
-        PILFER_CATCH_ALL { failed(); }
-        return otherwise;
-    }
-
-private:
-    std::string m_name;
-    F m_function;
-};
-
-template <class F>
-inline constexpr bool is_named = false;
-template <class F>
-inline constexpr bool is_named<named_function<F>> = true;
-
-} // namespace detail
 
 /// f as a task called `name`: the message about an exception that nobody waits for, pool::dump() and the
 /// report of stalls say so, as long as it has not ended. For calls that take no task_options: after, every,

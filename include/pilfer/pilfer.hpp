@@ -7,6 +7,7 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/channel.hpp>
 #include <pilfer/checked_lock.hpp>
+#include <pilfer/co_await.hpp>
 #include <pilfer/condition_variable.hpp>
 #include <pilfer/counters.hpp>
 #include <pilfer/error.hpp>

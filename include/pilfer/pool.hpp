@@ -1,7 +1,6 @@
 // A pool of workers.
 #pragma once
 
-#include <concepts>
 #include <exception>
 #include <iosfwd>
 #include <memory>
@@ -10,10 +9,12 @@
 
 #include <pilfer/attachment.hpp>
 #include <pilfer/counters.hpp>
-#include <pilfer/detail/detached.hpp>
-#include <pilfer/detail/outcome.hpp>
-#include <pilfer/detail/runtime.hpp>
-#include <pilfer/detail/task_options.hpp>
+#include <pilfer/detail/fwd.hpp>
+#include <pilfer/detail/worker/detached.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/root_task.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/worker/task_options.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/profile.hpp>
@@ -21,87 +22,6 @@
 
 namespace pilfer {
 inline namespace v0 {
-
-template <class T>
-class future;
-template <class T>
-class task;
-class pool_scheduler;
-class schedule_sender;
-
-namespace detail {
-
-/// A function that some thread waits for, on that thread's stack.
-template <class F>
-class root_task final : public submission {
-public:
-    using value = result_t<F>;
-
-    explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
-    /// `submits(p, s)`: hands it over.
-    template <class Submit>
-    [[nodiscard]] value run_in(pool_core& p, Submit submits) {
-        scope_place* const within = detail::share_scopes(p);
-        const worker* w = this_worker();
-        // A destructor that runs because of an exception must not get a second one: below of nothing, it is
-        // not stopped.
-        is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
-        submits(p, this);
-        detail::wait_for(m_done, this, &p);
-        san::acquire(this);
-        if (m_outcome.failed()) {
-            detail::note_suppressed(m_suppressed); // the number belongs to the thread that sees the exception
-        }
-        return m_outcome.take();
-    }
-
-private:
-    static suspension* run_root(spark* self, worker* w) noexcept {
-        auto* s = static_cast<root_task*>(static_cast<submission*>(self));
-        if (detail::dropping(w)) {
-            s->m_outcome.fail(detail::dropped_error());
-            detail::count_dropped(w);
-        } else if (detail::stopped_here(w)) {
-            s->m_outcome.fail(detail::stopped_error());
-            detail::count_dropped(w);
-        } else {
-            detail::note_suppressed(0); // of an earlier task on this thread
-            s->m_outcome.fill(s->m_function);
-            if (s->m_outcome.failed()) {
-                s->m_suppressed = suppressed_exceptions();
-            }
-        }
-        worker* now = this_worker();
-        detail::root_ends(
-            now); // before the waiter may go on and destroy the pool: shutdown joins this thread
-        san::release(s);
-        const auto waiter = s->m_done.complete();
-        return waiter != 0 ? detail::release_waiter(waiter, now) : nullptr;
-    }
-
-    handover<std_atom> m_done;
-    F& m_function;
-    std::uint64_t m_suppressed = 0;
-    outcome<value> m_outcome;
-};
-
-/// The condition of run_until().
-template <class Done>
-struct asks_until {
-    Done& done;
-    std::exception_ptr error;
-    static bool ask(void* self) {
-        auto& s = *static_cast<asks_until*>(self);
-        PILFER_TRY { return static_cast<bool>(s.done()); }
-        PILFER_CATCH_ALL {
-            s.error = detail::caught_error();
-            return true;
-        }
-    }
-};
-PILFER_API void run_until(pool_core& p, bool (*ask)(void*), void* self);
-
-} // namespace detail
 
 /// Workers with one deque each. All members may be called from any thread at any time unless said
 /// otherwise.

@@ -2,107 +2,19 @@
 #pragma once
 
 #include <concepts>
-#include <coroutine>
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/coroutine.hpp>
+#include <pilfer/detail/coroutine/coroutine.hpp>
+#include <pilfer/detail/coroutine/schedule.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
 #if defined(PILFER_STDEXEC)
-#include <stdexec/execution.hpp>
 #endif
 
 namespace pilfer {
 inline namespace v0 {
-
-class pool_scheduler;
-
-namespace detail {
-
-#if defined(PILFER_STDEXEC)
-using sender_mark = stdexec::sender_t;
-using scheduler_mark = stdexec::scheduler_t;
-using operation_mark = stdexec::operation_state_t;
-#else
-struct sender_mark {};
-struct scheduler_mark {};
-struct operation_mark {};
-#endif
-
-/// The place in the pool's queue lies in here: starting allocates nothing.
-template <class Receiver>
-class schedule_operation : private submission {
-public:
-    using operation_state_concept = operation_mark;
-
-    schedule_operation(pool_core& p, Receiver r) noexcept(std::is_nothrow_move_constructible_v<Receiver>)
-        : m_pool(p), m_receiver(std::move(r)) {
-        run = &schedule_operation::run_operation;
-    }
-    schedule_operation(const schedule_operation&) = delete;
-    schedule_operation& operator=(const schedule_operation&) = delete;
-    ~schedule_operation() = default;
-
-    /// Once. Completes as a task of the pool: set_value(), or set_stopped() when shutdown(drop) drops it;
-    /// where the pool is closed set_stopped() in this call. The completion may end this object.
-    void start() & noexcept {
-        if (!detail::start_in(m_pool, this)) {
-            std::move(m_receiver).set_stopped();
-        }
-    }
-
-private:
-    static suspension* run_operation(spark* self, worker* w) noexcept {
-        auto& r = static_cast<schedule_operation*>(static_cast<submission*>(self))->m_receiver;
-        if (detail::dropping(w)) {
-            detail::count_dropped(w);
-            std::move(r).set_stopped();
-        } else {
-            detail::note_suppressed(0); // of an earlier task on this thread
-            std::move(r).set_value();
-        }
-        detail::unit_ends(this_worker()); // the receiver may have moved this frame
-        return nullptr;
-    }
-
-    pool_core& m_pool;
-    Receiver m_receiver;
-};
-
-/// In the frame of the coroutine that goes on elsewhere.
-class schedule_awaiter : private moving_resumption {
-public:
-    explicit schedule_awaiter(pool_core& p) noexcept : m_pool(p) {}
-    [[nodiscard]] bool await_ready() const noexcept { return false; }
-    template <class Promise>
-    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
-        is_of(h);
-        if (move_to(m_pool)) {
-            return true; // it may be gone
-        }
-        m_refused = true; // nobody else has seen this
-        return false;
-    }
-    void await_resume() {
-        if (m_refused) {
-            PILFER_THROW(pool_closed());
-        }
-        if (dropped()) {
-            std::rethrow_exception(detail::dropped_error());
-        }
-        if (scope_place::strip(place()) != nullptr) {
-            leave_if_stopped(); // cancelled while it was queued
-        }
-    }
-
-private:
-    pool_core& m_pool;
-    bool m_refused = false;
-};
-
-} // namespace detail
 
 /// What pool::schedule() gives: a sender without values that completes on a worker of the pool, and an
 /// awaitable. Refers to the pool; copies are free.

@@ -14,30 +14,19 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
-#include <pilfer/detail/cancel.hpp>
-#include <pilfer/detail/handover.hpp>
-#include <pilfer/detail/outcome.hpp>
-#include <pilfer/detail/runtime.hpp>
-#include <pilfer/detail/scope_owner.hpp>
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/fwd.hpp>
+#include <pilfer/detail/scope/scope_owner.hpp>
+#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/task_options.hpp>
 
 namespace pilfer {
 inline namespace v0 {
-
-class scope;
-
-namespace detail {
-template <class F>
-struct spawned;
-template <class F>
-struct forked;
-template <class F>
-struct submitted_child;
-struct scope_access;
-} // namespace detail
 
 /// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
 /// below may fork into it. Not movable: children point at it.
@@ -332,207 +321,7 @@ private:
     };
 };
 
-namespace detail {
-
-/// The end of a child whose continuation was taken by somebody else; the context is given back.
-[[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
-
-/// The function of a child whose parent's rest has a weight.
-template <class F>
-struct weighted {
-    F function;
-    std::uint64_t rest;
-    decltype(auto) operator()() { return function(); }
-};
-/// Announces the rest of the parent of `child`. False: there is no memory for that, or the child, which runs
-/// here, is stopped before it begins; is_left_out() says which.
-template <class F>
-[[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
-    if (push_task(w, rest)) [[unlikely]] {
-        return detail::rest_tripped(w, rest);
-    }
-    return true;
-}
-template <class F>
-[[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
-    san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
-    detail::parent_looks(w);
-    return detail::announce_weighted(w, rest, child.rest, way::make) && detail::child_begins(this_worker());
-}
-
-/// A child of `spawn`, at the top of its own stack.
-template <class F>
-struct spawned {
-    F function;
-
-    static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
-
-    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
-        // place() put the child right below the context.
-        return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
-                                          context::distance(sizeof(spawned), align));
-    }
-    /// The same, computed anew rather than kept in a register while the function runs.
-    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
-        asm volatile("" : "+r"(top));
-        return context_of(top);
-    }
-    static PILFER_SAME_FRAME void call(spawned* self, scope* s) noexcept {
-        PILFER_TRY { self->function(); }
-        PILFER_CATCH_ALL { s->fail(); }
-        std::destroy_at(self);
-        san::release(&s->m_children);
-    }
-    /// Everything main does between the switches: announces the rest of the parent, runs the function, and
-    /// prepares the way back. Null: the rest was taken by somebody else.
-    static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
-        arrive();           // the announcement looks at what this thread set up for itself
-        san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
-                            // Only here, off the parent's stack, may the rest of the parent be announced.
-#if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
-        s->m_owner.of_offered()->ctx->change(context_state::running, context_state::offered);
-#endif
-        if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
-            context* c = context_again(self);
-            if (detail::is_left_out(c)) {
-                return never_begun(self, s);
-            }
-            c->job = c; // a mark: a flag of this frame would be tested on the fast path
-        }
-        call(self, s);
-        return go_back(self, s);
-    }
-    /// The rest of the parent lies announced; the child ends as any other.
-    static PILFER_COLD context* never_begun(spawned* self, scope* s) noexcept {
-        context_again(self)->job = nullptr;
-        std::destroy_at(self);
-        san::release(&s->m_children);
-        return go_back(self, s);
-    }
-    /// The child has ended.
-    static PILFER_SAME_FRAME context* go_back(spawned* self, scope* s) noexcept {
-        worker* w = detail::reclaim(this_worker(), s->entry_again());
-        if (w == nullptr) [[unlikely]] {
-            context* c = context_again(self);
-            if (c->job != c) {
-                return nullptr;
-            }
-            c->job = nullptr; // it was never announced
-            w = this_worker();
-        }
-        activation* const owner = s->m_owner.of_offered();
-        context* parent = owner->ctx;
-        if (parent == nullptr) {
-            __builtin_unreachable(); // a parent that was offered has one: main need not load it to ask
-        }
-        parent->change(context_state::offered, context_state::running);
-        san::release(&s->m_children); // that was the last look at the parent's frames
-        w->current.store(owner, rlx);
-        detail::put_context(w, context_again(self));
-        return parent;
-    }
-#if defined(PILFER_SANITIZED)
-    // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
-    // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
-#endif
-    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
-    static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
-        auto* self = static_cast<spawned*>(top);
-        auto* s = reinterpret_cast<scope*>(rest);
-        san::enter(context_of(top)->view);
-#if defined(PILFER_SANITIZED)
-        context* parent = work_seen(self, s);
-#else
-        context* parent = work(self, s);
-#endif
-        if (parent == nullptr) [[unlikely]] {
-            detail::child_is_last_or_search(context_again(top), s);
-        }
-        san::leave(nullptr, parent->view);
-        return rest;
-    }
-};
-
-/// Larger functions run as plain calls rather than eat the new stack.
-template <class F>
-inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
-
-/// What the scheduler does to a scope whose continuation it took.
-struct scope_access {
-    /// Counts the theft and tells whose frame goes on. In the name of the frame's executor, which the
-    /// caller is from now on.
-    [[nodiscard]] static activation* taken(scope& s) noexcept {
-        san::acquire(&s);
-        s.m_children.owe();
-        activation* const owner = s.m_owner.of_offered();
-        owner->ctx->change(context_state::offered, context_state::running);
-        san::release(&s);
-        return owner;
-    }
-    [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
-    /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
-    [[nodiscard]] static activation* owner(const scope& s) noexcept { return s.owner(); }
-    /// The scope that somebody at this place stands in.
-    [[nodiscard]] static scope* of(scope_place* place) noexcept {
-        return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member
-    }
-    /// The innermost scope that the task behind an entry is below of.
-    [[nodiscard]] static scope_place* within(task_word entry) noexcept {
-        const task_word at = entry & ~kind_mask;
-        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
-                                                        : reinterpret_cast<spark*>(at)->within_to_start();
-    }
-    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
-    /// The name of the edge from the end of a child to sync. The one from a task to its children is the
-    /// scope's own address: a child must not be ordered before its parent's next statement.
-    [[nodiscard]] static const void* ends(const scope* s) noexcept { return &s->m_children; }
-    /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
-    [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
-    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
-    /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
-    [[nodiscard]] static bool empty(const scope& s) noexcept {
-        return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
-    }
-    /// May the caller use what is the owner's?
-    [[nodiscard]] static bool is_owner(const scope& s) noexcept {
-        const worker* w = this_worker();
-        return s.owner() == (w != nullptr ? w->current.load(rlx) : activation_outside());
-    }
-    /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
-    static void raise(scope& shield, scope& against) noexcept {
-        shield.m_link.head().rest.ip = &against.m_link;
-        shield.disturbed().store(disturb::shields, rlx);
-    }
-    static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
-    /// The owner of an empty one goes on in another task.
-    static void hand_to(scope& s, activation* owner) noexcept {
-        s.m_owner.hand_to(owner);
-        s.m_link.head().was_diverted = false; // the diversion names the owner that was
-    }
-    /// `owner` takes a lock beside so many, or has one less. True: look at the next one further out. False:
-    /// the scope is not its own, or was diverted before and stays so; and so are those further out.
-    [[nodiscard]] static inline bool divert(scope& s, activation* owner, unsigned locks) noexcept;
-    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner) noexcept;
-    /// Were children announced under a lock? They may be stopped from its end on.
-    [[nodiscard]] static bool gave(const scope& s) noexcept {
-        return s.m_link.head().was_diverted && s.m_diverted.gave.load(rlx);
-    }
-    /// Of a scope of that owner, below of one that is older than a lock that is held beside `older_locks`:
-    /// did it begin under that?
-    [[nodiscard]] static bool begins_behind(const scope& s, unsigned older_locks) noexcept {
-        return !s.m_link.head().held.load(acq) || s.m_diverted.older_locks.load(rlx) > older_locks;
-    }
-    static void forget_children(scope& s) noexcept { s.forget_children(); }
-    /// While its parent waits.
-    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
-};
-
-/// The end of a forked or submitted child away from the parent's stack: whom to resume.
-PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
-
-} // namespace detail
 } // namespace v0
 } // namespace pilfer
 
-#include <pilfer/detail/scope_impl.hpp>
+#include <pilfer/detail/scope/scope_impl.hpp>

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <utility>
 
+#include <pilfer/detail/fwd.hpp>
 #include <pilfer/mutex.hpp>
 #include <pilfer/scope.hpp>
 #include <pilfer/timer.hpp>
@@ -30,10 +31,6 @@ private:
     };
     std::stop_callback<canceller> m_callback;
 };
-
-namespace detail {
-struct stop_relay;
-} // namespace detail
 
 /// A std::stop_token for what a task calls: requested as soon as a scope is cancelled that the calling task
 /// is below of. Callbacks run in the call that cancels, behind everything else that it does: scope::cancel(),

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -4,7 +4,7 @@
 #include <iosfwd>
 #include <string>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer {
 inline namespace v0 {

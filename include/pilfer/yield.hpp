@@ -1,7 +1,7 @@
 // yield: let others go first.
 #pragma once
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer {
 inline namespace v0 {

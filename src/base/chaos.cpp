@@ -1,5 +1,5 @@
 // Empty unless PILFER_CHAOS is defined: who is held up where, and what happens without a reason.
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 #if defined(PILFER_CHAOS)
 
@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include <pilfer/detail/tripwire.hpp>
+#include <pilfer/detail/base/tripwire.hpp>
 
 #include "base/os.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <time.h>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/ticks.hpp>
 
 #include "base/os.hpp"
 #include "base/ticks.hpp"

@@ -25,9 +25,9 @@
 #include <span>
 #include <string_view>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/park.hpp>
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "base/clock.hpp"
 #include "base/once.hpp"

@@ -16,7 +16,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "base/os.hpp"
 

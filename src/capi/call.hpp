@@ -1,7 +1,7 @@
 // What C hands over, as a function of C++ that throws nothing.
 #pragma once
 
-#include <pilfer/detail/task_options.hpp>
+#include <pilfer/detail/worker/task_options.hpp>
 
 #include "capi/task.hpp"
 

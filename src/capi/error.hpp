@@ -4,7 +4,7 @@
 #include <string>
 #include <system_error>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 #include <pilfer/pilfer.h>
 
 #include "capi/task.hpp"

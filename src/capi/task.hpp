@@ -5,7 +5,7 @@
 #include <exception>
 #include <utility>
 
-#include <pilfer/detail/future_state.hpp>
+#include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/pilfer.h>
 
 namespace pilfer {

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <mutex>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/context.hpp>
-#include <pilfer/detail/sanitizer.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/sanitizer.hpp>
+#include <pilfer/detail/context/context.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // The message for a task that runs off its stack.
 #pragma once
 
-#include <pilfer/detail/context.hpp>
+#include <pilfer/detail/context/context.hpp>
 
 namespace pilfer {
 inline namespace v0 {

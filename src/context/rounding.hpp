@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #if defined(PILFER_ISA_PORTABLE)
 #include <cfenv>

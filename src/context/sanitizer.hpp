@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include <pilfer/detail/sanitizer.hpp>
+#include <pilfer/detail/base/sanitizer.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -11,7 +11,7 @@
 #define VALGRIND_STACK_DEREGISTER(id) (void)(id)
 #endif
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 #include "base/os.hpp"
 #include "context/sanitizer.hpp"

@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/context.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/context/context.hpp>
 
 #include "context/context_lists.hpp"
 

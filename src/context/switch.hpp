@@ -1,8 +1,8 @@
 // Switching stacks. One implementation per instruction set; all have these five entry points (call_on is
-// inline in <pilfer/detail/context.hpp>). What is not saved is listed there.
+// inline in <pilfer/detail/context/context.hpp>). What is not saved is listed there.
 #pragma once
 
-#include <pilfer/detail/context.hpp>
+#include <pilfer/detail/context/context.hpp>
 
 extern "C" {
 /// Saves the caller to *save and goes on where `target` was saved. Returns, when somebody switches back,

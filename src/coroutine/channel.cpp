@@ -1,5 +1,5 @@
 // Coroutines that wait for a channel. Argument: README.md.
-#include <pilfer/detail/channel_resumption.hpp>
+#include <pilfer/detail/coroutine/channel_resumption.hpp>
 
 namespace pilfer {
 inline namespace v0 {

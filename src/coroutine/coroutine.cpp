@@ -1,5 +1,5 @@
 // Coroutines in a pool: suspended, woken, waited for. Argument: README.md.
-#include <pilfer/detail/coroutine.hpp>
+#include <pilfer/detail/coroutine/coroutine.hpp>
 
 #include <algorithm>
 #include <exception>

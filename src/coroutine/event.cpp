@@ -1,5 +1,5 @@
 // Coroutines that wait for an event. Argument: README.md.
-#include <pilfer/detail/event_resumption.hpp>
+#include <pilfer/detail/coroutine/event_resumption.hpp>
 
 namespace pilfer {
 inline namespace v0 {

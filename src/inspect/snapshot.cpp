@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include <pilfer/detail/parked.hpp>
+#include <pilfer/detail/worker/parked.hpp>
 
 #include "context/backtrace.hpp"
 #include "worker/pool_core.hpp"

@@ -6,10 +6,10 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/checked.hpp>
-#include <pilfer/detail/raw_lock.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/checked.hpp>
+#include <pilfer/detail/base/raw_lock.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,5 +1,5 @@
 // A branch of a join that runs on a thief is stopped where the frame that joins throws.
-#include <pilfer/detail/branch.hpp>
+#include <pilfer/detail/worker/branch.hpp>
 
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include <pilfer/detail/timed_sync.hpp>
+#include <pilfer/detail/scope/timed_sync.hpp>
 
 #include "base/os.hpp"
 #include "worker/forked.hpp"

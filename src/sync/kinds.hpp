@@ -1,7 +1,7 @@
 // What the primitives say about their waits.
 #pragma once
 
-#include <pilfer/detail/worker.hpp>
+#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

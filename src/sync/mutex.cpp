@@ -7,7 +7,7 @@
 #include <new>
 #include <optional>
 
-#include <pilfer/detail/owners.hpp>
+#include <pilfer/detail/sync/owners.hpp>
 
 #include "sync/kinds.hpp"
 #include "worker/forked.hpp"

@@ -1,10 +1,10 @@
 // A wait in a list: frames suspend, threads block, and alarms end the waits whose time is over.
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
 #include "worker/stops.hpp"
-#include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/worker/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {

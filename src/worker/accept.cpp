@@ -1,7 +1,7 @@
 // How what is submitted is taken: counted, given a place where the queue is bounded, queued, and told.
 #include "worker/pool_core.hpp"
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

@@ -1,6 +1,6 @@
 // Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
 // Argument: src/timer/README.md.
-#include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/worker/alarm.hpp>
 #include <pilfer/timer.hpp>
 
 #include <algorithm>

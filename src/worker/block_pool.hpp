@@ -8,7 +8,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,6 +1,6 @@
 // The checked build: what must hold when a pool has ended, and how a broken invariant is told.
 #include <pilfer/checked_lock.hpp>
-#include <pilfer/detail/checked.hpp>
+#include <pilfer/detail/base/checked.hpp>
 
 #include <cstdio>
 #include <cstdlib>

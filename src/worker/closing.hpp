@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 namespace pilfer {
 inline namespace v0 {

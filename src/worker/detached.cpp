@@ -1,5 +1,5 @@
 // Tasks that nobody waits for, and what they throw.
-#include <pilfer/detail/detached.hpp>
+#include <pilfer/detail/worker/detached.hpp>
 
 #include <exception>
 #include <stdexcept>

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 namespace pilfer {
 inline namespace v0 {

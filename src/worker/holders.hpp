@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/worker.hpp>
+#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

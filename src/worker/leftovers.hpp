@@ -2,7 +2,7 @@
 // workers steal nothing, so one word tells them. Edge S9: README.md.
 #pragma once
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 namespace pilfer {
 inline namespace v0 {

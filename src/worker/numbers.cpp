@@ -4,7 +4,7 @@
 #include <atomic>
 #include <bit>
 
-#include <pilfer/detail/worker.hpp>
+#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

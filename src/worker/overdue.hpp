@@ -7,8 +7,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/checked.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/checked.hpp>
 
 namespace pilfer {
 inline namespace v0 {

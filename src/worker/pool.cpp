@@ -2,7 +2,7 @@
 #include <pilfer/pool.hpp>
 #include <pilfer/yield.hpp>
 
-#include <pilfer/detail/raw_lock.hpp>
+#include <pilfer/detail/base/raw_lock.hpp>
 
 #include <atomic>
 #include <bit>

@@ -6,7 +6,7 @@
 #include <new>
 #include <system_error>
 
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/timer.hpp>
 

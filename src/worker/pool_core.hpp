@@ -11,10 +11,10 @@
 #include <vector>
 
 #include <pilfer/counters.hpp>
-#include <pilfer/detail/levels.hpp>
-#include <pilfer/detail/park.hpp>
-#include <pilfer/detail/runtime.hpp>
-#include <pilfer/detail/sleep.hpp>
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
+#include <pilfer/detail/worker/levels.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
 

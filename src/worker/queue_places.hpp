@@ -6,8 +6,8 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/wait_list.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/worker/wait_list.hpp>
 
 namespace pilfer {
 inline namespace v0 {

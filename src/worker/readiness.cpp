@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/base/ticks.hpp>
 
 #include "worker/pool_core.hpp"
 

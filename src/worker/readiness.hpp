@@ -4,10 +4,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/park.hpp>
-#include <pilfer/detail/platform.hpp>
-#include <pilfer/detail/readiness.hpp>
-#include <pilfer/detail/wait.hpp>
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/worker/readiness.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 
 #include "base/poll.hpp"
 

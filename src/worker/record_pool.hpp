@@ -6,7 +6,7 @@
 #include <mutex>
 #include <vector>
 
-#include <pilfer/detail/worker.hpp>
+#include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {

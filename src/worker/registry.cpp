@@ -3,7 +3,7 @@
 #include <iterator>
 #include <new>
 
-#include <pilfer/detail/raw_lock.hpp>
+#include <pilfer/detail/base/raw_lock.hpp>
 
 #include "context/sanitizer.hpp"
 #include "worker/forked.hpp"

@@ -9,8 +9,8 @@
 #include <memory>
 #include <optional>
 
-#include <pilfer/detail/parked.hpp>
-#include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/worker/parked.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/scope.hpp>
 
 #include "balance/amount.hpp"
@@ -24,8 +24,8 @@
 #include "worker/overdue.hpp"
 #include "worker/readiness.hpp"
 #include "worker/tally.hpp"
-#include <pilfer/detail/alarm.hpp>
-#include <pilfer/detail/cancel.hpp>
+#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/worker/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {

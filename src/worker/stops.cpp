@@ -1,6 +1,6 @@
 // Cancellation: who is stopped, and how those learn of it. States and edges: ../scope/README.md.
 #include <pilfer/cancel.hpp>
-#include <pilfer/detail/failing.hpp>
+#include <pilfer/detail/cancel/failing.hpp>
 
 #include <exception>
 #include <memory>

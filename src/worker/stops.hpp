@@ -6,10 +6,10 @@
 #include <stop_token>
 #include <utility>
 
-#include <pilfer/detail/branch.hpp>
-#include <pilfer/detail/cancel.hpp>
-#include <pilfer/detail/park.hpp>
-#include <pilfer/detail/runtime.hpp>
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/worker/branch.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

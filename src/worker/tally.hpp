@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include <pilfer/counters.hpp>
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 namespace pilfer {
 inline namespace v0 {

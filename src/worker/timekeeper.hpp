@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/alarm.hpp>
+#include <pilfer/detail/worker/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {

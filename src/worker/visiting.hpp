@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -10,8 +10,8 @@
 #include <fstream>
 #include <thread>
 
-#include <pilfer/detail/atom.hpp>
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/pilfer.hpp>
 
 #include "measure.hpp"

@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 #include "support/child.hpp"
 #include "support/harness.hpp"

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 #include "base/os.hpp"
 #include "base/protocol_support.hpp"

@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace pilfer_test {
 

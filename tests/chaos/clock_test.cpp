@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/scope/range.hpp>
 
 #include "base/clock.hpp"
 #include "base/os.hpp"

@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 #include "support/child.hpp"
 #include "support/harness.hpp"

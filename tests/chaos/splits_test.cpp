@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/scope/range.hpp>
 
 #include "base/clock.hpp"
 #include "support/harness.hpp"

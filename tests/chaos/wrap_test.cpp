@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include <pilfer/detail/chaos.hpp>
+#include <pilfer/detail/base/chaos.hpp>
 
 #include "support/harness.hpp"
 #include "support/process.hpp"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace {
 

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 #include "base/protocol_support.hpp"
 #include "deque/rings.hpp"

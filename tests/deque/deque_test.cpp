@@ -4,7 +4,7 @@
 #include <deque>
 #include <vector>
 
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 #include "base/protocol_support.hpp"
 #include "deque/rings.hpp"

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 namespace pilfer_test {
 

@@ -3,7 +3,7 @@
 
 #include <array>
 
-#include <pilfer/detail/tripwire.hpp>
+#include <pilfer/detail/base/tripwire.hpp>
 
 #include "base/protocol_support.hpp"
 

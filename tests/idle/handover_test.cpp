@@ -1,7 +1,7 @@
 // The two counters of a join: in every order of arrival exactly one party goes on with the frame.
 #include <gtest/gtest.h>
 
-#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/worker/handover.hpp>
 
 #include "base/protocol_support.hpp"
 

@@ -5,7 +5,7 @@
 #include <functional>
 #include <memory>
 
-#include <pilfer/detail/sleep.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
 
 #include "base/os.hpp"
 #include "base/protocol_support.hpp"

@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
 
 #include "base/protocol_support.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <memory>
 
-#include <pilfer/detail/deque.hpp>
-#include <pilfer/detail/sleep.hpp>
+#include <pilfer/detail/deque/deque.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
 
 #include "base/os.hpp"
 #include "base/protocol_support.hpp"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include <pilfer/detail/sleep.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
 
 #include "balance/victim.hpp"
 #include "support/harness.hpp"

@@ -2,7 +2,7 @@
 #include <optional>
 #include <stop_token>
 
-#include <pilfer/detail/failing.hpp>
+#include <pilfer/detail/cancel/failing.hpp>
 #include <pilfer/pilfer.hpp>
 
 #include "join/failing.hpp"

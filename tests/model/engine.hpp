@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-#include <pilfer/detail/atom.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 #include "strategy.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <new>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "support/child.hpp"
 #include "support/harness.hpp"

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <new>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "support/harness.hpp"
 

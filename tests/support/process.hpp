@@ -11,7 +11,7 @@
 #include <string>
 #include <thread>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 namespace support {
 

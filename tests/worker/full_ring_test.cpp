@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include <pilfer/detail/platform.hpp>
+#include <pilfer/detail/base/platform.hpp>
 
 #include "support/harness.hpp"
 #include "worker/pool_core.hpp"

@@ -1,7 +1,7 @@
 // for_each: a loop whose range is halved only when somebody wants work.
 #pragma once
 
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/scope/range.hpp>
 #include <pilfer/parallel/position.hpp>
 #include <pilfer/pool.hpp>
 

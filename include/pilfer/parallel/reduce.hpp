@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include <pilfer/detail/range.hpp>
+#include <pilfer/detail/scope/range.hpp>
 #include <pilfer/parallel/position.hpp>
 #include <pilfer/pool.hpp>
 

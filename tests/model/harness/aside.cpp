@@ -1,4 +1,5 @@
-// Workers that step aside and are called back: src/worker/resize.cpp over include/pilfer/detail/sleep.hpp.
+// Workers that step aside and are called back: src/worker/resize.cpp over
+// include/pilfer/detail/idle/sleep.hpp.
 #include "sleeping.hpp"
 #include "worker/leftovers.hpp"
 

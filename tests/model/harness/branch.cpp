@@ -1,8 +1,8 @@
 // A branch of a join that a thief takes, while the frame that joins throws.
 #include "cancelling.hpp"
 
-#include <pilfer/detail/branch.hpp>
-#include <pilfer/detail/failing.hpp>
+#include <pilfer/detail/cancel/failing.hpp>
+#include <pilfer/detail/worker/branch.hpp>
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Queued calls: one inside at a time, the oldest that can go is the next, nobody left behind by a change, a
 // time limit or the end of a row; the object ends with its last call.
-#include <pilfer/detail/objects_queue.hpp>
+#include <pilfer/detail/objects/objects_queue.hpp>
 
 #include "waiting.hpp"
 

@@ -1,5 +1,5 @@
 // Cancellation of what waits without a stack: who goes on with it is not who waits, and its frame ends there.
-#include <pilfer/detail/timers.hpp>
+#include <pilfer/detail/worker/timers.hpp>
 
 #include "cancelling.hpp"
 

@@ -1,9 +1,9 @@
 // What the harnesses of cancellation share: scopes, and a process of workers that cancellations reach.
 #pragma once
 
-#include <pilfer/detail/cancel.hpp>
-#include <pilfer/detail/mark.hpp>
-#include <pilfer/detail/tripwire.hpp>
+#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/cancel/mark.hpp>
 
 #include "waiting.hpp"
 

@@ -1,6 +1,6 @@
 // A channel: each value received once or still its sender's, in order; nobody left behind by a close or a
 // time limit.
-#include <pilfer/detail/channel_protocol.hpp>
+#include <pilfer/detail/sync/channel_protocol.hpp>
 
 #include "waiting.hpp"
 

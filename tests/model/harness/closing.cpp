@@ -1,7 +1,7 @@
 // The end of a pool: submitters, workers whose units begin more units, and a shutdown that waits for quiet.
 #include "worker/closing.hpp"
 
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
 
 #include "frame.hpp"
 

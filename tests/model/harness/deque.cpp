@@ -1,5 +1,5 @@
 // The split deque: one owner, two thieves, every way in and out. Bounded programs over the production text.
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 #include "../harness.hpp"
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <optional>
 
-#include <pilfer/detail/deque.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 #include "../harness.hpp"
 

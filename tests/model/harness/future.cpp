@@ -1,8 +1,8 @@
 // A future's life: one claim or one write, waiters that suspend, block, listen or leave in time, the last
 // reference ends it.
-#include <pilfer/detail/future_protocol.hpp>
-#include <pilfer/detail/handover.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/future/future_protocol.hpp>
+#include <pilfer/detail/worker/handover.hpp>
 
 #include "frame.hpp"
 

@@ -1,5 +1,5 @@
 // One child, one waiter: the last to arrive goes on with the waiting frame and frees it at once.
-#include <pilfer/detail/handover.hpp>
+#include <pilfer/detail/worker/handover.hpp>
 
 #include "frame.hpp"
 

@@ -1,5 +1,5 @@
 // Leases of instances: owners at their own lists without a read-modify-write, others that stop them.
-#include <pilfer/detail/leases.hpp>
+#include <pilfer/detail/objects/leases.hpp>
 
 #include "../harness.hpp"
 

@@ -1,7 +1,7 @@
 // The mark of a scope that others may reach: set, with those of all enclosing scopes, before the task can be
 // stolen; and no look at a scope that may be gone.
-#include <pilfer/detail/deque.hpp>
-#include <pilfer/detail/mark.hpp>
+#include <pilfer/detail/cancel/mark.hpp>
+#include <pilfer/detail/deque/deque.hpp>
 
 #include "frame.hpp"
 

@@ -1,6 +1,6 @@
 // A mutex: one holder, nobody left behind, handed over to who was passed over too often, ended by its last
 // user.
-#include <pilfer/detail/mutex_protocol.hpp>
+#include <pilfer/detail/sync/mutex_protocol.hpp>
 
 #include "waiting.hpp"
 

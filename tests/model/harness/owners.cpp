@@ -1,5 +1,5 @@
 // Owners that wait for each other: a cycle is named once, by one of its members, and nothing else is.
-#include <pilfer/detail/owners.hpp>
+#include <pilfer/detail/sync/owners.hpp>
 
 #include "../harness.hpp"
 #include "frame.hpp"

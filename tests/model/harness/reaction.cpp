@@ -1,5 +1,5 @@
 // A function that waits without a stack: each round is brought further by exactly one.
-#include <pilfer/detail/repeated_wait.hpp>
+#include <pilfer/detail/sync/repeated_wait.hpp>
 
 #include "frame.hpp"
 

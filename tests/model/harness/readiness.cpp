@@ -1,7 +1,7 @@
 // Descriptors: who waits for which, what an event answers, and the sleeper that lies where they are watched.
-#include <pilfer/detail/readiness.hpp>
-#include <pilfer/detail/sleep.hpp>
-#include <pilfer/detail/timers.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
+#include <pilfer/detail/worker/readiness.hpp>
+#include <pilfer/detail/worker/timers.hpp>
 
 #include "../resting.hpp"
 #include "waiting.hpp"

@@ -1,8 +1,8 @@
 // Any number of children, one waiter: the counter of a scope under stolen continuations, forked children,
 // children announced from below, failures, a second round and the frame's end right behind sync.
-#include <pilfer/detail/deque.hpp>
-#include <pilfer/detail/handover.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/deque.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/worker/handover.hpp>
 
 #include "frame.hpp"
 

@@ -1,7 +1,7 @@
 // Whose a scope is, while its owner takes and gives locks and tasks below ask.
 #include "../harness.hpp"
 
-#include <pilfer/detail/scope_owner.hpp>
+#include <pilfer/detail/scope/scope_owner.hpp>
 
 #include "../atom.hpp"
 #include "frame.hpp"

@@ -2,9 +2,9 @@
 // tokens and the queue: for the harnesses of sleeping and of stepping aside.
 #pragma once
 
-#include <pilfer/detail/deque.hpp>
-#include <pilfer/detail/sleep.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/deque.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"

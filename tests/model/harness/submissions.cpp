@@ -1,6 +1,6 @@
 // The submission queue: pushers without a lock, takers that give way, and the look before sleep.
-#include <pilfer/detail/sleep.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"

@@ -1,5 +1,5 @@
 // A scope's wait with a time limit: the last child and the end of the time, then a wait without one.
-#include <pilfer/detail/timed_sync.hpp>
+#include <pilfer/detail/scope/timed_sync.hpp>
 
 #include "waiting.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include <pilfer/detail/sleep.hpp>
-#include <pilfer/detail/timers.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
+#include <pilfer/detail/worker/timers.hpp>
 
 #include "../resting.hpp"
 #include "frame.hpp"

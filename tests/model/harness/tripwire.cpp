@@ -1,5 +1,5 @@
 // The tripwire: what others set against an owner that takes, clears and moves the limit.
-#include <pilfer/detail/tripwire.hpp>
+#include <pilfer/detail/base/tripwire.hpp>
 
 #include "../harness.hpp"
 

@@ -1,7 +1,7 @@
 // Seats that visitors take and leave, and frames that come home to one: src/worker/visitor.cpp.
-#include <pilfer/detail/handover.hpp>
-#include <pilfer/detail/sleep.hpp>
-#include <pilfer/detail/submissions.hpp>
+#include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/idle/sleep.hpp>
+#include <pilfer/detail/worker/handover.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"

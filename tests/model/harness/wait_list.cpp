@@ -1,7 +1,7 @@
 // Waits in a list: notified, or withdrawn when their time is over, by exactly one.
-#include <pilfer/detail/handover.hpp>
-#include <pilfer/detail/timers.hpp>
-#include <pilfer/detail/wait_list.hpp>
+#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/timers.hpp>
+#include <pilfer/detail/worker/wait_list.hpp>
 
 #include "frame.hpp"
 

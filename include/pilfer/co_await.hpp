@@ -1,0 +1,126 @@
+// What a coroutine can await beside tasks: futures, times, channels, events.
+#pragma once
+
+#include <chrono>
+#include <concepts>
+#include <memory>
+#include <utility>
+
+#include <pilfer/channel.hpp>
+#include <pilfer/detail/coroutine/awaiters.hpp>
+#include <pilfer/error.hpp>
+#include <pilfer/event.hpp>
+#include <pilfer/future.hpp>
+#include <pilfer/timer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+// ---- futures and times ------------------------------------------------------------------------
+
+/// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
+/// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
+/// does not run the task itself, as get() does. Throws stopped (see task), as the others do. Any number of
+/// coroutines, tasks and threads may wait at once. Allocates nothing, but for the first wait below of a
+/// scope, as future::wait_for() does; without memory for that a cancellation does not end the wait.
+template <class T>
+[[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
+    return detail::future_awaiter<T, false>(f);
+}
+/// co_await of a temporary: gives a copy; a result that cannot be copied is moved out, as by take().
+template <class T>
+[[nodiscard]] detail::future_awaiter<T, true> operator co_await(future<T>&& f) {
+    return detail::future_awaiter<T, true>(f);
+}
+
+/// What resume_after() and resume_at() give: co_await it, once or again.
+class resume_time {
+public:
+    using pilfer_awaitable = void;
+    explicit resume_time(detail::instant due) noexcept : m_due(due) {}
+    [[nodiscard]] detail::timed_awaiter operator co_await() const noexcept {
+        return detail::timed_awaiter(m_due);
+    }
+
+private:
+    detail::instant m_due;
+};
+
+/// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool;
+/// until then it is an alarm in a heap, without a stack. Negative durations: at once, without a turn for
+/// others. No allocation. Throws stopped (see task), as the others do; outside of all pools what
+/// pool::common() throws. A shutdown waits for it, whichever
+/// way, as for a task that sleeps.
+template <class Rep, class Period>
+[[nodiscard]] resume_time resume_after(std::chrono::duration<Rep, Period> d) noexcept {
+    return resume_time(detail::after(d));
+}
+/// The same at `t`. A clock that is set meanwhile does not change when.
+template <class Clock, class Duration>
+[[nodiscard]] resume_time resume_at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
+    return resume_time(detail::at(t));
+}
+
+// ---- channels ---------------------------------------------------------------------------------
+
+/// What send() gives: co_await it, once.
+template <class T>
+class [[nodiscard]] channel_send {
+public:
+    using pilfer_awaitable = void;
+    template <class U>
+    channel_send(channel<T>& c, U&& value)
+        : m_channel(c), m_what(std::make_unique<detail::channel_item<T>>(std::forward<U>(value))) {}
+    /// Throws usage_error for one that was awaited before.
+    [[nodiscard]] detail::send_awaiter<T> operator co_await() && {
+        if (m_what == nullptr) {
+            PILFER_THROW(usage_error("pilfer: this send was awaited before"));
+        }
+        return detail::send_awaiter<T>(m_channel, std::move(m_what));
+    }
+
+private:
+    channel<T>& m_channel;
+    std::unique_ptr<detail::channel_item<T>> m_what;
+};
+
+/// What receive() gives: co_await it, once or again.
+template <class T>
+class [[nodiscard]] channel_receive {
+public:
+    using pilfer_awaitable = void;
+    explicit channel_receive(channel<T>& c) noexcept : m_channel(c) {}
+    [[nodiscard]] detail::receive_awaiter<T> operator co_await() const noexcept {
+        return detail::receive_awaiter<T>(m_channel);
+    }
+
+private:
+    channel<T>& m_channel;
+};
+
+/// co_await send(c, value): as c.send(value), but waits without a stack. True: accepted. False: the channel
+/// is closed; the value ends with the expression. Served in turn with tasks and threads that wait for `c`,
+/// which has to live until then. Throws std::bad_alloc and what making a T throws, outside of all pools what
+/// pool::common() throws; then nothing was sent. Cost: one cell, one short lock, two if it waits.
+template <class T, class U = T>
+requires std::constructible_from<T, U&&>
+[[nodiscard]] channel_send<T> send(channel<T>& c, U&& value) {
+    return channel_send<T>(c, std::forward<U>(value));
+}
+/// co_await receive(c): as c.receive(), but waits without a stack. Nothing: closed, and everything was
+/// received. What T's move throws comes out, and the value is the next to be received again.
+template <class T>
+[[nodiscard]] channel_receive<T> receive(channel<T>& c) noexcept {
+    return channel_receive<T>(c);
+}
+
+// ---- events -----------------------------------------------------------------------------------
+
+/// co_await e: as e.wait(), but waits without a stack, in turn with tasks and threads. Throws outside of all
+/// pools what pool::common() throws. Cost: one short lock, two if it waits.
+[[nodiscard]] inline detail::event_awaiter operator co_await(event& e) noexcept {
+    return detail::event_awaiter(e);
+}
+
+} // namespace v0
+} // namespace pilfer

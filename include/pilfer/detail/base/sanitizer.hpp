@@ -1,0 +1,136 @@
+// What AddressSanitizer and ThreadSanitizer have to be told about stacks that change hands.
+//
+// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack and is
+// switched with the flag that creates no happens-before edge; the edges that the model really has
+// (spawn to child, child to sync) are announced by name. So it sees a race between two tasks even when
+// both ran on one thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include <pilfer/detail/base/platform.hpp>
+
+#if defined(PILFER_ASAN)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+#if defined(PILFER_TSAN)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The sanitizers' view of one stack.
+struct stack_view {
+    void* fiber = nullptr;      // ThreadSanitizer
+    void* fake_stack = nullptr; // AddressSanitizer
+    const void* low = nullptr;
+    std::size_t size = 0;
+};
+
+namespace san {
+
+PILFER_SAME_FRAME void acquire([[maybe_unused]] const void* edge) noexcept {
+#if defined(PILFER_TSAN)
+    if (edge != nullptr) {
+        __tsan_acquire(const_cast<void*>(edge));
+    }
+#endif
+}
+PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
+#if defined(PILFER_TSAN)
+    if (edge != nullptr) {
+        __tsan_release(const_cast<void*>(edge));
+    }
+#endif
+}
+
+/// Right before the switch, from an always-inline caller. `from` null: the stack is given up. `edge` is
+/// released after the last look at `to`: an instrumented caller's look must come before whatever runs on
+/// that stack next, for its memory may soon be something else.
+PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
+                             [[maybe_unused]] const void* edge = nullptr) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_start_switch_fiber(from != nullptr ? &from->fake_stack : nullptr, to.low, to.size);
+#endif
+#if defined(PILFER_TSAN)
+    void* const fiber = to.fiber;
+    release(edge);
+    __tsan_switch_to_fiber(fiber, 1);
+#endif
+}
+/// First thing on the stack that was switched to.
+PILFER_SAME_FRAME void enter([[maybe_unused]] stack_view& self) noexcept {
+#if defined(PILFER_ASAN)
+    __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
+    self.fake_stack = nullptr;
+#endif
+}
+
+#if defined(PILFER_TSAN)
+PILFER_API void begin_hidden_order() noexcept;
+PILFER_API void end_hidden_order() noexcept;
+#endif
+/// While it lives, what this stack does is ordered by something that ThreadSanitizer cannot see, and of which
+/// neither end can be announced: the count of references to an exception. It is kept in the C++ runtime,
+/// which is not instrumented; a handler elsewhere has looked at the exception and gave up its reference at
+/// its end, where no code of this library runs. The last reference destroys it.
+struct hidden_order {
+    hidden_order() noexcept {
+#if defined(PILFER_TSAN)
+        begin_hidden_order();
+#endif
+    }
+    hidden_order(const hidden_order&) = delete;
+    hidden_order& operator=(const hidden_order&) = delete;
+    ~hidden_order() {
+#if defined(PILFER_TSAN)
+        end_hidden_order();
+#endif
+    }
+};
+
+/// Where on its stack an object lies: AddressSanitizer keeps locals elsewhere. Of a stack that another thread
+/// runs it cannot tell, and gives back what it was given.
+[[nodiscard]] inline std::uintptr_t on_stack([[maybe_unused]] const stack_view& of,
+                                             const void* object) noexcept {
+#if defined(PILFER_ASAN)
+    void* const fake = of.fake_stack != nullptr ? of.fake_stack : __asan_get_current_fake_stack();
+    void* const real = __asan_addr_is_in_fake_stack(fake, const_cast<void*>(object), nullptr, nullptr);
+    return reinterpret_cast<std::uintptr_t>(real != nullptr ? real : object);
+#else
+    return reinterpret_cast<std::uintptr_t>(object);
+#endif
+}
+
+#if defined(PILFER_ASAN)
+inline constexpr bool all_frames_known = false;
+#else
+inline constexpr bool all_frames_known = true;
+#endif
+/// Of the running stack, which is about to wait: from here on others can tell, too. Undone behind the wait.
+PILFER_SAME_FRAME void frames_known([[maybe_unused]] stack_view& self) noexcept {
+#if defined(PILFER_ASAN)
+    self.fake_stack = __asan_get_current_fake_stack();
+#endif
+}
+PILFER_SAME_FRAME void frames_unknown([[maybe_unused]] stack_view& self) noexcept {
+#if defined(PILFER_ASAN)
+    self.fake_stack = nullptr; // that of a stack that runs
+#endif
+}
+
+PILFER_SAME_FRAME void unpoison([[maybe_unused]] const void* low,
+                                [[maybe_unused]] std::size_t size) noexcept {
+#if defined(PILFER_ASAN)
+    __asan_unpoison_memory_region(low, size);
+#endif
+}
+
+} // namespace san
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

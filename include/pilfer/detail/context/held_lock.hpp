@@ -1,0 +1,38 @@
+// The place of a checked_lock in the list of its context.
+#pragma once
+
+#include <source_location>
+
+#include <pilfer/detail/base/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+struct context;
+
+#if defined(PILFER_CHECKED)
+/// Where a task has taken a lock; its stack knows the newest one.
+class PILFER_API held_lock {
+public:
+    explicit held_lock(const std::source_location& where) noexcept;
+    held_lock(const held_lock&) = delete;
+    held_lock& operator=(const held_lock&) = delete;
+    ~held_lock();
+
+    const std::source_location place;
+
+private:
+    held_lock* m_below = nullptr;
+    context* m_home = nullptr; // null: no task's
+};
+#else
+class held_lock {
+public:
+    explicit held_lock(const std::source_location&) noexcept {}
+};
+#endif
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

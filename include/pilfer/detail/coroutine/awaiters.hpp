@@ -1,0 +1,158 @@
+// What co_await of this library's objects makes: each lies in the frame of the coroutine that waits.
+#pragma once
+
+#include <concepts>
+#include <coroutine>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/channel.hpp>
+#include <pilfer/detail/coroutine/channel_resumption.hpp>
+#include <pilfer/detail/coroutine/coroutine.hpp>
+#include <pilfer/detail/coroutine/event_resumption.hpp>
+#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/event.hpp>
+#include <pilfer/future.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Of this library: knows how to come back to the pool.
+template <class A>
+inline constexpr bool is_own_awaitable = requires {
+    typename A::pilfer_awaitable;
+};
+template <class T>
+inline constexpr bool is_own_awaitable<future<T>> = true;
+template <>
+inline constexpr bool is_own_awaitable<event> = true;
+
+/// `Copies`: of a future that does not outlive the expression.
+template <class T, bool Copies>
+class future_awaiter : private future_resumption {
+public:
+    explicit future_awaiter(const future<T>& f)
+        : m_state(static_cast<future_state<T>&>(f.core())) {} // which throws for one that refers to nothing
+    [[nodiscard]] bool await_ready() const noexcept { return m_state.is_done(); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_for(m_state);
+    }
+    decltype(auto) await_resume() const {
+        leave_if_taken_out();
+        m_state.wait(); // it is done: for the record of who waited for whom
+        if constexpr (std::is_void_v<T>) {
+            (void)m_state.look();
+        } else if constexpr (std::is_reference_v<T>) {
+            return static_cast<T>(*m_state.look());
+        } else if constexpr (!Copies) {
+            return (m_state.look());
+        } else if constexpr (std::copy_constructible<T>) {
+            return T(m_state.look());
+        } else {
+            return T(m_state.take());
+        }
+    }
+
+private:
+    future_state<T>& m_state;
+};
+
+/// What resume_after() gives.
+class timed_awaiter : private timed_resumption {
+public:
+    explicit timed_awaiter(instant when) noexcept : m_when(when) {}
+    /// A time that is over is a point like any other: a loop of them has to end.
+    [[nodiscard]] bool await_ready() const noexcept {
+        return m_when <= detail::now() && !detail::must_leave();
+    }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_until(m_when);
+    }
+    void await_resume() const { leave_if_taken_out(); }
+
+private:
+    instant m_when;
+};
+
+/// What co_await of an event gives.
+class event_awaiter : private event_resumption {
+public:
+    explicit event_awaiter(event& e) noexcept : m_event(e) {}
+    [[nodiscard]] bool await_ready() noexcept { return is_set(m_event); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_for(m_event);
+    }
+    void await_resume() const { leave_if_taken_out(); }
+
+private:
+    event& m_event;
+};
+
+struct channel_access {
+    template <class T>
+    [[nodiscard]] static channel_core& core(channel<T>& c) noexcept {
+        return c.m_core;
+    }
+    template <class T>
+    [[nodiscard]] static std::optional<T> received(channel<T>& c, channel_core::cell* cell) {
+        return c.received(cell);
+    }
+};
+
+template <class T>
+class send_awaiter : private channel_resumption {
+public:
+    using item = channel_item<T>;
+    send_awaiter(channel<T>& c, std::unique_ptr<item> what) noexcept
+        : m_core(channel_access::core(c)), m_what(std::move(what)) {}
+    [[nodiscard]] bool await_ready() noexcept { return try_send(m_core, *m_what); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_to_send(m_core, *m_what);
+    }
+    [[nodiscard]] bool await_resume() {
+        leave_if_taken_out();
+        if (sent()) {
+            (void)m_what.release(); // NOLINT(bugprone-unused-return-value): it is the channel's
+            return true;
+        }
+        return false;
+    }
+
+private:
+    channel_core& m_core;
+    std::unique_ptr<item> m_what;
+};
+
+template <class T>
+class receive_awaiter : private channel_resumption {
+public:
+    explicit receive_awaiter(channel<T>& c) noexcept : m_channel(c) {}
+    [[nodiscard]] bool await_ready() noexcept { return try_receive(channel_access::core(m_channel)); }
+    template <class Promise>
+    [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
+        is_of(h);
+        return wait_to_receive(channel_access::core(m_channel));
+    }
+    [[nodiscard]] std::optional<T> await_resume() {
+        leave_if_taken_out();
+        return channel_access::received(m_channel, received());
+    }
+
+private:
+    channel<T>& m_channel;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

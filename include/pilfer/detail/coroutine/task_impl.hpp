@@ -1,0 +1,158 @@
+// How tasks that are coroutines are run: pool::run, async and submit of them.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <pilfer/detail/coroutine/task_promise.hpp>
+#include <pilfer/detail/worker/detached.hpp>
+#include <pilfer/future.hpp>
+#include <pilfer/task.hpp>
+#include <pilfer/timer.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+template <class T>
+task<T> task_promise<T>::get_return_object() noexcept {
+    const auto h = std::coroutine_handle<task_promise>::from_promise(*this);
+    this->handle = h;
+    return task<T>(h);
+}
+inline task<void> task_promise<void>::get_return_object() noexcept {
+    const auto h = std::coroutine_handle<task_promise>::from_promise(*this);
+    this->handle = h;
+    return task<void>(h);
+}
+
+/// The future of a coroutine.
+template <class T>
+class coroutine_future final : public future_state<T>, public coroutine_root {
+public:
+    explicit coroutine_future(task<T>&& t)
+        : future_state<T>(future_source::coroutine, 2), m_task(std::move(t)) {
+        this->run = &coroutine_future::run_root;
+        m_task.promise().then = this;
+    }
+    void start(pool_core& p) {
+        this->belongs_in(p);
+        PILFER_TRY { detail::hand_to(p, this); }
+        PILFER_CATCH_ALL {
+            this->release(); // the announcement's reference
+            PILFER_RETHROW;
+        }
+    }
+
+private:
+    ~coroutine_future() override = default;
+    void execute() noexcept override {}
+    void break_promise() noexcept override {}
+
+    static suspension* run_root(spark* self, worker* w) noexcept {
+        auto* f = static_cast<coroutine_future*>(static_cast<submission*>(self));
+        (void)f->begin();
+        if (detail::dropping(w)) {
+            count_dropped(w);
+            f->m_outcome.fail(detail::dropped_error());
+            return f->leave();
+        }
+        return drive_as_unit(f->m_task.promise());
+    }
+    suspension* over(worker* /*w*/) noexcept override {
+        auto take = [this]() -> T { return m_task.promise().take(); };
+        this->m_outcome.fill(take);
+        return leave();
+    }
+    /// The frame ends before the result is seen, as the function of an async does.
+    suspension* leave() noexcept {
+        m_task = task<T>();
+        this->end();
+        this->release(); // may run code of the user, which is part of the unit
+        unit_ends(this_worker());
+        return nullptr;
+    }
+
+    task<T> m_task;
+};
+
+/// A coroutine that nobody waits for.
+template <class T>
+class detached_coroutine final : public coroutine_root, public submission {
+public:
+    explicit detached_coroutine(task<T>&& t) : m_task(std::move(t)) {
+        run = &detached_coroutine::run_root;
+        m_task.promise().then = this;
+    }
+    detached_coroutine(const detached_coroutine&) = delete;
+    detached_coroutine& operator=(const detached_coroutine&) = delete;
+    ~detached_coroutine() = default;
+
+private:
+    static suspension* run_root(spark* self, worker* w) noexcept {
+        auto* d = static_cast<detached_coroutine*>(static_cast<submission*>(self));
+        if (detail::dropping(w)) {
+            count_dropped(w);
+            return d->leave();
+        }
+        return drive_as_unit(d->m_task.promise());
+    }
+    suspension* over(worker* /*w*/) noexcept override {
+        PILFER_TRY { (void)m_task.promise().take(); }
+        PILFER_CATCH_ALL { nobody_waits_for(this_worker(), detail::caught_error()); }
+        return leave();
+    }
+    suspension* leave() noexcept {
+        delete this;
+        unit_ends(this_worker());
+        return nullptr;
+    }
+
+    task<T> m_task;
+};
+
+} // namespace detail
+
+template <class T>
+T pool::run(task<T> t) {
+    detail::waited_root root;
+    root.run_in(*m_core, t.promise());
+    return t.promise().take();
+}
+
+template <class T>
+future<T> pool::async(task<T> t) {
+    auto* state = new detail::coroutine_future<T>(std::move(t));
+    future<T> handle(state);
+    state->start(*m_core);
+    return handle;
+}
+
+template <class T>
+void pool::submit(task<T> t) {
+    auto root = std::make_unique<detail::detached_coroutine<T>>(std::move(t));
+    detail::hand_to(*m_core, root.get());
+    (void)root.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+}
+
+template <class T>
+future<T> async(task<T> t) {
+    auto* state = new detail::coroutine_future<T>(std::move(t));
+    future<T> handle(state);
+    state->start(detail::own_or_common());
+    return handle;
+}
+
+template <class T>
+T sync_wait(task<T> t) {
+    detail::waited_root root;
+    root.run_in(detail::own_or_common(), t.promise());
+    return t.promise().take();
+}
+template <class T>
+T sync_wait(pool& p, task<T> t) {
+    return p.run(std::move(t));
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,351 @@
+// The state behind a future: pending, queued, running, done; it only goes forward.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/balance.hpp>
+#include <pilfer/detail/future/future_protocol.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/error.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+template <class T>
+class future;
+
+namespace profile {
+struct mark;
+} // namespace profile
+
+namespace detail {
+
+/// On the stack of one that waits for a future. `who`: a suspension, or a foreign_waiter with
+/// waiter_is_foreign.
+using future_waiter = future_protocol<std_atom>::waiter;
+
+class future_core;
+
+inline constexpr std::uintptr_t waiter_is_listener = 1; // beside waiter_is_foreign
+
+/// Waits for a future without a frame or a thread: told of its end, once.
+struct future_listener : future_waiter {
+    /// On the stack of whoever ends the future, or of listen(): must not wait nor run code of the user. Null,
+    /// or a future that is running and has its result: the caller ends it and gives one of its references
+    /// back, so that ends which cause ends are a loop and no recursion.
+    using fire_function = future_core* (*)(future_listener& self) noexcept;
+
+    explicit future_listener(fire_function f) noexcept : fire(f) {
+        who = reinterpret_cast<std::uintptr_t>(this) | waiter_is_listener;
+    }
+    future_listener(const future_listener&) = delete;
+    future_listener& operator=(const future_listener&) = delete;
+
+    fire_function fire;
+};
+
+/// A task that begins when a future is done.
+struct PILFER_API future_follower : future_listener {
+    explicit future_follower(future_core& task) noexcept;
+    future_core* follower;
+};
+
+/// Those with a time limit who wait for one future.
+struct timed_waiters : future_listener {
+    timed_waiters() noexcept;
+    /// As the states themselves: a worker keeps the memory.
+    [[nodiscard]] static void* operator new(std::size_t bytes) {
+        if (void* p = take_block(bytes)) {
+            return p;
+        }
+        PILFER_THROW(std::bad_alloc());
+    }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
+    future_room<std_atom, futex_park> room;
+};
+
+/// Who makes the result; for reports.
+enum class future_source : std::uint8_t { task, promise, follower, combination, coroutine };
+
+/// Claim and waiters, without the result.
+class PILFER_API future_core : public submission {
+public:
+    void retain() noexcept { m_life.retain(); }
+    void release() noexcept {
+        if (m_life.release()) {
+            destroy();
+        }
+    }
+    // Of whatever derives from this. What is aligned to more than operator new does by itself is not
+    // recycled.
+    [[nodiscard]] static void* operator new(std::size_t bytes) {
+        void* const p = take_block(bytes);
+        if (p == nullptr) {
+            PILFER_THROW(std::bad_alloc());
+        }
+        return p;
+    }
+    [[nodiscard]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+        return take_block(bytes);
+    }
+    static void operator delete(void* p, const std::nothrow_t&) noexcept { ::operator delete(p); }
+    static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
+    [[nodiscard]] static void* operator new(std::size_t bytes, std::align_val_t a) {
+        return ::operator new(bytes, a);
+    }
+    static void operator delete(void* p, std::size_t, std::align_val_t a) noexcept {
+        ::operator delete(p, a);
+    }
+
+    [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
+    /// For reports, from a frame that waits for this.
+    void look(wait_facts& f) const noexcept;
+    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is,
+    /// and the result is not there.
+    void wait();
+    /// The same, also where the caller is stopped.
+    void wait_to_the_end() noexcept;
+    /// Waits, without claiming, at most until about `until`. True: the result is there. Throws
+    /// std::bad_alloc: the first one for this future makes a room for all of them.
+    [[nodiscard]] bool wait_until(instant until);
+    /// Where those wait who may leave before the end, made for the first one; null: no memory for it.
+    [[nodiscard]] timed_waiters* try_room() noexcept;
+    /// `l` is told when the result is there, which may be at once, in this call.
+    void listen(future_listener& l) noexcept;
+    /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
+    void start(pool_core& p);
+    /// With a priority always by submission, which has no weight.
+    void start(pool_core& p, const task_options& o);
+    /// Announces the task as soon as `source` is done: in `p`; null: the pool of `source`, else of the
+    /// calling worker, else the common one. Where that pool is closed by then, refuse(). May throw what
+    /// making the common pool throws.
+    void start_behind(future_core& source, pool_core* p, future_follower& place);
+
+protected:
+    future_core() noexcept;
+    /// A pending one. `references`: what the maker gives away, to the handle and to whoever ends it.
+    future_core(future_source from, std::uint32_t references) noexcept;
+    virtual ~future_core();
+    /// Runs the function into the outcome.
+    virtual void execute() noexcept = 0;
+    virtual void break_promise() noexcept = 0;
+    /// The pool does not take the task.
+    virtual void refuse() noexcept { break_promise(); }
+
+    /// Before anybody else sees it: what follows it runs in `p`.
+    void belongs_in(pool_core& p) noexcept;
+    /// Of a pending one that is no task. True: the caller alone writes the result, then calls end().
+    [[nodiscard]] bool begin() noexcept { return m_life.begin(); }
+    /// The caller has a reference, so that those who wait may give theirs back meanwhile.
+    void end() noexcept;
+
+private:
+    friend struct future_follower;
+    static suspension* run_task(spark* self, worker* w) noexcept;
+    void run_claimed(worker* w) noexcept;
+    [[nodiscard]] bool run_here(worker* w) noexcept;
+    static void sweep() noexcept;
+    void tell(future_core*& more) noexcept;
+    static void end_all(future_core* more) noexcept;
+    [[nodiscard]] future_core* go_ahead() noexcept;
+    [[nodiscard]] bool belongs_to(const pool_core& p) const noexcept;
+    [[nodiscard]] timed_waiters& room();
+    void record_wait() noexcept;
+    void check_here() const;
+    void destroy() noexcept { delete this; }
+
+    enum class may_leave { no, when_stopped };
+    void wait_for_end(may_leave when);
+    [[nodiscard]] bool wait_stoppably();
+    /// announce(worker, entry) on a worker of `p`.
+    template <class Announce>
+    void start_by(pool_core& p, Announce announce);
+
+    future_protocol<std_atom> m_life;
+    future_source m_source = future_source::task;
+    pool_core* m_pool = nullptr;     // set before anybody else sees the task
+    std::uint64_t m_pool_number = 0; // the same; its pool may have ended
+    room_place<std_atom, timed_waiters> m_room;
+    std::atomic<const context*> m_runner{nullptr}; // where the task runs, from its claim on; for reports
+    const profile::mark* m_end = nullptr;          // written before the end is seen; null: nobody records
+};
+
+template <class T>
+class future_state : public future_core {
+public:
+    using value = T;
+
+    [[nodiscard]] bool failed() const noexcept { return m_outcome.failed(); }
+    [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_outcome.error(); }
+    [[nodiscard]] decltype(auto) look() const { return m_outcome.look(); }
+    [[nodiscard]] T take() { return m_outcome.take_keeping(); }
+
+protected:
+    using future_core::future_core;
+    ~future_state() override {
+        if (is_done()) {
+            m_outcome.discard();
+        }
+    }
+    outcome<regular_t<T>> m_outcome;
+};
+
+template <class F>
+class async_task final : public future_state<std::invoke_result_t<F&>> {
+public:
+    template <class G>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
+    explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
+
+private:
+    ~async_task() override {
+        if (!this->is_done()) { // the pool never accepted it
+            std::destroy_at(&m_function);
+        }
+    }
+    // The function dies with the execution, not with the last handle: who sees the result also sees what
+    // the function held released.
+    void execute() noexcept override {
+        this->m_outcome.fill(m_function);
+        std::destroy_at(&m_function);
+    }
+    void break_promise() noexcept override {
+        this->m_outcome.fail(detail::dropped_error());
+        std::destroy_at(&m_function);
+    }
+    union {
+        F m_function;
+    };
+};
+
+/// What a task of `then` or `continue_with` is called with.
+enum class follows { value, handle };
+
+template <class T, follows How, class F>
+struct followed {
+    using type = std::invoke_result_t<F&, future<T>>;
+};
+template <class T, class F>
+struct followed<T, follows::value, F> {
+    using type = std::invoke_result_t<F&, const T&>;
+};
+template <class T, class F>
+struct followed<T&, follows::value, F> {
+    using type = std::invoke_result_t<F&, T&>;
+};
+template <class F>
+struct followed<void, follows::value, F> {
+    using type = std::invoke_result_t<F&>;
+};
+
+/// The task behind another future, to which it holds a reference until it has run.
+template <class T, follows How, class F>
+class following_task final : public future_state<typename followed<T, How, F>::type> {
+    using result = typename followed<T, How, F>::type;
+
+public:
+    template <class G>
+    following_task(future_state<T>& source, G&& g)
+        : future_state<result>(future_source::follower, 2), m_source(&source), m_place(*this),
+          m_function(std::forward<G>(g)) {
+        source.retain();
+    }
+    void start(pool_core* p) { this->start_behind(*m_source, p, m_place); }
+
+private:
+    ~following_task() override {
+        if (!this->is_done()) { // it never came to wait for anything
+            leave();
+        }
+    }
+    void execute() noexcept override {
+        m_source->wait(); // it is done: for the record of who waited for whom
+        if constexpr (How == follows::handle) {
+            auto call = [this]() -> result {
+                return std::invoke(m_function, future<T>(std::exchange(m_source, nullptr)));
+            };
+            this->m_outcome.fill(call);
+        } else if (m_source->failed()) {
+            this->m_outcome.fail(m_source->error());
+        } else {
+            auto call = [this]() -> result {
+                if constexpr (std::is_void_v<T>) {
+                    return std::invoke(m_function);
+                } else if constexpr (std::is_reference_v<T>) {
+                    return std::invoke(m_function, static_cast<T>(*m_source->look()));
+                } else {
+                    return std::invoke(m_function, m_source->look());
+                }
+            };
+            this->m_outcome.fill(call);
+        }
+        leave();
+    }
+    void break_promise() noexcept override {
+        this->m_outcome.fail(detail::dropped_error());
+        leave();
+    }
+    void refuse() noexcept override {
+        this->m_outcome.fail(detail::closed_error());
+        leave();
+    }
+    /// The function and the reference die with the execution: in a long chain nobody's end is the next one's.
+    void leave() noexcept {
+        std::destroy_at(&m_function);
+        if (m_source != nullptr) {
+            m_source->release();
+        }
+    }
+
+    future_state<T>* m_source;
+    future_follower m_place;
+    union {
+        F m_function;
+    };
+};
+
+/// The write end, whose reference is the promise's.
+template <class T>
+class promise_state final : public future_state<T> {
+public:
+    promise_state() noexcept : future_state<T>(future_source::promise, 1) {}
+
+    /// False: somebody has set it, or is about to.
+    template <class F>
+    [[nodiscard]] bool set(F make) noexcept {
+        if (!this->begin()) {
+            return false;
+        }
+        this->m_outcome.fill(make);
+        this->end();
+        return true;
+    }
+    [[nodiscard]] bool fail(std::exception_ptr error) noexcept {
+        if (!this->begin()) {
+            return false;
+        }
+        this->m_outcome.fail(std::move(error));
+        this->end();
+        return true;
+    }
+    void abandon() noexcept {
+        if (this->begin()) {
+            break_promise();
+            this->end();
+        }
+    }
+
+private:
+    void execute() noexcept override {}
+    void break_promise() noexcept override { this->m_outcome.fail(detail::unset_error()); }
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,164 @@
+// What `synchronized` and `monitor` do that does not depend on what they hold: see src/objects/README.md.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <ratio>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/objects/objects_queue.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/mutex.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+[[noreturn]] PILFER_API PILFER_COLD void refuse_call_inside();
+
+/// The lock of an object. It knows whose call is inside, so that a call by that very task or thread is an
+/// error and not a wait for ever.
+template <class Lock>
+class call_lock {
+public:
+    /// Throws usage_error.
+    void enter() {
+        activation* const self = outside();
+        m_lock.lock();
+        m_inside.store(self, rlx);
+    }
+    [[nodiscard]] bool try_enter() {
+        activation* const self = outside();
+        if (!m_lock.try_lock()) {
+            return false;
+        }
+        m_inside.store(self, rlx);
+        return true;
+    }
+    [[nodiscard]] bool enter_until(instant until) {
+        activation* const self = outside();
+        if (until == never) {
+            m_lock.lock();
+        } else {
+            const instant t = now();
+            // Not std::chrono::nanoseconds: the end may be 584 years away, and they end at 292.
+            const std::chrono::duration<instant, std::nano> left(t < until ? until - t : 0);
+            if (!m_lock.try_lock_for(left)) {
+                return false;
+            }
+        }
+        m_inside.store(self, rlx);
+        return true;
+    }
+    void leave() noexcept {
+        m_inside.store(nullptr, rlx);
+        m_lock.unlock();
+    }
+    void enter_shared() {
+        (void)outside();
+        m_lock.lock_shared();
+    }
+    void leave_shared() noexcept { m_lock.unlock_shared(); }
+
+    /// From now on `self`, which runs on top of whoever has entered, is inside.
+    void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
+    void pass() noexcept {
+        m_inside.store(nullptr, rlx);
+        m_lock.pass();
+    }
+    void adopt() noexcept {
+        m_lock.adopt();
+        m_inside.store(this_activation(), rlx);
+    }
+
+private:
+    /// The caller, who must not be inside. Nobody else writes the caller's own name.
+    [[nodiscard]] PILFER_ALWAYS_INLINE activation* outside() const {
+        activation* const self = this_activation();
+        if (m_inside.load(rlx) == self) [[unlikely]] {
+            refuse_call_inside();
+        }
+        return self;
+    }
+
+    Lock m_lock;
+    std::atomic<activation*> m_inside{nullptr};
+};
+
+/// A call that waits for its condition, in its caller's frame.
+struct monitor_call : waiters::entry {
+    using queue = call_queue<std_atom, futex_park>;
+    /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
+    queue::verdict (*look)(monitor_call&, bool here) noexcept;
+    pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
+    scope_place* within = nullptr;          ///< what the caller stands in
+    exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
+    unsigned uncaught = 0;                  ///< how many of them were in flight before the caller began
+};
+
+class PILFER_API monitor_core {
+public:
+    using ending = monitor_call::queue::ending;
+
+    monitor_core() noexcept = default;
+    monitor_core(const monitor_core&) = delete;
+    monitor_core& operator=(const monitor_core&) = delete;
+    ~monitor_core();
+
+    [[nodiscard]] call_lock<mutex>& lock() noexcept { return m_lock; }
+    /// Inside: the object may have changed.
+    void leave() noexcept {
+        if (m_calls.nobody()) [[likely]] {
+            m_lock.leave();
+        } else {
+            leave_and_serve();
+        }
+    }
+    /// Inside, where the condition of `c` does not hold: leaves and waits. `given`: inside again. Throws
+    /// stopped, outside.
+    [[nodiscard]] ending wait(monitor_call& c, instant until);
+
+private:
+    /// One runs no more calls of others than this: then the next one runs itself and goes on serving, so that
+    /// nobody pays for a long queue alone. So often a mutex may be taken past one that waits, too.
+    static constexpr unsigned most_served = 64;
+
+    void leave_and_serve() noexcept;
+    [[nodiscard]] monitor_call::queue::verdict look(monitor_call& c, unsigned& left) noexcept;
+
+    call_lock<mutex> m_lock;
+    monitor_call::queue m_calls;
+};
+
+/// The result of a call on T; the object's lock guards nothing that is referred to from outside.
+template <class F, class T>
+struct call_result {
+    static_assert(std::is_invocable_v<F&, T&>, "a call takes a reference to the object");
+    using type = std::invoke_result_t<F&, T&>;
+    static_assert(!std::is_reference_v<type>,
+                  "a call returns a value: a reference would leave what the object's lock guards");
+};
+template <class F, class T>
+using call_result_t = typename call_result<F, T>::type;
+/// Of a call that may not take place.
+template <class F, class T>
+using tried_t = std::optional<regular_t<call_result_t<F, T>>>;
+
+template <class F, class T>
+[[nodiscard]] tried_t<F, T> tried(F& f, T& object) {
+    if constexpr (std::is_void_v<call_result_t<F, T>>) {
+        std::invoke(f, object);
+        return std::monostate{};
+    } else {
+        return tried_t<F, T>(std::invoke(f, object));
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

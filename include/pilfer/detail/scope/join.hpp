@@ -1,0 +1,340 @@
+// How join runs its functions: all but the last are sparks in the frame of the call.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/cancel.hpp>
+#include <pilfer/detail/worker/branch.hpp>
+#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/pool.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A small closure without state of its own is copied: the frame then needs it only once in memory, and
+/// the original may stay in registers.
+template <class G>
+inline constexpr bool held_by_value = std::is_trivially_copyable_v<G> &&
+                                      sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 &&
+                                      requires(const G& g) {
+    g();
+};
+
+/// How a function goes to the cold half of a join.
+template <class F>
+using passed = std::conditional_t<held_by_value<F>, F, F&>;
+
+/// What becomes of the exceptions that a join swallows: a join of two tells its thread.
+struct lone_report {
+    void suppressed(std::uint64_t others) const noexcept {
+        detail::count_suppressed(others);
+        detail::note_suppressed(others);
+    }
+    void fails() const noexcept {}
+    /// Neither function can have failed before the other one has begun, but where that is asked already.
+    [[nodiscard]] static constexpr bool failed() noexcept { return false; }
+};
+/// The joins within one join of several functions or one loop: the outermost frame adds up and tells.
+class common_report {
+public:
+    explicit common_report(std::atomic<std::uint64_t>& sum) noexcept : m_sum(&sum) {}
+    void suppressed(std::uint64_t others) const noexcept {
+        detail::count_suppressed(others);
+        m_sum->fetch_add(others, rlx); // read after all joins that add to it have ended
+    }
+    /// One function, or a part of the loop, has thrown: what has not started never starts, on any worker.
+    void fails() const noexcept { m_sum->fetch_or(failure, rlx); }
+    /// Whoever finds that leaves by `stopped`, which is nobody's error: see abandon().
+    [[nodiscard]] bool failed() const noexcept { return (m_sum->load(rlx) & failure) != 0; }
+    [[nodiscard]] static std::uint64_t sum(std::uint64_t word) noexcept { return word & ~failure; }
+
+private:
+    static constexpr std::uint64_t failure = std::uint64_t{1} << 63;
+    std::atomic<std::uint64_t>* m_sum;
+};
+/// Calls f(common_report), and lets the sum be known when an exception comes out.
+template <class F>
+PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
+    std::atomic<std::uint64_t> sum{0};
+    PILFER_TRY { return f(common_report(sum)); }
+    PILFER_CATCH_ALL {
+        detail::note_suppressed(common_report::sum(sum.load(rlx)));
+        PILFER_RETHROW;
+    }
+}
+
+/// The last function of a join: its exception is the only one.
+template <class G, class Report>
+PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
+    PILFER_TRY { return detail::invoke_regular(g); }
+    PILFER_CATCH_ALL {
+        report.suppressed(0);
+        PILFER_RETHROW;
+    }
+}
+
+/// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
+/// complete().
+template <class G, class Report>
+class join_spark final : public spark {
+    enum class went : std::uint8_t {
+        not_begun, // the task was stopped before, or another function threw
+        begun,
+        failed, // and the frame that joins has to say that it knows: collect()
+    };
+
+public:
+    using value = result_t<G>;
+
+    join_spark(worker* w, G& g, Report report) noexcept
+        : spark(&join_spark::run_stolen, w->current.load(rlx)->innermost.load(rlx)), m_function(hold(g)),
+          m_report(report) {}
+
+    [[nodiscard]] task_word entry() noexcept {
+        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
+    }
+    /// The same after a call; the compiler does not keep it in a register meanwhile.
+    [[nodiscard]] PILFER_ALWAYS_INLINE task_word entry_again() noexcept {
+        return detail::address_again(*this) | kind_spark;
+    }
+    /// Before it is announced: no cancellation counts for it, as for what a holder of a lock announces.
+    void finishes_first() noexcept { this->is_within(scope_place::as_holder(this->within())); }
+    /// Stolen, or out of reach because this frame moved.
+    template <std::uint64_t Functions>
+    [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
+        detail::wait_for_branch(m_done, *this, &join_spark::run_stolen, &join_spark::run_given_up);
+        san::acquire(this);
+        collect();
+        if (m_went == went::not_begun) [[unlikely]] {
+            if (report.failed() || detail::must_leave()) {
+                detail::drop_and_leave(Functions);
+            }
+            return detail::run_last(function(), report); // see join_stopped()
+        }
+        if (m_outcome.failed()) {
+            report.suppressed(0);
+        } else if (detail::must_leave()) [[unlikely]] {
+            m_outcome.discard();
+            PILFER_THROW(stopped());
+        }
+        return m_outcome.take();
+    }
+    /// The join throws, and not because of this function, which stands for `Functions` of them: takes it back
+    /// unstarted, or waits for its end. `leaves`: the join throws `stopped` only, so that an error of this
+    /// one goes out instead: that is thrown here. A `stopped` of this one never counts.
+    template <std::uint64_t Functions>
+    PILFER_COLD void abandon(Report report, bool leaves) {
+        report.fails();
+        if (worker* now = detail::reclaim(this_worker(), entry())) {
+            detail::count_dropped(now, Functions);
+            report.suppressed(0);
+            return;
+        }
+        if (!detail::stopped_by_scopes(this_worker())) { // these stop the branch, too
+            stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
+        }
+        detail::wait_for(m_done, this);
+        san::acquire(this);
+        collect();
+        if (m_went == went::not_begun) {
+            detail::count_dropped(this_worker(), Functions);
+            report.suppressed(0);
+            return;
+        }
+        const bool failed = m_outcome.failed() && !detail::says_stopped(m_outcome.error());
+        report.suppressed(failed && !leaves ? 1 : 0);
+        if (failed && leaves) {
+            (void)m_outcome.take();
+        }
+        m_outcome.discard();
+    }
+
+    /// The copy if there is one: the caller then need not keep the original across the first function.
+    [[nodiscard]] G& function() noexcept {
+        if constexpr (by_value) {
+            return m_function;
+        } else {
+            return *m_function;
+        }
+    }
+
+private:
+    static suspension* run_stolen(spark* self, worker*) noexcept {
+        auto* s = static_cast<join_spark*>(self);
+        {
+            const stolen_branch here(*s, &join_spark::run_given_up);
+            const bool begins =
+                here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
+            s->m_went = begins ? went::begun : went::not_begun;
+            if (begins) [[likely]] {
+                s->m_outcome.fill(s->function());
+            }
+        }
+        if (s->m_went == went::begun && s->m_outcome.failed()) [[unlikely]] {
+            s->tell_joining_frame();
+        }
+        return ended(s);
+    }
+    /// In place of it, once the frame that joins has thrown.
+    static suspension* run_given_up(spark* self, worker*) noexcept {
+        auto* s = static_cast<join_spark*>(self);
+        s->m_went = went::not_begun;
+        return ended(s);
+    }
+    [[nodiscard]] static suspension* ended(join_spark* s) noexcept {
+        worker* w = this_worker();
+        san::release(s);
+        const auto waiter = s->m_done.complete(); // the last access to the frame
+        return waiter != 0 ? detail::release_waiter(waiter, w) : nullptr;
+    }
+
+    /// What the frame that joins runs meanwhile on its own stack is stopped. Not where it waits already.
+    PILFER_COLD void tell_joining_frame() noexcept {
+        if (!m_done.is_awaited() && stolen_branch::tell_joining_frame(*this, m_outcome.error())) {
+            m_went = went::failed;
+        }
+    }
+    /// The frame that joins, behind its wait.
+    void collect() noexcept {
+        if (m_went == went::failed) [[unlikely]] {
+            stolen_branch::collect(*this);
+        }
+    }
+
+    static constexpr bool by_value = held_by_value<G>;
+    using held = std::conditional_t<by_value, G, G*>;
+
+    [[nodiscard]] static PILFER_ALWAYS_INLINE held hold(G& g) noexcept {
+        if constexpr (by_value) {
+            return g;
+        } else {
+            return std::addressof(g);
+        }
+    }
+    handover<std_atom> m_done;
+    held m_function;
+    outcome<value> m_outcome;
+    went m_went;                           // by run_stolen
+    [[no_unique_address]] Report m_report; // for run_stolen
+};
+
+/// The first function of a join; on its exception the other one is taken back or waited for.
+template <std::uint64_t Functions, class F, class Spark, class Report>
+PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
+    PILFER_TRY { return detail::invoke_regular(f); }
+    PILFER_CATCH_ALL {
+        reinterpret_cast<Spark*>(detail::address_again(other))
+            ->template abandon<Functions>(report, detail::leaves_by_stopped());
+        PILFER_RETHROW;
+    }
+}
+
+template <class F, class G>
+using both_results = std::tuple<result_t<F>, result_t<G>>;
+
+/// The announced part of a join.
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Report>& spark, Report report) {
+    result_t<F> first = detail::run_first<Functions>(f, spark, report);
+    // f may have suspended and gone on elsewhere: the worker is read again.
+    if (detail::reclaim(this_worker(), spark.entry_again()) != nullptr) [[likely]] {
+        if (report.failed()) [[unlikely]] {
+            detail::drop_and_leave(Functions);
+        }
+        return both_results<F, G>{std::forward<result_t<F>>(first),
+                                  detail::run_last(spark.function(), report)};
+    }
+    return both_results<F, G>{std::forward<result_t<F>>(first),
+                              reinterpret_cast<join_spark<G, Report>*>(detail::address_again(spark))
+                                  ->template wait_and_take<Functions>(report)};
+}
+
+/// A join of a stopped task, announced. Throws stopped where that has to leave. Where it unwinds already,
+/// both functions run: a destructor that called join needs both results.
+template <std::uint64_t Functions, class G, class Report>
+PILFER_COLD void join_stopped(join_spark<G, Report>& spark, Report report) {
+    if (detail::must_leave()) {
+        detail::count_dropped(this_worker());
+        spark.template abandon<Functions>(report, true);
+        PILFER_THROW(stopped());
+    }
+}
+
+/// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
+/// f would live across a call on the fast path too, and each frame would save one more register.
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G, Report>& spark,
+                                            Report report) {
+    if (detail::unwinds(w)) [[unlikely]] {
+        spark.finishes_first(); // a thief's part of a cleanup is not stopped either
+    }
+    if (detail::announce_tripped(w, spark.entry())) [[likely]] {
+        if (detail::stopped_here(this_worker())) [[unlikely]] {
+            detail::join_stopped<Functions>(spark, report);
+        }
+        return detail::join_announced<Functions, F, G>(f, spark, report);
+    }
+    // Both here: no memory for the announcement is no error.
+    if (detail::must_leave()) [[unlikely]] {
+        detail::drop_and_leave(Functions + 1);
+    }
+    // Braces evaluate in order.
+    return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
+}
+
+/// `Functions`: how many of the user's g stands for.
+template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
+    join_spark<G, Report> spark(w, g, report);
+    if (detail::push_task(w, spark.entry())) [[unlikely]] {
+        // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
+        auto results = detail::join_tripped<Functions, F, G>(w, f, spark, report);
+        return both_results<F, G>(std::move(results));
+    }
+    return detail::join_announced<Functions>(f, spark, report);
+}
+
+template <class F, class G, class... H>
+PILFER_ALWAYS_INLINE auto join_several(worker* w, common_report report, F& f, G& g, H&... h) {
+    if constexpr (sizeof...(H) == 0) {
+        return detail::join_two(w, f, g, report);
+    } else {
+        // The others are one spark; a thief that takes it announces them one by one again.
+        auto others = [&, report] { return detail::join_several(this_worker(), report, g, h...); };
+        auto results = detail::join_two<1 + sizeof...(H)>(w, f, others, report);
+        using first = result_t<F>;
+        return std::tuple_cat(std::tuple<first>(std::forward<first>(std::get<0>(results))),
+                              std::get<1>(std::move(results)));
+    }
+}
+
+template <class F, class G, class... H>
+PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
+    if constexpr (sizeof...(H) == 0) {
+        return detail::join_two(w, f, g);
+    } else {
+        return detail::reporting(
+            [&](common_report report) { return detail::join_several(w, report, f, g, h...); });
+    }
+}
+
+/// A temporary is kept by value where it can move, everything else by reference.
+template <class F>
+using kept =
+    std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;
+
+template <class F, class G, class... H>
+PILFER_COLD auto join_outside(F&& f, G&& g, H&&... h) {
+    return pool::common().run([&] { return detail::join_all(this_worker(), f, g, h...); });
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,215 @@
+// Lazy splitting of index ranges, shared by the loops.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/base/ticks.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/join.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// How much of a range goes to whoever asks: the upper half of it. The only place that says so.
+[[nodiscard]] constexpr std::uint64_t given_away(std::uint64_t left) noexcept { return left - left / 2; }
+
+/// Somebody asks. What was announced before goes first, a part of an outer loop as a rule, which is larger;
+/// and a worker that has been woken for it and has not come yet is no reason to cut this range once more.
+[[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) {
+    using trip = tripwire<std_atom>;
+    if (w->deque.trip().has(trip::stop)) {
+        detail::leave_if_stopped();
+    }
+    if (w->deque.trip().has(trip::summon) || w->deque.thief().has_any()) {
+        attend(w);
+        w = this_worker();
+    }
+    return w->deque.trip().has(trip::wanted | trip::expose) && (w->recording || !w->deque.thief().has_any());
+}
+
+template <class I>
+[[nodiscard]] inline std::uint64_t range_size(I first, I last) noexcept {
+    if constexpr (std::integral<I>) {
+        // Also right for the full range of the type: the difference is taken modulo 2^64.
+        return static_cast<std::uint64_t>(last) - static_cast<std::uint64_t>(first);
+    } else {
+        return static_cast<std::uint64_t>(last - first);
+    }
+}
+template <class I>
+[[nodiscard]] inline I advanced(I first, std::uint64_t by) noexcept {
+    if constexpr (std::integral<I>) {
+        return static_cast<I>(static_cast<std::uint64_t>(first) + by);
+    } else {
+        return first + static_cast<std::iter_difference_t<I>>(by);
+    }
+}
+template <class I>
+[[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) element(I at) {
+    if constexpr (std::integral<I>) {
+        return at;
+    } else {
+        return *at;
+    }
+}
+
+/// How many iterations to run between two looks: as many as take about piece_ticks().
+class piece_size {
+public:
+    [[nodiscard]] std::uint64_t next(std::uint64_t left) const noexcept {
+        return m_size < left ? m_size : left;
+    }
+    /// Is a single iteration longer than a piece, or is nothing known of them yet? Then a range is split
+    /// before anybody asks: the next look may be far away, and announcing costs nothing beside such an
+    /// iteration.
+    [[nodiscard]] bool splits_unasked() const noexcept { return m_long; }
+    /// For the halves of a range that was split. Where nothing is known one split is enough. The lower half
+    /// runs a piece before it splits unasked again: a single iteration that was interrupted, and so looked
+    /// long, would cut the whole rest into single iterations otherwise. The upper half, which a thief takes
+    /// as a rule, may split once more at once; so such an error costs log2 n splits.
+    [[nodiscard]] piece_size of_lower() const noexcept {
+        piece_size part = *this;
+        part.m_long = false;
+        return part;
+    }
+    [[nodiscard]] piece_size of_upper() const noexcept {
+        piece_size part = *this;
+        part.m_long = m_long && m_known;
+        return part;
+    }
+    void start() noexcept { m_started = cheap_ticks(); }
+    /// A piece has ended, and the next one begins: one reading for both.
+    void done() noexcept {
+        const std::uint64_t now = cheap_ticks();
+        const std::uint64_t took = now - m_started;
+        m_started = now;
+        m_known = true;
+        m_long = m_size == 1 && took > m_piece;
+        if (took < m_piece / 2 && m_size < largest) {
+            m_size *= 2;
+        } else if (took > m_piece * 2 && m_size > 1) {
+            m_size /= 2;
+        }
+    }
+
+private:
+    // No real iteration reaches it, 2^20 of them take longer than a piece should. Where the clock stands
+    // still it keeps a loop that never looks up from being deaf for ever.
+    static constexpr std::uint64_t largest = std::uint64_t{1} << 20;
+    std::uint64_t m_size = 1;
+    std::uint64_t m_started = 0;
+    std::uint64_t m_piece = piece_ticks();
+    bool m_known = false;
+    bool m_long = true;
+};
+
+/// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
+/// worker, which is no part of the next piece.
+[[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) {
+    if (!w->deque.trip().has(tripwire<std_atom>::asked)) [[likely]] {
+        return false;
+    }
+    if (detail::split_wanted_cold(w)) {
+        return true;
+    }
+    piece.start();
+    return false;
+}
+
+/// What the inner loop calls. A small closure that may be copied unseen is: its captures stay in registers,
+/// while those of the shared one are read again after every store that might have changed them.
+template <class F, class... Arguments>
+using kept_close =
+    std::conditional_t<std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
+                           sizeof(F) <= line_bytes && std::is_invocable_v<const F&, Arguments...>,
+                       const F, F&>;
+
+template <class I, class Body>
+PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
+    kept_close<Body, decltype(detail::element(first))> close = body;
+    for (; first != stop; ++first) {
+        close(detail::element(first));
+    }
+}
+
+/// Code of the user in a loop. Once any has thrown, on whatever worker, no more of it begins.
+template <class F>
+PILFER_ALWAYS_INLINE auto as_part(common_report report, F part) {
+    if (report.failed()) [[unlikely]] {
+        detail::drop_and_leave(0); // the error itself arrives by a join
+    }
+    PILFER_TRY { return part(); }
+    PILFER_CATCH_ALL {
+        report.fails();
+        PILFER_RETHROW;
+    }
+}
+
+template <class I, class Body>
+void run_range(I first, I last, Body& body, common_report report, piece_size piece) {
+    piece.start();
+    while (first != last) {
+        const std::uint64_t left = detail::range_size(first, last);
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+            const I middle = detail::advanced(first, left - detail::given_away(left));
+            auto lower = [&] { detail::run_range(first, middle, body, report, piece.of_lower()); };
+            auto upper = [&] { detail::run_range(middle, last, body, report, piece.of_upper()); };
+            (void)detail::join_two(this_worker(), lower, upper, report);
+            return;
+        }
+        const I stop = detail::advanced(first, piece.next(left));
+        detail::as_part(report, [&] { detail::run_piece(first, stop, body); });
+        first = stop;
+        piece.done();
+    }
+}
+
+template <class I, class T, class Map, class Combine>
+[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine, common_report report,
+                             piece_size piece) {
+    using mapped = decltype(map(detail::element(first)));
+    piece.start();
+    while (first != last) {
+        const std::uint64_t left = detail::range_size(first, last);
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+            const I middle = detail::advanced(first, left - detail::given_away(left));
+            auto lower = [&]() -> T {
+                return detail::reduce_range(first, middle, std::move(sum), map, combine, report,
+                                            piece.of_lower());
+            };
+            auto upper = [&]() -> T {
+                T start = detail::as_part(report, [&]() -> T { return map(detail::element(middle)); });
+                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
+                                            report, piece.of_upper());
+            };
+            auto halves = detail::join_two(this_worker(), lower, upper, report);
+            return detail::as_part(report, [&]() -> T {
+                // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
+                return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
+            });
+        }
+        const I stop = detail::advanced(first, piece.next(left));
+        kept_close<Map, decltype(detail::element(first))> close_map = map;
+        kept_close<Combine, T, mapped> close_combine = combine;
+        detail::as_part(report, [&] {
+            T close_sum = std::move(sum);
+            for (I at = first; at != stop; ++at) { // see run_range
+                close_sum = close_combine(std::move(close_sum), close_map(detail::element(at)));
+            }
+            sum = std::move(close_sum);
+        });
+        first = stop;
+        piece.done();
+    }
+    return sum;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

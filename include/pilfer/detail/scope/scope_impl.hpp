@@ -1,0 +1,542 @@
+// Templates of scope.hpp: how children are made, and what the scheduler does to a scope.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/worker/task_options.hpp>
+#include <pilfer/scope.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The end of a child whose continuation was taken by somebody else; the context is given back.
+[[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
+
+/// The function of a child whose parent's rest has a weight.
+template <class F>
+struct weighted {
+    F function;
+    std::uint64_t rest;
+    decltype(auto) operator()() { return function(); }
+};
+/// Announces the rest of the parent of `child`. False: there is no memory for that, or the child, which runs
+/// here, is stopped before it begins; is_left_out() says which.
+template <class F>
+[[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
+    if (push_task(w, rest)) [[unlikely]] {
+        return detail::rest_tripped(w, rest);
+    }
+    return true;
+}
+template <class F>
+[[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
+    san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
+    detail::parent_looks(w);
+    return detail::announce_weighted(w, rest, child.rest, way::make) && detail::child_begins(this_worker());
+}
+
+/// A child of `spawn`, at the top of its own stack.
+template <class F>
+struct spawned {
+    F function;
+
+    static constexpr std::size_t align = alignof(F) > 16 ? alignof(F) : 16;
+
+    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_of(void* top) noexcept {
+        // place() put the child right below the context.
+        return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
+                                          context::distance(sizeof(spawned), align));
+    }
+    /// The same, computed anew rather than kept in a register while the function runs.
+    [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
+        asm volatile("" : "+r"(top));
+        return context_of(top);
+    }
+    static PILFER_SAME_FRAME void call(spawned* self, scope* s) noexcept {
+        PILFER_TRY { self->function(); }
+        PILFER_CATCH_ALL { s->fail(); }
+        std::destroy_at(self);
+        san::release(&s->m_children);
+    }
+    /// Everything main does between the switches: announces the rest of the parent, runs the function, and
+    /// prepares the way back. Null: the rest was taken by somebody else.
+    static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
+        arrive();           // the announcement looks at what this thread set up for itself
+        san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
+                            // Only here, off the parent's stack, may the rest of the parent be announced.
+#if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
+        s->m_owner.of_offered()->ctx->change(context_state::running, context_state::offered);
+#endif
+        if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
+            context* c = context_again(self);
+            if (detail::is_left_out(c)) {
+                return never_begun(self, s);
+            }
+            c->job = c; // a mark: a flag of this frame would be tested on the fast path
+        }
+        call(self, s);
+        return go_back(self, s);
+    }
+    /// The rest of the parent lies announced; the child ends as any other.
+    static PILFER_COLD context* never_begun(spawned* self, scope* s) noexcept {
+        context_again(self)->job = nullptr;
+        std::destroy_at(self);
+        san::release(&s->m_children);
+        return go_back(self, s);
+    }
+    /// The child has ended.
+    static PILFER_SAME_FRAME context* go_back(spawned* self, scope* s) noexcept {
+        worker* w = detail::reclaim(this_worker(), s->entry_again());
+        if (w == nullptr) [[unlikely]] {
+            context* c = context_again(self);
+            if (c->job != c) {
+                return nullptr;
+            }
+            c->job = nullptr; // it was never announced
+            w = this_worker();
+        }
+        activation* const owner = s->m_owner.of_offered();
+        context* parent = owner->ctx;
+        if (parent == nullptr) {
+            __builtin_unreachable(); // a parent that was offered has one: main need not load it to ask
+        }
+        parent->change(context_state::offered, context_state::running);
+        san::release(&s->m_children); // that was the last look at the parent's frames
+        w->current.store(owner, rlx);
+        detail::put_context(w, context_again(self));
+        return parent;
+    }
+#if defined(PILFER_SANITIZED)
+    // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
+    // instrumentation that takes such marks back, and the next user of the stack would be accused.
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
+#endif
+    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
+    static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
+        auto* self = static_cast<spawned*>(top);
+        auto* s = reinterpret_cast<scope*>(rest);
+        san::enter(context_of(top)->view);
+#if defined(PILFER_SANITIZED)
+        context* parent = work_seen(self, s);
+#else
+        context* parent = work(self, s);
+#endif
+        if (parent == nullptr) [[unlikely]] {
+            detail::child_is_last_or_search(context_again(top), s);
+        }
+        san::leave(nullptr, parent->view);
+        return rest;
+    }
+};
+
+/// Larger functions run as plain calls rather than eat the new stack.
+template <class F>
+inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
+
+/// What the scheduler does to a scope whose continuation it took.
+struct scope_access {
+    /// Counts the theft and tells whose frame goes on. In the name of the frame's executor, which the
+    /// caller is from now on.
+    [[nodiscard]] static activation* taken(scope& s) noexcept {
+        san::acquire(&s);
+        s.m_children.owe();
+        activation* const owner = s.m_owner.of_offered();
+        owner->ctx->change(context_state::offered, context_state::running);
+        san::release(&s);
+        return owner;
+    }
+    [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
+    /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
+    [[nodiscard]] static activation* owner(const scope& s) noexcept { return s.owner(); }
+    /// The scope that somebody at this place stands in.
+    [[nodiscard]] static scope* of(scope_place* place) noexcept {
+        return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member
+    }
+    /// The innermost scope that the task behind an entry is below of.
+    [[nodiscard]] static scope_place* within(task_word entry) noexcept {
+        const task_word at = entry & ~kind_mask;
+        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
+                                                        : reinterpret_cast<spark*>(at)->within_to_start();
+    }
+    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
+    /// The name of the edge from the end of a child to sync. The one from a task to its children is the
+    /// scope's own address: a child must not be ordered before its parent's next statement.
+    [[nodiscard]] static const void* ends(const scope* s) noexcept { return &s->m_children; }
+    /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
+    [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
+    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
+    /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
+    [[nodiscard]] static bool empty(const scope& s) noexcept {
+        return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
+    }
+    /// May the caller use what is the owner's?
+    [[nodiscard]] static bool is_owner(const scope& s) noexcept {
+        const worker* w = this_worker();
+        return s.owner() == (w != nullptr ? w->current.load(rlx) : activation_outside());
+    }
+    /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
+    static void raise(scope& shield, scope& against) noexcept {
+        shield.m_link.head().rest.ip = &against.m_link;
+        shield.disturbed().store(disturb::shields, rlx);
+    }
+    static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
+    /// The owner of an empty one goes on in another task.
+    static void hand_to(scope& s, activation* owner) noexcept {
+        s.m_owner.hand_to(owner);
+        s.m_link.head().was_diverted = false; // the diversion names the owner that was
+    }
+    /// `owner` takes a lock beside so many, or has one less. True: look at the next one further out. False:
+    /// the scope is not its own, or was diverted before and stays so; and so are those further out.
+    [[nodiscard]] static inline bool divert(scope& s, activation* owner, unsigned locks) noexcept;
+    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner) noexcept;
+    /// Were children announced under a lock? They may be stopped from its end on.
+    [[nodiscard]] static bool gave(const scope& s) noexcept {
+        return s.m_link.head().was_diverted && s.m_diverted.gave.load(rlx);
+    }
+    /// Of a scope of that owner, below of one that is older than a lock that is held beside `older_locks`:
+    /// did it begin under that?
+    [[nodiscard]] static bool begins_behind(const scope& s, unsigned older_locks) noexcept {
+        return !s.m_link.head().held.load(acq) || s.m_diverted.older_locks.load(rlx) > older_locks;
+    }
+    static void forget_children(scope& s) noexcept { s.forget_children(); }
+    /// While its parent waits.
+    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
+};
+
+/// The end of a forked or submitted child away from the parent's stack: whom to resume.
+PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
+
+/// Gives a context back if moving the function to it throws.
+struct context_guard {
+    context* c;
+    ~context_guard() {
+        if (c != nullptr) {
+            detail::put_context(this_worker(), c);
+        }
+    }
+};
+
+/// Functions of more than 128 bytes are forked through a pointer.
+template <class F>
+struct boxed {
+    std::unique_ptr<F> function;
+    void operator()() { (*function)(); }
+};
+
+template <class F>
+using forkable = std::conditional_t<sizeof(F) <= 128 && alignof(F) <= 16, F, boxed<F>>;
+
+template <class F>
+struct forked : spark {
+    F function;
+
+    static constexpr unsigned size_class() noexcept {
+        return sizeof(free_record) + sizeof(forked) <= record_bytes[0] ? 0 : 1;
+    }
+
+    template <class G>
+    forked(scope* s, G&& g)
+        : spark(&forked::run_child, scope_access::link(*s)), function(std::forward<G>(g)) {}
+    [[nodiscard]] task_word entry() noexcept {
+        return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_forked;
+    }
+    /// `w` null: on top of the awaiting frame, whose owner does the counting.
+    static suspension* run_child(spark* self, worker* w) noexcept {
+        auto* d = static_cast<forked*>(self);
+        scope* s = scope_access::of(d->within());
+        san::acquire(s);
+        if (s->drops() && !scope_place::finishes_first(d->within())) {
+            detail::count_dropped(this_worker());
+        } else {
+            PILFER_TRY { d->function(); }
+            PILFER_CATCH_ALL { s->fail(); }
+        }
+        std::destroy_at(d);
+        worker* now = this_worker();
+        detail::put_record(now, size_class(), d);
+        san::release(scope_access::ends(s));
+        return w != nullptr ? detail::child_ended(s, now) : nullptr;
+    }
+};
+
+/// A child that goes through a submission queue: of a scope on a foreign thread or in another pool.
+template <class F>
+struct submitted_child : submission {
+    scope* owner;
+    F function;
+
+    template <class G>
+    submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
+        run = &submitted_child::run_child;
+        is_within(scope_access::link(*s));
+    }
+    static void destroy(submission* self) noexcept { delete static_cast<submitted_child*>(self); }
+    static suspension* run_child(spark* self, worker* w) noexcept {
+        auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
+        scope* s = c->owner;
+        san::acquire(s);
+        if (detail::dropping(w)) {
+            (void)s->note_failure(detail::dropped_error());
+            detail::count_dropped(w);
+        } else if (s->drops() && !scope_place::finishes_first(c->within())) {
+            detail::count_dropped(w);
+        } else {
+            PILFER_TRY { c->function(); }
+            PILFER_CATCH_ALL { s->fail(); }
+        }
+        delete c;
+        worker* now = this_worker();
+        detail::unit_ends(now);
+        san::release(scope_access::ends(s));
+        return detail::child_ended(s, now);
+    }
+};
+
+} // namespace detail
+
+template <class F>
+PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
+    using child = detail::spawned<std::decay_t<F>>;
+    if constexpr (detail::fits_on_context<std::decay_t<F>>) {
+        detail::worker* w = detail::this_worker();
+        [[maybe_unused]] detail::activation*
+            me; // the owner: not from m_owner, which would be loaded once more
+        if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
+            w->exceptions->empty()) [[likely]] {
+            if (detail::context* const c = detail::take_context(w)) [[likely]] {
+                detail::context_guard guard{c};
+                auto* k = ::new (c->place(sizeof(child), child::align)) child{std::forward<F>(f)};
+                guard.c = nullptr;
+                if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+                    w = detail::this_worker(); // moving f may have suspended
+                }
+                w->current.store(&c->self, detail::rlx);
+                c->self.innermost.store(&m_link, detail::rlx);
+                detail::san::leave(&me->ctx->view, c->view, this);
+                detail::call_on(k, &m_link.head().rest, &child::main);
+                detail::san::enter(me->ctx->view);
+                detail::san::acquire(this);
+                detail::arrive();
+                return;
+            }
+        }
+    }
+    // A copy, so that the usual f need not have an address: its members go from registers to the child's
+    // stack. (Two stores read back by one wide load cost a third of a spawn.)
+    spawn_cold(std::decay_t<F>(std::forward<F>(f)));
+}
+
+template <class F>
+PILFER_ALWAYS_INLINE void scope::spawn(const task_options& o, F&& f) {
+    using function = std::decay_t<F>;
+    detail::check_child(o);
+    if (o.name.empty()) {
+        spawn(detail::weighted<function>{std::forward<F>(f), o.weight});
+    } else {
+        using named = detail::named_function<function>;
+        spawn(detail::weighted<named>{named(detail::checked_name(o.name), std::forward<F>(f)), o.weight});
+    }
+}
+
+template <class F>
+PILFER_COLD void scope::spawn_cold(F&& f) {
+    detail::worker* w = detail::this_worker();
+    if (owner() == detail::activation_outside()) {
+        submit_child(std::forward<F>(f));
+        return;
+    }
+    if (w == nullptr || w->current.load(detail::rlx) != owner()) {
+        not_owner("spawn");
+    }
+    const bool held = gives_under_lock(w);
+    if (held) {
+        if constexpr (detail::fits_on_context<std::decay_t<F>>) {
+            if (w->exceptions->empty() && spawn_under_lock(w, f)) {
+                return;
+            }
+        }
+        w = detail::this_worker();
+    } else if (drops() || (!is_cleanup(w) && detail::stopped_here(w))) {
+        drop_or_leave(w);
+        return;
+    }
+    // No stack, a catch block, or a function too large for one: the child is a plain call on top of the
+    // caller, which is not offered to anybody.
+    if (detail::fits_on_context<std::decay_t<F>> && w->exceptions->empty()) {
+        detail::count_plain_call(w);
+    }
+    std::decay_t<F> function(std::forward<F>(f));
+    w = detail::this_worker(); // moving f may have suspended
+    // Nothing is announced here, so nothing else would ever make way for what waits for this worker.
+    if (w->deque.trip().has(detail::tripwire<detail::std_atom>::summon)) {
+        detail::attend(w);
+        w = detail::this_worker();
+    }
+    detail::nested_activation child(w, held ? detail::scope_place::as_given(&m_link) : &m_link);
+    PILFER_TRY { function(); }
+    PILFER_CATCH_ALL { fail(); }
+}
+
+/// spawn() by an owner that holds a lock which is younger than this scope: the child may want that lock, so
+/// it needs a stack of its own. False: there is none.
+template <class F>
+bool scope::spawn_under_lock(detail::worker* w, F& f) {
+    using child = detail::spawned<F>;
+    detail::context* const c = detail::take_context(w);
+    if (c == nullptr) {
+        return false;
+    }
+    detail::context_guard guard{c};
+    auto* k = ::new (c->place(sizeof(child), child::align)) child{std::move(f)};
+    guard.c = nullptr;
+    m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
+    w = detail::this_worker(); // moving f may have suspended
+    w->current.store(&c->self, detail::rlx);
+    c->self.innermost.store(detail::scope_place::as_given(&m_link), detail::rlx);
+    detail::context* const here = m_owner.of_offered()->ctx;
+    detail::san::leave(&here->view, c->view, this);
+    detail::call_on(k, &m_link.head().rest, &child::main);
+    detail::san::enter(here->view);
+    detail::san::acquire(this);
+    detail::arrive();
+    m_owner.divert_again();
+    return true;
+}
+
+template <class F>
+PILFER_ALWAYS_INLINE void scope::fork(F&& f) {
+    using child = detail::forked<detail::forkable<std::decay_t<F>>>;
+    detail::worker* w = detail::this_worker();
+    if (w != nullptr && m_owner.is(w->current.load(detail::rlx)) && !drops()) [[likely]] {
+        auto* c = make_forked<child>(w, std::forward<F>(f));
+        if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
+            w = detail::this_worker(); // moving f may have suspended
+        }
+        m_children.owe();
+        detail::san::release(this);
+        if (detail::push_task(w, c->entry())) [[unlikely]] {
+            fork_tripped(w, c, true);
+        }
+        return;
+    }
+    // A copy, so that the usual f need not have an address: see spawn.
+    fork_below(std::decay_t<F>(std::forward<F>(f)));
+}
+
+/// Puts f into a record. Throws std::bad_alloc and what moving f throws.
+template <class Child, class F>
+PILFER_ALWAYS_INLINE Child* scope::make_forked(detail::worker* w, F&& f) {
+    using function = decltype(Child::function);
+    void* memory = detail::take_record(w, Child::size_class());
+    PILFER_TRY {
+        if constexpr (std::is_same_v<function, std::decay_t<F>>) {
+            return ::new (memory) Child(this, std::forward<F>(f));
+        } else {
+            return ::new (memory)
+                Child(this, function{std::make_unique<std::decay_t<F>>(std::forward<F>(f))});
+        }
+    }
+    PILFER_CATCH_ALL {
+        detail::put_record(detail::this_worker(), Child::size_class(), memory);
+        PILFER_RETHROW;
+    }
+}
+
+/// The tripwire was hit by the announcement of `c`.
+template <class Child>
+PILFER_COLD void scope::fork_tripped(detail::worker* w, Child* c, bool own) {
+    (void)is_cleanup(w); // before others can take the child
+    if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
+        run_unannounced(c, own);
+    }
+    // The function is the child's by now, which may run: who is stopped leaves at its next call.
+    (void)detail::stopped_here(detail::this_worker());
+}
+
+/// There is no memory for the announcement of `c`.
+template <class Child>
+void scope::run_unannounced(Child* c, bool own) {
+    detail::nested_activation me(detail::this_worker(), c->within());
+    (void)detail::stopped_here(detail::this_worker()); // tells this scope: the child does not start
+    Child::run_child(c, nullptr);
+    if (own) {
+        m_children.settle();
+    } else {
+        (void)m_children.finish_one(); // never the last: the caller is below and unfinished
+    }
+}
+
+/// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
+template <class F>
+PILFER_NOINLINE void scope::fork_below(F&& f) {
+    fork_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
+        if (detail::push_task(w, c->entry())) [[unlikely]] {
+            this->fork_tripped(w, c, own);
+        }
+    });
+}
+
+template <class F>
+void scope::fork(const task_options& o, F&& f) {
+    detail::check_child(o);
+    detail::with_name(o, std::forward<F>(f), [&](auto&& function) {
+        fork_from_anywhere(
+            std::forward<decltype(function)>(function), [this, &o](detail::worker* w, auto* c, bool own) {
+                if (!detail::announce_weighted(w, c->entry(), o.weight, detail::way::keep)) [[unlikely]] {
+                    this->run_unannounced(c, own);
+                }
+                (void)detail::stopped_here(detail::this_worker()); // as in fork_tripped()
+            });
+    });
+}
+
+/// announce(worker, child, whether it runs on the owner's stack) puts the child on the deque.
+template <class F, class Announce>
+PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
+    using child = detail::forked<detail::forkable<std::decay_t<F>>>;
+    detail::worker* w = detail::this_worker();
+    if (w == nullptr || outside() || w->pool != m_owner.get()->ctx->pool) [[unlikely]] {
+        submit_child(std::forward<F>(f));
+        return;
+    }
+    const bool held = gives_under_lock(w);
+    if (drops() && !held) [[unlikely]] {
+        drop_or_leave(w);
+        return;
+    }
+    (void)is_cleanup(w);
+    detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
+    auto* c = make_forked<child>(w, std::forward<F>(f));
+    if (held) {
+        c->is_within(detail::scope_place::as_given(&m_link));
+    }
+    w = detail::this_worker(); // moving f may have suspended
+    const bool own = on_own_stack(w);
+    if (own) {
+        m_children.owe();
+    } else {
+        detail::share_from_below(w, &m_link);
+        announce_from_below();
+    }
+    detail::san::release(this);
+    announce(w, c, own);
+}
+
+template <class F>
+PILFER_COLD void scope::submit_child(F&& f) {
+    bool given = false;
+    if (takes_submission(given)) {
+        using child = detail::submitted_child<std::decay_t<F>>;
+        // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
+        submit_made(new child(this, std::forward<F>(f)), &child::destroy, given);
+    }
+}
+
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,139 @@
+// One that waits again and again in the list of what it waits for, without a stack: `on`.
+//
+// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States,
+// edges O1..O6 and the argument: src/io/README.md.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/worker/wait_list.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// `Park` as for `sleepers`.
+template <class Atom, class Park>
+class repeated_wait {
+public:
+    using list_type = wait_list<Atom, Park>;
+    enum stage : std::uint32_t {
+        waiting,  ///< its entry is in the list, or on its way into it or out of it
+        busy,     ///< queued, or running
+        leaving,  ///< cancelled while it waited, and the canceller is still at its list
+        stopping, ///< cancelled: whoever has it next ends it
+        refused,  ///< its pool was closed when its turn came: the end of the pool ends it
+        ending,   ///< the end of the pool takes it; somebody is still at its entry
+        left,     ///< not any more
+        over,
+    };
+    enum class turn {
+        run,     ///< queue it
+        end,     ///< queue it to be ended
+        nothing, ///< touch it no more
+    };
+    enum class canceller {
+        no,     ///< it would not have run again
+        others, ///< somebody else ends it
+        self,   ///< the caller does
+    };
+
+    /// Before it enters the list once more. False: it was cancelled.
+    [[nodiscard]] bool begin_round() noexcept {
+        entry.done.reset();
+        entry.end = list_type::fate::outside;
+        std::uint32_t expected = busy;
+        return m_stage.compare_exchange_strong(expected, waiting, rel, rlx); // O1
+    }
+    /// Behind entering; `word` is what who notifies finds. True: it waits, and the caller touches it no more.
+    /// False: the caller calls take_turn().
+    [[nodiscard]] bool settle(list_type& list, std::uintptr_t word) noexcept {
+        // O2, by the list's lock: who has stopped it may have looked into the list before.
+        if (m_stage.load(rlx) != waiting && list.withdraw(entry)) {
+            return false;
+        }
+        return entry.done.publish(word);
+    }
+    /// Once a round, by whoever finds its word, or whose settle() failed.
+    [[nodiscard]] turn take_turn() noexcept {
+        std::uint32_t was = waiting;
+        if (m_stage.compare_exchange_strong(was, busy, rlx, rlx)) { // O1
+            return turn::run;
+        }
+        if (was == ending) {
+            m_stage.store(left, rel); // O3
+            return turn::nothing;
+        }
+        return turn::end;
+    }
+    /// Behind take_turn(): the pool does not take it any more. Touch it no more.
+    void refuse() noexcept {
+        await_canceller();
+        m_stage.store(refused, rel); // O3
+    }
+    [[nodiscard]] bool is_stopping() const noexcept {
+        const std::uint32_t now = m_stage.load(rlx);
+        return now == leaving || now == stopping;
+    }
+    /// By whoever ends it, before anything that a canceller may still use is given up: the list, and the
+    /// pool.
+    void await_canceller() const noexcept {
+        for (unsigned round = 0; m_stage.load(acq) == leaving; ++round) { // O6
+            Atom::relax(round);
+        }
+    }
+    /// It has ended. Nobody else brings it further.
+    void finish() noexcept { m_stage.store(over, rel); }                              // O5
+    [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
+
+    /// `list()`: where it waits; asked only while it does.
+    template <class List>
+    [[nodiscard]] canceller cancel(List list) noexcept {
+        std::uint32_t was = m_stage.load(rlx);
+        do {
+            if (was != waiting && was != busy) {
+                return canceller::no;
+            }
+        } while (!m_stage.compare_exchange_weak(was, was == waiting ? leaving : stopping, acq, rlx)); // O1
+        if (was == busy) {
+            return canceller::others;
+        }
+        const bool mine = take_out(list());
+        m_stage.store(stopping, rel); // O6: where it is not mine, the last touch
+        return mine ? canceller::self : canceller::others;
+    }
+    /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels
+    /// does, and until then needs the pool.
+    template <class List>
+    [[nodiscard]] bool sweep(List list) noexcept {
+        std::uint32_t was = m_stage.load(acq);
+        for (unsigned round = 0; was == waiting || was == busy; ++round) {
+            if (was == busy) { // about to be refused
+                Atom::relax(round);
+                was = m_stage.load(acq);
+            } else if (m_stage.compare_exchange_weak(was, ending, acq, acq)) { // O1
+                if (!take_out(list())) {
+                    for (unsigned k = 0; m_stage.load(acq) != left; ++k) { // O3
+                        Atom::relax(k);
+                    }
+                }
+                return true;
+            }
+        }
+        return was == refused;
+    }
+
+    typename list_type::entry entry;
+
+private:
+    /// True: it was in the list, and whoever put it there is through with it.
+    [[nodiscard]] bool take_out(list_type& list) noexcept {
+        return list.withdraw(entry) && entry.done.complete() != 0;
+    }
+    typename Atom::template atomic<std::uint32_t> m_stage{busy};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

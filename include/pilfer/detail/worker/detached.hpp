@@ -1,0 +1,57 @@
+// A task that nobody waits for.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/named.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// On a worker, behind a task that nobody waits for: hands what it threw to options.on_error, or ends the
+/// program.
+PILFER_API void nobody_waits_for(worker* w, std::exception_ptr error) noexcept;
+
+class PILFER_API detached_task : public submission {
+public:
+    /// Announces it, as future_core::start() does. It ends itself. Throws pool_closed; then it is the
+    /// caller's.
+    void start(pool_core& p);
+    /// With a priority it is submitted, whoever calls.
+    void start(pool_core& p, const task_options& o);
+    virtual ~detached_task() = default;
+
+protected:
+    detached_task() noexcept;
+    virtual void execute() = 0;
+
+private:
+    static suspension* run_task(spark* self, worker* w) noexcept;
+};
+
+template <class F>
+class detached_function final : public detached_task {
+public:
+    template <class G>
+    // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
+    explicit detached_function(G&& g) : m_function(std::forward<G>(g)) {}
+
+private:
+    void execute() override {
+        if constexpr (is_named<F>) {
+            (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), detail::caught_error()); });
+        } else {
+            m_function();
+        }
+    }
+    F m_function;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
