@@ -13,35 +13,23 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// A T that several tasks and threads share, as in `synchronized`, and whose calls can wait for a state of
-/// it: call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds. A bounded
-/// buffer: `put` when it is not full, `get` when it is not empty.
+/// A T that several tasks and threads share, with calls that wait for a state of it.
 ///
-/// A caller whose condition does not hold suspends if it is a task, blocks otherwise, and the object is free
-/// meanwhile. Every call that may have changed the object (all but read()) looks at the calls that wait, the
-/// oldest first, before it leaves: the first one whose condition holds is served, then it looks again from
-/// the oldest on. So nobody is woken in vain, and calls that can go take place in the order in which they
-/// came, before anybody who comes later. Nothing is reserved: one that waits for much may be passed for ever
-/// by those that want little. (Source: the conditional critical region of Hoare and Brinch Hansen, 1972;
-/// served by another one, as in flat combining, Hendler and others, SPAA 2010.)
+/// call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds: `put` when a
+/// buffer is not full, `get` when it is not empty. A caller whose condition does not hold suspends if it is a
+/// task and blocks otherwise. Each call that may have changed the object serves the waiting calls whose
+/// conditions hold now, the oldest first, before anybody who comes later.
 ///
-/// Served means: the one that made the condition true runs f in its own call, if both are tasks of one pool
-/// whose waits may end anywhere (options.resume). Otherwise, and after 64 calls in a row, f's own caller is
-/// given the lock and runs it. So
-/// * `ready` is asked by any task or thread that uses the object, as often as it likes: it depends on the
-///   object only, changes nothing, and neither waits nor calls this object;
-/// * f may run on the stack of another task of its pool: no thread-locals, nothing that lies deep, and it
-///   should not wait; what it spawns belongs below the scopes of its own caller, and the exceptions that it
-///   sees (std::current_exception) are those of its own caller.
-/// What either throws comes out of its own caller's call; what threw in f has run. A caller that is stopped
-/// (scope::cancel) while it waits leaves by `stopped`; f has not run then, unless it throws that itself.
+/// f may run on the stack of the task that made its condition true: no thread-locals, and it should not wait.
+/// `ready` is called by any task or thread that uses the object, and changes nothing. What either throws
+/// comes out of its own caller's call. A caller that is cancelled while it waits leaves by `stopped`.
 ///
-/// A call inside a call of the same object throws usage_error, as in `synchronized`. Inside a call of another
-/// object, `synchronized` or `monitor`, it may wait like anywhere: the other object stays locked, so whoever
-/// is to make the condition true must not need it.
+/// A call inside a call of the same object throws usage_error. Inside a call of another object it may wait;
+/// the other object stays locked meanwhile.
 ///
-/// Costs: where nobody waits, a mutex's lock and unlock, two stores, and the condition. Where n wait, each
-/// change asks up to n conditions per call that it serves, with a short lock for each.
+/// Cost: a mutex's lock and unlock, two stores and the condition; for each change, up to n conditions of n
+/// waiting calls. Source: the conditional critical region of Hoare and Brinch Hansen, 1972; calls are served
+/// as in flat combining (Hendler and others, SPAA 2010).
 template <class T>
 class monitor {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");

@@ -27,11 +27,10 @@ inline namespace v0 {
 /// otherwise.
 class PILFER_API pool {
 public:
-    /// Starts the workers. Throws std::invalid_argument that names the option and its range,
-    /// std::system_error if not a single thread can be made, std::bad_alloc also if there is no address
-    /// space for one stack of options.stack_size (see `ulimit -v`), and std::system_error too if PILFER_TRACE
-    /// names a file that cannot be written (std::invalid_argument if it names none). If only some threads can
-    /// be made, the pool has fewer workers: see workers(). Cost: some 50 us per worker.
+    /// Starts the workers; fewer than asked for if not all threads can be made, see workers().
+    /// Throws std::invalid_argument that names the option and its range, std::system_error if no thread can
+    /// be made or PILFER_TRACE names a file that cannot be written, and std::bad_alloc, also if there is no
+    /// address space for one stack. Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;
@@ -39,10 +38,9 @@ public:
     /// thread cannot join itself.
     ~pool();
 
-    /// Runs f on a worker and returns what it returns, or rethrows. From a foreign thread the caller
-    /// blocks; from a worker of another pool its context suspends; from a worker of this pool f is a plain
-    /// call. Throws pool_closed, queue_full (options.when_full), broken_promise (shutdown(drop)),
-    /// std::bad_alloc where there is no memory for one of these, and what f throws. Allocates nothing itself.
+    /// Runs f on a worker and returns what it returns, or rethrows. A thread blocks meanwhile, a task of
+    /// another pool suspends; on a worker of this pool f is a plain call. Throws pool_closed, queue_full,
+    /// broken_promise (shutdown(drop)), std::bad_alloc, and what f throws.
     template <class F>
     auto run(F&& f) -> detail::called_t<F> {
         using raw = detail::called_t<F>;
@@ -92,44 +90,34 @@ public:
             using task_type = detail::detached_function<std::decay_t<decltype(function)>>;
             auto task = std::make_unique<task_type>(std::forward<decltype(function)>(function));
             task->start(*m_core, o);
-            (void)
-                task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
+            (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself
         });
     }
 
-    // The same three for coroutines: task.hpp.
-    /// Runs the coroutine `t` in this pool and returns its result, or rethrows. On a worker of this pool it
-    /// begins on the caller's stack; the caller's context suspends while it has to wait for it. Throws what
-    /// run(f) throws, and usage_error for a task that is empty. Allocates nothing.
+    /// Runs the coroutine `t` in this pool and returns its result, or rethrows. Throws what run(f) throws,
+    /// and usage_error for a task that is empty.
     template <class T>
     T run(task<T> t);
-    /// Starts the coroutine `t` in this pool; its result is fetched from the future. Throws pool_closed,
-    /// queue_full, std::bad_alloc, usage_error. One allocation.
+    /// As async(f), for a coroutine. Throws usage_error, too.
     template <class T>
     future<T> async(task<T> t);
-    /// Starts the coroutine `t` in this pool; nobody waits for it but shutdown(drain), and what it throws
-    /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc, usage_error. One allocation.
+    /// As submit(f), for a coroutine. Throws usage_error, too.
     template <class T>
     void submit(task<T> t);
     /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.
     [[nodiscard]] schedule_sender schedule() noexcept;
     [[nodiscard]] pool_scheduler get_scheduler() noexcept;
 
-    /// While the result lives the calling thread, which is none of a pool, works for this pool wherever it
-    /// would block without a time limit, until its own wait ends: it runs submissions, and what it steals, as
-    /// a worker does, on contexts. Its wait may last longer by the task that it is inside when the wait ends.
-    /// Where options.attachable threads work here already, or the environment leaves no seats (see there), it
-    /// blocks as ever. Throws usage_error if options.attachable is 0, from a task, and on a thread that is
-    /// attached already; std::bad_alloc. Cost of a wait: that of taking a seat, some 100 ns.
+    /// While the result lives, the calling thread works for this pool wherever it would block without a time
+    /// limit. Such a wait may last longer by the task that the thread is inside. Without a free seat
+    /// (options.attachable) the thread blocks as usual.
+    /// Throws usage_error if options.attachable is 0, from a task, and on a thread that is attached already.
     [[nodiscard]] attachment attach();
-    /// The calling thread works for this pool until done() is true, as one that is attached does: for a main
-    /// loop. done() is called on this thread between two tasks, before it sleeps, and when notify() has woken
-    /// it; it may call anything that a thread outside may, but should neither wait nor take long. What it
-    /// depends on changes before notify() is called, or in a task that this very thread runs. A shutdown of
-    /// this pool by it throws usage_error. Returns early when the pool is shut down, and throws pool_forked
-    /// in a child that done() has made by fork(). Throws what done() throws, and usage_error from a task, and
-    /// where no seat is free (see options.attachable). Where the environment leaves no seats it runs no
-    /// tasks, and only asks; so what tasks change should be told by notify().
+    /// The calling thread works for this pool until done() is true: for a main loop. done() is called on this
+    /// thread between two tasks, before it sleeps, and after notify(); it should neither wait nor take long.
+    /// Returns early if the pool is shut down. Without a seat the thread runs no tasks and only asks, so
+    /// whatever done() depends on should be followed by notify().
+    /// Throws what done() throws, usage_error from a task and without a free seat, and pool_forked.
     template <class Done>
     void run_until(Done&& done) {
         detail::asks_until<std::remove_reference_t<Done>> asks{done, nullptr};
@@ -144,15 +132,11 @@ public:
 
     /// Workers that take work now: resize() and a governor change it.
     [[nodiscard]] unsigned workers() const noexcept;
-    /// From now on `n` workers take work: threads are made for new ones, of up to options.max_workers. Those
-    /// beyond n step aside as soon as they come back from what they run, at the latest some 64 announcements
-    /// later: they leave what they have to the others, sleep until they are called back, and end with the
-    /// pool. Contexts that were suspended on them go on elsewhere; with resume::own_thread they go on there,
-    /// and nothing else does. Returns how many workers take work now: fewer than n where no more threads can
-    /// be made, and where a governor or advice allows fewer. With backend::one_lock, and where the pool
-    /// records, nothing changes. From any thread, also from a task of this pool. Throws std::invalid_argument
-    /// for an n that is not from 1 to options.max_workers, and pool_closed. Cost: a lock; some 50 us for each
-    /// thread that is made, a wake-up for each that is called back.
+    /// From now on `n` workers take work, from 1 to options.max_workers. Returns how many there are: fewer
+    /// than n if no more threads can be made or a governor allows fewer. A worker beyond n leaves its tasks
+    /// to the others and sleeps until it is called back. Nothing changes with backend::one_lock and where the
+    /// pool records. From any thread, also from a task of this pool. Throws std::invalid_argument and
+    /// pool_closed. Cost: a lock; some 50 us for each new thread.
     unsigned resize(unsigned n);
     /// The options in force: automatic ones are filled in.
     [[nodiscard]] const options& settings() const noexcept;
@@ -166,23 +150,18 @@ public:
     /// records (options.profile, PILFER_PROFILE). Cost: a lock.
     [[nodiscard]] work_span profile() const;
 
-    /// Writes for people: each worker and what it does, the sizes of its deque, the queues, and each
-    /// suspended context with what it waits for and, for the first 64 of them, the functions on its stack;
-    /// cycles of waits are named. The text may change with every version. Also for a pool that was shut down.
-    /// From a task too, where it takes some 16 KiB of stack. Contexts that are resumed or asked for
-    /// meanwhile, in any pool, wait until the stacks are read. Throws std::bad_alloc, and what `out` throws.
-    /// Cost: a membarrier; the symbol tables are read from their files and searched for each frame.
+    /// Writes for people: each worker and what it does, the queues, and each suspended context with what it
+    /// waits for and, for the first 64, its functions; cycles of waits are named. The text may change with
+    /// every version. Takes some 16 KiB of stack. Throws std::bad_alloc, and what `out` throws. Cost:
+    /// milliseconds.
     void dump(std::ostream& out) const;
     /// The same to a file descriptor, by default standard error. An error of write() ends it silently.
     void dump(int file = 2) const;
 
-    /// Ends the pool: from now on submissions throw pool_closed. drain runs everything that was
-    /// accepted; drop drops the submissions and asyncs that have not started, counts them, and gives
-    /// their waiters broken_promise; a task that runs may finish, with all its children. Children that
-    /// reach this pool from threads that are none of its workers (see scope) are submissions too: a closed
-    /// pool refuses them, drop drops them. Returns when all threads are joined. Idempotent, also from several
-    /// threads at once. Throws usage_error from a worker of this pool, std::invalid_argument for a mode that
-    /// is none.
+    /// Ends the pool, and returns when its threads have ended. From now on submissions throw pool_closed.
+    /// drain runs everything that was accepted. drop drops and counts what has not started, and gives those
+    /// who wait for it broken_promise; a task that runs finishes with its children. May be called again, also
+    /// from several threads at once. Throws usage_error from a worker of this pool, std::invalid_argument.
     void shutdown(shutdown_mode mode = shutdown_mode::drain);
 
     /// The pool of everybody who made none, with default options; made at first use, never joined at exit.

@@ -28,31 +28,24 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// Lives in a frame; the task that made it owns it. Only the owner may call spawn and sync; every task
-/// below may fork into it. Not movable: children point at it.
+/// The children of a task: started by spawn() or fork(), awaited by sync() and by the destructor.
 ///
-/// It ends in the task that made it, before that task does; the scopes of one task may end in any order. One
-/// that another task destroys, or that outlives its task, is undefined behaviour: its place among the
-/// enclosing scopes is a word of its task. The checked build says so.
-///
-/// The branches of a join and the bodies of a loop run as their caller, so they may use its scopes as the
-/// owner does as long as they run on its stack; stolen ones get usage_error.
+/// A scope is a local object of the task that makes it, its owner. Only the owner calls spawn() and sync();
+/// the owner and every task below it may call fork(). Branches of a join and bodies of a loop count as their
+/// caller while they run on its stack. The guide (docs/scopes.md) has the rules in full: who may call what,
+/// what a cancellation reaches, and what holds for tasks that hold a lock.
 class PILFER_API scope {
 public:
     /// Outside a pool the children run in pool::common().
     scope() noexcept : scope(detail::this_activation()) {}
-    /// With resume::own_thread each sync(), and the destructor, returns on the thread that called it,
-    /// whatever the pool's rule and whatever ran on this stack meanwhile: for thread-locals, errno or a
-    /// std::mutex across a wait, if no other task of the pool locks that one: they run on this thread
-    /// meanwhile, children among them. (The rest of a spawn moves as ever.) Costs a suspension where the
-    /// frame would go on elsewhere. A thread that only visits the pool (options.attachable) may have left:
-    /// then it goes on on any. With resume::anywhere the pool's rule holds. Throws std::invalid_argument for
-    /// others.
+    /// `where`: resume::own_thread makes each sync() return on the thread that called it, for thread-locals,
+    /// errno or a std::mutex across a wait; it may cost a suspension. resume::anywhere: as the pool says.
+    /// Throws std::invalid_argument for any other.
     explicit scope(resume where) : scope() { m_link.head().comes_home = checked_home(where); }
     scope(const scope&) = delete;
     scope& operator=(const scope&) = delete;
-    /// Waits for every child. An exception of a child that no sync() has rethrown is counted as
-    /// suppressed while another one is in flight; otherwise std::terminate is called.
+    /// Waits for every child. Calls std::terminate if a child has thrown and no sync() has rethrown it,
+    /// unless another exception is in flight.
     ~scope() {
         detail::standing* owner = m_owner.word();
         // One branch for both questions: has any child to be waited for, and is this the task's innermost
@@ -67,16 +60,14 @@ public:
         check_end();
     }
 
-    /// Runs f at once on another stack and offers the rest of the caller to idle workers. The next line
-    /// may run on another thread; locals keep their addresses. On one worker the order of effects is
-    /// that of a plain call. After a child has failed, which cancels the scope, f is dropped and counted.
+    /// Runs f at once, on another stack, and offers the rest of the caller to idle workers.
     ///
-    /// f is moved to the new stack. Where no stack can be had, inside a catch block, and if f takes more
-    /// than 2 KiB or is aligned to more than 64 bytes, it runs as a plain call. On a thread that is no worker
-    /// f is a submission to pool::common(): it runs there while the caller goes on, and shutdown(drop) of
-    /// that pool makes sync() throw broken_promise. Throws usage_error if the caller does not own the scope,
-    /// pool_closed if f would be a submission to a pool that was shut down, and what moving f throws; f's own
-    /// exceptions arrive at sync(). Cost: two switches of the stack, no atomic read-modify-write. Source:
+    /// The next line may run on another thread; locals keep their addresses. On one worker the order of
+    /// effects is that of a plain call. f runs as a plain call where no stack can be had, inside a catch
+    /// block, and if it takes more than 2 KiB or an alignment above 64 bytes. On a thread that is no worker f
+    /// is submitted to pool::common(). In a cancelled scope f is dropped and counted. Throws usage_error if
+    /// the caller is not the owner, pool_closed where f would be submitted, and what moving f throws. What f
+    /// throws comes out of sync(). Cost: two switches of the stack, no atomic read-modify-write. Source:
     /// Frigo, Leiserson and Randall, PLDI 1998.
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
@@ -86,15 +77,13 @@ public:
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(const task_options& o, F&& f);
 
-    /// Offers f to idle workers and goes on. Children that nobody took run at sync(), newest first.
-    /// Allowed to the owner and to every task below the scope; to any other task of the pool, an async for
-    /// one, as long as it ends before the owner calls sync() and no enclosing scope ends during the call.
-    /// From another stack than the owner's it makes the scope shared(). After a child has failed f is dropped
-    /// and counted. An f of up to 128 bytes, aligned to no more than 16, is stored in a recycled record; any
-    /// other costs an allocation. From the owner outside a pool, and from a worker of another pool, f is a
-    /// submission, as with spawn: pool_closed, queue_full where that pool has a bound, or broken_promise at
-    /// sync(). Throws usage_error from a thread that is neither a worker nor the owner, std::bad_alloc, and
-    /// what moving f throws.
+    /// Offers f to idle workers and goes on. Children that nobody has taken run in sync(), newest first.
+    ///
+    /// f is copied into a recycled record; above 128 bytes, or an alignment above 16, it is allocated.
+    /// Outside a pool and from a worker of another pool f is submitted, as by spawn(). In a cancelled scope f
+    /// is dropped and counted. Throws usage_error on a thread that is neither a worker nor the owner,
+    /// pool_closed and queue_full where f would be submitted, std::bad_alloc, and what moving f throws. Cost:
+    /// no atomic read-modify-write.
     template <class F>
     PILFER_ALWAYS_INLINE void fork(F&& f);
 
@@ -103,14 +92,12 @@ public:
     template <class F>
     void fork(const task_options& o, F&& f);
 
-    /// Waits for all children, then rethrows the first exception of any. That one has cancelled the scope
-    /// (see cancel()) as soon as it left its child, so that the siblings end early; `stopped`, by which they
-    /// leave, is no exception here. Children that nobody started run here, newest first; then the context
-    /// suspends and the worker goes on with other work. Who holds a lock of the library, or is awaited by
-    /// such a task, first runs here also those that other workers have taken and not started, as far as they
-    /// are found, and makes no way for queued tasks in between. The scope may be used again afterwards,
-    /// cancelled or not. Throws usage_error if the caller does not own the scope. Cost with nothing stolen or
-    /// forked: four loads.
+    /// Waits for all children, then rethrows the first exception of any of them.
+    ///
+    /// The first exception cancels the scope, so that the siblings end early; suppressed() counts the others.
+    /// Children that nobody has started run here, newest first; then the context suspends and the worker does
+    /// other work. The scope may be used again afterwards, cancelled or not.
+    /// Throws usage_error if the caller is not the owner. Cost with nothing stolen or forked: four loads.
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
@@ -123,45 +110,27 @@ public:
         }
     }
 
-    /// Stops every task below of this scope: children that have not started never start; a running one gets
-    /// `stopped` at its next spawn, fork, join, loop or wait, and leaves by it; who waits for a time, a
-    /// future, a channel, an event, at a barrier or in lock_cancellable() is taken out at once; so is a
-    /// coroutine that such a task runs (docs/coroutines.md). One that holds a pilfer::mutex or shared_mutex,
-    /// or is inside a call of a `synchronized` or `monitor` object, is stopped behind the unlock, and so is
-    /// what it does in scopes that began under the lock. What it spawns or forks meanwhile into older scopes
-    /// of its own, even into one that is cancelled, is not stopped as long as the lock is held, and behind
-    /// that is a child as any: what has to be done before the unlock has to be awaited before it. (A
-    /// condition's wait is an unlock.) Of several locks those count that it took since the scope began, as
-    /// long as they end in the reverse order. sync() waits for the ends of all as ever, and returns; behind
-    /// it the scope may be used again. The owner itself is not stopped: its further children are dropped
-    /// until then, but for such of a holder. Dropped ones are counted.
+    /// Cancels every task below this scope; the owner itself goes on.
     ///
-    /// A holder of a lock that waits for what a stopped task was to bring (a value, a notification, a
-    /// release) waits on, and if nobody else brings it sync() never returns: under a lock wait only for what
-    /// is not cancelled with you, or with a time limit. A stolen branch of a join, and what pool::run has
-    /// submitted, is not stopped before it ends where a lock was held as it was announced, even if that is
-    /// free by then.
-    ///
-    /// Allowed to the owner, to every task below, and to whoever else knows that the scope lives during the
-    /// call, on any thread. An exception of a child is rethrown by sync() all the same. May be called again.
-    /// Cost: one write to each worker of the process, and a look at those that wait below of any scope; until
-    /// the scope is through (and as long as any join is not through one of whose stolen branches has thrown),
-    /// each spawn, join and fork of the process takes its slow path: some 20 ns more, and a look at each
-    /// scope on the way up to the first that says so.
+    /// Children that have not started never start. A running one gets `stopped` at its next spawn, fork,
+    /// join, loop or wait; a wait for a time, a future, a channel, an event or a barrier ends at once. A task
+    /// that holds a lock of the library finishes first: it is stopped after the unlock. sync() waits for all
+    /// of them, and then the scope may be used again. Under a lock wait only for what is not cancelled with
+    /// you. Any task or thread may call it while the scope lives, more than once. Cost: one write to each
+    /// worker of the process and a look at each task that waits below a scope. While it is under way each
+    /// spawn, join and fork of the process takes its slow path.
     void cancel() noexcept;
 
-    /// Was cancel() called, or has a child failed, since the last sync() began to return? Cost: one relaxed
+    /// True if cancel() was called or a child has failed, since the last sync() began to return. Cost: one
     /// load.
     [[nodiscard]] bool cancelled() const noexcept {
         return (disturbed().load(detail::rlx) & detail::disturb::requested) != 0;
     }
 
-    /// As sync(), but waits for at most `d`, negative and endless durations included. True: all children have
-    /// ended. False: some have not; nothing is rethrown, the scope can be used and awaited again, and its
-    /// destructor waits for them. Unlike sync() it runs no children itself, which might take longer: those
-    /// that nobody has started run on the workers, the caller's among them while it waits. A `d` that is not
-    /// above 0, or over already, waits as yield() does, so that a loop of such calls keeps no child from
-    /// running. Cost: a suspension and an alarm, unless all have ended.
+    /// As sync(), but waits for at most `d`. Returns whether all children have ended; if not, nothing is
+    /// rethrown and the scope can be awaited again. Runs no children itself: they run on the workers
+    /// meanwhile. A `d` of 0 or less waits as yield() does. Cost: a suspension and an alarm, unless all have
+    /// ended.
     template <class Rep, class Period>
     [[nodiscard]] bool sync_for(std::chrono::duration<Rep, Period> d) {
         return sync_within(detail::after(d));
@@ -172,12 +141,8 @@ public:
         return sync_within(detail::at(t));
     }
 
-    /// May others than this worker reach this scope? False until a task below it is exposed to thieves, or
-    /// its frame or one below it waits where another worker may go on with it, or a task on another stack
-    /// forks into it; then true for good, and for all enclosing scopes. A call of a `monitor` object that
-    /// waits for its condition makes it true only once its frame goes on on another worker. On a pool of one
-    /// worker nothing is shared, except by submissions from outside it. The owner may see it late. Cost: one
-    /// relaxed load.
+    /// True if tasks of other workers may reach this scope; it never becomes false again. Until then the
+    /// scope is plain memory of one worker. The owner may see it late. Cost: one load.
     [[nodiscard]] bool shared() const noexcept { return m_link.shared(); }
 
     /// How many exceptions beside the rethrown one the last sync() that threw swallowed.
