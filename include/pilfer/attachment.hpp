@@ -1,4 +1,4 @@
-// A thread outside of pools that works for one while it waits.
+// attachment: a thread that is no worker works for a pool while it waits.
 #pragma once
 
 #include <utility>
@@ -9,9 +9,9 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What pool::attach() returns. While it lives, its thread works for the pool wherever it would block: in
-/// run(), get(), wait(), sync(), receive() and so on, but not for a lock, nor for a place in a full queue.
-/// Ends on that thread, before the pool does.
+/// The result of pool::attach(). While it lives, its thread works for the pool while it waits in run(),
+/// get(), wait(), sync(), receive() and so on, but not while it waits for a lock or for room in a full queue.
+/// It ends on that thread, before the pool does.
 class PILFER_API attachment {
 public:
     attachment(attachment&& other) noexcept : m_thread(std::exchange(other.m_thread, nullptr)) {}

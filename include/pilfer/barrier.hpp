@@ -1,4 +1,4 @@
-// A barrier: phase after phase, nobody begins the next one before all have arrived.
+// barrier: no task begins the next phase before all have arrived.
 #pragma once
 
 #include <chrono>
@@ -15,19 +15,20 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// As the standard's, with time limits: when the last of a phase arrives it calls the completion, on its own
-/// task or thread, and then all who wait for that phase go on. A task that waits suspends, any other thread
-/// blocks. The completion may wait, too. No call throws but arrive_and_wait() of a stopped task and the
-/// constructor for a negative count, and none allocates. Cost: one short lock per call, two for the last one
-/// of a phase. The checked build aborts with a message if more arrive in a phase than are expected. It may be
-/// destroyed once all waits with a time limit, and the arrive_and_wait() of tasks below of a scope or in a
-/// branch of a join, have returned.
+/// std::barrier for tasks and threads, with time limits. A task that waits suspends, any other thread blocks.
+///
+/// The last one to arrive in a phase calls the completion, on its own task or thread; then all waiters of the
+/// phase go on. The completion may wait, too. The barrier may be destroyed once all waits with a time limit,
+/// and each arrive_and_wait() of a task below a scope or in a branch of a join, have returned. Throws only
+/// `stopped` from arrive_and_wait(), and from the constructor for a negative count; allocates nothing. Cost:
+/// one short lock per call, two for the last one of a phase. The checked build aborts if more arrive in a
+/// phase than are expected.
 template <class Completion = detail::nothing_to_complete>
 class barrier {
     static_assert(std::is_nothrow_invocable_v<Completion&>, "a barrier's completion must not throw");
 
 public:
-    /// Which phase somebody arrived in.
+    /// The phase of an arrival.
     class arrival_token {
         friend barrier;
         explicit arrival_token(std::uint64_t phase) noexcept : m_phase(phase) {}
@@ -46,14 +47,13 @@ public:
 
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t update = 1) noexcept { return arrived(update, false); }
     void wait(arrival_token&& token) const noexcept { (void)m_core.wait(token.m_phase, detail::never); }
-    /// A task that is stopped (scope::cancel) before the phase has ended leaves by `stopped`: what it did was
-    /// arrive_and_drop(). So this phase has its arrival, and the next ones do not wait for it. The task may
-    /// be gone before the completion runs: what it contributes must outlive it. Not for destructors:
-    /// wait(arrive()) does not throw, and is not cut short.
+    /// Arrives and waits. A task that is cancelled before the phase has ended leaves by `stopped`: its call
+    /// was an arrive_and_drop(). It may be gone before the completion runs, so what it contributes must
+    /// outlive it. In destructors use wait(arrive()), which does not throw.
     void arrive_and_wait() { m_core.wait_or_drop(arrive().m_phase); }
-    /// Arrives, and is not expected in the phases that follow.
+    /// Arrives, and is not expected in later phases.
     void arrive_and_drop() noexcept { (void)arrived(1, true); }
-    /// False: the phase did not end in time; the token may be used again.
+    /// Returns false if the phase did not end in time; the token may be used again.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(const arrival_token& token, std::chrono::duration<Rep, Period> d) const {
         return m_core.wait(token.m_phase, detail::after(d));

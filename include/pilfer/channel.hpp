@@ -17,21 +17,15 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// A queue of at most `capacity` values between tasks of any pool and any threads, for any number of senders
-/// and receivers; values are received in the order in which they were accepted. With capacity 0 a send waits
-/// until a receiver takes its value. Who has to wait suspends if it is a task, and blocks otherwise; those
-/// who wait are served in the order in which they came.
+/// A bounded queue between tasks and threads, for any number of senders and receivers. Values are received in
+/// the order in which they were accepted. With capacity 0 a send waits until a receiver takes its value.
 ///
-/// close(): nobody sends any more. Sends return false from then on, those that wait for room too; what was
-/// accepted before can still be received, and then every receive returns nothing.
-///
-/// A send that returns false has not sent. A value that it was given as an rvalue is then as before, moved
-/// back if it had to be moved meanwhile (T is move-assignable; otherwise it is lost then). What T's move
-/// throws comes out of the call. Out of a send: nothing was sent. Out of a receive: the value is the next to
-/// be received again, in the state in which that move left it. No code of T runs under a lock.
-///
-/// Costs: a send allocates one cell (and so may throw std::bad_alloc; then nothing was sent); send and
-/// receive take one short lock each.
+/// A task that has to wait suspends, any other thread blocks; waiters are served in the order in which they
+/// came. After close() sends return false, also those that wait for room. Values that were accepted can still
+/// be received; then every receive returns nothing. A send that returns false leaves an rvalue as it was, if
+/// T can be move-assigned. An exception of T's move comes out of the call: out of a send nothing was sent,
+/// out of a receive the value is the next to be received. No code of T runs under a lock. Throws
+/// std::bad_alloc: a send allocates one cell. Cost: one short lock each.
 template <class T>
 class channel {
     static_assert(std::is_object_v<T> && !std::is_const_v<T> && std::is_move_constructible_v<T>,
@@ -41,26 +35,26 @@ public:
     explicit channel(std::size_t capacity) noexcept : m_core(capacity) {}
     channel(const channel&) = delete;
     channel& operator=(const channel&) = delete;
-    /// Nobody may wait any more. Values that nobody received end with it.
+    /// No task or thread may wait any more. Values that were not received end with it.
     ~channel() {
         while (detail::channel_core::cell* c = m_core.receive(0)) {
             delete static_cast<item*>(c);
         }
     }
 
-    /// True: accepted. False: the channel is closed.
+    /// Returns true if the value was accepted, false if the channel is closed.
     [[nodiscard]] bool send(T&& value) { return send_within(std::move(value), detail::never); }
     [[nodiscard]] bool send(const T& value) requires std::copy_constructible<T> {
         return send_within(value, detail::never);
     }
-    /// False: closed, or it would have to wait.
+    /// Returns false if the channel is closed, or if it would have to wait.
     [[nodiscard]] bool try_send(T&& value) {
         return m_core.state().accepts() && send_within(std::move(value), 0);
     }
     [[nodiscard]] bool try_send(const T& value) requires std::copy_constructible<T> {
         return m_core.state().accepts() && send_within(value, 0);
     }
-    /// False: closed, or there was no room in time; closed() tells.
+    /// Returns false if the channel is closed, or if there was no room in time; closed() tells which.
     template <class Rep, class Period>
     [[nodiscard]] bool try_send_for(T&& value, std::chrono::duration<Rep, Period> d) {
         return send_within(std::move(value), detail::after(d));
@@ -81,11 +75,11 @@ public:
         return send_within(value, detail::at(t));
     }
 
-    /// Nothing: closed, and everything was received.
+    /// Returns nothing if the channel is closed and empty.
     [[nodiscard]] std::optional<T> receive() { return receive_within(detail::never); }
-    /// Nothing: it would have to wait, or closed.
+    /// Returns nothing if it would have to wait, or if the channel is closed and empty.
     [[nodiscard]] std::optional<T> try_receive() { return receive_within(0); }
-    /// Nothing: nothing came in time, or closed.
+    /// Returns nothing if no value came in time, or if the channel is closed and empty.
     template <class Rep, class Period>
     [[nodiscard]] std::optional<T> try_receive_for(std::chrono::duration<Rep, Period> d) {
         return receive_within(detail::after(d));
@@ -98,7 +92,7 @@ public:
     /// May be called again. Does not wait.
     void close() noexcept { m_core.close(); }
     [[nodiscard]] bool closed() noexcept { return m_core.state().closed(); }
-    /// How many values wait in it; with capacity 0 none does.
+    /// The number of values in it; 0 with capacity 0.
     [[nodiscard]] std::size_t size() noexcept { return m_core.state().size(); }
     [[nodiscard]] std::size_t capacity() const noexcept { return m_core.capacity(); }
 

@@ -1,4 +1,4 @@
-// checked_lock: a std::mutex that must not be held across a wait, and a build that says where it was.
+// checked_lock: a lock of a std::mutex that reports a wait under it.
 #pragma once
 
 #include <source_location>
@@ -9,12 +9,11 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// std::lock_guard for mutexes that belong to a thread, as std::mutex does: a task that waits while it holds
-/// one may go on on another thread, whose unlock is undefined, and other tasks of its thread may want the
-/// same mutex meanwhile. The checked build (-DPILFER_CHECKED=ON) says where the lock was taken and what the
-/// task waits for, and aborts; any other build only locks. (The rest of a `spawn` may move, too; that is not
-/// noticed.) Locks end in the opposite order of their beginnings. Where a task has to wait under a lock, use
-/// pilfer::mutex. Throws what Mutex::lock() throws.
+/// std::lock_guard for mutexes that belong to a thread, as std::mutex does. A task that waits while it holds
+/// one may go on on another thread, where the unlock is undefined. The checked build (-DPILFER_CHECKED=ON)
+/// then says where the lock was taken and what the task waits for, and aborts; any other build only locks.
+/// The rest of a `spawn` that moves is not noticed. Locks end in the opposite order of their beginnings. Use
+/// pilfer::mutex for locks that are held across waits. Throws what Mutex::lock() throws.
 template <class Mutex>
 class [[nodiscard]] checked_lock {
 public:
@@ -31,7 +30,7 @@ private:
         ~unlock() { mutex.unlock(); }
         Mutex& mutex;
     };
-    unlock m_unlock; // behind the record's end
+    unlock m_unlock; // after the end of the record
     detail::held_lock m_held;
 };
 

@@ -1,4 +1,4 @@
-// What a coroutine can await beside tasks: futures, times, channels, events.
+// Awaitables for coroutines: futures, times, channels, events.
 #pragma once
 
 #include <chrono>
@@ -18,11 +18,10 @@ inline namespace v0 {
 
 // ---- futures and times ------------------------------------------------------------------------
 
-/// co_await f: waits without a stack until the result is there; gives a reference to it that is const and
-/// lives as long as a handle to it does, or T itself if that is a reference; rethrows what get() rethrows. It
-/// does not run the task itself, as get() does. Throws stopped (see task), as the others do. Any number of
-/// coroutines, tasks and threads may wait at once. Allocates nothing, but for the first wait below of a
-/// scope, as future::wait_for() does; without memory for that a cancellation does not end the wait.
+/// co_await f: waits without a stack until the result is there. Gives a const reference to it (T itself if
+/// that is a reference), or rethrows. It does not run the task itself, as get() does. Throws stopped if the
+/// task is cancelled. The first wait below a scope allocates; without memory for that a cancellation does not
+/// end the wait.
 template <class T>
 [[nodiscard]] detail::future_awaiter<T, false> operator co_await(const future<T>& f) {
     return detail::future_awaiter<T, false>(f);
@@ -33,7 +32,7 @@ template <class T>
     return detail::future_awaiter<T, true>(f);
 }
 
-/// What resume_after() and resume_at() give: co_await it, once or again.
+/// The awaitable of resume_after() and resume_at(); may be awaited again.
 class resume_time {
 public:
     using pilfer_awaitable = void;
@@ -46,16 +45,14 @@ private:
     detail::instant m_due;
 };
 
-/// co_await resume_after(d): the coroutine goes on in `d` from the call, never sooner, as a task of its pool;
-/// until then it is an alarm in a heap, without a stack. Negative durations: at once, without a turn for
-/// others. No allocation. Throws stopped (see task), as the others do; outside of all pools what
-/// pool::common() throws. A shutdown waits for it, whichever
-/// way, as for a task that sleeps.
+/// co_await resume_after(d): the coroutine goes on after `d`, counted from the call, as a task of its pool. A
+/// negative duration is over at once. No allocation. Throws stopped if the task is cancelled; outside of all
+/// pools also what pool::common() throws. A shutdown waits for it, as for a task that sleeps.
 template <class Rep, class Period>
 [[nodiscard]] resume_time resume_after(std::chrono::duration<Rep, Period> d) noexcept {
     return resume_time(detail::after(d));
 }
-/// The same at `t`. A clock that is set meanwhile does not change when.
+/// As resume_after(), at `t`. A clock that is set meanwhile does not change the end.
 template <class Clock, class Duration>
 [[nodiscard]] resume_time resume_at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
     return resume_time(detail::at(t));
@@ -63,7 +60,7 @@ template <class Clock, class Duration>
 
 // ---- channels ---------------------------------------------------------------------------------
 
-/// What send() gives: co_await it, once.
+/// The awaitable of send(); may be awaited once.
 template <class T>
 class [[nodiscard]] channel_send {
 public:
@@ -84,7 +81,7 @@ private:
     std::unique_ptr<detail::channel_item<T>> m_what;
 };
 
-/// What receive() gives: co_await it, once or again.
+/// The awaitable of receive(); may be awaited again.
 template <class T>
 class [[nodiscard]] channel_receive {
 public:
@@ -98,17 +95,16 @@ private:
     channel<T>& m_channel;
 };
 
-/// co_await send(c, value): as c.send(value), but waits without a stack. True: accepted. False: the channel
-/// is closed; the value ends with the expression. Served in turn with tasks and threads that wait for `c`,
-/// which has to live until then. Throws std::bad_alloc and what making a T throws, outside of all pools what
-/// pool::common() throws; then nothing was sent. Cost: one cell, one short lock, two if it waits.
+/// co_await send(c, value): as c.send(value), but waits without a stack. Gives true if the value was
+/// accepted, false if the channel is closed. `c` must live until then. Throws std::bad_alloc and what making
+/// a T throws; then nothing was sent. Cost: one cell, and one short lock, two if it waits.
 template <class T, class U = T>
 requires std::constructible_from<T, U&&>
 [[nodiscard]] channel_send<T> send(channel<T>& c, U&& value) {
     return channel_send<T>(c, std::forward<U>(value));
 }
-/// co_await receive(c): as c.receive(), but waits without a stack. Nothing: closed, and everything was
-/// received. What T's move throws comes out, and the value is the next to be received again.
+/// co_await receive(c): as c.receive(), but waits without a stack. Gives nothing if the channel is closed and
+/// empty. If T's move throws, the value is the next to be received.
 template <class T>
 [[nodiscard]] channel_receive<T> receive(channel<T>& c) noexcept {
     return channel_receive<T>(c);

@@ -12,31 +12,27 @@ inline namespace v0 {
 
 enum class cv_status { no_timeout, timeout };
 
-/// As the standard's condition_variable_any: any lock with lock() and unlock() will do, std::unique_lock of a
-/// pilfer::mutex and std::shared_lock of a pilfer::shared_mutex among them. A task that waits suspends, any
-/// other thread blocks. Nobody goes on without a notification or the end of its time, but a condition may be
-/// false again by then: use the forms with a predicate. Notifications reach waiters in the order in which
-/// they came.
+/// std::condition_variable_any for tasks and threads: takes any lock with lock() and unlock().
 ///
-/// A task that is stopped (scope::cancel) while it waits, and holds no other lock, leaves by `stopped` with
-/// the lock locked; it has taken no notification.
-///
-/// With a time limit, and by tasks below of a scope or in a branch of a join, it must not be destroyed before
-/// the waits have returned; otherwise (as in the standard) once all are notified. Throws what lock.unlock()
-/// and the predicate throw; locking again must not throw. Cost of a notification without waiters: two atomic
-/// operations.
+/// A task that waits suspends, any other thread blocks. There are no wake-ups without a notification or the
+/// end of the time, but the condition may be false again by then: use the forms with a predicate.
+/// Notifications reach waiters in the order in which they came. A task that is cancelled while it waits, and
+/// holds no other lock, leaves by `stopped` with the lock locked. It must outlive waits with a time limit and
+/// waits of tasks below a scope or in a branch of a join; otherwise it may be destroyed once all waiters are
+/// notified. Throws what lock.unlock() and the predicate throw; locking again must not throw. Cost of a
+/// notification without waiters: two atomic operations.
 class PILFER_API condition_variable {
 public:
     constexpr condition_variable() noexcept = default;
     condition_variable(const condition_variable&) = delete;
     condition_variable& operator=(const condition_variable&) = delete;
-    /// The checked build aborts with a message if somebody waits who was not notified.
+    /// No task or thread may wait without having been notified; the checked build aborts otherwise.
     ~condition_variable();
 
     void notify_one() noexcept;
     void notify_all() noexcept;
 
-    /// Unlocks, waits, locks. Who notifies with the lock held, or later, finds this waiter.
+    /// Unlocks, waits, and locks again. A notification that is made under the lock finds this waiter.
     template <class Lock>
     void wait(Lock& lock) {
         (void)wait_within(lock, detail::never);
@@ -55,7 +51,7 @@ public:
     cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t) {
         return wait_within(lock, detail::at(t)) ? cv_status::no_timeout : cv_status::timeout;
     }
-    /// What the predicate says in the end.
+    /// Returns the last value of the predicate.
     template <class Lock, class Rep, class Period, class Predicate>
     bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> d, Predicate holds) {
         return wait_while_not(lock, detail::after(d), std::move(holds));

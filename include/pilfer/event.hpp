@@ -10,28 +10,29 @@
 
 namespace pilfer {
 inline namespace v0 {
-/// Manual reset: set() lets everybody go on who waits, and everybody who comes, until reset(). Whoever waited
-/// when it was set goes on, even if it is reset before it runs. A task that waits suspends, any other thread
-/// blocks; a coroutine can co_await it (<pilfer/task.hpp>). No call throws or allocates. Who has seen it set
-/// by one of the waits (not by is_set()) may destroy it, once all waits with a time limit, and those of tasks
-/// and coroutines below of a scope or in a branch of a join, have returned. Cost: one short lock each;
-/// is_set() is a load.
+/// A flag that tasks and threads wait for, with manual reset.
+///
+/// set() lets all waiters go on, and all that come later, until reset(). A task that waits suspends, any
+/// other thread blocks, a coroutine can co_await it. Waiters of the moment of set() go on even if reset()
+/// follows at once. The event may be destroyed after a wait has returned, once all waits with a time limit
+/// and all waits of tasks below a scope or in a branch of a join have returned, too. Throws nothing but
+/// `stopped`, allocates nothing. Cost: one short lock each; is_set() is a load.
 class PILFER_API event {
 public:
     constexpr explicit event(bool set = false) noexcept : m_set(set) {}
     event(const event&) = delete;
     event& operator=(const event&) = delete;
-    /// The checked build aborts with a message if somebody waits.
+    /// No task or thread may wait; the checked build aborts otherwise.
     ~event();
 
     void set() noexcept;
     void reset() noexcept;
-    /// What was written before set() is seen by who is told true.
+    /// Writes before set() are visible to a caller that gets true.
     [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
 
-    /// Throws stopped, as the others do, if the waiting task is (scope::cancel).
+    /// Throws stopped if the task is cancelled, as the other waits do.
     void wait() { (void)wait_within(detail::never); }
-    /// False: it was not set in time.
+    /// Returns false if it was not set in time.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
         return wait_within(detail::after(d));

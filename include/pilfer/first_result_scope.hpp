@@ -13,8 +13,8 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// A scope that any task below of it may leave with a value: that stops all others, as scope::cancel() does.
-/// What is said of scope holds: it lives in a frame, its owner spawns and syncs.
+/// A scope that any task below it may leave with a value; all other tasks are cancelled then, as by
+/// scope::cancel(). The rules of scope hold: it is a local object, and its owner calls spawn and sync.
 template <class T>
 class first_result_scope {
     static_assert(std::is_object_v<T> && std::is_move_constructible_v<T>, "the value of an exit is moved");
@@ -34,16 +34,15 @@ public:
         m_scope.fork(std::forward<F>(f));
     }
 
-    /// Claims the exit. True: this call was the first since the last sync(); all tasks below were stopped,
-    /// and make() has given the value. It may wait, and spawn into scopes that it opens: all that it does
-    /// there is excepted, unless a scope further out is cancelled or exits; then `stopped` leaves make() and
-    /// this call, and there is no value. In scopes that were there before nothing starts, but what a holder
-    /// of a lock gives to older scopes of its own (see scope::cancel()). A calling task that is not the owner
-    /// is stopped, too, as soon as this has returned, but not while it holds a lock (see scope::cancel()).
-    /// False: another one was first, it was cancelled, or a child has failed, and make was not called.
+    /// Leaves the scope with the value of make(). Returns true if this call was the first since the last
+    /// sync(): all tasks below were cancelled before make() is called. Returns false without calling make()
+    /// if another call was first, or if the scope was cancelled or a child has failed.
     ///
-    /// Allowed to the owner and to every task below. What make() throws leaves this call: the exit stays
-    /// claimed without a value. Cost of the first: that of scope::cancel(); of the others one load.
+    /// make() may wait, and spawn into scopes that it opens: they are shielded, unless a scope further out is
+    /// cancelled. Then `stopped` leaves make() and this call, and there is no value. A calling task that is
+    /// not the owner is cancelled as soon as this has returned, but not while it holds a lock. An exception
+    /// of make() leaves this call; the exit stays claimed without a value. Allowed to the owner and to every
+    /// task below. Cost of the first call: that of scope::cancel(); of others a load.
     template <class F>
     [[nodiscard]] bool exit(F&& make) {
         if (m_claimed.load(detail::rlx) || m_claimed.exchange(true, detail::rlx)) {
@@ -60,21 +59,21 @@ public:
         (void)cancelled(); // tells the scopes between: each sync of theirs throws
         return true;
     }
-    /// The same with a value that is there.
+    /// As above, with a value.
     [[nodiscard]] bool exit_value(T value) {
         return exit([&value]() -> T { return std::move(value); });
     }
-    /// Stops all tasks below without a value, unless one has claimed the exit: see scope::cancel(). Allowed
-    /// to the owner and to every task below.
+    /// Cancels all tasks below without a value, unless a task has claimed the exit. Allowed to the owner and
+    /// to every task below.
     void cancel() noexcept {
         if (!m_claimed.exchange(true, detail::rlx)) {
             m_scope.cancel();
         }
     }
 
-    /// Waits for all children. The value of the exit, nothing if there was none. Rethrows the first exception
-    /// of a child, throws stopped if the owner is, and a value is lost then. The scope may be used again.
-    /// Throws usage_error if somebody else calls it than the owner; a value stays then.
+    /// Waits for all children; returns the value of the exit, or nothing. Rethrows the first exception of a
+    /// child; a value is lost then. Throws stopped if the owner is cancelled, usage_error if the caller is
+    /// not the owner. The scope may be used again.
     [[nodiscard]] std::optional<T> sync() {
         if (!detail::scope_access::is_owner(m_scope)) {
             m_scope.sync(); // throws usage_error

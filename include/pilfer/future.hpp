@@ -13,11 +13,11 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What a wait with a time limit ended with.
+/// The result of a wait with a time limit.
 enum class future_status { ready, timeout };
 
-/// A handle to a result that somebody computes. Copies refer to the same result. A default-made future
-/// refers to none; calling anything but valid() on it throws usage_error.
+/// A handle to a result that a task or a promise brings. Copies refer to the same result. A default-made
+/// future refers to none: any call but valid() throws usage_error.
 template <class T>
 class future {
 public:
@@ -40,12 +40,12 @@ public:
 
     [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
     [[nodiscard]] bool ready() const { return state().is_done(); }
-    /// Waits until the result is there. On a worker of the task's pool: a task that nobody has started is
-    /// claimed and run here; otherwise the context suspends. On a foreign thread: blocks.
+    /// Waits until the result is there. A worker of the task's pool runs a task that has not started here;
+    /// otherwise the calling task suspends. A thread that is no worker blocks.
     void wait() const { state().wait(); }
-    /// Waits, then returns a copy of the result (a reference if T is one) or rethrows: what the task
-    /// threw, or broken_promise if it was dropped. May be called again and by several threads at once.
-    /// A T that cannot be copied has take() instead.
+    /// Waits, then returns a copy of the result (a reference if T is one) or rethrows the exception of the
+    /// task; broken_promise if it was dropped. May be called again, and by several threads at once. For a T
+    /// that cannot be copied there is take().
     T get() const {
         static_assert(std::is_void_v<T> || std::is_reference_v<T> || std::copy_constructible<T>,
                       "future<T>::get() copies the result, and this T cannot be copied: use take()");
@@ -58,53 +58,45 @@ public:
             return state().look();
         }
     }
-    /// As get(), but moves the result out; for results that cannot be copied. Call it once, and last.
+    /// As get(), but moves the result out. Call it once, as the last use of the result.
     T take() requires(!std::is_void_v<T> && !std::is_reference_v<T>) {
         state().wait();
         return state().take();
     }
 
-    /// Waits until the result is there, or until `d` is over, negative and endless durations included. Unlike
-    /// wait() it never runs the task itself, which might take longer. On a worker the context suspends, a
-    /// foreign thread blocks. In a task a wait whose time is over already lets others go first, as yield()
-    /// does, so that a loop of them comes to an end (not with the back-end one_lock); ready() does not. The
-    /// first one for a result makes what all of them use: one allocation, and std::bad_alloc may be thrown.
-    /// Cost: a list under a lock and an alarm.
+    /// Waits at most `d`. Unlike wait() it never runs the task itself, which might take longer. A wait of 0
+    /// or less lets other tasks go first, as yield() does. Throws std::bad_alloc: the first such wait for a
+    /// result allocates. Cost: a list under a lock and an alarm.
     template <class Rep, class Period>
     future_status wait_for(std::chrono::duration<Rep, Period> d) const {
         return state().wait_until(detail::after(d)) ? future_status::ready : future_status::timeout;
     }
-    /// The same, until a time by what its clock says now.
+    /// As wait_for(), until `t` by the present reading of its clock.
     template <class Clock, class Duration>
     future_status wait_until(const std::chrono::time_point<Clock, Duration>& t) const {
         return state().wait_until(detail::at(t)) ? future_status::ready : future_status::timeout;
     }
 
-    /// When the result is there, f runs with it as a task, called with a reference to it that is const (with
-    /// T itself if that is a reference, with nothing if it is void), and never on the stack of whoever made
-    /// it. What comes back holds what f returns or throws. Where this future holds an exception, f is not
-    /// called, and the exception is handed on. f is destroyed before its result is seen.
+    /// Runs f(result) as a task when the result is there; returns the future of what f returns or throws.
     ///
-    /// The task belongs to the pool of this future; to the caller's, or the common one, if it has none, as
-    /// that of a promise. It is accepted when the result is there: a drain does not wait for a promise that
-    /// nobody has set, and a pool that is closed by then leaves pool_closed in the future. Behind a task of
-    /// the same pool it always runs, but for shutdown(drop), which breaks the promise, and in a pool that
-    /// records.
-    ///
-    /// Throws std::bad_alloc and what moving f throws; then nothing has happened. One allocation.
+    /// f gets a const reference to the result (T itself if that is a reference, nothing if it is void), and
+    /// never runs on the stack of the task or thread that sets the result. If this future holds an exception,
+    /// f is not called and the exception is passed on. The task belongs to the pool of this future; if it has
+    /// none, to the pool of the caller or the common pool. A pool that is closed by then leaves pool_closed
+    /// in the future. Throws std::bad_alloc and what moving f throws. One allocation.
     template <class F>
     auto then(F&& f) const
         -> future<typename detail::followed<T, detail::follows::value, std::decay_t<F>>::type> {
         return follow<detail::follows::value>(nullptr, std::forward<F>(f));
     }
-    /// The same as a task of `p`.
+    /// As then(f), as a task of `p`.
     template <class F>
     auto then(pool& p, F&& f) const
         -> future<typename detail::followed<T, detail::follows::value, std::decay_t<F>>::type> {
         return follow<detail::follows::value>(&p.core(), std::forward<F>(f));
     }
-    /// As then(), but f runs whichever way this ended, and is called with this future, which is ready: to
-    /// handle errors, and to take() a result that can only be moved.
+    /// As then(), but f is called with this future, which is ready, also if it holds an exception: to handle
+    /// errors, and to take() a result that can only be moved.
     template <class F>
     auto continue_with(F&& f) const
         -> future<typename detail::followed<T, detail::follows::handle, std::decay_t<F>>::type> {
@@ -163,7 +155,7 @@ auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     return handle;
 }
 
-/// The same with options. Throws what async(f) throws, and std::invalid_argument.
+/// As async(f), with options. Throws std::invalid_argument, too.
 template <class F>
 auto async(const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>> {
     detail::worker* w = detail::this_worker();

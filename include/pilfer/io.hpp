@@ -13,8 +13,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace io {
 
-/// Until when a call waits: for good, if it is not given; a duration from now, or a time. One that is over
-/// already makes the call look once.
+/// The time limit of a call: none by default, a duration from now, or a time. With one that is over the call
+/// looks once.
 class deadline {
 public:
     constexpr deadline() noexcept = default;
@@ -31,7 +31,7 @@ private:
     detail::instant m_when = detail::never;
 };
 
-/// For on(): what of which descriptor.
+/// An event of a descriptor, for on().
 struct when {
     int fd;
     bool writable; ///< otherwise readable
@@ -39,28 +39,25 @@ struct when {
 [[nodiscard]] constexpr when readable(int fd) noexcept { return {fd, false}; }
 [[nodiscard]] constexpr when writable(int fd) noexcept { return {fd, true}; }
 
-// A task that waits suspends, and its worker does other things; any other thread blocks in poll(). While
-// every worker computes, the timekeeper's thread looks at descriptors. None of these calls throws; they
-// return
-//   timed_out               nothing in time
-//   operation_canceled      forget() or close() of this descriptor, or the task is stopped: scope::cancel()
-//   bad_file_descriptor, too_many_files_open, not_enough_memory and whatever else the system says.
-// The first wait of a pool makes an epoll and an eventfd, which it keeps. A wait costs a suspension, one
-// epoll_ctl() and a share of an epoll_wait(): see src/io/README.md. Memory: 40 bytes for each number of a
-// descriptor.
+// A task that waits suspends; any other thread blocks in poll(). While every worker computes, the timekeeper
+// looks at descriptors. None of these calls throws. They return
+//   timed_out               the time limit is over
+//   operation_canceled      forget() or close() of this descriptor, or the task is cancelled
+//   bad_file_descriptor, too_many_files_open, not_enough_memory and other errors of the system.
+// The first wait of a pool makes an epoll and an eventfd, which it keeps. Cost of a wait: a suspension, one
+// epoll_ctl() and a share of an epoll_wait(). Memory: 40 bytes for each number of a descriptor.
 //
-// A descriptor must stay open while somebody waits for it; otherwise the wait may go on for good, as in
-// poll(). close() of this header sees to that. Any number of tasks may wait for one descriptor, some for
-// reading, some for writing: all whose event has come go on, and all of both kinds after a hang-up or an
-// error.
+// A descriptor must stay open while a task waits for it; close() of this header sees to that. Any number of
+// tasks may wait for one descriptor. All tasks that wait for an event go on when it comes, and all others
+// after a hang-up or an error.
 
-/// No error: a read would not block (data, end of file, an error, a connection to accept). Somebody else may
+/// Waits until a read would not block: data, end of file, an error, a connection to accept. Another task may
 /// be faster and take it. Regular files are always ready.
 [[nodiscard]] PILFER_API std::error_code wait_readable(int fd, deadline until = {}) noexcept;
-/// The same for a write, and for a connect that is under way.
+/// Waits until a write would not block, or a connect that is under way has ended.
 [[nodiscard]] PILFER_API std::error_code wait_writable(int fd, deadline until = {}) noexcept;
 
-/// How far a transfer came, and why no further.
+/// The number of bytes that were transferred, and the error that ended the transfer.
 struct transferred {
     std::size_t bytes = 0;
     std::error_code error;
@@ -89,12 +86,12 @@ struct accepted {
 
 /// Sets O_NONBLOCK.
 [[nodiscard]] PILFER_API std::error_code make_nonblocking(int fd) noexcept;
-/// All tasks of all pools that wait for this descriptor go on with operation_canceled. Who comes later waits.
-/// A thread that is no worker stays in its poll(). Returns how many there were. Cost: a lock of the process,
-/// one lock for each pool that has waited for descriptors.
+/// Ends the waits of all tasks of all pools for this descriptor with operation_canceled; returns how many
+/// there were. Later waits are not affected. A thread that is no worker stays in its poll(). Cost: a lock of
+/// the process, one lock for each pool that has waited for descriptors.
 PILFER_API std::size_t forget(int fd) noexcept;
-/// The same, and closes it: in one step, so that no task waits for a closed descriptor or, under its number,
-/// for another file than it thinks. Returns what close(2) says; the descriptor is closed all the same.
+/// As forget(), and closes the descriptor in the same step, so that no task waits under its number for
+/// another file. Returns the result of close(2); the descriptor is closed in any case.
 PILFER_API std::error_code close(int fd) noexcept;
 
 } // namespace io

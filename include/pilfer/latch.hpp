@@ -11,12 +11,12 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// As the standard's, with time limits. A task that waits suspends, any other thread blocks. Who has been
-/// told by wait(), try_wait() or one of the others that it is open may destroy it, once all waits with a time
-/// limit, and of tasks below of a scope or in a branch of a join, have returned. A task that is stopped
-/// (scope::cancel) while it waits leaves by `stopped`; what it has counted down stays. No call throws
-/// otherwise or allocates, except the constructor for a negative count. Cost: one short lock each. The
-/// checked build aborts with a message if more arrive than were expected.
+/// std::latch for tasks and threads, with time limits. A task that waits suspends, any other thread blocks.
+///
+/// It may be destroyed after a wait has returned, once all waits with a time limit and all waits of tasks
+/// below a scope or in a branch of a join have returned, too. A task that is cancelled while it waits leaves
+/// by `stopped`. Throws nothing else, but the constructor for a negative count; allocates nothing. Cost: one
+/// short lock each. The checked build aborts if more arrive than were expected.
 class PILFER_API latch {
 public:
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
@@ -33,14 +33,14 @@ public:
     ~latch();
 
     void count_down(std::ptrdiff_t update = 1) noexcept;
-    /// Never fails where it is open.
+    /// True if it is open; unlike that of std::latch it never fails without a reason.
     [[nodiscard]] bool try_wait() const noexcept;
     void wait() const { (void)wait_within(detail::never); }
     void arrive_and_wait(std::ptrdiff_t update = 1) {
         count_down(update);
         wait();
     }
-    /// False: it did not open in time.
+    /// Returns false if it did not open in time.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) const {
         return wait_within(detail::after(d));

@@ -1,4 +1,4 @@
-// An object whose calls may have a condition: who has to wait is served by whoever makes it true.
+// monitor: an object whose calls may wait for a state of it.
 #pragma once
 
 #include <chrono>
@@ -41,10 +41,8 @@ public:
     explicit(sizeof...(Args) != 0) monitor(Args&&... args) : m_value(std::forward<Args>(args)...) {}
     monitor(const monitor&) = delete;
     monitor& operator=(const monitor&) = delete;
-    /// Nobody may wait any more; the checked build aborts otherwise. It may end as soon as the calls that it
-    /// waited for have returned, and all calls with a time limit, or of tasks below of a scope or in a branch
-    /// of a join: whoever ends such a wait from outside may still look into the object until its call has
-    /// returned.
+    /// No call may wait any more; the checked build aborts otherwise. Calls with a time limit, and calls of
+    /// tasks below a scope or in a branch of a join, must have returned.
     ~monitor() = default;
 
     /// Returns f(T&), once the lock is the caller's.
@@ -53,7 +51,7 @@ public:
         m_core.lock().enter();
         return changing(f);
     }
-    /// Returns f(const T&). Nobody else is inside, but nobody's condition is asked behind it.
+    /// Returns f(const T&), alone in the object. Conditions of waiting calls are not evaluated afterwards.
     template <class F>
     detail::call_result_t<F, const T> read(F&& f) const {
         m_core.lock().enter();

@@ -11,21 +11,19 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// Lockable and TimedLockable, so std::lock_guard, std::unique_lock and std::scoped_lock take it. A task that
-/// has to wait suspends, any other thread blocks; tasks of several pools and threads may share one. It
-/// belongs to the task or thread that locked it, wherever that goes on, and is unlocked by it; not recursive.
-/// Other than under std::mutex a task may wait while it holds one: for a timer, a channel, another mutex.
-/// (Where options.max_contexts is reached, a waiting task may have others on top of its frame, which must
-/// then not want what it holds: see src/worker/README.md, rule W4.)
+/// A mutex for tasks and threads; std::lock_guard, std::unique_lock and std::scoped_lock take it. Not
+/// recursive.
 ///
-/// Who comes may take a free mutex past those who wait, at most 64 times past each; then it is handed to that
-/// one. No call but lock_cancellable() throws, and none allocates. Cost: without contention one
-/// compare-and-swap each for lock and unlock; an unlock that a cancellation has waited for acts on it, too.
-/// A task's first lock and last unlock, and those beside others in a scope that began under these, go through
-/// the scopes of its own that are open: some 5 ns for each.
-/// Tasks and threads that wait for each other's mutexes in a cycle, all without a time limit, are named on
-/// standard error as soon as the last one waits; so is one that locks twice. They wait on. The checked build
-/// aborts there, and where somebody unlocks what nobody holds, or ends what is held or waited for.
+/// A task that has to wait suspends, any other thread blocks. The mutex belongs to the task or thread that
+/// locked it, on whatever thread that task goes on. A task may wait while it holds one: for a timer, a
+/// channel, another mutex. If options.max_contexts is reached, a waiting task may have others on top of its
+/// frame; they must not need what it holds.
+///
+/// A newcomer may take a free mutex ahead of a waiter, at most 64 times; then the waiter is given it.
+/// A cycle of tasks or threads that wait for each other's mutexes without a time limit is named on standard
+/// error, and so is one that locks twice. The checked build aborts there, and for wrong unlocks. Throws
+/// nothing but lock_cancellable() `stopped`; allocates nothing. Cost without contention: one compare-and-swap
+/// each; some 5 ns for the first lock and the last unlock in each open scope of the task.
 class PILFER_API mutex {
 public:
     constexpr mutex() noexcept = default;
@@ -43,8 +41,8 @@ public:
         }
         took();
     }
-    /// As lock(), but a task that is stopped (scope::cancel) while it waits leaves by `stopped`, without the
-    /// mutex; lock() is never cut short.
+    /// As lock(), but a task that is cancelled while it waits leaves by `stopped`, without the mutex. lock()
+    /// always waits to the end.
     void lock_cancellable() {
         if (!m_core.lock_fast()) [[unlikely]] {
             lock_or_leave();
@@ -58,12 +56,12 @@ public:
         took();
         return true;
     }
-    /// False: it could not be had for `d`; tried at least once.
+    /// Returns false if the mutex was not free within `d`; tries at least once.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
         return m_core.lock_fast() ? took() : lock_within(detail::after(d));
     }
-    /// By what the clock says now: one that is set later does not change the wait.
+    /// As try_lock_for(), until `t` by the present reading of its clock.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
         return m_core.lock_fast() ? took() : lock_within(detail::at(t));

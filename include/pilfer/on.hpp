@@ -18,8 +18,8 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// A handle to a function that runs each time. Copies refer to the same one; it runs also if no handle is
-/// left. A default-made one refers to none.
+/// A handle to a function that runs each time. Copies refer to the same function, which also runs if no
+/// handle is left. A default-made handle refers to none.
 class subscription {
 public:
     subscription() noexcept = default;
@@ -40,11 +40,11 @@ public:
     }
 
     [[nodiscard]] bool valid() const noexcept { return m_reaction != nullptr; }
-    /// True: thanks to this call it does not begin again; a run that has begun goes on, over() says when it
-    /// has ended. False: it would not have anyway, or this handle refers to none. Any thread, its own
-    /// function included. Cost: a lock.
+    /// Cancels it. Returns true if it does not begin again because of this call; a run that has begun goes on
+    /// until over(). Returns false if it would not have begun anyway, or if this handle refers to none. From
+    /// any thread, also from the function itself. Cost: a lock.
     bool cancel() noexcept { return m_reaction != nullptr && m_reaction->cancel(); }
-    /// Nothing runs any more, and nothing will: what it waited for may go.
+    /// True if the function neither runs nor will run again: the event, channel or descriptor may go.
     [[nodiscard]] bool over() const noexcept { return m_reaction == nullptr || m_reaction->is_over(); }
 
     /// For the library.
@@ -54,14 +54,15 @@ private:
     detail::reaction* m_reaction = nullptr;
 };
 
-// Runs f as a task of `p` each time, until it is cancelled, f returns false (if it returns bool), what it
-// waits for ends, or the pool is shut down: a drain waits only for runs that have been queued. It never
-// overlaps itself. Between two runs it has no stack. What f throws goes to options.on_error, and it goes on.
-// What it waits for must outlive it: until over(). Throws pool_closed, std::bad_alloc. Cost: one allocation
-// for all runs, each a submission and a short lock or two. Without a pool: in that of the calling worker, or
-// in pool::common().
+// on() runs f as a task of `p` each time, until it is cancelled, f returns false (if it returns bool), the
+// channel or descriptor ends, or the pool is shut down. A run never overlaps another one of the same f, and
+// there is no stack between two runs. An exception of f goes to options.on_error, and it goes on. The event,
+// channel or descriptor must outlive it: until over(). Throws pool_closed, std::bad_alloc. Cost: one
+// allocation for all runs; a submission and a short lock or two for each. Without a pool: in that of the
+// calling worker, or in pool::common().
 
-/// f(): once for each event::set(), but all that come before a run begins are one; and at once, if it is set.
+/// Runs f() once for each event::set(), and at once if it is set. Calls of set() before a run begins count as
+/// one.
 template <class F>
 subscription on(pool& p, event& e, F&& f) {
     using made = detail::plain_reaction<detail::event_reaction, std::decay_t<F>>;
@@ -73,9 +74,8 @@ subscription on(event& e, F&& f) {
     return detail::started(detail::own_or_common(), new made(e, std::forward<F>(f)));
 }
 
-/// f(T&&): for each value, in order; ends behind the last value of a closed channel. A value that it has
-/// received when it is cancelled, or its pool ends, and that f has not begun with, is the channel's first
-/// again.
+/// Runs f(T&&) for each value, in order; ends after the last value of a closed channel. A value that was
+/// received and not given to f when it is cancelled, or when its pool ends, is the channel's first again.
 template <class T, class F>
 subscription on(pool& p, channel<T>& c, F&& f) {
     return detail::started(p.core(), new detail::channel_reaction<T, std::decay_t<F>>(c, std::forward<F>(f)));
@@ -86,9 +86,9 @@ subscription on(channel<T>& c, F&& f) {
                            new detail::channel_reaction<T, std::decay_t<F>>(c, std::forward<F>(f)));
 }
 
-/// f(): as long as the descriptor is ready, so f should read or write what there is. Ends with io::forget()
-/// or io::close() of it. Throws std::system_error besides: a bad descriptor, one that is always ready (a
-/// file), a pool on one lock.
+/// Runs f() as long as the descriptor is ready, so f should read or write what there is. Ends with
+/// io::forget() or io::close() of it. Also throws std::system_error: for a bad descriptor, for one that is
+/// always ready (a file), and in a pool on one lock.
 template <class F>
 subscription on(pool& p, io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;

@@ -1,4 +1,4 @@
-// Work and span of what a recording pool ran, and what follows from them for more workers.
+// work_span: the parallelism of a recorded run, and bounds for more workers.
 #pragma once
 
 #include <algorithm>
@@ -7,15 +7,15 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What pool::profile() returns. The span is the longest chain of strands of which each has to wait for the
-/// one before it; a strand is what a task does between two of: its begin and end, a fork, the end of a wait
-/// for what was forked. Work and span are given in three units: nanoseconds, strands, and tasks (each counts
-/// 1 where it begins). The latter two are exact: the same program gives the same numbers.
+/// The result of pool::profile(): work and span in nanoseconds, strands and tasks.
+///
+/// A strand is the part of a task between two of these points: its begin, a fork, the end of a wait for a
+/// fork, its end. The span is the longest chain of strands that have to run one after another. Strands and
+/// tasks are exact: a program gives the same numbers each time.
 struct work_span {
     std::uint64_t work_ns = 0;
     std::uint64_t span_ns = 0;
-    /// The span where each fork costs whoever takes the offered part a theft, and each wait that was not over
-    /// when it began a resumption (theft_ns, resume_ns).
+    /// The span with a theft added for each fork, and a resumption for each wait (theft_ns, resume_ns).
     std::uint64_t burdened_span_ns = 0;
     std::uint64_t strands = 0;
     std::uint64_t span_strands = 0;
@@ -23,19 +23,18 @@ struct work_span {
     std::uint64_t span_tasks = 0;
     std::uint64_t theft_ns = 0;
     std::uint64_t resume_ns = 0;
-    /// False: there was no memory for the records of some task; from then on nothing was counted.
+    /// False if memory ran out: later tasks were not counted.
     bool complete = true;
 
-    /// How many workers the program can keep busy at most, on average; 1 where nothing was recorded.
+    /// The average number of workers that the program can keep busy; 1 if nothing was recorded.
     [[nodiscard]] double parallelism() const noexcept { return ratio(work_ns, span_ns); }
     [[nodiscard]] double burdened_parallelism() const noexcept { return ratio(work_ns, burdened_span_ns); }
-    /// No schedule on `workers` is faster than this: the work law and the span law.
+    /// The lower bound of the time on `workers`: the work law and the span law.
     [[nodiscard]] double most_speedup(unsigned workers) const noexcept {
         return std::min(static_cast<double>(workers), parallelism());
     }
-    /// What a greedy schedule reaches at least if forks that move cost what the burden says: work over
-    /// work / workers + burdened span. Source: Graham 1969, Brent 1974; with the burdened span as in
-    /// Cilkview (He, Leiserson, Leiserson: The Cilkview Scalability Analyzer, SPAA 2010).
+    /// The speed-up that a greedy schedule reaches at least: work / (work / workers + burdened span).
+    /// Source: Graham 1969, Brent 1974; He, Leiserson and Leiserson, SPAA 2010 (Cilkview).
     [[nodiscard]] double least_speedup(unsigned workers) const noexcept {
         const auto work = static_cast<double>(work_ns);
         const double time = work / std::max(1U, workers) + static_cast<double>(burdened_span_ns);

@@ -10,13 +10,12 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// The write end of a future. It is set once, by a task or by any thread, and may be destroyed as soon as
-/// somebody has seen the result, even while the call that sets it has not returned. Destroyed unset, it gives
-/// broken_promise to whoever waits (std::bad_alloc where there is no memory for one).
+/// The write end of a future: it is set once, by a task or by any thread.
 ///
-/// Setting it does not wait: tasks that waited are made runnable, what was attached by then() is announced.
-/// Only where the pool of that is closed by then, its function is destroyed here, unrun. Where a task waits
-/// for a promise that nobody sets any more, the pool does not end: see options.stall_report.
+/// The promise may be destroyed as soon as a waiter has seen the result. Destroyed unset, it gives its
+/// waiters broken_promise. Setting it does not wait: waiting tasks are made runnable, continuations of then()
+/// are announced. In a closed pool such a continuation is destroyed here without having run. A pool does not
+/// end while a task waits for a promise that is never set: see the report of stalls.
 template <class T>
 class promise {
 public:
@@ -37,17 +36,16 @@ public:
         }
     }
 
-    /// False: it was moved from. Any other call then throws usage_error.
+    /// False if it was moved from; any other call then throws usage_error.
     [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
-    /// As often as wanted, unlike std::promise: the handle may be copied anyway.
+    /// The future of this promise; may be called again, unlike that of std::promise.
     [[nodiscard]] future<T> get_future() const {
         state().retain();
         return future<T>(m_state);
     }
 
-    /// Throws promise_already_satisfied if it was set, or is just being set, by anybody. The value is moved
-    /// once; where that throws, the exception is the result. Cost: some atomic operations, and what waking
-    /// those who wait takes.
+    /// Sets the value, which is moved once; if that throws, the exception is the result.
+    /// Throws promise_already_satisfied if it was set before. Cost: some atomic operations, and the wake-ups.
     void set_value(detail::regular_t<T> value) requires(!std::is_void_v<T>) {
         if constexpr (std::is_reference_v<T>) {
             set([&value]() -> T { return static_cast<T>(value); });
@@ -58,7 +56,7 @@ public:
     void set_value() requires std::is_void_v<T> {
         set([] {});
     }
-    /// The same with an exception. Throws usage_error if there is none in `error`, too.
+    /// Sets an exception. Throws as set_value(), and usage_error if `error` is empty.
     void set_exception(std::exception_ptr error) {
         if (error == nullptr) {
             PILFER_THROW(usage_error("pilfer: a promise was given no exception"));

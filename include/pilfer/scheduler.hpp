@@ -16,13 +16,12 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What pool::schedule() gives: a sender without values that completes on a worker of the pool, and an
+/// The result of pool::schedule(): a sender without values that completes on a worker of the pool, and an
 /// awaitable. Refers to the pool; copies are free.
 ///
-/// co_await: the coroutine goes on as a task of the pool, behind what was submitted before; on a worker of
-/// this pool, too, where it lets others pass. In a pool that is closed it throws pool_closed and stays where
-/// it is; when shutdown(drop) drops it, broken_promise on a worker of that pool, where it then goes on to its
-/// end. A coroutine of the pool itself is a running task: neither happens to it. Allocates nothing.
+/// co_await: the coroutine goes on as a task of the pool, after the tasks that were submitted before. Throws
+/// pool_closed if the pool is closed; the coroutine then stays in its pool. Throws broken_promise if
+/// shutdown(drop) drops it. Allocates nothing.
 class schedule_sender {
 public:
     using sender_concept = detail::sender_mark;
@@ -41,7 +40,7 @@ public:
         return detail::schedule_awaiter(*m_pool);
     }
 
-    /// Where it completes.
+    /// The scheduler on which it completes.
     struct env {
         detail::pool_core* pool;
 #if defined(PILFER_STDEXEC)

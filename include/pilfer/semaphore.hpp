@@ -12,13 +12,13 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// As the standard's: `acquire` takes one of what `release` gives, and waits where there is none. A task that
-/// waits suspends, any other thread blocks. Who waits is served in the order of coming, and nobody takes what
-/// was released for those who wait. A task that is stopped (scope::cancel) while it waits leaves by `stopped`
-/// and takes nothing; so the semaphore may end only when the waits of tasks below of a scope, or in a branch
-/// of a join, have returned. No call throws otherwise or allocates, except the constructor for a count that
-/// is negative or above max(). Cost: one short lock each. The checked build aborts with a message if more
-/// than max() is released, or less than nothing.
+/// std::counting_semaphore for tasks and threads. A task that waits suspends, any other thread blocks.
+///
+/// Waiters are served in the order in which they came, and no newcomer takes what was released for them. A
+/// task that is cancelled while it waits leaves by `stopped` and takes nothing. The semaphore must outlive
+/// the waits of tasks below a scope or in a branch of a join. Throws nothing else, but the constructor for a
+/// count below 0 or above max(); allocates nothing. Cost: one short lock each. The checked build aborts if
+/// more than max() is released, or less than 0.
 template <std::ptrdiff_t LeastMax = std::numeric_limits<std::ptrdiff_t>::max()>
 class counting_semaphore {
     static_assert(LeastMax >= 0);
@@ -33,10 +33,10 @@ public:
         }
     }
 
-    /// Gives `update` at once; does not wait.
+    /// Gives `update` permits at once; does not wait.
     void release(std::ptrdiff_t update = 1) noexcept { m_core.release(update, max()); }
     void acquire() { (void)m_core.acquire(detail::never); }
-    /// Never fails where there is something to take.
+    /// True if there was a permit; unlike that of the standard it never fails without a reason.
     [[nodiscard]] bool try_acquire() noexcept { return m_core.acquire(0); } // no wait, so nothing is thrown
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> d) {

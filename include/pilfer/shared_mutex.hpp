@@ -9,13 +9,13 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// The standard's shared_timed_mutex for tasks and threads: std::unique_lock and std::shared_lock take it.
-/// Who has to wait suspends if it is a task, and blocks otherwise. Strictly first come, first served: a
-/// reader that comes while a writer waits goes behind it, and readers who stand together in the queue go on
-/// together. So a task must not lock it shared twice. No call but the two that can be cancelled throws, and
-/// none allocates. Cost: one short lock per call, also for readers: for a few hundred nanoseconds of reading,
-/// a pilfer::mutex is as good; and what pilfer::mutex says of a task's open scopes. The checked build aborts
-/// with a message if it is unlocked by nobody, or destroyed while held or waited for.
+/// A readers-writer lock for tasks and threads; std::unique_lock and std::shared_lock take it.
+///
+/// A task that has to wait suspends, any other thread blocks. The order is first come, first served: a reader
+/// that comes while a writer waits goes after it, and adjacent readers go on together. So a task must not
+/// lock it shared twice. For a few hundred nanoseconds of reading a pilfer::mutex is as good. Only the two
+/// cancellable calls throw, none allocates. Cost: one short lock per call, also for readers. The checked
+/// build aborts for wrong unlocks and for a lock that is destroyed while it is held.
 class PILFER_API shared_mutex {
 public:
     constexpr shared_mutex() noexcept = default;
@@ -24,8 +24,7 @@ public:
     ~shared_mutex();
 
     void lock() noexcept { (void)lock_within(detail::never); }
-    /// As lock(), but a task that is stopped (scope::cancel) while it waits leaves by `stopped`, without the
-    /// lock; whoever stood behind it goes on as if it had never come. lock() is never cut short.
+    /// As lock(), but a task that is cancelled while it waits leaves by `stopped`, without the lock.
     void lock_cancellable();
     [[nodiscard]] bool try_lock() noexcept { return lock_within(0); }
     template <class Rep, class Period>

@@ -15,9 +15,8 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// While it lives, a request on the token cancels the scope. It ends before the scope does, as one that is
-/// declared behind it. Its end waits for a cancellation that another thread is at. Cost: a
-/// std::stop_callback.
+/// While it lives, a request on the token cancels the scope. Declare it after the scope. Its end waits for a
+/// cancellation that another thread has begun. Cost: a std::stop_callback.
 class cancel_on {
 public:
     cancel_on(scope& s, std::stop_token token) : m_callback(std::move(token), canceller{&s}) {}
@@ -32,19 +31,14 @@ private:
     std::stop_callback<canceller> m_callback;
 };
 
-/// A std::stop_token for what a task calls: requested as soon as a scope is cancelled that the calling task
-/// is below of. Callbacks run in the call that cancels, behind everything else that it does: scope::cancel(),
-/// or the end of a child whose exception cancels, or a join that rethrows while others run its branches, or
-/// the end of a branch that throws, or a task of the pool where the tasks below of such a join are found
-/// later, or the unlock that lets a cancellation reach scopes which began under the lock. They must not wait
-/// for anything that suspends a task. Made and destroyed by the same task, one that is made inside
-/// first_result_scope's make() before that returns; a coroutine does not keep one across a co_await that
-/// leads to another pool.
+/// A std::stop_token for functions that a task calls: it is requested as soon as an enclosing scope is
+/// cancelled.
 ///
-/// Locks of the library keep the task from being stopped, but not what it calls: one that is made before the
-/// lock is requested while the lock is held, so that what the holder calls is told to give up in the middle.
-/// One that is made under a lock is never requested; nor is one on a thread that is no worker. Throws
-/// std::bad_alloc. Cost: two allocations and two short locks.
+/// Callbacks run in the call that cancels, and must not wait for anything that suspends a task. The object is
+/// made and destroyed by the same task; a coroutine does not keep one across a co_await that leads to another
+/// pool. If it is made before a lock is taken, it is requested while the lock is held, although the task
+/// itself is not cancelled then. An object that is made under a lock, or on a thread that is no worker, is
+/// never requested. Throws std::bad_alloc. Cost: two allocations and two short locks.
 class PILFER_API stop_on_cancel {
 public:
     stop_on_cancel();
@@ -59,10 +53,9 @@ private:
     std::unique_ptr<detail::stop_relay> m_relay;
 };
 
-/// Cancels a scope when its time has come, unless it ends before. It ends before the scope does, as one that
-/// is declared after it; a cancellation that is under way is waited for. It fires also while every worker
-/// computes: then the timekeeper's thread cancels, and runs callbacks of stop_on_cancel, which should be
-/// short. Throws what after() throws. Cost: a timer and one allocation.
+/// Cancels a scope at a time. Declare it after the scope; its end waits for a cancellation that is under way.
+/// It fires also while every worker computes: the timekeeper's thread then cancels, and runs the callbacks of
+/// stop_on_cancel, which should be short. Throws what after() throws. Cost: a timer and one allocation.
 class deadline {
 public:
     template <class Rep, class Period>

@@ -1,4 +1,4 @@
-// An object and its lock: what is inside can be reached by calls only.
+// synchronized: an object that can only be reached under its lock.
 #pragma once
 
 #include <array>
@@ -18,17 +18,15 @@ inline namespace v0 {
 template <class T, class Lock = mutex>
 class synchronized;
 
-/// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock. Who
-/// has to wait for the lock suspends if it is a task, and blocks otherwise. With
-/// `synchronized<T, pilfer::shared_mutex>` calls of read(f), which see a `const T&`, run beside each other.
+/// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock.
 ///
-/// f returns a value, no reference. What it throws comes out of the call; the object stays as f left it. f
-/// may wait, spawn, and call other objects: the lock stays held. Two tasks that take the same two objects in
-/// different orders may wait for each other for good (they are named, see mutex); call_all() takes several
-/// in one order. A call of the same object by f itself, or by a branch of a join on f's stack, throws
-/// usage_error; by a child that f waits for it waits for ever, and so does call() inside of read().
-///
-/// Cost: nobody else there, a mutex's lock and unlock (which see for tasks with open scopes) and two stores.
+/// A task that has to wait for the lock suspends, any other thread blocks. With
+/// `synchronized<T, pilfer::shared_mutex>` calls of read(f), which get a `const T&`, run beside each other.
+/// f returns a value, no reference. An exception of f comes out of the call; the object stays as f left it. f
+/// may wait, spawn, and call other objects: the lock stays held. call_all() takes several objects in one
+/// order, so that no two callers wait for each other. A call of the same object by f throws usage_error; by a
+/// child that f waits for it waits for ever. Cost without contention: a mutex's lock and unlock, and two
+/// stores.
 template <class T, class Lock>
 class synchronized {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
@@ -65,8 +63,8 @@ public:
             return std::invoke(f, m_value);
         }
     }
-    /// The same without a wait, or for some time: nothing where the lock could not be had. void gives
-    /// std::monostate.
+    /// As call(f) without a wait, or with a time limit. Returns nothing if the lock could not be had. void
+    /// gives std::monostate.
     template <class F>
     [[nodiscard]] detail::tried_t<F, T> try_call(F&& f) {
         return m_lock.try_enter() ? inside(f) : std::nullopt;
@@ -103,9 +101,9 @@ private:
     T m_value;
 };
 
-/// Returns f(T&, U&, ...) under the locks of all of them: a transfer between two accounts. They are taken in
-/// the order of their addresses, whatever the order of the arguments, so that calls of several objects never
-/// wait for each other in a cycle. Throws usage_error where an object is named twice.
+/// Returns f(T&, U&, ...) under the locks of all objects: a transfer between two accounts. The locks are
+/// taken in the order of the addresses, so that such calls never wait for each other in a cycle. Throws
+/// usage_error if an object is named twice.
 template <class F, class... Ts, class... Locks>
 requires(sizeof...(Ts) > 0) auto call_all(F&& f, synchronized<Ts, Locks>&... objects) {
     static_assert(!std::is_reference_v<std::invoke_result_t<F&, Ts&...>>,

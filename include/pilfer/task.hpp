@@ -14,29 +14,19 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// The return type of a coroutine that runs in a pool. It is lazy: its body begins when it is awaited, or
-/// handed to pool::run, async or submit. Move-only; destroyed without having begun, it ends its parameters
-/// and nothing runs. T may be void, a reference, or a type that can only be moved.
+/// The return type of a coroutine that runs in a pool. It is lazy: the body begins when the task is awaited
+/// or handed to pool::run, async or submit. Move-only. T may be void, a reference, or a type that can only be
+/// moved.
 ///
-/// In its body `co_await` takes: a task, which then runs as part of this one; a future; resume_after() and
-/// resume_at(); pool.schedule(); and any other awaitable, behind which it becomes a task of its pool again.
-/// While it is suspended it holds no stack and no worker, and it may go on on another thread: no
-/// thread-local, errno or lock of a std::mutex may be kept across a co_await. A scope may live across one if
-/// no child of it is left: where one is, a co_await that suspends throws usage_error, also in a task that
-/// this one awaits. Such a scope becomes shared(). No lock of the library may be held either (of a mutex or
-/// shared_mutex, or by a call of a locked or monitor): a co_await that is not ready throws usage_error;
-/// nothing has happened then, and the lock is held as before. Between two co_awaits the coroutine is an
-/// ordinary task, and may fork, lock, wait and block.
+/// `co_await` takes tasks, futures, resume_after(), resume_at(), pool.schedule(), channels, events, and any
+/// other awaitable. A suspended coroutine holds no stack and no worker, and may go on on another thread: keep
+/// no thread-local, errno, std::mutex or lock of the library across a co_await. A co_await that has to wait
+/// throws usage_error if a lock of the library is held or a scope of the coroutine still has children.
+/// Between two co_awaits the coroutine is an ordinary task, and may fork, lock, wait and block.
 ///
-/// It is below of the scopes that whoever runs it is below of (pool::run, sync_wait; through async and submit
-/// of none). Where one of them is cancelled, a co_await of a time, a future, a channel or an event that waits
-/// is ended, and one reached later throws: `stopped`, which arrives at whoever awaits it. schedule() throws
-/// it before it moves or behind that, awaitables of others before they begin.
-///
-/// It belongs to the pool where it runs. A drain waits until it has ended; shutdown(drop) drops what has not
-/// begun, and lets the others end, as it does with any task.
-///
-/// Cost: the frame, which the compiler allocates. Chains and loops of co_await take no stack.
+/// If an enclosing scope is cancelled, a pending co_await ends, and later ones throw `stopped`.
+/// A drain waits until the coroutine has ended; shutdown(drop) drops what has not begun. The guide is
+/// docs/coroutines.md. Cost: the frame, which the compiler allocates. Chains of co_await take no stack.
 template <class T>
 class [[nodiscard]] task : private detail::task_owner<T> {
 public:
@@ -44,13 +34,13 @@ public:
     using value_type = T;
     using pilfer_awaitable = void;
 
-    /// Empty.
+    /// Makes an empty task.
     task() noexcept = default;
-    /// False: it was moved from, or handed to somebody. Whatever is done with it then throws usage_error.
+    /// False if it was moved from or handed to a pool; any other call then throws usage_error.
     using detail::task_owner<T>::valid;
 
-    /// Runs it; gives its result or rethrows. The frame ends with the full expression. On a named task:
-    /// co_await std::move(t).
+    /// Runs it, and gives its result or rethrows. The frame ends with the full expression. A task that has a
+    /// name is awaited by co_await std::move(t).
     [[nodiscard]] detail::task_awaiter<T> operator co_await() && noexcept {
         return detail::task_awaiter<T>(std::move(*this));
     }

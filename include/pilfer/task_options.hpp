@@ -1,4 +1,4 @@
-// What a task may be given beside its function: a priority, a weight, a name.
+// task_options: priority, weight and name of a task.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ enum class priority : std::uint8_t {
     automatic, ///< that of the task that submits it; on a thread that is no worker: normal
 };
 
-/// What `run`, `async`, `submit`, `spawn` and `fork` take before the function:
+/// Options of a task, which `run`, `async`, `submit`, `spawn` and `fork` take before the function:
 ///
 ///     pool.submit({.priority = pilfer::priority::low, .name = "write log"}, [&] { write(log); });
 ///     scope.fork({.weight = file.size}, [&] { hash(file); });
@@ -34,7 +34,7 @@ struct task_options {
     /// of its own workers. Children of a scope have none: `spawn` and `fork` refuse any but automatic.
     pilfer::v0::priority priority = pilfer::v0::priority::automatic;
 
-    /// What the task weighs beside others, in a unit of the program's choice: bytes, expected microseconds.
+    /// The weight of the task beside others, in a unit of the program's choice: bytes, expected microseconds.
     /// From 1 to most_weight. Of `spawn` it is the weight of the rest of the caller, which is what is
     /// offered. A thief's share, exposure::threshold and victim::longest go by the sums of weights instead of
     /// the number of tasks. A hint: it changes who runs a task, never which tasks run. A task in the queue of

@@ -14,23 +14,21 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// The calling task sleeps for `d`: its context suspends, and the worker does other things. Any other thread
-/// blocks. Never shorter; longer while every worker is inside a function that neither ends nor waits nor
-/// forks: nobody goes on with the task then. Where `d` is not above 0 a task lets others go first, as by
-/// yield(). Throws stopped if the task is (scope::cancel), and nothing else. Cost: a suspension and a place
-/// in a heap; no allocation.
+/// The calling task sleeps for `d` and its worker does other things; any other thread blocks.
+/// It never wakes early. A task for which `d` is 0 or less lets others go first, as by yield(). Throws
+/// `stopped` if the task is cancelled. Cost: a suspension and a place in a heap; no allocation.
 template <class Rep, class Period>
 void sleep_for(std::chrono::duration<Rep, Period> d) {
     detail::sleep_until(detail::after(d));
 }
-/// The same until `t`. A clock that is set meanwhile does not change when it ends.
+/// As sleep_for(), until `t`. A clock that is set meanwhile does not change the end.
 template <class Clock, class Duration>
 void sleep_until(const std::chrono::time_point<Clock, Duration>& t) {
     detail::sleep_until(detail::at(t));
 }
 
-/// A handle to a function that runs later. Copies refer to the same one; it runs also if no handle is left. A
-/// default-made one refers to none.
+/// A handle to a function that runs later. Copies refer to the same function, which also runs if no handle is
+/// left. A default-made handle refers to none.
 class timer {
 public:
     timer() noexcept = default;
@@ -51,11 +49,11 @@ public:
     }
 
     [[nodiscard]] bool valid() const noexcept { return m_task != nullptr; }
-    /// True: thanks to this call it does not begin (again); a run that has begun goes on. False: it would not
-    /// have anyway, because it has begun for the last time, was cancelled before, or ended with its pool, or
-    /// this handle refers to none. Any thread, its own function included. Cost: a lock.
+    /// Cancels it. Returns true if it does not begin again because of this call; a run that has begun goes
+    /// on. Returns false if it would not have begun anyway, or if this handle refers to none. From any
+    /// thread, also from the function itself. Cost: a lock.
     bool cancel() noexcept { return m_task != nullptr && m_task->cancel(); }
-    /// Nothing runs any more, and nothing will.
+    /// True if the function neither runs nor will run again.
     [[nodiscard]] bool over() const noexcept { return m_task == nullptr || m_task->is_over(); }
 
     /// For the library.
@@ -65,31 +63,29 @@ private:
     detail::timed_task* m_task = nullptr;
 };
 
-/// Runs f() as a task of `p`, in `d` from now or later. No thread and no stack waits for that. What f throws
-/// goes to options.on_error. shutdown(drain) waits until it has run, shutdown(drop) drops and counts it.
-/// Throws pool_closed, std::bad_alloc. Cost: one allocation, a place in a heap, a submission.
+/// Runs f() as a task of `p` after `d`. No thread and no stack waits meanwhile.
+/// An exception of f goes to options.on_error. shutdown(drain) waits until it has run, shutdown(drop) drops
+/// it. Throws pool_closed, std::bad_alloc. Cost: one allocation, a place in a heap, a submission.
 template <class Rep, class Period, class F>
 timer after(pool& p, std::chrono::duration<Rep, Period> d, F&& f) {
     return detail::start_timer(p.core(), std::forward<F>(f), detail::after(d), 0);
 }
-/// The same in the pool of the calling worker, or in pool::common().
+/// As above, in the pool of the calling worker, or in pool::common().
 template <class Rep, class Period, class F>
 timer after(std::chrono::duration<Rep, Period> d, F&& f) {
     return detail::start_timer(detail::own_or_common(), std::forward<F>(f), detail::after(d), 0);
 }
 
-/// Runs f() as a task of `p` every `d`, for the first time in `d` from now, until it is cancelled, f returns
-/// false (if it returns bool) or the pool is shut down. It never overlaps itself: the next run begins when it
-/// is due and the one before has ended. Runs are due on a grid of `d` that lateness does not shift; up to 16
-/// that could not begin in time are made up for, more are left out. Between two runs it has no stack. What f
-/// throws goes to options.on_error, and it goes on. Throws std::invalid_argument unless `d` is at least a
-/// nanosecond and at most 100 years, pool_closed, std::bad_alloc. Cost: one allocation for all runs, each a
-/// submission.
+/// Runs f() as a task of `p` every `d`, first after `d`, until it is cancelled, f returns false (if it
+/// returns bool) or the pool is shut down. It never overlaps itself, and has no stack between two runs. Runs
+/// are due on a grid of `d` that lateness does not shift; up to 16 late runs are made up for. An exception of
+/// f goes to options.on_error, and the timer goes on. Throws std::invalid_argument unless `d` is from 1 ns to
+/// 100 years, pool_closed, std::bad_alloc. Cost: one allocation for all runs, and a submission each.
 template <class Rep, class Period, class F>
 timer every(pool& p, std::chrono::duration<Rep, Period> d, F&& f) {
     return detail::start_every(p.core(), d, std::forward<F>(f));
 }
-/// The same in the pool of the calling worker, or in pool::common().
+/// As above, in the pool of the calling worker, or in pool::common().
 template <class Rep, class Period, class F>
 timer every(std::chrono::duration<Rep, Period> d, F&& f) {
     return detail::start_every(detail::own_or_common(), d, std::forward<F>(f));

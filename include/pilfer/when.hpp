@@ -13,23 +13,22 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// What when_any() gives: all the futures as they were given, and the number of one that is ready.
+/// The result of when_any(): all futures in their order, and the index of one that is ready.
 template <class Sequence>
 struct when_any_result {
-    std::size_t index = static_cast<std::size_t>(-1); ///< of none where there are none
+    std::size_t index = static_cast<std::size_t>(-1); ///< the largest value if there are no futures
     Sequence futures;
 };
 
-/// Ready when all of them are, with a tuple of them. It never holds an exception: those of the futures are in
-/// them. Nobody waits and no task runs for it. Throws usage_error if one refers to nothing, std::bad_alloc;
-/// then nothing has happened. Two allocations.
-///
-/// Like a promise, what comes back belongs to no pool: then() on it runs in the caller's.
+/// A future that is ready when all of `futures` are, with a tuple of them. It never holds an exception
+/// itself. No thread waits and no task runs for it. It belongs to no pool: then() on it runs in the pool of
+/// the caller. Throws usage_error if a future refers to nothing, std::bad_alloc; then nothing has happened.
+/// Two allocations.
 template <class... Ts>
 [[nodiscard]] auto when_all(future<Ts>... futures) -> future<std::tuple<future<Ts>...>> {
     return detail::all_of(std::tuple<future<Ts>...>(std::move(futures)...));
 }
-/// The same with a vector. Of none: ready.
+/// As above, with a vector. Without futures it is ready.
 template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures) -> future<std::vector<future<T>>> {
     return detail::all_of(std::move(futures));
@@ -43,13 +42,14 @@ template <detail::future_iterator It, std::sentinel_for<It> End>
     return detail::all_of(std::move(futures));
 }
 
-/// Ready when one of them is, with its index and all of them. Throws and costs what when_all() does. Some
-/// bytes for each future live on until that one ends: do not call it without end with one that never does.
+/// A future that is ready when one of `futures` is, with its index and all of them. Throws and costs as
+/// when_all(). Some bytes for each future live on until that one ends: do not call it again and again with a
+/// future that never ends.
 template <class... Ts>
 [[nodiscard]] auto when_any(future<Ts>... futures) -> future<when_any_result<std::tuple<future<Ts>...>>> {
     return detail::any_of(std::tuple<future<Ts>...>(std::move(futures)...));
 }
-/// The same with a vector. Of none: ready, with no index.
+/// As above, with a vector. Without futures it is ready, without an index.
 template <class T>
 [[nodiscard]] auto when_any(std::vector<future<T>> futures)
     -> future<when_any_result<std::vector<future<T>>>> {

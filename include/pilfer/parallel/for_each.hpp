@@ -1,4 +1,4 @@
-// for_each: a loop whose range is halved only when somebody wants work.
+// for_each: a loop whose range is halved only when another worker wants work.
 #pragma once
 
 #include <pilfer/detail/scope/range.hpp>
@@ -12,18 +12,15 @@ inline namespace v0 {
 /// random-access range, in any order and in parallel. An empty or reversed range does nothing. Nothing is
 /// allocated.
 ///
-/// A range is split where somebody asks and nothing older is on offer; once before the first iteration, and
-/// at every iteration that takes longer than a piece, it is announced by halves unasked, so that idle workers
-/// reach the rest of a loop whose body is long.
+/// A range is split when another worker asks and nothing older is on offer. A loop with long iterations also
+/// offers halves unasked, so that idle workers reach the rest.
 ///
-/// The first exception is rethrown after all running parts have ended. Parts that nobody had started are
-/// left out; one that runs meanwhile on another worker ends with its piece. `body` is shared by all
-/// workers, it must be callable from several at once: a small closure whose call is const may be called
-/// through a copy of its bytes.
+/// The first exception is rethrown after all running parts have ended; parts that have not started are left
+/// out. `body` is shared by all workers and must be callable from several at once. A small closure whose call
+/// is const may be called through a copy of its bytes.
 ///
-/// Cost on one worker: a call and a clock reading per piece of about 4 us, nothing per iteration; about 10 ns
-/// more than an empty call for a loop of two iterations or more (docs/loops.md). Source of lazy splitting:
-/// Tzannes, Caragea, Barua and Vishkin, PPoPP 2010.
+/// Cost on one worker: a call and a clock reading per piece of about 4 us, nothing per iteration.
+/// Source of lazy splitting: Tzannes, Caragea, Barua and Vishkin, PPoPP 2010.
 template <loop_position I, class Body>
 void for_each(I first, I last, Body body) {
     if (!(first < last)) {
