@@ -1,13 +1,30 @@
 # install, find_package(pilfer) and pkg-config.
 
-install(TARGETS pilfer pilfer_threadpool EXPORT pilferTargets)
+# Components, for packages: runtime is what a program needs that is linked already, tools the command.
+set(CMAKE_INSTALL_DEFAULT_COMPONENT_NAME devel)
+
+install(
+    TARGETS pilfer pilfer_threadpool
+    EXPORT pilferTargets
+    LIBRARY COMPONENT runtime NAMELINK_COMPONENT devel
+    ARCHIVE COMPONENT devel)
 if(PILFER_THREADPOOL_OBJECT)
     install(FILES "${pilfer_threadpool_object}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
-                                                                             PATTERN "*.h" PATTERN "*.ipp")
+                                                                             PATTERN "*.h")
 
 install(FILES tools/gdb/pilfer.py DESTINATION "${CMAKE_INSTALL_DATADIR}/pilfer/gdb")
+if(TARGET pilfer_tool)
+    install(TARGETS pilfer_tool RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT tools)
+    install(TARGETS pilfer_chaos_tool pilfer_measure RUNTIME DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/pilfer"
+                                                             COMPONENT tools)
+    if(NOT PILFER_PACKAGE) # PilferPackage.cmake installs it compressed
+        install(FILES tools/pilfer.1 DESTINATION "${CMAKE_INSTALL_MANDIR}/man1" COMPONENT tools)
+    endif()
+    install(FILES tools/completion/pilfer DESTINATION "${CMAKE_INSTALL_DATADIR}/bash-completion/completions"
+            COMPONENT tools)
+endif()
 
 set(pilfer_hwloc_needed OFF)
 set(pilfer_pc_requires "")

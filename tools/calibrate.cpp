@@ -8,10 +8,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <filesystem>
 #include <memory>
 #include <stdexcept>
 
+#include "beside.hpp"
 #include "commands.hpp"
 
 namespace tools {
@@ -26,9 +26,7 @@ struct calibrate_settings {
 
 int measure(std::string const& what, std::vector<unsigned> const& workers, std::string const& costs,
             unsigned rounds, std::string const& output) {
-    std::error_code error;
-    std::string const program =
-        (std::filesystem::read_symlink("/proc/self/exe", error).parent_path() / "pilfer-measure").string();
+    std::string const program = beside("pilfer-measure");
     std::vector<std::string> words{program, what, std::to_string(rounds), output.empty() ? "-" : output,
                                    costs.empty() ? "-" : costs};
     for (unsigned const n : workers) {

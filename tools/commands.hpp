@@ -13,10 +13,13 @@ constexpr int exit_hangs = 3;     // nothing moved until the watchdog lost patie
 
 /// Each adds itself to `app`, and when it was chosen sets `code` to its exit code.
 void add_info(CLI::App& app, int& code);
-void add_soak(CLI::App& app, int& code);
-void add_selftest(CLI::App& app, int& code);
+void add_chaos(CLI::App& app, int& code); // soak and selftest, which are a program beside this one
 void add_study(CLI::App& app, int& code);
 void add_calibrate(CLI::App& app, int& code);
 void add_profile(CLI::App& app, int& code);
+
+// Those of pilfer-chaos: chaos/main.cpp lists them.
+void add_soak(CLI::App& app, int& code);
+void add_selftest(CLI::App& app, int& code);
 
 } // namespace tools

@@ -13,8 +13,7 @@ int main(int count, char** words) {
     app.require_subcommand(0, 1);
     try {
         tools::add_info(app, code);
-        tools::add_soak(app, code);
-        tools::add_selftest(app, code);
+        tools::add_chaos(app, code);
         tools::add_study(app, code);
         tools::add_calibrate(app, code);
         tools::add_profile(app, code);

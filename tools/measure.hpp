@@ -1,5 +1,4 @@
-// Measurements are made by a program of its own, pilfer-measure: this one has the disturbances of chaos
-// compiled in.
+// Measurements are made by a program of its own, pilfer-measure, whose library is compiled as users get it.
 #pragma once
 
 #include <string>

@@ -59,14 +59,26 @@ fi
 
 shared=OFF
 [[ $way == shared ]] && shared=ON
-# -O1: what is optimised how far has other tests.
-build "$source" "$work/library" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" -DBUILD_SHARED_LIBS=$shared -DPILFER_TESTS=OFF -DPILFER_BENCH=OFF \
-    -DPILFER_EXAMPLES=OFF -DPILFER_SHOWCASE=OFF -DPILFER_TOOLS=OFF -DPILFER_UNITY=ON -DCMAKE_INSTALL_PREFIX="$work/first"
+# One of them with the command. -O1: what is optimised how far has other tests.
+tools=OFF
+[[ $way == static ]] && tools=ON
+build "$source" "$work/library" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" -DBUILD_SHARED_LIBS=$shared -DPILFER_TOOLS=$tools \
+    -DPILFER_UNITY=ON -DCMAKE_INSTALL_PREFIX="$work/first"
 cmake --install "$work/library" >/dev/null
 # An installed tree may be moved: nothing in it may know where it was.
 mv "$work/first" "$work/prefix"
 if grep -rIl -e "$work/first" -e "$work/library" -e "$source/" "$work/prefix"; then
     fail "installed files name the build's folders"
+fi
+
+if [[ $tools == ON ]]; then
+    command=$work/prefix/bin/pilfer
+    [[ $("$command" --version) == "pilfer $(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
+        fail "the installed command has another version than the project"
+    "$command" info | grep -q '^workers: ' || fail "pilfer info does not say how many workers"
+    "$command" selftest --for 1s --quiet --watchdog 60 || fail "the installed command has no pilfer-chaos"
+    [[ -s $work/prefix/share/man/man1/pilfer.1 && -s $work/prefix/share/bash-completion/completions/pilfer &&
+        -s $work/prefix/share/pilfer/gdb/pilfer.py ]] || fail "man page, completion or gdb script is missing"
 fi
 
 build "$here/find_package" "$work/user" "-DCMAKE_PREFIX_PATH=$work/prefix" -DCMAKE_BUILD_TYPE=Release

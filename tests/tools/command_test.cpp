@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 #include <string>
 
 #include "support/shell.hpp"
@@ -28,6 +30,44 @@ TEST(command, help_and_version) {
         EXPECT_TRUE(has(pilfer("soak --help"), option)) << option;
     }
     EXPECT_TRUE(has(pilfer("selftest --help"), "--for"));
+}
+
+/// Each long option of each subcommand's help is in the man page and in the completion.
+TEST(command, man_page_and_completion_know_every_option) {
+    auto man = shell("cat '" PILFER_TOOL_FOLDER "/pilfer.1'");
+    for (auto at = man.text.find("\\-"); at != std::string::npos; at = man.text.find("\\-")) {
+        man.text.erase(at, 1);
+    }
+    const std::regex option("--[a-z][a-z-]+");
+    for (const char* subcommand : {"info", "profile", "calibrate", "study", "soak", "selftest"}) {
+        EXPECT_TRUE(has(man, std::string("\n.BR ") + subcommand)) << subcommand;
+        const auto completed =
+            shell("bash -c '. " PILFER_TOOL_FOLDER "/completion/pilfer; COMP_WORDS=(pilfer " +
+                  std::string(subcommand) + " --); COMP_CWORD=2; _pilfer; echo \" ${COMPREPLY[*]} \"'");
+        const std::string help = pilfer(std::string(subcommand) + " --help").text;
+        const std::string options = help.substr(help.find("Options:"));
+        unsigned count = 0;
+        for (std::istringstream lines(options); lines;) {
+            std::string line;
+            std::getline(lines, line);
+            std::smatch found;
+            if (line.rfind("  -", 0) == 0 && std::regex_search(line, found, option)) {
+                ++count;
+                EXPECT_TRUE(has(man, found.str())) << subcommand << ' ' << found.str();
+                EXPECT_TRUE(has(completed, " " + found.str() + " "))
+                    << subcommand << ' ' << found.str() << " in" << completed.text;
+            }
+        }
+        EXPECT_GT(count, 2U) << subcommand << ":\n" << help;
+    }
+}
+
+TEST(command, without_the_program_beside_it_a_soak_says_so) {
+    const auto s =
+        shell("d=$(mktemp -d) && cp '" PILFER_TOOL_PROGRAM
+              "' \"$d/pilfer\" && \"$d/pilfer\" soak --for 1s 2>&1; code=$?; rm -r \"$d\"; exit $code");
+    EXPECT_EQ(s.code, 1);
+    EXPECT_TRUE(has(s, "pilfer-chaos: No such file")) << s.text;
 }
 
 TEST(command, wrong_arguments_end_with_2_and_say_why) {

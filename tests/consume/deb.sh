@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# deb.sh <source> <work folder> <c++ compiler>: the Debian packages are built, checked by lintian, unpacked into an empty root and
+# used there.
+set -euo pipefail
+source=$1 work=$2 cxx=$3
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+rm -rf "$work"
+mkdir -p "$work/root"
+
+fail() {
+    echo "deb.sh: $*" >&2
+    exit 1
+}
+
+# -O1: what is optimised how far has other tests.
+"$source/packaging/deb.sh" "$work/deb" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" "-DCMAKE_CXX_COMPILER=$cxx"
+lintian --fail-on error --suppress-tags dir-or-file-in-opt,bogus-mail-host,bogus-mail-host-in-debian-changelog "$work"/deb/*.deb || fail "lintian has found errors"
+for package in libpilfer0.1 libpilfer-dev pilfer-tools; do
+    file=$(ls "$work"/deb/"${package}"_*.deb)
+    [[ $(dpkg-deb -f "$file" Package) == "$package" ]] || fail "$file is another package"
+    dpkg-deb -x "$file" "$work/root"
+done
+[[ $(dpkg-deb -f "$work"/deb/libpilfer-dev_*.deb Depends) == *"libpilfer0.1 (="* ]] || fail "libpilfer-dev does not need libpilfer0.1"
+
+libdir=$work/root/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)
+export LD_LIBRARY_PATH=$libdir
+[[ $("$work/root/usr/bin/pilfer" --version) == "pilfer "* ]] || fail "no command in pilfer-tools"
+"$work/root/usr/bin/pilfer" selftest --for 1s --quiet --watchdog 60 || fail "pilfer selftest fails"
+
+run_consumer() {
+    [[ $("$1") == "consumed 42 and 55" ]] || fail "$1 printed something else"
+}
+cmake -S "$here/find_package" -B "$work/user" -G Ninja "-DCMAKE_CXX_COMPILER=$cxx" "-DCMAKE_PREFIX_PATH=$work/root/usr" >"$work/user.log" ||
+    { cat "$work/user.log"; fail "find_package"; }
+cmake --build "$work/user" -- --quiet
+run_consumer "$work/user/consumer"
+export PKG_CONFIG_PATH=$libdir/pkgconfig PKG_CONFIG_SYSROOT_DIR=
+read -ra arguments < <(pkg-config --cflags --libs pilfer)
+"$cxx" -std=c++20 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}"
+run_consumer "$work/pkg-consumer"
+CXX=$cxx meson setup "$work/meson" "$here/meson" >"$work/meson.log" || { cat "$work/meson.log"; fail "meson setup"; }
+meson compile -C "$work/meson" >"$work/meson.log" || { cat "$work/meson.log"; fail "meson compile"; }
+run_consumer "$work/meson/consumer"

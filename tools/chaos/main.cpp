@@ -1,0 +1,29 @@
+// pilfer-chaos: the subcommands of pilfer that need the disturbances. Exit codes: see commands.hpp.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <exception>
+
+#include "commands.hpp"
+
+int main(int count, char** words) {
+    int code = tools::exit_good;
+    CLI::App app{"Tools around the work-stealing runtime pilfer.", "pilfer"};
+    app.set_version_flag("--version", "pilfer " PILFER_TOOL_VERSION);
+    app.require_subcommand(0, 1);
+    try {
+        tools::add_soak(app, code);
+        tools::add_selftest(app, code);
+        app.parse(count, words);
+        if (app.get_subcommands().empty()) {
+            // CLI11's own check comes first, and would not name a subcommand that does not exist.
+            throw CLI::RequiredError("A subcommand");
+        }
+    } catch (CLI::ParseError const& error) {
+        return app.exit(error) == 0 ? tools::exit_good : tools::exit_bad_usage;
+    } catch (std::exception const& error) {
+        fmt::print(stderr, "pilfer: {}\n", error.what());
+        return tools::exit_failed;
+    }
+    return code;
+}
