@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Fills the tables of the README from a results file: nothing there is typed by hand."""
+"""Fills the README's table and docs/results.md from a results file and draws docs/front.svg: no figure is typed by hand."""
 import argparse
 import os
 import re
 import sys
 
+import front
 import results
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-README = os.path.join(HERE, "..", "README.md")
+ROOT = os.path.join(HERE, "..")
+README, RESULTS, CHART = (os.path.join(ROOT, *path) for path in (("README.md",), ("docs", "results.md"), ("docs", "front.svg")))
+PLACE = re.compile(r"(<!-- results: )(\S+)( -->\n).*?(<!-- /results -->)", re.S)
 RUNTIMES = ["serial", "pilfer_join", "pilfer_spawn", "pilfer_fork", "pilfer_classic", "tbb", "libgomp", "libomp", "rayon"]
 
 
@@ -53,29 +56,54 @@ def two_workers(records, size, compiler):
     return lines
 
 
+def read(path):
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def filled(path, source, lines):
+    """The text of a page with these lines between its marks, which also name the results file."""
+    text, count = PLACE.subn(lambda m: m.group(1) + source + m.group(3) + "\n".join(lines) + "\n" + m.group(4), read(path))
+    if count != 1:
+        sys.exit(f"readme.py: {os.path.basename(path)} has no place for the results")
+    return text
+
+
+def all_tables(data, compiler):
+    machine, records = data["machine"], data["records"]
+    return ([f"Machine: {machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}. Medians of interleaved runs, answers verified.",
+             "", "## One worker", "Times as multiples of `pilfer::join`'s: above 1 is slower than it.", ""]
+            + one_worker(records, compiler)
+            + ["", "## Two workers",
+               "The first column says what two cores give to two serial programs at once, the second how much faster pilfer is with",
+               "two workers than with one. The others are the rivals' times on two workers as multiples of pilfer's.", ""]
+            + two_workers(records, "medium", compiler))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", help="default: this machine's file in bench/results")
     parser.add_argument("--compiler", default="g++", help="whose records come first (default: g++)")
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; end with 1 if a page differs from the results file that the README names")
     options = parser.parse_args()
-    path = options.results or os.path.join(HERE, "results", results.file_name(results.machine()))
+    named = PLACE.search(read(README))
+    source = named.group(2) if options.check and named else results.file_name(results.machine())
+    path = options.results or os.path.join(HERE, "results", source)
     data = results.load(path)
-    machine, records = data["machine"], data["records"]
-    text = [f"Machine: {machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}. Medians of interleaved runs,",
-            "answers verified. One worker, time as a multiple of `pilfer::join` (above 1: slower than it):", ""]
-    text += one_worker(records, options.compiler)
-    text += ["", "Two workers: what two cores give to two serial programs, pilfer's speed-up, and the rivals' times on two",
-             "workers as multiples of pilfer's:", ""]
-    text += two_workers(records, "medium", options.compiler)
-    with open(README, encoding="utf-8") as file:
-        before = file.read()
-    after, count = re.subn(r"(<!-- results -->\n).*?(<!-- /results -->)",
-                           lambda m: m.group(1) + "\n".join(text) + "\n" + m.group(2), before, flags=re.S)
-    if count != 1:
-        sys.exit("readme.py: the README has no place for the results")
-    with open(README, "w", encoding="utf-8") as file:
-        file.write(after)
-    return 0
+    source = os.path.basename(path)
+    pages = {README: filled(README, source, front.table(data)),
+             RESULTS: filled(RESULTS, source, all_tables(data, options.compiler)), CHART: front.draw(data)}
+    stale = [page for page, text in pages.items() if read(page) != text]
+    for page in stale:
+        if options.check:
+            print(f"{os.path.relpath(page, ROOT)} is not what bench/results/{source} says; bench/readme.py puts it right", file=sys.stderr)
+        else:
+            with open(page, "w", encoding="utf-8") as file:
+                file.write(pages[page])
+    return 1 if options.check and stale else 0
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // The errors that the runtime itself reports.
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 
 #include <pilfer/detail/base/platform.hpp>
@@ -46,6 +47,11 @@ struct PILFER_API promise_already_satisfied : usage_error {
     promise_already_satisfied();
     ~promise_already_satisfied() override;
 };
+
+/// The number of exceptions that the last join, sync or loop of this thread swallowed beside the one that it
+/// rethrew; meaningful in the catch block that follows. A destructor that waits between the throw and the
+/// handler may move the frame to another thread, whose number this then is. Cost: one load.
+[[nodiscard]] PILFER_API std::uint64_t suppressed_exceptions() noexcept;
 
 } // namespace v0
 } // namespace pilfer

@@ -3,7 +3,8 @@
 
 Taken are blocks marked `cpp` and, in tables whose last column is headed `pilfer`, each piece of code in that column that
 is C++ (PILFER_X=... is the environment, `pilfer profile` a command). Whatever begins with a function's head stands for
-itself; everything else becomes a function, which the program calls. Ends with 1 where there is nothing to take."""
+itself; everything else becomes a function, which the program calls. A page with a block that has a main() is that
+program, and nothing else of the page is taken. Ends with 1 where there is nothing to take."""
 import re
 import sys
 
@@ -33,6 +34,11 @@ while at < len(lines):
     at += 1
 if not pieces:
     sys.exit(f"{guide}: nothing of pilfer's side was found")
+for line, code in pieces:
+    if re.search(r"^int main\(", code, re.M):
+        open(out, "w", encoding="utf-8").write(f'#line {line} "{guide}"\n{code}\n')
+        print(f"{guide}: a program")
+        sys.exit()
 text = '#include "docs/prelude.hpp"\n\nusing namespace guide;\n'
 calls = []
 for number, (line, code) in enumerate(pieces):

@@ -8,6 +8,7 @@
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/worker/handover.hpp>
 #include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/task_options.hpp>
 
@@ -215,12 +216,6 @@ PILFER_API activation* activation_outside() noexcept;
 }
 
 } // namespace detail
-
-/// How many exceptions beside the rethrown one the last join, sync or loop of this thread swallowed;
-/// meaningful in the catch block that follows it. A destructor that waits (a scope's, or one that joins)
-/// between the throw and the handler may move the frame to another thread, whose number this then is.
-/// Cost: one load.
-[[nodiscard]] PILFER_API std::uint64_t suppressed_exceptions() noexcept;
 
 } // namespace v0
 } // namespace pilfer
