@@ -11,6 +11,9 @@ packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev libbenchmark-dev py
 packages_test=("${packages_gcc[@]}" clang-19 llvm-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy spin
     lintian meson dpkg-dev abigail-tools xz-utils)
 packages_abi=("${packages_run[@]}" abigail-tools xz-utils)
+packages_test=("${packages_gcc[@]}" clang-19 llvm-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy spin)
+# Without the recommended packages doxygen draws no graphs, which the reference has none of.
+packages_docs=(python3 mkdocs mkdocs-material doxygen)
 # The compiler only recommends its C library.
 packages_aarch64=(g++-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 

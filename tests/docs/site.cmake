@@ -1,0 +1,44 @@
+# The site: the programs of its cookbook, the code of its guides, and its links.
+set(cookbook "${PROJECT_SOURCE_DIR}/docs/cookbook")
+file(GLOB recipes CONFIGURE_DEPENDS RELATIVE "${cookbook}" "${cookbook}/*.cpp" "${cookbook}/*.c")
+foreach(source IN LISTS recipes)
+    cmake_path(GET source STEM name)
+    add_executable(recipe_${name} "${cookbook}/${source}")
+    set_target_properties(recipe_${name} PROPERTIES OUTPUT_NAME ${name} RUNTIME_OUTPUT_DIRECTORY
+                                                                        "${CMAKE_CURRENT_BINARY_DIR}/cookbook")
+    target_link_libraries(recipe_${name} PRIVATE pilfer::pilfer)
+    pilfer_own_target(recipe_${name})
+    add_test(
+        NAME docs.recipe_${name}
+        COMMAND
+            "${CMAKE_COMMAND}" "-Dexpected=${cookbook}/${name}.expected"
+            "-Dprogram=${CMAKE_CROSSCOMPILING_EMULATOR};$<TARGET_FILE:recipe_${name}>" -P
+            "${PROJECT_SOURCE_DIR}/cmake/expect_output.cmake")
+    set_tests_properties(docs.recipe_${name} PROPERTIES LABELS docs TIMEOUT ${PILFER_TEST_TIMEOUT})
+endforeach()
+
+file(GLOB guides CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/guides/*.md")
+foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
+    cmake_path(GET page STEM name)
+    set(source "${CMAKE_CURRENT_BINARY_DIR}/guide_${name}.cpp")
+    add_custom_command(
+        OUTPUT "${source}"
+        COMMAND Python3::Interpreter "${CMAKE_CURRENT_SOURCE_DIR}/extract.py" "${page}" "${source}"
+        DEPENDS extract.py "${page}"
+        VERBATIM)
+    add_executable(guide_${name} "${source}" prelude.hpp)
+    target_include_directories(guide_${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+    target_link_libraries(guide_${name} PRIVATE pilfer::pilfer)
+    target_compile_features(guide_${name} PRIVATE cxx_std_20)
+    add_test(NAME docs.guide_${name} COMMAND guide_${name})
+    set_tests_properties(docs.guide_${name} PROPERTIES LABELS docs TIMEOUT ${PILFER_TEST_TIMEOUT})
+endforeach()
+set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
+
+# Only where its tools are: ./docs/build installs them, a test does not.
+find_program(MKDOCS mkdocs)
+find_program(DOXYGEN doxygen)
+if(MKDOCS AND DOXYGEN)
+    add_test(NAME docs.site COMMAND "${PROJECT_SOURCE_DIR}/docs/build" "${CMAKE_CURRENT_BINARY_DIR}/site")
+    set_tests_properties(docs.site PROPERTIES LABELS docs TIMEOUT 300)
+endif()
