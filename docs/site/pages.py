@@ -34,6 +34,21 @@ def for_python_markdown(text):
     return "\n".join(out)
 
 
+def links_of_pages(text, source):
+    """Links to sources, which are no pages, become their text."""
+
+    def one(link):
+        target = link[2].split("#")[0]
+        if not target or "://" in target or target.startswith("mailto:"):
+            return link[0]
+        file = (source.parent / target).resolve()
+        if file.is_file() and file.suffix in (".md", ".svg", ".png") or not file.exists():
+            return link[0] # a dead link stays, to be found
+        return link[1]
+
+    return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", one, text)
+
+
 def recipe(program):
     """The comment at the top is the text, its first line the title; the rest is shown as it is."""
     lines = program.read_text(encoding="utf-8").rstrip().split("\n")
@@ -55,7 +70,7 @@ for folder, folders, files in os.walk(ROOT):
             text = source.read_text(encoding="utf-8")
             if source.parent == ROOT / "docs/cookbook":
                 text = re.sub(r"\]\((\w+)\.c(pp)?\)", r"](\1.md)", text)
-            target.write_text(for_python_markdown(text), encoding="utf-8")
+            target.write_text(for_python_markdown(links_of_pages(text, source)), encoding="utf-8")
         elif name.endswith((".svg", ".png")):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, target)
