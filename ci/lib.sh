@@ -9,7 +9,6 @@ packages_run=(g++ cmake ninja-build pkg-config libtbb-dev libssl-dev libcli11-de
     libhwloc-dev valgrind)
 packages_gcc=("${packages_run[@]}" libgtest-dev libgmock-dev libbenchmark-dev python3 gdb patch)
 packages_abi=("${packages_run[@]}" abigail-tools xz-utils)
-packages_test=("${packages_gcc[@]}" clang-19 llvm-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy spin)
 # Without the recommended packages doxygen draws no graphs, which the reference has none of.
 packages_docs=(python3 mkdocs mkdocs-material doxygen)
 packages_test=("${packages_gcc[@]}" clang-19 llvm-19 libclang-rt-19-dev libomp-19-dev clang-format clang-tidy spin
