@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Formatting of every C and C++ file, syntax of every script, forbidden names and include directions.
+# Formatting of every C and C++ file, syntax of every script, forbidden names and include directions,
+# generated pages.
 # `ci/lint.sh --fix` formats in place; `ci/lint.sh --tidy` also runs clang-tidy (minutes).
 source "$(dirname "$0")/lib.sh"
 failed=0
@@ -25,6 +26,8 @@ done
 
 ci/check_names.sh || failed=1
 ci/check_names.sh --self-test || failed=1
+docs/features.py --check || failed=1
+bench/readme.py --check || failed=1
 
 if [[ ${1:-} == --tidy ]]; then
     cmake --preset clang -DPILFER_UNITY=OFF >/dev/null # clang-tidy needs a command for each file
