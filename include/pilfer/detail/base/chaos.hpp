@@ -1,6 +1,6 @@
 // Chaos: disturbances at the places where a wrong order would hurt.
 //
-// Only a build with PILFER_CHAOS has them (the target pilfer_chaos, which the tools and tests/chaos link).
+// Only a build with PILFER_CHAOS has them (the target pilfer_chaos, which pilfer-chaos and tests/chaos link).
 // Everywhere else the macros below are nothing at all: no call, no load, no word. Whatever is linked with
 // pilfer_chaos must be compiled with PILFER_CHAOS too, for the inline functions of the library differ.
 //
