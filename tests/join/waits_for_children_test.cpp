@@ -113,8 +113,9 @@ INSTANTIATE_TEST_SUITE_P(waits, waits_for_children,
                                                           by::queued),
                                           testing::Values(1U, 2U, 8U)),
                          [](const auto& i) {
-                             return names[static_cast<int>(std::get<0>(i.param))] +
-                                    ("_" + std::to_string(std::get<1>(i.param)));
+                             // Not a literal in front of a string: g++ 12 warns of a copy that cannot be.
+                             return std::string(names[static_cast<int>(std::get<0>(i.param))]) + "_" +
+                                    std::to_string(std::get<1>(i.param));
                          });
 
 } // namespace
