@@ -29,8 +29,8 @@ constexpr std::array<item, 12> items{{{1, 9},
                                       {12, 52}}};
 
 struct search {
-    pilfer::scope& all;
     std::atomic<int> best{0};
+    pilfer::scope all; // the last member, so that its children end before the others do
 
     static double bound(std::size_t next, int room) {
         return next == items.size() ? 0 : double(room) * items[next].value / items[next].weight;
@@ -52,11 +52,10 @@ struct search {
 int main() {
     pilfer::pool pool;
     pool.run([] {
-        pilfer::scope all;
-        const pilfer::deadline limit(all, std::chrono::minutes(1));
-        search s{all};
+        search s;
+        const pilfer::deadline limit(s.all, std::chrono::minutes(1));
         s.branch(0, 30, 0);
-        all.sync(); // returns early if the deadline cancels the scope
+        s.all.sync(); // returns early if the deadline cancels the scope
         std::printf("best value: %d\n", s.best.load());
     });
 }

@@ -1,7 +1,7 @@
 // The first result wins
 //
 // Several searches run at once. The first one to call `exit_value` decides the result, and the scope cancels
-// the others: a search that sleeps or waits ends at once, one that computes ends at its next fork, join, loop
+// the others. A search that sleeps or waits ends at once. One that computes ends at its next fork, join, loop
 // or wait.
 #include <chrono>
 #include <cstdio>

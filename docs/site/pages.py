@@ -9,7 +9,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 pages, config = Path(sys.argv[1]).resolve(), Path(sys.argv[2]).resolve()
-LANGUAGES = {".cpp": "cpp", ".c": "c"}
+LANGUAGES = {".cpp": "cpp", ".hpp": "cpp", ".c": "c", ".h": "c", ".py": "python", ".sh": "bash", ".toml": "toml"}
+PICTURES = (".svg", ".png")
+LINK = re.compile(r"(?<=\]\()([^()\s#]+)(?=[)#])")
 ITEM = re.compile(r"\s*([*+-]|\d+\.) ")
 
 
@@ -34,21 +36,6 @@ def for_python_markdown(text):
     return "\n".join(out)
 
 
-def links_of_pages(text, source):
-    """Links to sources, which are no pages, become their text."""
-
-    def one(link):
-        target = link[2].split("#")[0]
-        if not target or "://" in target or target.startswith("mailto:"):
-            return link[0]
-        file = (source.parent / target).resolve()
-        if file.is_file() and file.suffix in (".md", ".svg", ".png") or not file.exists():
-            return link[0] # a dead link stays, to be found
-        return link[1]
-
-    return re.sub(r"(?<!!)\[([^\]]*)\]\(([^)\s]+)\)", one, text)
-
-
 def recipe(program):
     """The comment at the top is the text, its first line the title; the rest is shown as it is."""
     lines = program.read_text(encoding="utf-8").rstrip().split("\n")
@@ -60,23 +47,46 @@ def recipe(program):
             f"It prints:\n\n```text\n{expected}\n```\n\nThe program is `docs/cookbook/{program.name}`.\n")
 
 
+shown = {}  # other files that a page links to, each of which becomes a page
+
+
+def linked(source, text):
+    """The text, with links to files of the repository that are no pages led to pages that show them."""
+    def target(link):
+        path = (source.parent / link[1]).resolve()
+        if path.is_dir() and path.is_relative_to(ROOT):
+            if not (path / "README.md").exists():
+                names = "".join(f"* {p.name}\n" for p in sorted(path.iterdir()))
+                write(path.relative_to(ROOT) / "README.md", f"# {path.relative_to(ROOT)}\n\n{names}")
+            return link[1].rstrip("/") + "/README.md"
+        if "://" in link[1] or not path.is_file() or path.suffix in (".md", *PICTURES):
+            return link[1]
+        if path.parent == ROOT / "docs/cookbook":
+            return str(Path(link[1]).with_suffix(".md"))
+        shown[path] = path.relative_to(ROOT)
+        return link[1] + ".md"
+    return LINK.sub(target, text)
+
+
+def write(path, text):
+    (pages / path).parent.mkdir(parents=True, exist_ok=True)
+    (pages / path).write_text(text, encoding="utf-8")
+
+
 for folder, folders, files in os.walk(ROOT):
     folders[:] = [f for f in folders if not f.startswith((".", "build")) and f != "out"]
-    for name in files:
-        source = Path(folder) / name
-        target = pages / source.relative_to(ROOT)
-        if name.endswith(".md"):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            text = source.read_text(encoding="utf-8")
-            if source.parent == ROOT / "docs/cookbook":
-                text = re.sub(r"\]\((\w+)\.c(pp)?\)", r"](\1.md)", text)
-            target.write_text(for_python_markdown(links_of_pages(text, source)), encoding="utf-8")
-        elif name.endswith((".svg", ".png")):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+    for source in (Path(folder) / name for name in files):
+        place = source.relative_to(ROOT)
+        if source.suffix == ".md":
+            write(place, for_python_markdown(linked(source, source.read_text(encoding="utf-8"))))
+        elif source.suffix in PICTURES:
+            (pages / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, pages / place)
 for program in sorted((ROOT / "docs/cookbook").glob("*.c*")):
-    if program.suffix in LANGUAGES:
-        (pages / "docs/cookbook" / f"{program.stem}.md").write_text(recipe(program), encoding="utf-8")
+    write(f"docs/cookbook/{program.stem}.md", recipe(program))
+for path, place in shown.items():
+    code = path.read_text(encoding="utf-8").rstrip()
+    write(f"{place}.md", f"# {place}\n\n````{LANGUAGES.get(path.suffix, 'text')}\n{code}\n````\n")
 shutil.copytree(ROOT / "docs/site/assets", pages / "assets")
 
 text = (ROOT / "docs/site/mkdocs.yml").read_text(encoding="utf-8")

@@ -1,12 +1,21 @@
 // What the pieces of the guides take for granted.
 #pragma once
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <numeric>
+#include <stdexcept>
+#include <stop_token>
+#include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include <pilfer/pilfer.hpp>
