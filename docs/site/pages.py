@@ -22,6 +22,9 @@ def for_python_markdown(text):
     for line in text.split("\n"):
         if line.lstrip().startswith("```"):
             fenced = not fenced
+        if not fenced and line.startswith("|"):
+            # GitHub wants bars of code in a table escaped, Python-Markdown does not.
+            line = re.sub(r"`[^`]*`", lambda code: code[0].replace("\\|", "|"), line)
         if not fenced and not line.startswith("    ") and (item := ITEM.match(line)):
             indent = len(line) - len(line.lstrip())
             indents = [i for i in indents if i < indent] + [indent]
