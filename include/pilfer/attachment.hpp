@@ -14,6 +14,7 @@ inline namespace v0 {
 /// It ends on that thread, before the pool does.
 class PILFER_API attachment {
 public:
+    /// Takes over the attachment of `other`, on the same thread.
     attachment(attachment&& other) noexcept : m_thread(std::exchange(other.m_thread, nullptr)) {}
     attachment& operator=(attachment&&) = delete;
     ~attachment();

@@ -34,10 +34,13 @@ public:
         explicit arrival_token(std::uint64_t phase) noexcept : m_phase(phase) {}
         std::uint64_t m_phase;
     };
+    /// The largest number of participants.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
         return std::numeric_limits<std::ptrdiff_t>::max();
     }
 
+    /// Makes a barrier of `expected` participants; `completion` ends each phase. Throws
+    /// std::invalid_argument.
     constexpr explicit barrier(std::ptrdiff_t expected, Completion completion = Completion())
         : m_core(expected), m_completion(std::move(completion)) {
         if (expected < 0) {
@@ -45,7 +48,9 @@ public:
         }
     }
 
+    /// Counts `update` arrivals in the current phase; does not wait.
     [[nodiscard]] arrival_token arrive(std::ptrdiff_t update = 1) noexcept { return arrived(update, false); }
+    /// Waits until the phase of `token` has ended.
     void wait(arrival_token&& token) const noexcept { (void)m_core.wait(token.m_phase, detail::never); }
     /// Arrives and waits. A task that is cancelled before the phase has ended leaves by `stopped`: its call
     /// was an arrive_and_drop(). It may be gone before the completion runs, so what it contributes must
@@ -58,6 +63,7 @@ public:
     [[nodiscard]] bool wait_for(const arrival_token& token, std::chrono::duration<Rep, Period> d) const {
         return m_core.wait(token.m_phase, detail::after(d));
     }
+    /// As wait_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const arrival_token& token,
                                   const std::chrono::time_point<Clock, Duration>& t) const {

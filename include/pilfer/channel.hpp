@@ -32,6 +32,7 @@ class channel {
                   "what travels through a channel is moved");
 
 public:
+    /// Makes a channel in which at most `capacity` values wait; 0: each send waits for a receive.
     explicit channel(std::size_t capacity) noexcept : m_core(capacity) {}
     channel(const channel&) = delete;
     channel& operator=(const channel&) = delete;
@@ -44,6 +45,7 @@ public:
 
     /// Returns true if the value was accepted, false if the channel is closed.
     [[nodiscard]] bool send(T&& value) { return send_within(std::move(value), detail::never); }
+    /// Sends a copy.
     [[nodiscard]] bool send(const T& value) requires std::copy_constructible<T> {
         return send_within(value, detail::never);
     }
@@ -51,6 +53,7 @@ public:
     [[nodiscard]] bool try_send(T&& value) {
         return m_core.state().accepts() && send_within(std::move(value), 0);
     }
+    /// Sends a copy, without a wait.
     [[nodiscard]] bool try_send(const T& value) requires std::copy_constructible<T> {
         return m_core.state().accepts() && send_within(value, 0);
     }
@@ -59,15 +62,18 @@ public:
     [[nodiscard]] bool try_send_for(T&& value, std::chrono::duration<Rep, Period> d) {
         return send_within(std::move(value), detail::after(d));
     }
+    /// Sends a copy, within `d`.
     template <class Rep, class Period>
     [[nodiscard]] bool
     try_send_for(const T& value, std::chrono::duration<Rep, Period> d) requires std::copy_constructible<T> {
         return send_within(value, detail::after(d));
     }
+    /// As try_send_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_send_until(T&& value, const std::chrono::time_point<Clock, Duration>& t) {
         return send_within(std::move(value), detail::at(t));
     }
+    /// Sends a copy, until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool
     try_send_until(const T& value,
@@ -84,6 +90,7 @@ public:
     [[nodiscard]] std::optional<T> try_receive_for(std::chrono::duration<Rep, Period> d) {
         return receive_within(detail::after(d));
     }
+    /// As try_receive_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] std::optional<T> try_receive_until(const std::chrono::time_point<Clock, Duration>& t) {
         return receive_within(detail::at(t));
@@ -91,9 +98,11 @@ public:
 
     /// May be called again. Does not wait.
     void close() noexcept { m_core.close(); }
+    /// True after close().
     [[nodiscard]] bool closed() noexcept { return m_core.state().closed(); }
     /// The number of values in it; 0 with capacity 0.
     [[nodiscard]] std::size_t size() noexcept { return m_core.state().size(); }
+    /// The bound that the constructor was given.
     [[nodiscard]] std::size_t capacity() const noexcept { return m_core.capacity(); }
 
 private:

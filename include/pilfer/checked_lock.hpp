@@ -17,6 +17,7 @@ inline namespace v0 {
 template <class Mutex>
 class [[nodiscard]] checked_lock {
 public:
+    /// Locks `m`; a report names `place`.
     explicit checked_lock(Mutex& m, std::source_location place = std::source_location::current())
         : m_unlock{m}, m_held(place) {}
     checked_lock(const checked_lock&) = delete;

@@ -35,8 +35,11 @@ template <class T>
 /// The awaitable of resume_after() and resume_at(); may be awaited again.
 class resume_time {
 public:
+    /// Marks awaitables of this library.
     using pilfer_awaitable = void;
+    /// For the library.
     explicit resume_time(detail::instant due) noexcept : m_due(due) {}
+    /// The awaiter of a coroutine.
     [[nodiscard]] detail::timed_awaiter operator co_await() const noexcept {
         return detail::timed_awaiter(m_due);
     }
@@ -64,7 +67,9 @@ template <class Clock, class Duration>
 template <class T>
 class [[nodiscard]] channel_send {
 public:
+    /// Marks awaitables of this library.
     using pilfer_awaitable = void;
+    /// Prepares a send of `value` to `c`.
     template <class U>
     channel_send(channel<T>& c, U&& value)
         : m_channel(c), m_what(std::make_unique<detail::channel_item<T>>(std::forward<U>(value))) {}
@@ -85,8 +90,11 @@ private:
 template <class T>
 class [[nodiscard]] channel_receive {
 public:
+    /// Marks awaitables of this library.
     using pilfer_awaitable = void;
+    /// Prepares a receive from `c`.
     explicit channel_receive(channel<T>& c) noexcept : m_channel(c) {}
+    /// The awaiter of a coroutine.
     [[nodiscard]] detail::receive_awaiter<T> operator co_await() const noexcept {
         return detail::receive_awaiter<T>(m_channel);
     }

@@ -10,7 +10,11 @@
 namespace pilfer {
 inline namespace v0 {
 
-enum class cv_status { no_timeout, timeout };
+/// The way in which a wait with a time limit has ended.
+enum class cv_status {
+    no_timeout, ///< by a notification
+    timeout,    ///< the time was over first
+};
 
 /// std::condition_variable_any for tasks and threads: takes any lock with lock() and unlock().
 ///
@@ -29,7 +33,9 @@ public:
     /// No task or thread may wait without having been notified; the checked build aborts otherwise.
     ~condition_variable();
 
+    /// Wakes the waiter that came first.
     void notify_one() noexcept;
+    /// Wakes all waiters.
     void notify_all() noexcept;
 
     /// Unlocks, waits, and locks again. A notification that is made under the lock finds this waiter.
@@ -37,16 +43,19 @@ public:
     void wait(Lock& lock) {
         (void)wait_within(lock, detail::never);
     }
+    /// Waits until `holds()` is true; it is asked under the lock.
     template <class Lock, class Predicate>
     void wait(Lock& lock, Predicate holds) {
         while (!holds()) {
             wait(lock);
         }
     }
+    /// As wait(), for at most `d`.
     template <class Lock, class Rep, class Period>
     cv_status wait_for(Lock& lock, std::chrono::duration<Rep, Period> d) {
         return wait_within(lock, detail::after(d)) ? cv_status::no_timeout : cv_status::timeout;
     }
+    /// As wait(), until `t`.
     template <class Lock, class Clock, class Duration>
     cv_status wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t) {
         return wait_within(lock, detail::at(t)) ? cv_status::no_timeout : cv_status::timeout;
@@ -56,6 +65,7 @@ public:
     bool wait_for(Lock& lock, std::chrono::duration<Rep, Period> d, Predicate holds) {
         return wait_while_not(lock, detail::after(d), std::move(holds));
     }
+    /// As wait_for() with a predicate, until `t`. Returns its last value.
     template <class Lock, class Clock, class Duration, class Predicate>
     bool wait_until(Lock& lock, const std::chrono::time_point<Clock, Duration>& t, Predicate holds) {
         return wait_while_not(lock, detail::at(t), std::move(holds));

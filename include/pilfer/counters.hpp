@@ -20,12 +20,13 @@ struct counters {
     std::uint64_t steals_lost = 0;   ///< another thief was faster
     std::uint64_t reaches = 0;       ///< private tasks of a silent owner made stealable
     std::uint64_t exposures = 0;     ///< times tasks moved to the shared part by their owner
-    std::uint64_t exposed_tasks = 0;
+    std::uint64_t exposed_tasks = 0; ///< tasks that those exposures moved
     /// Scopes that became shared (scope::shared()), counted by the worker that marked them.
     std::uint64_t scopes_shared = 0;
+    /// Contexts that were suspended.
     std::uint64_t suspends = 0;
-    std::uint64_t resumes = 0; ///< suspended contexts that went on
-    std::uint64_t sleeps = 0;
+    std::uint64_t resumes = 0;               ///< suspended contexts that went on
+    std::uint64_t sleeps = 0;                ///< times a worker slept in the kernel
     std::uint64_t wakes = 0;                 ///< other workers that this one woke
     std::uint64_t dropped = 0;               ///< tasks never started: a sibling failed, or shutdown(drop)
     std::uint64_t exceptions_suppressed = 0; ///< all but the first of a join

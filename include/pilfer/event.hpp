@@ -19,13 +19,16 @@ inline namespace v0 {
 /// `stopped`, allocates nothing. Cost: one short lock each; is_set() is a load.
 class PILFER_API event {
 public:
+    /// Makes an event that is set or not.
     constexpr explicit event(bool set = false) noexcept : m_set(set) {}
     event(const event&) = delete;
     event& operator=(const event&) = delete;
     /// No task or thread may wait; the checked build aborts otherwise.
     ~event();
 
+    /// Sets the flag and lets all waiters go on.
     void set() noexcept;
+    /// Clears the flag: later waits wait.
     void reset() noexcept;
     /// Writes before set() are visible to a caller that gets true.
     [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
@@ -37,6 +40,7 @@ public:
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
         return wait_within(detail::after(d));
     }
+    /// As wait_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& t) {
         return wait_within(detail::at(t));

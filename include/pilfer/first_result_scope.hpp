@@ -29,6 +29,7 @@ public:
     PILFER_ALWAYS_INLINE void spawn(F&& f) {
         m_scope.spawn(std::forward<F>(f));
     }
+    /// As scope::fork().
     template <class F>
     PILFER_ALWAYS_INLINE void fork(F&& f) {
         m_scope.fork(std::forward<F>(f));

@@ -14,7 +14,10 @@ namespace pilfer {
 inline namespace v0 {
 
 /// The result of a wait with a time limit.
-enum class future_status { ready, timeout };
+enum class future_status {
+    ready,   ///< the result or the exception is there
+    timeout, ///< the time was over first
+};
 
 /// A handle to a result that a task or a promise brings. Copies refer to the same result. A default-made
 /// future refers to none: any call but valid() throws usage_error.
@@ -22,12 +25,15 @@ template <class T>
 class future {
 public:
     future() noexcept = default;
+    /// Makes another handle to the same result.
     future(const future& other) noexcept : m_state(other.m_state) {
         if (m_state != nullptr) {
             m_state->retain();
         }
     }
+    /// Takes over the handle of `other`.
     future(future&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
+    /// Replaces the handle.
     future& operator=(future other) noexcept {
         std::swap(m_state, other.m_state);
         return *this;
@@ -38,7 +44,9 @@ public:
         }
     }
 
+    /// False if it refers to no task; most calls then throw usage_error.
     [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
+    /// True if the result or the exception is there.
     [[nodiscard]] bool ready() const { return state().is_done(); }
     /// Waits until the result is there. A worker of the task's pool runs a task that has not started here;
     /// otherwise the calling task suspends. A thread that is no worker blocks.
@@ -102,6 +110,7 @@ public:
         -> future<typename detail::followed<T, detail::follows::handle, std::decay_t<F>>::type> {
         return follow<detail::follows::handle>(nullptr, std::forward<F>(f));
     }
+    /// As continue_with(f), as a task of `p`.
     template <class F>
     auto continue_with(pool& p, F&& f) const
         -> future<typename detail::followed<T, detail::follows::handle, std::decay_t<F>>::type> {
@@ -110,6 +119,7 @@ public:
 
     /// For the library.
     explicit future(detail::future_state<T>* adopted) noexcept : m_state(adopted) {}
+    /// For the library.
     [[nodiscard]] detail::future_core& core() const { return state(); }
 
 private:

@@ -18,8 +18,10 @@ namespace io {
 class deadline {
 public:
     constexpr deadline() noexcept = default;
+    /// After `d`.
     template <class Rep, class Period>
     deadline(std::chrono::duration<Rep, Period> d) noexcept : m_when(detail::after(d)) {} // NOLINT: implicit
+    /// At `t`.
     template <class Clock, class Duration>
     deadline(
         const std::chrono::time_point<Clock, Duration>& t) noexcept // NOLINT(google-explicit-constructor)
@@ -33,10 +35,13 @@ private:
 
 /// An event of a descriptor, for on().
 struct when {
+    /// The descriptor.
     int fd;
     bool writable; ///< otherwise readable
 };
+/// For on(): `fd` can be read.
 [[nodiscard]] constexpr when readable(int fd) noexcept { return {fd, false}; }
+/// For on(): `fd` can be written.
 [[nodiscard]] constexpr when writable(int fd) noexcept { return {fd, true}; }
 
 // A task that waits suspends; any other thread blocks in poll(). While every worker computes, the timekeeper
@@ -59,7 +64,9 @@ struct when {
 
 /// The number of bytes that were transferred, and the error that ended the transfer.
 struct transferred {
+    /// The number of bytes that were transferred.
     std::size_t bytes = 0;
+    /// The reason why the transfer ended early.
     std::error_code error;
 };
 
@@ -73,9 +80,10 @@ struct transferred {
 [[nodiscard]] PILFER_API transferred write(int fd, const void* from, std::size_t bytes,
                                            deadline until = {}) noexcept;
 
+/// A connection, or the error.
 struct accepted {
-    int fd = -1; ///< does not block, and exec closes it
-    std::error_code error;
+    int fd = -1;           ///< does not block, and exec closes it
+    std::error_code error; ///< the reason why there is none
 };
 /// The next connection of a listening socket.
 [[nodiscard]] PILFER_API accepted accept(int listener, deadline until = {}) noexcept;

@@ -15,6 +15,7 @@ inline namespace v0 {
 /// end before the pool does. Cost: a wake-up for each worker that sleeps, then one shared count.
 class PILFER_API keep_warm {
 public:
+    /// Keeps the workers of `p` awake while this object lives.
     explicit keep_warm(pool& p) noexcept;
     keep_warm(const keep_warm&) = delete;
     keep_warm& operator=(const keep_warm&) = delete;

@@ -19,10 +19,12 @@ inline namespace v0 {
 /// short lock each. The checked build aborts if more arrive than were expected.
 class PILFER_API latch {
 public:
+    /// The largest number of arrivals.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept {
         return std::numeric_limits<std::ptrdiff_t>::max();
     }
 
+    /// Makes a latch that opens after `expected` arrivals. Throws std::invalid_argument.
     constexpr explicit latch(std::ptrdiff_t expected) : m_left(expected) {
         if (expected < 0) {
             PILFER_THROW(std::invalid_argument("pilfer: a latch cannot expect less than nothing"));
@@ -32,10 +34,13 @@ public:
     latch& operator=(const latch&) = delete;
     ~latch();
 
+    /// Counts `update` arrivals; does not wait.
     void count_down(std::ptrdiff_t update = 1) noexcept;
     /// True if it is open; unlike that of std::latch it never fails without a reason.
     [[nodiscard]] bool try_wait() const noexcept;
+    /// Waits until it is open.
     void wait() const { (void)wait_within(detail::never); }
+    /// Counts `update` arrivals and waits.
     void arrive_and_wait(std::ptrdiff_t update = 1) {
         count_down(update);
         wait();
@@ -45,6 +50,7 @@ public:
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) const {
         return wait_within(detail::after(d));
     }
+    /// As wait_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool wait_until(const std::chrono::time_point<Clock, Duration>& t) const {
         return wait_within(detail::at(t));

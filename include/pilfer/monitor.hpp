@@ -97,6 +97,7 @@ public:
                                                           F&& f) {
         return call_within(detail::after(d), ready, f);
     }
+    /// As try_call_when_for(), until `t`.
     template <class Clock, class Duration, class C, class F>
     requires std::predicate<C&, const T&>
     [[nodiscard]] detail::tried_t<F, T> try_call_when_until(const std::chrono::time_point<Clock, Duration>& t,

@@ -35,6 +35,7 @@ public:
     ~mutex() = default;
 #endif
 
+    /// Locks; waits while another task or thread has the lock.
     void lock() noexcept {
         if (!m_core.lock_fast()) [[unlikely]] {
             (void)lock_slow(detail::never);
@@ -49,6 +50,7 @@ public:
         }
         took();
     }
+    /// Locks and returns true if the lock is free.
     [[nodiscard]] bool try_lock() noexcept {
         if (!m_core.try_lock()) {
             return false;
@@ -66,6 +68,7 @@ public:
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
         return m_core.lock_fast() ? took() : lock_within(detail::at(t));
     }
+    /// Unlocks. Only the task or thread that locked may call it.
     void unlock() noexcept {
         leaves();
         if (!m_core.unlock_fast()) [[unlikely]] {
@@ -78,6 +81,7 @@ public:
     /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt().
     /// Behind that, gives_lock().
     void pass() noexcept { leaves(); }
+    /// For the library.
     void adopt() noexcept { took(); }
     /// For the library: reports.
     void look(detail::wait_facts& f) const noexcept;

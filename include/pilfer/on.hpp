@@ -23,12 +23,15 @@ inline namespace v0 {
 class subscription {
 public:
     subscription() noexcept = default;
+    /// Makes another handle to the same function.
     subscription(const subscription& other) noexcept : m_reaction(other.m_reaction) {
         if (m_reaction != nullptr) {
             m_reaction->retain();
         }
     }
+    /// Takes over the handle of `other`.
     subscription(subscription&& other) noexcept : m_reaction(std::exchange(other.m_reaction, nullptr)) {}
+    /// Replaces the handle.
     subscription& operator=(subscription other) noexcept {
         std::swap(m_reaction, other.m_reaction);
         return *this;
@@ -39,6 +42,7 @@ public:
         }
     }
 
+    /// False if it refers to no function.
     [[nodiscard]] bool valid() const noexcept { return m_reaction != nullptr; }
     /// Cancels it. Returns true if it does not begin again because of this call; a run that has begun goes on
     /// until over(). Returns false if it would not have begun anyway, or if this handle refers to none. From
@@ -68,6 +72,7 @@ subscription on(pool& p, event& e, F&& f) {
     using made = detail::plain_reaction<detail::event_reaction, std::decay_t<F>>;
     return detail::started(p.core(), new made(e, std::forward<F>(f)));
 }
+/// As on(p, e, f), in the pool of the calling worker or in pool::common().
 template <class F>
 subscription on(event& e, F&& f) {
     using made = detail::plain_reaction<detail::event_reaction, std::decay_t<F>>;
@@ -80,6 +85,7 @@ template <class T, class F>
 subscription on(pool& p, channel<T>& c, F&& f) {
     return detail::started(p.core(), new detail::channel_reaction<T, std::decay_t<F>>(c, std::forward<F>(f)));
 }
+/// As on(p, c, f), in the pool of the calling worker or in pool::common().
 template <class T, class F>
 subscription on(channel<T>& c, F&& f) {
     return detail::started(detail::own_or_common(),
@@ -94,6 +100,7 @@ subscription on(pool& p, io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;
     return detail::started(p.core(), new made(w, std::forward<F>(f)));
 }
+/// As on(p, w, f), in the pool of the calling worker or in pool::common().
 template <class F>
 subscription on(io::when w, F&& f) {
     using made = detail::plain_reaction<detail::descriptor_reaction, std::decay_t<F>>;

@@ -25,7 +25,7 @@ enum class resume {
 /// How many of its own exposed tasks a worker makes private again at a time.
 enum class take_back {
     one, ///< the newest (default)
-    all,
+    all, ///< all that no thief has taken
 };
 
 /// Whether each worker stays on one CPU.
@@ -66,6 +66,7 @@ enum class backend {
     one_lock,
 };
 
+/// What a shutdown does with tasks that have not started.
 enum class shutdown_mode {
     drain, ///< everything that was accepted runs
     drop,  ///< accepted tasks that have not started are dropped and counted
@@ -78,6 +79,7 @@ enum class when_full {
     fail, ///< its submitter gets queue_full
 };
 
+/// How a pool is made. Each member has a default; `0` and `automatic` mean that the library chooses.
 struct options {
     /// Threads. 0: PILFER_WORKERS if set, else the smaller of the affinity mask and the cgroup quota,
     /// rounded up. Range 1 .. 4,096, also above the number of CPUs.
@@ -117,8 +119,11 @@ struct options {
     /// separated by commas: one, half, all-but-one, adaptive, P/Q; random, sticky, ring, nearest, longest;
     /// on-demand, always-public, threshold:N:M:A (A a count or P/Q), doubling, short-eager:K, waiter-first.
     steal_amount steal{};
+    /// Whom a thief robs.
     pilfer::v0::victim victim = pilfer::v0::victim::automatic;
+    /// When tasks become visible to thieves.
     pilfer::v0::exposure exposure = pilfer::v0::exposure::automatic;
+    /// For exposure::threshold.
     exposure_threshold threshold{};
     /// Tasks, for exposure::short_eager. Range 1 .. 65,536.
     std::uint64_t eager = 4;
@@ -158,13 +163,16 @@ struct options {
     /// backend::one_lock call both, each time one begins and ends, with a number from `workers` on. Threads
     /// of blocking() call neither.
     std::function<void(unsigned)> on_start{};
+    /// As on_start, after the last task of a worker.
     std::function<void(unsigned)> on_stop{};
     /// Added to the nice value that the thread has which makes the pool, for each worker: above 0 the workers
     /// give way to others, below 0 it is the other way round, which takes a privilege (see RLIMIT_NICE).
     /// Where the system refuses it a worker runs as before; dump() says so, or what it has become. Threads of
     /// blocking() have it as well, where a worker makes them. Range -20 .. 19. 0: nothing is asked for.
     int priority = 0;
+    /// Where a task may go on after a wait.
     pilfer::v0::resume resume = pilfer::v0::resume::anywhere;
+    /// How many shared tasks an owner takes back at once.
     pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
     /// Install a SIGSEGV and SIGBUS handler that names the stack size and the option when a task
     /// overflows its stack, and chains every other fault. False: leave the signals alone.
@@ -179,6 +187,7 @@ struct options {
     /// wait. They wait first come, first served. Range 1 .. 2^31. Cost, where there is a bound: one shared
     /// count that each submission and each start of one changes.
     std::size_t queue_capacity = 65'536;
+    /// What a submission does if the queue is full.
     pilfer::v0::when_full when_full = pilfer::v0::when_full::grow;
     /// Milliseconds. A pool whose workers have had nothing to run for so long, while contexts are
     /// suspended that nothing can wake any more, prints once who waits for what, to standard error, and

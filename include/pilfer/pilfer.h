@@ -18,6 +18,7 @@
 #ifdef PILFER_STATIC
 #define PILFER_C_API
 #else
+/* Stands before each function of the library. */
 #define PILFER_C_API __attribute__((visibility("default")))
 #endif
 
@@ -40,8 +41,9 @@ enum {
     PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor, or
                               pilfer_scope_cancel for a scope that the task is below of */
     PILFER_EFORKED = -10,  /* pool_forked: in a child of fork(), a pool or a future of the parent process */
-    PILFER_EERRNO = -100   /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
-                              calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
+    PILFER_EERRNO =
+        -100, /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
+                 calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };
 /* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
@@ -77,6 +79,7 @@ PILFER_C_API int pilfer_options_get(const pilfer_options* options, const char* n
  * must not wait for the pool. Both must be callable until the pool is destroyed. */
 PILFER_C_API int pilfer_options_on_start(pilfer_options* options, void (*f)(unsigned worker, void* arg),
                                          void* arg);
+/* As pilfer_options_on_start(), after the last task of a worker. */
 PILFER_C_API int pilfer_options_on_stop(pilfer_options* options, void (*f)(unsigned worker, void* arg),
                                         void* arg);
 /* What was wrong with the last call that was given these options and failed, with the name of the option and
@@ -86,11 +89,21 @@ PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 /* ---- pools ---- */
 
 typedef struct pilfer_pool pilfer_pool;
-enum { PILFER_DRAIN = 0, PILFER_DROP = 1 }; /* of pilfer::shutdown_mode */
+/* pilfer::shutdown_mode. */
+enum {
+    PILFER_DRAIN = 0, /* everything that was accepted runs */
+    PILFER_DROP = 1,  /* accepted tasks that have not started are dropped and counted */
+};
 
+/* pilfer::priority. */
+enum {
+    PILFER_AUTOMATIC = 0, /* that of the task that submits it, else normal */
+    PILFER_HIGH = 1,      /* before all others */
+    PILFER_NORMAL = 2,    /* after high */
+    PILFER_LOW = 3,       /* after normal */
+};
 /* What a task may be given beside its function: pilfer::task_options. All zeros, and a null pointer: nothing.
  */
-enum { PILFER_AUTOMATIC = 0, PILFER_HIGH = 1, PILFER_NORMAL = 2, PILFER_LOW = 3 }; /* of pilfer::priority */
 typedef struct pilfer_task_options {
     int priority;     /* of a submission; PILFER_AUTOMATIC: that of the task that submits it, else normal */
     uint64_t weight;  /* from 1 to 2^32; 0: 1 */
@@ -104,6 +117,7 @@ PILFER_C_API int pilfer_pool_common(pilfer_pool** out);
 /* shutdown(drain), and frees the pool. NULL: nothing. PILFER_EUSAGE from a task of this very pool,
  * PILFER_EINVAL for the common pool: then it lives on. */
 PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
+/* Ends the pool: PILFER_DRAIN runs what was accepted, PILFER_DROP drops what has not started. */
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 /* Calls f(arg) on a worker, and waits for its end. */
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
@@ -112,6 +126,7 @@ PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg)
  * task, or attached already. Where PILFER_PROFILE, PILFER_PROFILE_GRAPH or PILFER_BACKEND=one_lock is what
  * leaves no room for such threads, it blocks as ever. On an error *out is NULL. */
 typedef struct pilfer_attachment pilfer_attachment;
+/* Attaches the calling thread; see pilfer_attachment. */
 PILFER_C_API int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out);
 /* On the thread that was attached, before the pool is destroyed. NULL: nothing. */
 PILFER_C_API void pilfer_detach(pilfer_attachment* attachment);
@@ -130,6 +145,7 @@ PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
 /* These two with options; PILFER_EINVAL for wrong ones. */
 PILFER_C_API int pilfer_pool_run_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
                                       void* arg);
+/* pilfer_submit() with options. */
 PILFER_C_API int pilfer_submit_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
                                     void* arg);
 /* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
@@ -144,28 +160,59 @@ PILFER_C_API int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* i
 /* Until as many calls of _end the pool's workers do not sleep: pilfer::keep_warm. PILFER_EUSAGE from an _end
  * without its _begin. */
 PILFER_C_API int pilfer_keep_warm_begin(pilfer_pool* pool);
+/* Ends one pilfer_keep_warm_begin(). */
 PILFER_C_API int pilfer_keep_warm_end(pilfer_pool* pool);
+/* Writes what each worker does and each task waits for to the descriptor `file`: pilfer::pool::dump. */
 PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);
+/* Writes the recorded events to the file `path`: pilfer::write_trace. */
 PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path);
 
 /* Of one worker, or sums over a pool: pilfer::counters says what each counts. */
 struct pilfer_counters {
-    uint64_t run_own, run_submitted, run_stolen, tasks_stolen, run_resumed;
-    uint64_t steals_tried, steals_failed, steals_lost, reaches, exposures, exposed_tasks;
-    uint64_t scopes_shared;
-    uint64_t suspends, resumes, sleeps, wakes, dropped, exceptions_suppressed, no_context;
-    uint64_t contexts_live, contexts_peak, announced, run_inline;
+    uint64_t run_own;               /* entries the scheduler took from its own deque */
+    uint64_t run_submitted;         /* from the submission queue */
+    uint64_t run_stolen;            /* from another worker */
+    uint64_t tasks_stolen;          /* tasks that thefts moved */
+    uint64_t run_resumed;           /* contexts resumed from an inbox */
+    uint64_t steals_tried;          /* == failed + lost + those that took something */
+    uint64_t steals_failed;         /* nothing there to take */
+    uint64_t steals_lost;           /* another thief was faster */
+    uint64_t reaches;               /* private tasks of a silent owner made stealable */
+    uint64_t exposures;             /* times tasks moved to the shared part by their owner */
+    uint64_t exposed_tasks;         /* tasks that those exposures moved */
+    uint64_t scopes_shared;         /* scopes that became shared */
+    uint64_t suspends;              /* contexts that were suspended */
+    uint64_t resumes;               /* suspended contexts that went on */
+    uint64_t sleeps;                /* times a worker slept in the kernel */
+    uint64_t wakes;                 /* other workers that this one woke */
+    uint64_t dropped;               /* tasks never started: a sibling failed, or shutdown(drop) */
+    uint64_t exceptions_suppressed; /* all but the first of a join */
+    uint64_t no_context;            /* tasks that got no stack */
+    uint64_t contexts_live;         /* pool only: stacks in use or cached */
+    uint64_t contexts_peak;         /* pool only */
+    uint64_t announced;             /* tasks that were announced; only if all are counted */
+    uint64_t run_inline;            /* taken back by the frame that announced it */
 };
+/* Sums over the workers of the pool. */
 PILFER_C_API int pilfer_pool_counters(const pilfer_pool* pool, struct pilfer_counters* out);
+/* Counters of the worker with this number. */
 PILFER_C_API int pilfer_worker_counters(const pilfer_pool* pool, unsigned worker,
                                         struct pilfer_counters* out);
 
 /* pilfer::work_span. PILFER_EUSAGE unless the pool records (the option profile). */
 struct pilfer_work_span {
-    uint64_t work_ns, span_ns, burdened_span_ns, strands, span_strands, tasks, span_tasks, theft_ns,
-        resume_ns;
-    int complete;
+    uint64_t work_ns;          /* time of all strands together */
+    uint64_t span_ns;          /* time of the longest chain of strands */
+    uint64_t burdened_span_ns; /* the span with a theft for each fork and a resumption for each wait */
+    uint64_t strands;          /* all strands */
+    uint64_t span_strands;     /* strands of the longest chain */
+    uint64_t tasks;            /* all tasks */
+    uint64_t span_tasks;       /* tasks of the longest chain */
+    uint64_t theft_ns;         /* the cost of a theft */
+    uint64_t resume_ns;        /* the cost of a resumption */
+    int complete;              /* 0: memory ran out, and later tasks were not counted */
 };
+/* Work and span of all that has run so far. */
 PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work_span* out);
 
 /* ---- fork and join ---- */
@@ -181,11 +228,17 @@ typedef struct pilfer_scope {
     union {
         uint64_t words[20];
         void* pointers[20];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_scope;
-enum { PILFER_RESUME_ANYWHERE = 0, PILFER_RESUME_OWN_THREAD = 1 }; /* of pilfer::resume */
+/* pilfer::resume. */
+enum {
+    PILFER_RESUME_ANYWHERE = 0,   /* on the worker that has time */
+    PILFER_RESUME_OWN_THREAD = 1, /* on the thread that called */
+};
 
+/* Begins a scope of the calling task. */
 PILFER_C_API int pilfer_scope_begin(pilfer_scope* scope);
+/* Begins a scope; `resume` says where a sync may go on: PILFER_RESUME_ANYWHERE or _OWN_THREAD. */
 PILFER_C_API int pilfer_scope_begin_at(pilfer_scope* scope, int resume);
 /* f(arg) runs at once, on another stack; the caller, from the return of this call on, is offered to idle
  * workers: it may go on on another thread, as in C++. Whoever wants no such thing uses fork. */
@@ -196,6 +249,7 @@ PILFER_C_API int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* 
  * wrong ones, and for a priority, which children have not. */
 PILFER_C_API int pilfer_scope_spawn_with(pilfer_scope* scope, const pilfer_task_options* options,
                                          void (*f)(void*), void* arg);
+/* pilfer_scope_fork() with options. */
 PILFER_C_API int pilfer_scope_fork_with(pilfer_scope* scope, const pilfer_task_options* options,
                                         void (*f)(void*), void* arg);
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
@@ -228,7 +282,7 @@ typedef struct pilfer_deadline {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_deadline;
 
 /* In `ns` nanoseconds pilfer_scope_cancel is called for the scope, unless the limit ends before; the scope
@@ -246,12 +300,15 @@ typedef struct pilfer_first_result_scope {
     union {
         uint64_t words[24];
         void* pointers[24];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_first_result_scope;
 
+/* Begins a scope whose first result cancels the rest. */
 PILFER_C_API int pilfer_first_result_scope_begin(pilfer_first_result_scope* scope);
+/* As pilfer_scope_spawn(). */
 PILFER_C_API int pilfer_first_result_scope_spawn(pilfer_first_result_scope* scope, void (*f)(void*),
                                                  void* arg);
+/* As pilfer_scope_fork(). */
 PILFER_C_API int pilfer_first_result_scope_fork(pilfer_first_result_scope* scope, void (*f)(void*),
                                                 void* arg);
 /* Claims the exit. 1: this call was the first since the last sync; all tasks below were stopped, and
@@ -287,7 +344,7 @@ PILFER_C_API int pilfer_for_each(size_t first, size_t last, void (*body)(size_t 
 /* What pilfer_reduce sums up. A value is `size` bytes anywhere in memory, aligned for any type; pilfer never
  * copies it. */
 struct pilfer_reducer {
-    size_t size;
+    size_t size; /* bytes of a value */
     /* Makes *value, which holds nothing yet, the one that changes nothing: 0 for a sum. */
     void (*identity)(void* value, void* arg);
     /* *value = *value combined with the elements of [begin, end), in order. */
@@ -307,12 +364,14 @@ typedef struct pilfer_future pilfer_future;
 
 /* f(arg) as a task of `pool`; NULL: of the caller's pool, or the common one. On an error *out is NULL. */
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
+/* pilfer_async() with options. */
 PILFER_C_API int pilfer_async_with(pilfer_pool* pool, const pilfer_task_options* options, void* (*f)(void*),
                                    void* arg, pilfer_future** out);
 /* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
  * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
  * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */
 PILFER_C_API int pilfer_future_get(pilfer_future* future, void** result);
+/* Waits until the result or the code is there. */
 PILFER_C_API int pilfer_future_wait(pilfer_future* future);
 /* As pilfer_future_wait, but PILFER_ETIMEDOUT after `ns` nanoseconds. It never runs the task itself. */
 PILFER_C_API int pilfer_future_wait_for(pilfer_future* future, uint64_t ns);
@@ -336,6 +395,7 @@ PILFER_C_API int pilfer_future_continue_with(pilfer_future* future,
  * the result, *out gets PILFER_ECLOSED. */
 PILFER_C_API int pilfer_future_then_in(pilfer_pool* pool, pilfer_future* future,
                                        void* (*f)(void* result, void* arg), void* arg, pilfer_future** out);
+/* pilfer_future_continue_with(), as a task of `pool`. */
 PILFER_C_API int pilfer_future_continue_with_in(pilfer_pool* pool, pilfer_future* future,
                                                 void* (*f)(pilfer_future* done, void* arg), void* arg,
                                                 pilfer_future** out);
@@ -346,8 +406,10 @@ PILFER_C_API int pilfer_when_all(pilfer_future* const* futures, size_t n, pilfer
  * keeps that). Of none: ready, with NULL. Some bytes for each future live on until that one ends. */
 PILFER_C_API int pilfer_when_any(pilfer_future* const* futures, size_t n, pilfer_future** out);
 
+/* A result that is set once: pilfer::promise. */
 typedef struct pilfer_promise pilfer_promise;
 
+/* Makes a promise that is not set. On an error *out is NULL. */
 PILFER_C_API int pilfer_promise_new(pilfer_promise** out);
 /* Once, by any task or thread: PILFER_EUSAGE if it was set before. Whoever has seen the result may free the
  * promise, even while this call has not returned. */
@@ -370,10 +432,12 @@ typedef struct pilfer_mutex {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_mutex;
 
+/* Begins its life. */
 PILFER_C_API int pilfer_mutex_init(pilfer_mutex* mutex);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_mutex_destroy(pilfer_mutex* mutex);
 /* Not recursive. It belongs to the task or thread that locked it, and is unlocked by it. */
 PILFER_C_API int pilfer_mutex_lock(pilfer_mutex* mutex);
@@ -381,92 +445,121 @@ PILFER_C_API int pilfer_mutex_lock(pilfer_mutex* mutex);
 PILFER_C_API int pilfer_mutex_lock_cancellable(pilfer_mutex* mutex);
 /* PILFER_ETIMEDOUT: somebody has it. */
 PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
+/* PILFER_ETIMEDOUT: not locked within `ns` nanoseconds. */
 PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
+/* By the task or thread that locked it. */
 PILFER_C_API int pilfer_mutex_unlock(pilfer_mutex* mutex);
 
+/* A lock of one writer or several readers: pilfer::shared_mutex. */
 typedef struct pilfer_shared_mutex {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_shared_mutex;
 
+/* Begins its life. */
 PILFER_C_API int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex);
 /* For the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
 PILFER_C_API int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex);
 /* As pilfer_mutex_lock_cancellable(). */
 PILFER_C_API int pilfer_shared_mutex_lock_cancellable(pilfer_shared_mutex* mutex);
+/* PILFER_ETIMEDOUT: it is locked. */
 PILFER_C_API int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex);
+/* PILFER_ETIMEDOUT: not locked within `ns` nanoseconds. */
 PILFER_C_API int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns);
+/* Ends a lock for the caller alone. */
 PILFER_C_API int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex);
 /* With others who share it. A task must not do so twice: a writer may have come in between. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex);
+/* As pilfer_mutex_lock_cancellable(), with readers. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared_cancellable(pilfer_shared_mutex* mutex);
+/* PILFER_ETIMEDOUT: a writer has it or waits for it. */
 PILFER_C_API int pilfer_shared_mutex_try_lock_shared(pilfer_shared_mutex* mutex);
+/* PILFER_ETIMEDOUT: not locked within `ns` nanoseconds. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared_for(pilfer_shared_mutex* mutex, uint64_t ns);
+/* Ends a lock with readers. */
 PILFER_C_API int pilfer_shared_mutex_unlock_shared(pilfer_shared_mutex* mutex);
 
+/* A condition variable: pilfer::condition_variable. */
 typedef struct pilfer_condition {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_condition;
 
+/* Begins its life. */
 PILFER_C_API int pilfer_condition_init(pilfer_condition* condition);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_condition_destroy(pilfer_condition* condition);
 /* Unlocks the mutex, which the caller has locked, waits for a notification, and locks it again. Nobody goes
  * on without one, but what it was about may be over by then: call it in a loop. */
 PILFER_C_API int pilfer_condition_wait(pilfer_condition* condition, pilfer_mutex* mutex);
 /* PILFER_ETIMEDOUT: not notified in time; the mutex is locked all the same. */
 PILFER_C_API int pilfer_condition_wait_for(pilfer_condition* condition, pilfer_mutex* mutex, uint64_t ns);
+/* Wakes the waiter that came first. */
 PILFER_C_API int pilfer_condition_notify_one(pilfer_condition* condition);
+/* Wakes all waiters. */
 PILFER_C_API int pilfer_condition_notify_all(pilfer_condition* condition);
 
+/* A counting semaphore: pilfer::counting_semaphore. */
 typedef struct pilfer_semaphore {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_semaphore;
 
 /* PILFER_EINVAL for a count below 0. */
 PILFER_C_API int pilfer_semaphore_init(pilfer_semaphore* semaphore, ptrdiff_t count);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_semaphore_destroy(pilfer_semaphore* semaphore);
 /* Gives `update`, at least 0; all that is there must stay below PTRDIFF_MAX. */
 PILFER_C_API int pilfer_semaphore_release(pilfer_semaphore* semaphore, ptrdiff_t update);
+/* Takes one; waits while there is none. */
 PILFER_C_API int pilfer_semaphore_acquire(pilfer_semaphore* semaphore);
+/* Takes one. PILFER_ETIMEDOUT: there is none. */
 PILFER_C_API int pilfer_semaphore_try_acquire(pilfer_semaphore* semaphore);
+/* Takes one. PILFER_ETIMEDOUT: none within `ns` nanoseconds. */
 PILFER_C_API int pilfer_semaphore_acquire_for(pilfer_semaphore* semaphore, uint64_t ns);
 
+/* Opens once, after a number of arrivals: pilfer::latch. */
 typedef struct pilfer_latch {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_latch;
 
 /* PILFER_EINVAL for less than 0. */
 PILFER_C_API int pilfer_latch_init(pilfer_latch* latch, ptrdiff_t expected);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_latch_destroy(pilfer_latch* latch);
 /* By `update`, at least 0 and not more than are still expected. */
 PILFER_C_API int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update);
+/* Waits until it is open. */
 PILFER_C_API int pilfer_latch_wait(pilfer_latch* latch);
+/* PILFER_ETIMEDOUT: it is not open. */
 PILFER_C_API int pilfer_latch_try_wait(pilfer_latch* latch);
+/* PILFER_ETIMEDOUT: not open within `ns` nanoseconds. */
 PILFER_C_API int pilfer_latch_wait_for(pilfer_latch* latch, uint64_t ns);
 
+/* Ends a phase when all have arrived: pilfer::barrier. */
 typedef struct pilfer_barrier {
     union {
         uint64_t words[16];
         void* pointers[16];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_barrier;
 
 /* Whoever arrives last in a phase calls completion(arg) before the others go on; NULL: nothing.
  * PILFER_EINVAL for less than 0. */
 PILFER_C_API int pilfer_barrier_init(pilfer_barrier* barrier, ptrdiff_t expected, void (*completion)(void*),
                                      void* arg);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_barrier_destroy(pilfer_barrier* barrier);
 /* By `update`, at least 1 and not more than are still expected in this phase, whose number goes to *phase,
  * unless that is NULL. */
@@ -480,22 +573,27 @@ PILFER_C_API int pilfer_barrier_arrive_and_wait(pilfer_barrier* barrier);
 /* Arrives, and is not expected in the phases that follow. */
 PILFER_C_API int pilfer_barrier_arrive_and_drop(pilfer_barrier* barrier);
 
+/* A flag to wait for: pilfer::event. */
 typedef struct pilfer_event {
     union {
         uint64_t words[8];
         void* pointers[8];
-    } opaque;
+    } opaque; /* for the library */
 } pilfer_event;
 
 /* `set`: 0, or it is set from the beginning. */
 PILFER_C_API int pilfer_event_init(pilfer_event* event, int set);
+/* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_event_destroy(pilfer_event* event);
 /* Until reset everybody goes on who waits or comes. */
 PILFER_C_API int pilfer_event_set(pilfer_event* event);
+/* Clears it: later waits wait. */
 PILFER_C_API int pilfer_event_reset(pilfer_event* event);
 /* 1 or 0. */
 PILFER_C_API int pilfer_event_is_set(pilfer_event* event);
+/* Waits until it is set. */
 PILFER_C_API int pilfer_event_wait(pilfer_event* event);
+/* PILFER_ETIMEDOUT: not set within `ns` nanoseconds. */
 PILFER_C_API int pilfer_event_wait_for(pilfer_event* event, uint64_t ns);
 
 /* ---- channels ---- */
@@ -511,11 +609,13 @@ PILFER_C_API void pilfer_channel_free(pilfer_channel* channel);
 PILFER_C_API int pilfer_channel_send(pilfer_channel* channel, void* value);
 /* PILFER_ETIMEDOUT: it would have to wait; there was no room in time. */
 PILFER_C_API int pilfer_channel_try_send(pilfer_channel* channel, void* value);
+/* As pilfer_channel_send(), within `ns` nanoseconds. */
 PILFER_C_API int pilfer_channel_send_for(pilfer_channel* channel, void* value, uint64_t ns);
 /* PILFER_ECLOSED: it is closed, and everything was received. Not 0: *value is as before. */
 PILFER_C_API int pilfer_channel_receive(pilfer_channel* channel, void** value);
 /* PILFER_ETIMEDOUT: it would have to wait; nothing came in time. */
 PILFER_C_API int pilfer_channel_try_receive(pilfer_channel* channel, void** value);
+/* As pilfer_channel_receive(), within `ns` nanoseconds. */
 PILFER_C_API int pilfer_channel_receive_for(pilfer_channel* channel, void** value, uint64_t ns);
 /* Nobody sends any more; those who wait for room get PILFER_ECLOSED. May be called again. */
 PILFER_C_API int pilfer_channel_close(pilfer_channel* channel);
@@ -535,6 +635,7 @@ PILFER_C_API void pilfer_yield(void);
  * with other work: see pilfer::blocking for where it does not. What f leaves in errno is that thread's. */
 PILFER_C_API int pilfer_blocking(void (*f)(void*), void* arg);
 
+/* A handle to a function that runs later: pilfer::timer. */
 typedef struct pilfer_timer pilfer_timer;
 
 /* f(arg) as a task of `pool` (NULL: of the caller's pool, or the common one), in `ns` nanoseconds. `out` may

@@ -34,6 +34,7 @@ PILFER_C_API int pilfer_synchronized_read(pilfer_synchronized* object,
 /* PILFER_ETIMEDOUT: somebody is inside; f was not called. */
 PILFER_C_API int pilfer_synchronized_try_call(pilfer_synchronized* object, void (*f)(void* value, void* arg),
                                               void* arg);
+/* PILFER_ETIMEDOUT: the lock was not free within `ns` nanoseconds; f has not run. */
 PILFER_C_API int pilfer_synchronized_call_for(pilfer_synchronized* object, void (*f)(void* value, void* arg),
                                               void* arg, uint64_t ns);
 /* f(values, arg) under the locks of all `n` objects, at least 1; values[i] is that of objects[i]. They are
@@ -82,6 +83,7 @@ PILFER_C_API int pilfer_monitor_call_when_for(pilfer_monitor* object,
  * use that spawns, waits or is suspended keeps its own. No more are made than are in use at the same time.
  * Any thread, tasks of any number of pools. */
 typedef struct pilfer_worker_local pilfer_worker_local;
+/* The right to use one instance alone: pilfer::worker_lease. */
 typedef struct pilfer_lease pilfer_lease;
 
 /* make(arg) returns an instance, NULL where it cannot; several may call it at once. end(instance, arg) is

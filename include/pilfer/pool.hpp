@@ -106,6 +106,7 @@ public:
     void submit(task<T> t);
     /// co_await pool.schedule(): the coroutine goes on as a task of this pool. Also a sender: scheduler.hpp.
     [[nodiscard]] schedule_sender schedule() noexcept;
+    /// A scheduler in the form of std::execution, which refers to this pool.
     [[nodiscard]] pool_scheduler get_scheduler() noexcept;
 
     /// While the result lives, the calling thread works for this pool wherever it would block without a time

@@ -13,21 +13,30 @@ inline namespace v0 {
 /// fork, its end. The span is the longest chain of strands that have to run one after another. Strands and
 /// tasks are exact: a program gives the same numbers each time.
 struct work_span {
+    /// Time of all strands together.
     std::uint64_t work_ns = 0;
+    /// Time of the longest chain of strands.
     std::uint64_t span_ns = 0;
     /// The span with a theft added for each fork, and a resumption for each wait (theft_ns, resume_ns).
     std::uint64_t burdened_span_ns = 0;
+    /// All strands.
     std::uint64_t strands = 0;
+    /// Strands of the longest chain.
     std::uint64_t span_strands = 0;
+    /// All tasks.
     std::uint64_t tasks = 0;
+    /// Tasks of the longest chain.
     std::uint64_t span_tasks = 0;
+    /// The cost of a theft that the burdened span uses.
     std::uint64_t theft_ns = 0;
+    /// The cost of a resumption that the burdened span uses.
     std::uint64_t resume_ns = 0;
     /// False if memory ran out: later tasks were not counted.
     bool complete = true;
 
     /// The average number of workers that the program can keep busy; 1 if nothing was recorded.
     [[nodiscard]] double parallelism() const noexcept { return ratio(work_ns, span_ns); }
+    /// As parallelism(), with the burdened span.
     [[nodiscard]] double burdened_parallelism() const noexcept { return ratio(work_ns, burdened_span_ns); }
     /// The lower bound of the time on `workers`: the work law and the span law.
     [[nodiscard]] double most_speedup(unsigned workers) const noexcept {

@@ -21,7 +21,9 @@ class promise {
 public:
     /// One allocation. Throws std::bad_alloc.
     promise() : m_state(new detail::promise_state<T>) {}
+    /// Takes over the promise of `other`.
     promise(promise&& other) noexcept : m_state(std::exchange(other.m_state, nullptr)) {}
+    /// Replaces the promise; the old one is abandoned if it was unset.
     promise& operator=(promise&& other) noexcept {
         promise moved(std::move(other));
         std::swap(m_state, moved.m_state);
@@ -53,6 +55,7 @@ public:
             set([&value]() -> T { return std::move(value); });
         }
     }
+    /// Makes the future ready.
     void set_value() requires std::is_void_v<T> {
         set([] {});
     }

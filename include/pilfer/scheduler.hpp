@@ -24,24 +24,29 @@ inline namespace v0 {
 /// shutdown(drop) drops it. Allocates nothing.
 class schedule_sender {
 public:
+    /// Marks senders of std::execution.
     using sender_concept = detail::sender_mark;
+    /// Marks awaitables of this library.
     using pilfer_awaitable = void;
 #if defined(PILFER_STDEXEC)
     using completion_signatures =
         stdexec::completion_signatures<stdexec::set_value_t(), stdexec::set_stopped_t()>;
 #endif
 
+    /// Makes the operation that starts `r` on the pool.
     template <class Receiver>
     [[nodiscard]] auto connect(Receiver r) const noexcept(std::is_nothrow_move_constructible_v<Receiver>)
         -> detail::schedule_operation<Receiver> {
         return detail::schedule_operation<Receiver>(*m_pool, std::move(r));
     }
+    /// The awaiter of a coroutine.
     [[nodiscard]] detail::schedule_awaiter operator co_await() const noexcept {
         return detail::schedule_awaiter(*m_pool);
     }
 
     /// The scheduler on which it completes.
     struct env {
+        /// For the library.
         detail::pool_core* pool;
 #if defined(PILFER_STDEXEC)
         template <class Completion>
@@ -50,6 +55,7 @@ public:
         [[nodiscard]] pool_scheduler query(stdexec::get_completion_scheduler_t<Completion>) const noexcept;
 #endif
     };
+    /// The attributes of the sender.
     [[nodiscard]] env get_env() const noexcept { return env{m_pool}; }
 
 private:
@@ -62,11 +68,16 @@ private:
 /// scheduled.
 class pool_scheduler {
 public:
+    /// Marks schedulers of std::execution.
     using scheduler_concept = detail::scheduler_mark;
 
+    /// For the library.
     explicit pool_scheduler(detail::pool_core& p) noexcept : m_pool(&p) {}
+    /// Makes a scheduler of `p`.
     explicit pool_scheduler(pool& p) noexcept : m_pool(&p.core()) {}
+    /// A sender that completes on a worker of the pool.
     [[nodiscard]] schedule_sender schedule() const noexcept { return schedule_sender(*m_pool); }
+    /// True for schedulers of one pool.
     [[nodiscard]] bool operator==(const pool_scheduler&) const noexcept = default;
 #if defined(PILFER_STDEXEC)
     [[nodiscard]] stdexec::forward_progress_guarantee

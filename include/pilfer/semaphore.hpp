@@ -24,8 +24,10 @@ class counting_semaphore {
     static_assert(LeastMax >= 0);
 
 public:
+    /// The largest number of permits.
     [[nodiscard]] static constexpr std::ptrdiff_t max() noexcept { return LeastMax; }
 
+    /// Begins with `desired` permits. Throws std::invalid_argument.
     constexpr explicit counting_semaphore(std::ptrdiff_t desired) : m_core(desired) {
         if (desired < 0 || desired > max()) {
             PILFER_THROW(
@@ -35,13 +37,16 @@ public:
 
     /// Gives `update` permits at once; does not wait.
     void release(std::ptrdiff_t update = 1) noexcept { m_core.release(update, max()); }
+    /// Takes one permit; waits while there is none.
     void acquire() { (void)m_core.acquire(detail::never); }
     /// True if there was a permit; unlike that of the standard it never fails without a reason.
     [[nodiscard]] bool try_acquire() noexcept { return m_core.acquire(0); } // no wait, so nothing is thrown
+    /// Takes one permit within `d`, or returns false.
     template <class Rep, class Period>
     [[nodiscard]] bool try_acquire_for(std::chrono::duration<Rep, Period> d) {
         return m_core.acquire(detail::after(d));
     }
+    /// As try_acquire_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration>& t) {
         return m_core.acquire(detail::at(t));
@@ -51,6 +56,7 @@ private:
     detail::semaphore_core m_core;
 };
 
+/// A semaphore of one permit.
 using binary_semaphore = counting_semaphore<1>;
 
 } // namespace v0

@@ -23,32 +23,42 @@ public:
     shared_mutex& operator=(const shared_mutex&) = delete;
     ~shared_mutex();
 
+    /// Locks alone.
     void lock() noexcept { (void)lock_within(detail::never); }
     /// As lock(), but a task that is cancelled while it waits leaves by `stopped`, without the lock.
     void lock_cancellable();
+    /// Locks alone if nothing else has the lock.
     [[nodiscard]] bool try_lock() noexcept { return lock_within(0); }
+    /// Locks alone within `d`, or returns false.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
         return lock_within(detail::after(d));
     }
+    /// As try_lock_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
         return lock_within(detail::at(t));
     }
+    /// Ends lock().
     void unlock() noexcept;
 
+    /// Locks together with other readers.
     void lock_shared() noexcept { (void)share_within(detail::never); }
     /// As lock_cancellable(), shared.
     void lock_shared_cancellable();
+    /// Locks with other readers, without a wait.
     [[nodiscard]] bool try_lock_shared() noexcept { return share_within(0); }
+    /// Locks with other readers within `d`, or returns false.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_shared_for(std::chrono::duration<Rep, Period> d) {
         return share_within(detail::after(d));
     }
+    /// As try_lock_shared_for(), until `t`.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration>& t) {
         return share_within(detail::at(t));
     }
+    /// Ends lock_shared().
     void unlock_shared() noexcept;
 
 private:

@@ -19,6 +19,7 @@ inline namespace v0 {
 /// cancellation that another thread has begun. Cost: a std::stop_callback.
 class cancel_on {
 public:
+    /// Cancels `s` when a stop is requested of `token`.
     cancel_on(scope& s, std::stop_token token) : m_callback(std::move(token), canceller{&s}) {}
     cancel_on(const cancel_on&) = delete;
     cancel_on& operator=(const cancel_on&) = delete;
@@ -41,11 +42,13 @@ private:
 /// never requested. Throws std::bad_alloc. Cost: two allocations and two short locks.
 class PILFER_API stop_on_cancel {
 public:
+    /// Makes a source of stop requests and links it to the calling task.
     stop_on_cancel();
     stop_on_cancel(const stop_on_cancel&) = delete;
     stop_on_cancel& operator=(const stop_on_cancel&) = delete;
     ~stop_on_cancel();
 
+    /// The token for the functions that the task calls.
     [[nodiscard]] std::stop_token token() const noexcept { return m_source.get_token(); }
 
 private:
@@ -58,6 +61,7 @@ private:
 /// stop_on_cancel, which should be short. Throws what after() throws. Cost: a timer and one allocation.
 class deadline {
 public:
+    /// Cancels `s` after `d`.
     template <class Rep, class Period>
     deadline(scope& s, std::chrono::duration<Rep, Period> d) : m_link(std::make_shared<link>(s)) {
         m_timer = detail::start_prompt(

@@ -69,10 +69,12 @@ public:
     [[nodiscard]] detail::tried_t<F, T> try_call(F&& f) {
         return m_lock.try_enter() ? inside(f) : std::nullopt;
     }
+    /// As call(), if the lock is free within `d`; otherwise nothing.
     template <class Rep, class Period, class F>
     [[nodiscard]] detail::tried_t<F, T> try_call_for(std::chrono::duration<Rep, Period> d, F&& f) {
         return m_lock.enter_until(detail::after(d)) ? inside(f) : std::nullopt;
     }
+    /// As try_call_for(), until `t`.
     template <class Clock, class Duration, class F>
     [[nodiscard]] detail::tried_t<F, T> try_call_until(const std::chrono::time_point<Clock, Duration>& t,
                                                        F&& f) {

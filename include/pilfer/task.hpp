@@ -30,8 +30,11 @@ inline namespace v0 {
 template <class T>
 class [[nodiscard]] task : private detail::task_owner<T> {
 public:
+    /// For the compiler.
     using promise_type = detail::task_promise<T>;
+    /// The type of the result.
     using value_type = T;
+    /// Marks awaitables of this library.
     using pilfer_awaitable = void;
 
     /// Makes an empty task.
@@ -47,6 +50,7 @@ public:
 
     /// For the library.
     explicit task(std::coroutine_handle<promise_type> h) noexcept : detail::task_owner<T>(h) {}
+    /// For the library.
     [[nodiscard]] promise_type& promise() const { return detail::task_owner<T>::promise(); }
 };
 

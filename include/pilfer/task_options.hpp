@@ -16,9 +16,9 @@ inline namespace v0 {
 /// Children are not ordered: they are in deques, which have no levels. A task that has begun goes on before a
 /// task that has not. A running task makes way for tasks of its own level and above only.
 enum class priority : std::uint8_t {
-    high,
-    normal,
-    low,
+    high,      ///< before all others
+    normal,    ///< after high
+    low,       ///< after normal
     automatic, ///< that of the task that submits it; on a thread that is no worker: normal
 };
 

@@ -32,12 +32,15 @@ void sleep_until(const std::chrono::time_point<Clock, Duration>& t) {
 class timer {
 public:
     timer() noexcept = default;
+    /// Makes another handle to the same function.
     timer(const timer& other) noexcept : m_task(other.m_task) {
         if (m_task != nullptr) {
             m_task->retain();
         }
     }
+    /// Takes over the handle of `other`.
     timer(timer&& other) noexcept : m_task(std::exchange(other.m_task, nullptr)) {}
+    /// Replaces the handle.
     timer& operator=(timer other) noexcept {
         std::swap(m_task, other.m_task);
         return *this;
@@ -48,6 +51,7 @@ public:
         }
     }
 
+    /// False if it refers to no function.
     [[nodiscard]] bool valid() const noexcept { return m_task != nullptr; }
     /// Cancels it. Returns true if it does not begin again because of this call; a run that has begun goes
     /// on. Returns false if it would not have begun anyway, or if this handle refers to none. From any

@@ -17,7 +17,7 @@ inline namespace v0 {
 template <class Sequence>
 struct when_any_result {
     std::size_t index = static_cast<std::size_t>(-1); ///< the largest value if there are no futures
-    Sequence futures;
+    Sequence futures;                                 ///< all futures, as they were given
 };
 
 /// A future that is ready when all of `futures` are, with a tuple of them. It never holds an exception
@@ -33,6 +33,7 @@ template <class T>
 [[nodiscard]] auto when_all(std::vector<future<T>> futures) -> future<std::vector<future<T>>> {
     return detail::all_of(std::move(futures));
 }
+/// As when_all() of a vector, of a range of futures.
 template <detail::future_iterator It, std::sentinel_for<It> End>
 [[nodiscard]] auto when_all(It first, End last) -> future<std::vector<std::iter_value_t<It>>> {
     std::vector<std::iter_value_t<It>> futures;
@@ -55,6 +56,7 @@ template <class T>
     -> future<when_any_result<std::vector<future<T>>>> {
     return detail::any_of(futures);
 }
+/// As when_any() of a vector, of a range of futures.
 template <detail::future_iterator It, std::sentinel_for<It> End>
 [[nodiscard]] auto when_any(It first, End last)
     -> future<when_any_result<std::vector<std::iter_value_t<It>>>> {

@@ -27,8 +27,10 @@ class worker_local;
 template <class T>
 class [[nodiscard]] worker_lease {
 public:
+    /// Takes over the lease of `other`.
     worker_lease(worker_lease&& other) noexcept
         : m_owner(other.m_owner), m_instance(std::exchange(other.m_instance, nullptr)) {}
+    /// Ends this lease and takes over the lease of `other`.
     worker_lease& operator=(worker_lease&& other) noexcept {
         if (this != &other) {
             end();
@@ -41,6 +43,7 @@ public:
 
     /// Not of one that was moved from.
     [[nodiscard]] T& operator*() const noexcept { return m_instance->value; }
+    /// The members of the instance.
     [[nodiscard]] T* operator->() const noexcept { return std::addressof(m_instance->value); }
 
 private:
