@@ -29,6 +29,11 @@ ci/check_names.sh --self-test || failed=1
 docs/features.py --check || failed=1
 bench/readme.py --check || failed=1
 
+# Every public name is explained. Only where its tool is: the short leg does not install it.
+if command -v doxygen >/dev/null; then
+    docs/site/reference.sh build/reference || failed=1
+fi
+
 if [[ ${1:-} == --tidy ]]; then
     cmake --preset clang -DPILFER_UNITY=OFF >/dev/null # clang-tidy needs a command for each file
     mapfile -t units < <(printf '%s\n' "${sources[@]}" | grep -E '^(src|examples)/.*\.cpp$')

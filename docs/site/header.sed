@@ -2,7 +2,9 @@
 # left out, because users write pilfer::scope.
 1,/^[^\/]/s,^//\( \|$\),/// ,
 s#^\( *\)/\* #\1/** #
-1s,^,/// \\file\n,
+s#\([;,}] *\)/\* #\1/**< #
+1s,^/\*\* ,/** \\file\n * ,
+1s,^///,/// \\file\n///,
 s/^inline namespace v0 {$//
 s,^} // namespace v0$,,
 s/pilfer::v0::/pilfer::/g
