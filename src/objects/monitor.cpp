@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr wait_kind condition_kind{"the condition of a monitor call", &nothing_known};
+constexpr wait_kind call_condition_kind{"the condition of a monitor call", &nothing_known};
 
 /// What the C++ runtime keeps for this thread.
 [[nodiscard]] exception_state& exceptions_here() noexcept {
@@ -52,7 +52,7 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     c.exceptions = exceptions_here().load();
     m_calls.enter(c);
     m_lock.leave();
-    wait_in(m_calls.list(), c, until, condition_kind, this, what, leaves::when_stopped);
+    wait_in(m_calls.list(), c, until, call_condition_kind, this, what, leaves::when_stopped);
     const ending e = monitor_call::queue::ended(c);
     if (e == ending::over && (until == never || must_leave())) {
         throw stopped(); // a cancellation ends such a wait as its time does, and nothing else ends one

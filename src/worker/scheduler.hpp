@@ -294,11 +294,12 @@ private:
     unsigned m_next_in_turn = 0;      // whom it looks at first then
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
-    bool m_list_is_shown = false; // see leaves_rest()
-    bool m_all_alarms = false;    // the next look at alarms is one at everybody's
-    bool m_owes_notice = false;   // alarms have made contexts runnable, and nobody was told
-    bool m_token = false;         // woken: look again before running what is found
-    bool m_alert = false;         // the same for what is queued: who queued it may have told nobody
+    // See leaves_rest(); of AddressSanitizer only.
+    [[maybe_unused]] bool m_list_is_shown = false;
+    bool m_all_alarms = false;  // the next look at alarms is one at everybody's
+    bool m_owes_notice = false; // alarms have made contexts runnable, and nobody was told
+    bool m_token = false;       // woken: look again before running what is found
+    bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
     visitor* m_visitor = nullptr;         // null: a worker of the pool
     std::atomic<bool> m_there{true};      // V2
