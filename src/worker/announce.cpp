@@ -268,7 +268,7 @@ void scheduler::yield_here() noexcept {
     };
     note(trace::what::make_way);
     m_submissions_first = true;
-    m_made_way_for = m_level;
+    m_made_way_for = static_cast<priority>(m_level);
     suspend_here(s);
 }
 

@@ -283,11 +283,11 @@ private:
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<priority> m_level{priority::normal};
-    own_word<std::uint32_t> m_turn{0};              // see leveled_queue::pop()
-    own_word<bool> m_submissions_first{false};      // a context has just made way for them
-    priority m_made_way_for = priority::low;        // the level of the frame that has
-    own_word<bool> m_own_first{false};              // a context has just yielded
-    own_word<unsigned> m_patience{summon_patience}; // announcements left until a summoned worker makes way
+    own_word<std::uint32_t> m_turn{0};                // see leveled_queue::pop()
+    own_word<bool> m_submissions_first{false};        // a context has just made way for them
+    own_word<priority> m_made_way_for{priority::low}; // the level of the frame that has
+    own_word<bool> m_own_first{false};                // a context has just yielded
+    own_word<unsigned> m_patience{summon_patience};   // announcements left until a summoned worker makes way
     unsigned m_looks = 0;             // without success, that a sleep was put off for: idle::latency
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
     instant m_robbed_in_turn = 0;     // when it last looked at others in turn: see rob_in_turn()
