@@ -35,12 +35,15 @@ endif()
 
 set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
 install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
+include(PilferSanitizer)
+pilfer_sanitizer(pilfer_built_with)
 configure_package_config_file(cmake/pilferConfig.cmake.in "${PROJECT_BINARY_DIR}/pilferConfig.cmake"
                               INSTALL_DESTINATION "${pilfer_cmake_dir}")
 # Before 1.0 a minor version may break what the one before it offered.
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/pilferConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/pilferConfig.cmake" "${PROJECT_BINARY_DIR}/pilferConfigVersion.cmake"
+              cmake/PilferSanitizer.cmake
         DESTINATION "${pilfer_cmake_dir}")
 
 # pkg-config: relative to the .pc file, so that an installed tree can be moved.

@@ -53,6 +53,7 @@ set(PILFER_STUDY ${PILFER_TOOLS})
 
 set(PILFER_SANITIZE none CACHE STRING "none, address (with undefined behaviour) or thread")
 set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
+option(PILFER_SANITIZED_VARIANTS "Install libpilfer_asan and libpilfer_tsan too, for programs with a sanitizer" OFF)
 
 option(PILFER_FUZZ "Build the fuzzers, with clang: the library is instrumented for libFuzzer" OFF)
 option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed" OFF)

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <pilfer/detail/base/same_sanitizer.h>
+
 #ifdef PILFER_STATIC
 #define PILFER_C_API
 #else

@@ -5,7 +5,11 @@
 #include <bit>
 #include <cstdint>
 
+#include <pilfer/detail/base/same_sanitizer.h>
+
 extern "C" {
+const char PILFER_SAME_SANITIZER = 0;
+
 [[gnu::weak]] void __lsan_register_root_region(const void* low, std::size_t size);
 [[gnu::weak]] void __lsan_disable();
 [[gnu::weak]] void __lsan_enable();

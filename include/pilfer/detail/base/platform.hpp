@@ -3,6 +3,8 @@
 
 #include <cstddef>
 
+#include <pilfer/detail/base/which_sanitizer.h>
+
 #if !defined(PILFER_STATIC)
 #define PILFER_API __attribute__((visibility("default")))
 #else
@@ -21,24 +23,6 @@
 #endif
 #define PILFER_NOINLINE __attribute__((noinline))
 #define PILFER_COLD __attribute__((noinline, cold))
-
-#if defined(__SANITIZE_ADDRESS__)
-#define PILFER_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define PILFER_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define PILFER_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define PILFER_TSAN 1
-#endif
-#endif
-#if defined(PILFER_ASAN) || defined(PILFER_TSAN)
-#define PILFER_SANITIZED 1
-#endif
 
 // A function that is entered on one stack and left on another must carry no instrumentation: the
 // sanitizers' entry and exit hooks would then hit two different shadow stacks.

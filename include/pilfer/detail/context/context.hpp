@@ -11,6 +11,7 @@
 #include <pilfer/detail/base/checked.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/platform.hpp>
+#include <pilfer/detail/base/same_sanitizer.h>
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 
