@@ -1,5 +1,5 @@
-// sanitized [mistake]: tasks that suspend, throw and end, for a program that is compiled with a sanitizer. With an argument a
-// task and its child race for a variable, and another child reads memory that is freed.
+// sanitized [mistake]: tasks that suspend, throw and end, for a program that is compiled with a sanitizer.
+// With an argument a task and its child race for a variable, and another child reads memory that is freed.
 #include <pilfer/pilfer.hpp>
 
 #include <cstdio>

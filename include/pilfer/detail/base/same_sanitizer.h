@@ -1,6 +1,7 @@
-/* The library and the files of a program that include it are compiled with the same sanitizer, or a link fails: the library
- * defines only one of these names, and each file refers to its own one. The name is what the linker prints. The pointer is
- * never read. C files without a sanitizer run none of the library's code inline, so they match any library. */
+/* The library and the files of a program that include it are compiled with the same sanitizer, or a link
+ * fails: the library defines only one of these names, and each file refers to its own one. The name is what
+ * the linker prints. The pointer is never read. C files without a sanitizer run none of the library's code
+ * inline, so they match any library. */
 #ifndef PILFER_DETAIL_BASE_SAME_SANITIZER_H
 #define PILFER_DETAIL_BASE_SAME_SANITIZER_H
 
@@ -35,7 +36,8 @@ extern const char PILFER_SAME_SANITIZER __attribute__((visibility("default")));
 #if defined(__cplusplus)
 }
 #endif
-/* Static in C++ too: g++ would make an inline variable unique in the process, and a plugin with it could not be unloaded. */
+/* Static in C++ too: g++ would make an inline variable unique in the process, and a plugin with it could not
+ * be unloaded. */
 #if defined(__cplusplus) || defined(PILFER_SANITIZED)
 PILFER_KEPT_BY_LINKER static const char* const pilfer_v0_same_sanitizer = &PILFER_SAME_SANITIZER;
 #endif
