@@ -1,4 +1,4 @@
-// What a loop costs by itself, on one worker: what docs/loops.md prints.
+// What a loop costs by itself, on one worker: what docs/investigations/loop-pieces.md prints.
 #include <benchmark/benchmark.h>
 
 #include <pilfer/pilfer.hpp>

@@ -1,5 +1,6 @@
 // How work spreads: how much a thief takes, from whom, and when a worker's tasks come within its reach.
-// Plain values for pilfer::options; which default is best, and why, is in docs/steal-fraction.md.
+// Plain values for pilfer::options. docs/investigations/steal-fraction.md says which default is best, and
+// why.
 #pragma once
 
 #include <cstdint>
