@@ -54,6 +54,15 @@ if [[ $way == subdirectory || $way == fetch_content ]]; then
     has_probes "$here/$way" "$work/with" "-Dpilfer_source=$source" || fail "users are compiled without probes"
     has_probes "$here/$way" "$work/without" "-Dpilfer_source=$source" -DPILFER_STACK_CLASH_PROTECTION=OFF &&
         fail "PILFER_STACK_CLASH_PROTECTION=OFF does not reach users"
+    if [[ $way == fetch_content ]]; then
+        # The project that docs/installing.md shows, with a clone in the folder beside it.
+        mkdir "$work/app"
+        ln -s "$source" "$work/pilfer"
+        sed -n '/^```cmake$/,/^```$/{/^```/!p}' "$source/docs/installing.md" >"$work/app/CMakeLists.txt"
+        printf '#include "%s"\n' "$here/main.cpp" "$here/other.cpp" >"$work/app/app.cpp"
+        build "$work/app" "$work/app/build" -DPILFER_UNITY=ON
+        run_consumer "$work/app/build/app"
+    fi
     exit 0
 fi
 
