@@ -39,20 +39,6 @@ void mutex_uncontended_std(benchmark::State& state) {
     uncontended<std::mutex>(state);
 }
 void mutex_uncontended_shared(benchmark::State& state) { uncontended<pilfer::shared_mutex>(state); }
-/// Calls f in a task that has so many scopes open.
-template <class F>
-void in_scopes(std::int64_t open, const F& f) {
-    if (open == 0) {
-        return f();
-    }
-    const pilfer::scope s;
-    in_scopes(open - 1, f);
-}
-void mutex_in_open_scopes(benchmark::State& state) {
-    pilfer::pool pool(one_worker());
-    pool.run([&] { in_scopes(state.range(0), [&] { uncontended<pilfer::mutex>(state); }); });
-}
-BENCHMARK(mutex_in_open_scopes)->Arg(0)->Arg(1)->Arg(10)->Arg(100)->Arg(1000);
 BENCHMARK(mutex_uncontended);
 BENCHMARK(mutex_uncontended_std);
 BENCHMARK(mutex_uncontended_shared);

@@ -16,7 +16,6 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/fwd.hpp>
-#include <pilfer/detail/scope/scope_owner.hpp>
 #include <pilfer/detail/worker/handover.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
@@ -47,7 +46,7 @@ public:
     /// Waits for every child. Calls std::terminate if a child has thrown and no sync() has rethrown it,
     /// unless another exception is in flight.
     ~scope() {
-        detail::standing* owner = m_owner.word();
+        detail::activation* owner = m_owner.load(detail::rlx);
         // One branch for both questions: has any child to be waited for, and is this the task's innermost
         // one?
         const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(detail::rlx));
@@ -101,7 +100,7 @@ public:
     PILFER_ALWAYS_INLINE void sync() {
         detail::worker* w = detail::this_worker();
         // Whose scope it is comes first: the counts are plain words of the owner.
-        if (w == nullptr || !m_owner.is(w->current.load(detail::rlx))) [[unlikely]] {
+        if (w == nullptr || !detail::std_atom::is(m_owner, w->current.load(detail::rlx))) [[unlikely]] {
             again().sync_cold();
         } else if (undisturbed()) {
             detail::san::acquire(&m_children);
@@ -178,10 +177,8 @@ private:
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(detail::worker* w) noexcept;
     void run_taken(detail::spark* d);
-    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry,
-                                     const detail::scope_place* place) noexcept;
-    [[nodiscard]] static detail::spark* child_at(detail::task_word entry,
-                                                 const detail::scope_place* place) noexcept;
+    [[nodiscard]] bool reclaim_child(detail::worker* w, detail::task_word entry) noexcept;
+    [[nodiscard]] detail::spark* child_at(detail::task_word entry) const noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& disturbed() noexcept { return m_link.head().disturbed; }
     [[nodiscard]] const std::atomic<std::uint32_t>& disturbed() const noexcept {
         return m_link.head().disturbed;
@@ -220,16 +217,12 @@ private:
     /// object of it in the frame that calls a child.
     PILFER_COLD void fail() noexcept;
     /// The owner is a thread that is no worker.
-    [[nodiscard]] bool outside() const noexcept { return m_owner.get()->ctx == nullptr; }
+    [[nodiscard]] bool outside() const noexcept { return owner()->ctx == nullptr; }
     /// Caller on the owner's own stack: plain counting will do.
     [[nodiscard]] bool on_own_stack(const detail::worker* w) const noexcept {
-        return w->current.load(detail::rlx)->ctx == m_owner.get()->ctx;
+        return w->current.load(detail::rlx)->ctx == owner()->ctx;
     }
-    /// The owner, or whoever asks whether it is.
-    [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.get(); }
-    /// Does the running task announce here under a lock of the owner that is younger than this scope? Then
-    /// the child's place is as_given(), and the unlock will know. It begins at once.
-    [[nodiscard]] bool gives_under_lock(const detail::worker* w) noexcept;
+    [[nodiscard]] detail::activation* owner() const noexcept { return m_owner.load(detail::rlx); }
     [[nodiscard]] detail::task_word entry() noexcept {
         return reinterpret_cast<detail::task_word>(this) | detail::kind_continuation;
     }
@@ -250,13 +243,11 @@ private:
     template <class F>
     PILFER_COLD void spawn_cold(F&& f);
     template <class F>
-    [[nodiscard]] bool spawn_under_lock(detail::worker* w, F& f);
-    template <class F>
     PILFER_COLD void submit_child(F&& f);
-    /// False: the child was dropped. `given`: its place is as_given().
-    [[nodiscard]] bool takes_submission(bool& given);
+    /// False: the child was dropped.
+    [[nodiscard]] bool takes_submission();
     /// Takes `child`, and destroys it where it throws.
-    void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept, bool given);
+    void submit_made(detail::submission* child, void (*destroy)(detail::submission*) noexcept);
     template <class F>
     PILFER_NOINLINE void fork_below(F&& f);
     template <class F, class Announce>
@@ -270,17 +261,10 @@ private:
 
     detail::scope_place m_link; // first: an entry of kind_continuation is the address of the scope
     detail::child_counter<detail::std_atom> m_children;
-    detail::scope_owner<detail::std_atom, detail::standing, detail::activation> m_owner;
+    std::atomic<detail::activation*> m_owner; // changes only with a coroutine, while there are no children
     // Nothing below is initialised: the usual scope never uses it.
     std::uintptr_t m_waiter; // set before the counter is published
     std::uint32_t m_suppressed;
-    struct diverted {
-        std::atomic<std::uint16_t> older_locks; // the owner's, before the one that made it so
-        std::atomic<bool> gave{false};          // any child was announced under a lock
-    };
-    union {
-        diverted m_diverted; // alive from the first diversion on
-    };
     union {
         std::exception_ptr m_error; // alive while there are failures
     };

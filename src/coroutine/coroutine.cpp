@@ -119,9 +119,9 @@ void resumption::take_scopes_along(const pool_core& to) {
         throw usage_error("pilfer: a lock of the library is held across a co_await that suspends");
     }
     scope_place* const innermost = a->innermost.load(rlx);
-    scope_place* const outermost = scope_place::as_plain(d->within);
-    m_scopes = scope_place::as_plain(innermost) != outermost ? innermost : nullptr;
-    for (auto* s = innermost; scope_place::as_plain(s) != outermost; s = scope_place::strip(s)->above()) {
+    scope_place* const outermost = scope_place::as_free(d->within);
+    m_scopes = scope_place::as_free(innermost) != outermost ? innermost : nullptr;
+    for (auto* s = innermost; scope_place::as_free(s) != outermost; s = scope_place::strip(s)->above()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
                               "no sync() has awaited");
@@ -141,7 +141,7 @@ void resumption::bring_scopes() noexcept {
         return;
     }
     activation* a = this_activation();
-    for (auto* s = m_scopes; scope_place::as_plain(s) != scope_place::as_plain(within());
+    for (auto* s = m_scopes; scope_place::as_free(s) != scope_place::as_free(within());
          s = scope_place::strip(s)->above()) {
         scope_access::hand_to(*scope_access::of(s), a);
     }

@@ -10,8 +10,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// As waits_under_lock(), but for what was given under a lock: that may be stopped before it ends, and then
-/// its branches must be.
+/// As waits_under_lock().
 [[nodiscard]] bool is_of_a_holder(scope_place* within) noexcept {
     scope_place* const above = scope_place::strip(within);
     if (scope_place::holds(within) || above == nullptr) {

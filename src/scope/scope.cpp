@@ -110,20 +110,19 @@ void scope::come_home(worker* home) noexcept {
     }
 }
 
-bool scope::takes_submission(bool& given) {
+bool scope::takes_submission() {
     worker* const w = this_worker();
     if (w == nullptr && owner() != activation_outside()) {
         not_owner("fork");
     }
-    given = w != nullptr && gives_under_lock(w);
-    if (drops() && !given) {
+    if (drops()) {
         drop_or_leave(w);
         return false;
     }
     return true;
 }
 
-void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept, bool given) {
+void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept) {
     struct guard {
         submission* child;
         void (*destroy)(submission*) noexcept;
@@ -134,11 +133,8 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
         }
     } made{child, destroy};
     // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
-    pool_core& p = outside() ? common_core() : *m_owner.get()->ctx->pool;
+    pool_core& p = outside() ? common_core() : *owner()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
-    if (given) {
-        child->is_within(scope_place::as_given(&m_link));
-    }
     if (owner_calls) {
         m_children.owe();
     } else {
@@ -178,10 +174,12 @@ bool scope::is_cleanup(const worker* w) noexcept {
 }
 
 void scope::look_for_children(worker* w) noexcept {
-    if (!unwinds(w)) {
+    if (!unwinds(w) && w->current.load(rlx)->locks == 0) {
         (void)stopped_here(w); // tells this scope
     } else if (!drops()) {
-        (void)stops::stopped_at(w, &m_link); // for a cleanup it says no
+        // A cleanup says no, and so does a scope that began under a lock of the owner. In an older scope the
+        // children of a holder are stopped like any, though the holder itself is not.
+        (void)stops::stopped_at(w, &m_link);
     }
 }
 
@@ -199,10 +197,10 @@ std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// The forked child behind an entry that stands at `place`: in this scope, a holder's or not. Null if there
-/// is none. The look may hit a record that a thief has long given back: records are never unmapped while the
-/// pool lives, and only an exact match counts.
-PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry, const scope_place* place) noexcept {
+/// The forked child of this scope behind an entry, null if there is none. The look may hit a record that a
+/// thief has long given back: records are never unmapped while the pool lives, and only an exact match
+/// counts.
+PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
     if ((entry & kind_mask) != kind_forked) {
         return nullptr;
     }
@@ -211,7 +209,7 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry, const scope_place* 
         __builtin_unreachable(); // nor does a caller ask
     }
     san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
-    return d->within() == place ? d : nullptr;
+    return d->within() == &m_link ? d : nullptr;
 }
 
 /// A child that was taken back from the own deque, where another task of this thread may have put it.
@@ -223,12 +221,12 @@ PILFER_ALWAYS_INLINE void scope::run_taken(spark* d) {
 
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
 /// once it is taken back it is looked at again. False: there is none.
-bool scope::reclaim_child(worker* w, task_word entry, const scope_place* place) noexcept {
+bool scope::reclaim_child(worker* w, task_word entry) noexcept {
     w = reclaim_slow(w, entry);
     if (w == nullptr) {
         return false;
     }
-    spark* d = child_at(entry, place);
+    spark* d = child_at(entry);
     if (d == nullptr) {
         (void)announce(w, entry, way::keep);
         return false;
@@ -245,18 +243,13 @@ bool scope::run_newest_child(worker* w) noexcept {
     }
     // Children that do not start take less time than their records take to come from memory.
     __builtin_prefetch(reinterpret_cast<const void*>(own.look_below(newest, 8) & ~kind_mask), 1);
-    scope_place* place = &m_link;
-    spark* d = child_at(newest.task, place);
-    if (d == nullptr) {
-        place = scope_place::as_given(place);
-        d = child_at(newest.task, place);
-    }
+    spark* d = child_at(newest.task);
     if (d == nullptr) {
         return false;
     }
-    nested_activation child(w, place);
+    nested_activation child(w, &m_link);
     if (!own.pop_newest(newest)) {
-        return reclaim_child(w, newest.task, place);
+        return reclaim_child(w, newest.task);
     }
     run_taken(d);
     return true;
@@ -323,9 +316,7 @@ void scope::block_for_children() noexcept {
 }
 
 /// Forked children that nobody took are the usual reason to come here: one loop without further calls
-/// but those of the children, all of which run under one identity. `w` runs the owner, which holds no lock
-/// that it has taken since the scope began. A child that was given under a lock ends the loop: it runs as
-/// somebody else.
+/// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
@@ -344,13 +335,13 @@ void scope::sync_children(worker* w) {
         [[likely]] {
             auto own = w->deque.owner();
             const auto newest = own.look_at_newest();
-            auto* d = child_at(newest.task, &m_link);
+            auto* d = child_at(newest.task);
             if (d == nullptr) {
                 break;
             }
             if (own.pop_newest(newest)) [[likely]] {
                 run_taken(d);
-            } else if (!reclaim_child(w, newest.task, &m_link)) {
+            } else if (!reclaim_child(w, newest.task)) {
                 w = this_worker();
                 break;
             }
@@ -414,9 +405,6 @@ void scope::leave() noexcept {
 /// round.
 std::uint32_t scope::end_of_round() noexcept {
     const std::uint32_t was = disturbed().exchange(0, rlx);
-    if ((was & disturb::told) != 0 && !outside()) {
-        stops::stays_stopped(this_worker());
-    }
     if ((was & disturb::requested) != 0) {
         stops::over();
     }
@@ -566,6 +554,30 @@ void scope::settle_at_end() noexcept {
 }
 
 namespace detail {
+
+scope_place* place_below(scope_place* innermost) noexcept {
+    scope_place* at = innermost;
+    // Not past a lock: nothing further out counts, and of a stolen branch that are scopes of the frame that
+    // joins, which may end.
+    while (scope_place::is_owner(at) && !scope_place::holds(at) && scope_place::strip(at) != nullptr &&
+           (scope_place::strip(at)->head().disturbed.load(rlx) & disturb::shields) == 0) {
+        at = scope_place::strip(at)->above();
+    }
+    return at;
+}
+
+void scope_outlives_lock(const activation* a) noexcept {
+    scope_place* at = a->innermost.load(rlx);
+    while (!scope_place::holds(scope_place::strip(at)->above())) {
+        at = scope_place::strip(at)->above();
+    }
+    scope_place& oldest = *scope_place::strip(at);
+    oldest.outlives_lock();
+    std_atom::fence_sc(); // C6
+    if (stops::stopped_at(this_worker(), &oldest)) {
+        stops::look_again();
+    }
+}
 
 void forget_children() noexcept {
     for (scope_place* at = scope_place::strip(activation_outside()->innermost.load(rlx)); at != nullptr;

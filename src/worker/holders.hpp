@@ -106,7 +106,7 @@ private:
     }
     scope_place* at = stands_in;
     for (bool is_further = false;;) {
-        if (scope_place::finishes_first(at)) {
+        if (scope_place::holds(at)) {
             return true;
         }
         scope_place* const link = scope_place::strip(at);

@@ -79,7 +79,7 @@ template <class F>
     for (scope_place* at = from;; at = scope_place::strip(at)->above()) {
         leads_there = leads_there || (own && is_end(at));
         own = own && scope_place::is_owner(at);
-        if (scope_place::finishes_first(at) || !(leads_there || own)) {
+        if (scope_place::holds(at) || !(leads_there || own)) {
             return false;
         }
         scope_place* const place = scope_place::strip(at);
@@ -153,7 +153,7 @@ void tell_parent(worker* w) noexcept {
     bool news = false;
     (void)self.looks_up.during(self.deque.owner().pinned(), [w, &news] {
         scope_place* const innermost = w->current.load(rlx)->innermost.load(rlx);
-        if (scope_place::finishes_first(innermost)) {
+        if (scope_place::holds(innermost)) {
             return false; // as its parent does
         }
         scope_place* const place = scope_place::strip(innermost);
@@ -173,12 +173,8 @@ void tell_parent(worker* w) noexcept {
 
 /// Those in a list that waits: rules 1 and 2.
 [[nodiscard]] bool stops_waiting(const decltype(scheduler::stoppable)::listener& l) noexcept {
-    bool unlocked = false;
-    bool stops = is_stopped(static_cast<scope_place*>(l.place), &is_in_failing_join, &unlocked);
+    bool stops = is_stopped(static_cast<scope_place*>(l.place), &is_in_failing_join);
     if (activation* const task = l.task; task != nullptr) {
-        if (stops && unlocked) {
-            stops::stop_for_good(*task);
-        }
         if (tells_in_failing_join(*task, &l, told_more)) {
             stops = true;
             told_more = told_more || !san::all_frames_known;
@@ -301,45 +297,6 @@ void stops::look_again() noexcept {
     request_stops(mine);
 }
 
-namespace {
-
-/// Where `a` stands past its own scopes, the outermost of which it is that says so; null: itself. (Scopes of
-/// a frame that joins are not its own: what is stopped there is a branch of that.)
-struct standing_below {
-    scope_place* place;
-    scope_place* outermost = nullptr;
-
-    explicit standing_below(const activation& a) noexcept : place(a.innermost.load(rlx)) {
-        while (scope_place::is_owner(place) && scope_place::strip(place) != nullptr &&
-               scope_access::owner(*scope_access::of(place)) == &a) {
-            outermost = scope_place::strip(place);
-            place = outermost->above();
-        }
-    }
-};
-
-} // namespace
-
-void stops::stop_for_good(activation& a) noexcept {
-    const standing_below at(a);
-    if (!scope_place::is_given(at.place)) {
-        return;
-    }
-    if (at.outermost != nullptr) {
-        at.outermost->begins_as_any();
-    } else {
-        a.innermost.store(scope_place::as_plain(at.place), rlx);
-    }
-}
-
-void stops::stays_stopped(worker* w) noexcept {
-    activation& self = *w->current.load(rlx);
-    const standing_below at(self);
-    if (scope_place::is_given(at.place) && stopped_at(w, scope_place::as_plain(at.place))) {
-        stop_for_good(self);
-    }
-}
-
 void stops::tell(told_source* t) noexcept {
     t->next_told = told_sources;
     told_sources = t;
@@ -360,14 +317,14 @@ void stops::wait_for_lookers() noexcept {
     });
 }
 
-bool stops::stopped_at(worker* w, scope_place* place, bool* unlocked, bool tells) noexcept {
+bool stops::stopped_at(worker* w, scope_place* place, bool tells) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
         return false;
     }
-    return self.looks_up.during(self.deque.owner().pinned(), [place, unlocked, tells] {
+    return self.looks_up.during(self.deque.owner().pinned(), [place, tells] {
         PILFER_CHAOS_POINT(lock);
-        return is_stopped(place, &is_in_failing_join, unlocked, tells);
+        return is_stopped(place, &is_in_failing_join, tells);
     });
 }
 
@@ -464,15 +421,7 @@ namespace {
 
 /// Is the running task?
 [[nodiscard]] bool is_stopped_by_scopes(worker* w) noexcept {
-    activation& self = *w->current.load(rlx);
-    bool unlocked = false;
-    if (!stops::stopped_at(w, self.innermost.load(rlx), &unlocked, !unwinds(w))) {
-        return false;
-    }
-    if (unlocked) {
-        stops::stop_for_good(self);
-    }
-    return true;
+    return stops::stopped_at(w, w->current.load(rlx)->innermost.load(rlx), !unwinds(w));
 }
 
 } // namespace

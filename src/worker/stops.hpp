@@ -46,13 +46,6 @@ void collected(spark& branch) noexcept;
 [[nodiscard]] bool branches_move(const worker* w) noexcept;
 /// A lock is free under which a scope began that goes on: those below of it may be stopped now.
 void look_again() noexcept;
-/// A task that was given under a lock is stopped, now that this is free: further locks of its parent's are
-/// nothing to it. Else it could be taken out of a wait, and go on as if that were over. By itself, or by who
-/// takes it out.
-void stop_for_good(activation& a) noexcept;
-/// The same of the running task, of which a scope is through that was told: without what the children were to
-/// bring it must not go on.
-void stays_stopped(worker* w) noexcept;
 /// By a listener's stop(): the canceller requests a stop there, behind all locks, and deletes it.
 void tell(told_source* t) noexcept;
 /// A scope that was cancelled is through.
@@ -86,9 +79,8 @@ private:
 [[nodiscard]] stop_list<std_atom, futex_park, scope_place>& list_for(worker* w, scope_place* place) noexcept;
 
 /// Is whoever stands at `place` stopped? On `w`, for a task that runs or is about to start there.
-/// `unlocked` and `tells` as for is_stopped().
-[[nodiscard]] bool stopped_at(worker* w, scope_place* place, bool* unlocked = nullptr,
-                              bool tells = true) noexcept;
+/// `tells` as for is_stopped().
+[[nodiscard]] bool stopped_at(worker* w, scope_place* place, bool tells = true) noexcept;
 
 } // namespace stops
 } // namespace detail

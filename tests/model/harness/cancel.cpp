@@ -443,10 +443,9 @@ struct failing : process<3> {
 
 /// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
 /// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
-/// stopped before that, and not be left waiting behind it. `Given`: the inner one began before the lock, and
-/// the child was given to it under that. `Before`: there was another cancellation in this process, and its
-/// scope has not ended.
-template <bool Given, bool Before>
+/// stopped before that, and not be left waiting behind it. `Before`: there was another cancellation in this
+/// process, and its scope has not ended.
+template <bool Before>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;
     struct frame {
@@ -464,8 +463,7 @@ struct outlived : process<2> {
 
     outlived() {
         outer.make(nullptr);
-        inner.make(Given ? &outer->place : link::as_holder(&outer->place));
-        inner->place.head().held.store(Given, rlx);
+        inner.make(link::as_holder(&outer->place));
         object.make();
         elsewhere.make(nullptr);
         if (Before) {
@@ -483,15 +481,10 @@ struct outlived : process<2> {
         }
         if (i == 1) {
             link* const here_it_stands = link::as_owner(&inner->place);
-            check(!this->stopped_at(workers[0], Given ? link::as_holder(here_it_stands) : here_it_stands),
-                  "a holder is stopped");
-            // gives_lock(), end_diversions()
+            check(!this->stopped_at(workers[0], here_it_stands), "a holder is stopped");
+            // gives_lock(), scope_outlives_lock()
             is_free = true;
-            if (Given) {
-                inner->place.head().held.store(false, rlx);
-            } else {
-                inner->place.outlives_lock();
-            }
+            inner->place.outlives_lock();
             atom::fence_sc();
             if (this->stopped_at(workers[0], &inner->place)) {
                 all.again([this] {
@@ -509,8 +502,7 @@ struct outlived : process<2> {
         }
         frame& f = *waiting.make();
         f.list = object.get();
-        link* const place = Given ? link::as_given(&inner->place) : &inner->place;
-        f.l.place = place;
+        f.l.place = &inner->place;
         f.l.stop = [](stop_list::listener& self) noexcept {
             auto& w = reinterpret_cast<frame&>(self);
             waiters::entry& e = w.e;
@@ -522,7 +514,7 @@ struct outlived : process<2> {
         object->add(f.e);
         object->unlock();
         workers[1].stoppable.add(f.l);
-        if (!this->stopped_at(workers[1], place) || !object->withdraw(f.e)) {
+        if (!this->stopped_at(workers[1], &inner->place) || !object->withdraw(f.e)) {
             wait_in(*object.get(), f.e, false);
         }
         check(is_free, "stopped under the lock");
@@ -559,10 +551,8 @@ const registered<out_of_turn_told> r13("cancel_unlink_told",
                                        "a scope ends out of turn below of a cancelled one");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
-const registered<outlived<false, false>> r12("cancel_holder",
-                                             "a lock is free before a scope ends that began under it");
-const registered<outlived<true, false>> r14("cancel_given",
-                                            "a lock is free before a child ends that was given under it");
-const registered<outlived<true, true>> r15("cancel_given_beside", "the same beside another cancellation");
+const registered<outlived<false>> r12("cancel_holder",
+                                      "a lock is free before a scope ends that began under it");
+const registered<outlived<true>> r15("cancel_holder_beside", "the same beside another cancellation");
 
 } // namespace

@@ -16,7 +16,6 @@ namespace disturb = pilfer::detail::disturb;
 
 struct head {
     model::atomic<std::uint32_t> disturbed{0};
-    model::atomic<bool> held{false};
     const void* against = nullptr;
     [[nodiscard]] const void* shielded() const noexcept { return against; }
 };
@@ -63,7 +62,7 @@ struct process {
             return false;
         }
         return w.looks_up.during(false, [place, tells] {
-            return pilfer::detail::is_stopped(place, pilfer::detail::nothing_fails{}, nullptr, tells);
+            return pilfer::detail::is_stopped(place, pilfer::detail::nothing_fails{}, tells);
         });
     }
     /// The end of a sync: the children have ended.

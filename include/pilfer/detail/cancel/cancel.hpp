@@ -87,13 +87,11 @@ struct nothing_fails {
 
 /// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
 /// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
-/// scope_link, whose head has `disturbed`, `held`, and shielded(): the scope whose exit what is below is
-/// excepted from.
+/// scope_link, whose head has `disturbed` and shielded(): the scope whose exit what is below is excepted
+/// from.
 ///
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. Where somebody on the way holds a lock, or was given by its parent under one, nothing further
-/// out counts until that is free. `unlocked`, if not null: becomes true where the way leads past such a lock
-/// of a parent's that is free now.
+/// very exit. If a task on the way holds a lock, nothing further out counts until the lock is free.
 ///
 /// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
 /// are against exits only.
@@ -101,18 +99,14 @@ struct nothing_fails {
 /// Where a scope on the way is the cleanup of a task that unwinds, nothing further out counts. `tells`: false
 /// for a task that unwinds itself, whose own scopes may be such and do not say so yet.
 template <class Link, class Fails = nothing_fails>
-[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}, bool* unlocked = nullptr,
-                              bool tells = true) noexcept {
+[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}, bool tells = true) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     std::size_t steps = 0;
     Link* end = place;
     for (;; end = Link::strip(end)->above(), ++steps) {
         Link* const s = Link::strip(end);
-        if (s == nullptr || Link::finishes_first(end)) {
+        if (s == nullptr || Link::holds(end)) {
             return false;
-        }
-        if (unlocked != nullptr && Link::is_given(end)) {
-            *unlocked = true;
         }
         s->seen_here();
         const std::uint32_t word = s->head().disturbed.load(rlx);
@@ -280,7 +274,7 @@ private:
         }
         // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
         each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
-        Atom::fence_sc();                                                                           // C8
+        Atom::fence_sc();                                                                           // C6
     }
 
     raw_lock<Atom, Park> m_lock;

@@ -29,10 +29,9 @@ public:
 
     // Who stands in a scope is below of it, or its owner: a cancellation stops the former only. A pointer to
     // a link says which by its lowest bit, and may be null with or without it. The next bit says that whoever
-    // stands there holds a lock: cancellations of that scope and of those further out wait for its end. The
-    // third one says that the scope's owner gave it under a lock: so they do as long as that is held, which
-    // the scope knows. above(), the `innermost` of an activation and the `within` of a task are such
-    // pointers: never dereferenced before strip().
+    // stands there holds a lock: cancellations of that scope and of those further out wait for its end.
+    // above(), the `innermost` of an activation and the `within` of a task are such pointers: never
+    // dereferenced before strip().
 
     /// Where whoever made it stands. An address that the compiler computes as it would the link's own.
     [[nodiscard]] static scope_link* as_owner(scope_link* link) noexcept {
@@ -42,7 +41,7 @@ public:
         return (reinterpret_cast<std::uintptr_t>(place) & 1) != 0;
     }
     [[nodiscard]] static scope_link* strip(scope_link* place) noexcept {
-        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{7});
+        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{3});
     }
     [[nodiscard]] static scope_link* as_holder(scope_link* place) noexcept {
         return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) | 2);
@@ -52,22 +51,6 @@ public:
     }
     [[nodiscard]] static bool holds(const scope_link* place) noexcept {
         return (reinterpret_cast<std::uintptr_t>(place) & 2) != 0;
-    }
-
-    /// Of a child of `link`, which is not null.
-    [[nodiscard]] static scope_link* as_given(scope_link* link) noexcept {
-        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(link) | 4);
-    }
-    [[nodiscard]] static bool is_given(const scope_link* place) noexcept {
-        return (reinterpret_cast<std::uintptr_t>(place) & 4) != 0;
-    }
-    /// The same place without a word about locks.
-    [[nodiscard]] static scope_link* as_plain(scope_link* place) noexcept {
-        return reinterpret_cast<scope_link*>(reinterpret_cast<std::uintptr_t>(place) & ~std::uintptr_t{6});
-    }
-    /// Does no cancellation of that scope or further out count there now?
-    [[nodiscard]] static bool finishes_first(scope_link* place) noexcept {
-        return holds(place) || (is_given(place) && strip(place)->m_head.held.load(rlx));
     }
 
     [[nodiscard]] Head& head() noexcept { return m_head; }
@@ -127,8 +110,6 @@ public:
     }
     /// Owner: it began while its owner held a lock, which is free now. (C6)
     void outlives_lock() noexcept { m_above.store(as_free(above()), rlx); }
-    /// Owner, or while it waits: it is stopped, and no further lock of its parent's takes that back.
-    void begins_as_any() noexcept { m_above.store(as_plain(above()), rlx); }
 
 private:
     using mark = std::uint16_t; // narrow: it lies in the padding of the head, and one store clears both

@@ -31,15 +31,11 @@ struct worker;
 class held_lock;
 class pool_core;
 
-/// What a scope reads of its owner as it ends.
-struct standing {
+/// One run of one task: its address is the task's identity ("who owns this scope?").
+struct activation {
     /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
     /// there is none. Belongs to whoever runs the task.
     std::atomic<scope_place*> innermost{nullptr};
-};
-
-/// One run of one task: its address is the task's identity ("who owns this scope?").
-struct activation : standing {
     context* ctx = nullptr; // null: of a thread outside
     /// Exceptions that were in flight on this stack where the task began: those are not its own.
     unsigned uncaught = 0;
@@ -53,7 +49,7 @@ struct activation_on_top : activation {
     activation* beneath;
     PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within,
                                            unsigned in_flight) noexcept
-        : activation{{within}, under->ctx, in_flight, 0}, beneath(under) {}
+        : activation{within, under->ctx, in_flight, 0}, beneath(under) {}
 };
 
 /// Who owns a context: src/context/README.md has the table. Kept in the checked build only.

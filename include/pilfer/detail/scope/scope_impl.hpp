@@ -71,7 +71,7 @@ struct spawned {
         san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
                             // Only here, off the parent's stack, may the rest of the parent be announced.
 #if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
-        s->m_owner.of_offered()->ctx->change(context_state::running, context_state::offered);
+        s->owner()->ctx->change(context_state::running, context_state::offered);
 #endif
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
             context* c = context_again(self);
@@ -101,7 +101,7 @@ struct spawned {
             c->job = nullptr; // it was never announced
             w = this_worker();
         }
-        activation* const owner = s->m_owner.of_offered();
+        activation* const owner = s->owner();
         context* parent = owner->ctx;
         if (parent == nullptr) {
             __builtin_unreachable(); // a parent that was offered has one: main need not load it to ask
@@ -146,7 +146,7 @@ struct scope_access {
     [[nodiscard]] static activation* taken(scope& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
-        activation* const owner = s.m_owner.of_offered();
+        activation* const owner = s.owner();
         owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s);
         return owner;
@@ -187,23 +187,7 @@ struct scope_access {
     }
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
-    static void hand_to(scope& s, activation* owner) noexcept {
-        s.m_owner.hand_to(owner);
-        s.m_link.head().was_diverted = false; // the diversion names the owner that was
-    }
-    /// `owner` takes a lock beside so many, or has one less. True: look at the next one further out. False:
-    /// the scope is not its own, or was diverted before and stays so; and so are those further out.
-    [[nodiscard]] static inline bool divert(scope& s, activation* owner, unsigned locks) noexcept;
-    [[nodiscard]] static inline bool end_diversion(scope& s, const activation* owner) noexcept;
-    /// Were children announced under a lock? They may be stopped from its end on.
-    [[nodiscard]] static bool gave(const scope& s) noexcept {
-        return s.m_link.head().was_diverted && s.m_diverted.gave.load(rlx);
-    }
-    /// Of a scope of that owner, below of one that is older than a lock that is held beside `older_locks`:
-    /// did it begin under that?
-    [[nodiscard]] static bool begins_behind(const scope& s, unsigned older_locks) noexcept {
-        return !s.m_link.head().held.load(acq) || s.m_diverted.older_locks.load(rlx) > older_locks;
-    }
+    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner.store(owner, rlx); }
     static void forget_children(scope& s) noexcept { s.forget_children(); }
     /// While its parent waits.
     [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
@@ -251,7 +235,7 @@ struct forked : spark {
         auto* d = static_cast<forked*>(self);
         scope* s = scope_access::of(d->within());
         san::acquire(s);
-        if (s->drops() && !scope_place::finishes_first(d->within())) {
+        if (s->drops()) {
             detail::count_dropped(this_worker());
         } else {
             PILFER_TRY { d->function(); }
@@ -284,7 +268,7 @@ struct submitted_child : submission {
         if (detail::dropping(w)) {
             (void)s->note_failure(detail::dropped_error());
             detail::count_dropped(w);
-        } else if (s->drops() && !scope_place::finishes_first(c->within())) {
+        } else if (s->drops()) {
             detail::count_dropped(w);
         } else {
             PILFER_TRY { c->function(); }
@@ -307,7 +291,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
         detail::worker* w = detail::this_worker();
         [[maybe_unused]] detail::activation*
             me; // the owner: not from m_owner, which would be loaded once more
-        if (w != nullptr && m_owner.is(me = w->current.load(detail::rlx)) && !drops() &&
+        if (w != nullptr && detail::std_atom::is(m_owner, me = w->current.load(detail::rlx)) && !drops() &&
             w->exceptions->empty()) [[likely]] {
             if (detail::context* const c = detail::take_context(w)) [[likely]] {
                 detail::context_guard guard{c};
@@ -354,15 +338,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
     if (w == nullptr || w->current.load(detail::rlx) != owner()) {
         not_owner("spawn");
     }
-    const bool held = gives_under_lock(w);
-    if (held) {
-        if constexpr (detail::fits_on_context<std::decay_t<F>>) {
-            if (w->exceptions->empty() && spawn_under_lock(w, f)) {
-                return;
-            }
-        }
-        w = detail::this_worker();
-    } else if (drops() || (!is_cleanup(w) && detail::stopped_here(w))) {
+    if (drops() || (!is_cleanup(w) && detail::stopped_here(w))) {
         drop_or_leave(w);
         return;
     }
@@ -378,42 +354,20 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
         detail::attend(w);
         w = detail::this_worker();
     }
-    detail::nested_activation child(w, held ? detail::scope_place::as_given(&m_link) : &m_link);
+    detail::nested_activation child(w, &m_link);
+    if (detail::stopped_here(w)) { // the caller holds a lock and is not stopped, but its child is
+        detail::count_dropped(w);
+        return;
+    }
     PILFER_TRY { function(); }
     PILFER_CATCH_ALL { fail(); }
-}
-
-/// spawn() by an owner that holds a lock which is younger than this scope: the child may want that lock, so
-/// it needs a stack of its own. False: there is none.
-template <class F>
-bool scope::spawn_under_lock(detail::worker* w, F& f) {
-    using child = detail::spawned<F>;
-    detail::context* const c = detail::take_context(w);
-    if (c == nullptr) {
-        return false;
-    }
-    detail::context_guard guard{c};
-    auto* k = ::new (c->place(sizeof(child), child::align)) child{std::move(f)};
-    guard.c = nullptr;
-    m_owner.end_diversion();   // whoever goes on with this frame makes the owner current
-    w = detail::this_worker(); // moving f may have suspended
-    w->current.store(&c->self, detail::rlx);
-    c->self.innermost.store(detail::scope_place::as_given(&m_link), detail::rlx);
-    detail::context* const here = m_owner.of_offered()->ctx;
-    detail::san::leave(&here->view, c->view, this);
-    detail::call_on(k, &m_link.head().rest, &child::main);
-    detail::san::enter(here->view);
-    detail::san::acquire(this);
-    detail::arrive();
-    m_owner.divert_again();
-    return true;
 }
 
 template <class F>
 PILFER_ALWAYS_INLINE void scope::fork(F&& f) {
     using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w != nullptr && m_owner.is(w->current.load(detail::rlx)) && !drops()) [[likely]] {
+    if (w != nullptr && detail::std_atom::is(m_owner, w->current.load(detail::rlx)) && !drops()) [[likely]] {
         auto* c = make_forked<child>(w, std::forward<F>(f));
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended
@@ -501,21 +455,17 @@ template <class F, class Announce>
 PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
     using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
-    if (w == nullptr || outside() || w->pool != m_owner.get()->ctx->pool) [[unlikely]] {
+    if (w == nullptr || outside() || w->pool != owner()->ctx->pool) [[unlikely]] {
         submit_child(std::forward<F>(f));
         return;
     }
-    const bool held = gives_under_lock(w);
-    if (drops() && !held) [[unlikely]] {
+    if (drops()) [[unlikely]] {
         drop_or_leave(w);
         return;
     }
     (void)is_cleanup(w);
     detail::leave_if_stopped(); // before f is taken: this scope may be none of those that are stopped
     auto* c = make_forked<child>(w, std::forward<F>(f));
-    if (held) {
-        c->is_within(detail::scope_place::as_given(&m_link));
-    }
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);
     if (own) {
@@ -530,11 +480,10 @@ PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
 
 template <class F>
 PILFER_COLD void scope::submit_child(F&& f) {
-    bool given = false;
-    if (takes_submission(given)) {
+    if (takes_submission()) {
         using child = detail::submitted_child<std::decay_t<F>>;
         // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
-        submit_made(new child(this, std::forward<F>(f)), &child::destroy, given);
+        submit_made(new child(this, std::forward<F>(f)), &child::destroy);
     }
 }
 

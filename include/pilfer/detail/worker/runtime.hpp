@@ -109,25 +109,19 @@ PILFER_API void count_plain_call(worker* w) noexcept;
     scope_place* const place = detail::place_below(w->current.load(rlx)->innermost.load(rlx));
     return scope_place::strip(place) != nullptr && !scope_place::holds(place);
 }
-/// A lock, before which it held `locks`: what it announces in scopes that are there already goes the long way
-/// from now on.
-PILFER_API PILFER_COLD void divert_scopes(activation* a, unsigned locks) noexcept;
-/// It holds a lock less, which a->locks says already. `outlived`: that was the last one, and the innermost
-/// scope did not begin before the first one.
-PILFER_API PILFER_COLD void end_diversions(activation* a, bool outlived) noexcept;
+/// The running task `a` has given back its last lock. Its innermost scope began under a lock and goes on: the
+/// tasks below of that scope may be stopped from now on.
+PILFER_API PILFER_COLD void scope_outlives_lock(const activation* a) noexcept;
 /// The running task (null: none) has one more lock of the library, or one less. Until it has none only
-/// scopes that begin meanwhile stop it, and what it does in these. (Row D6) A branch of a holder that was
-/// stolen has the bit, and stands in scopes of the frame that joins: none of its matter.
+/// scopes that begin meanwhile stop it, and what it does in these. A branch of a holder that was stolen has
+/// the bit, and stands in scopes of the frame that joins: none of its matter.
 PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
     if (a == nullptr) {
         return;
     }
     unsigned locks = a->locks;
-    scope_place* const at = a->innermost.load(rlx);
-    if (scope_place::is_owner(at) && !scope_place::holds(at)) [[unlikely]] {
-        detail::divert_scopes(a, locks >> 1); // it may have begun under another lock
-    }
     if (locks == 0) {
+        scope_place* const at = a->innermost.load(rlx);
         locks = scope_place::holds(at) ? 0 : 1;
         a->innermost.store(scope_place::as_holder(at), rlx);
     }
@@ -138,19 +132,17 @@ PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
         return;
     }
     const unsigned locks = a->locks;
-    scope_place* const at = a->innermost.load(rlx);
     if (locks > 3) {
         a->locks = locks - 2;
-        if (scope_place::is_owner(at) && !scope_place::holds(at)) [[unlikely]] {
-            detail::end_diversions(a, false);
-        }
         return;
     }
     a->locks = 0;
     if (locks == 3) {
-        a->innermost.store(scope_place::as_free(at), rlx);
-        if (scope_place::is_owner(at) || !scope_place::holds(at)) [[unlikely]] {
-            detail::end_diversions(a, !scope_place::holds(at));
+        scope_place* const at = a->innermost.load(rlx);
+        if (scope_place::holds(at)) [[likely]] {
+            a->innermost.store(scope_place::as_free(at), rlx);
+        } else {
+            detail::scope_outlives_lock(a);
         }
     }
 }

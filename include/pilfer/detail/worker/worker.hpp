@@ -80,11 +80,8 @@ struct scope_head {
     /// this scope's sync, which therefore sees the mark. At the beginning of its word: a load from the middle
     /// of a wider store costs a forked child 1 ns.
     std::atomic<std::uint32_t> disturbed{0};
-    bool comes_home : 1 = false;   // each wait returns on the thread that began it
-    bool was_diverted : 1 = false; // see scope_owner::divert()
-    bool threw : 1 = false;        // scope::m_suppressed has a value
-    /// Its owner holds a lock that is younger: see scope_link::as_given().
-    std::atomic<bool> held{false};
+    bool comes_home = false; // each wait returns on the thread that began it
+    bool threw = false;      // scope::m_suppressed has a value; two bytes: one store clears them and the mark
 
     /// Of one that is no scope of a user (disturb::shields), and has no continuation.
     [[nodiscard]] const scope_place* shielded() const noexcept {
