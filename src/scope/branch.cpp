@@ -10,16 +10,6 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// As waits_under_lock().
-[[nodiscard]] bool is_of_a_holder(scope_place* within) noexcept {
-    scope_place* const above = scope_place::strip(within);
-    if (scope_place::holds(within) || above == nullptr) {
-        return scope_place::holds(within);
-    }
-    above->seen_here();
-    return scope_place::holds(above->above());
-}
-
 [[nodiscard]] stolen_branch::word as_word(stolen_branch* b) noexcept {
     return reinterpret_cast<stolen_branch::word>(b);
 }
@@ -30,7 +20,7 @@ stolen_branch::stolen_branch(spark& s, word given_up) noexcept
     : m_spark(s), m_given_up(given_up), m_process(forks::this_process()) {
     activation* const self = this_worker()->current.load(rlx);
     scope_place* const within = self->innermost.load(rlx);
-    if (!is_of_a_holder(within)) {
+    if (!scope_place::holds(within)) {
         m_self = self;
         m_within = within;
         m_place.emplace(within);
@@ -71,7 +61,7 @@ stolen_branch* stolen_branch::give_up_to(spark& s, word lies_there, word given_u
 
 bool stolen_branch::tell_joining_frame(spark& s, const std::exception_ptr& error) noexcept {
     // A holder finishes first.
-    return !says_stopped(error) && !is_of_a_holder(s.within()) && stops::fail(s);
+    return !says_stopped(error) && !scope_place::holds(s.within()) && stops::fail(s);
 }
 
 void stolen_branch::collect(spark& s) noexcept { stops::collected(s); }

@@ -70,20 +70,6 @@ template <class F>
     return found;
 }
 
-/// So many children run on top of a frame under a lock until it makes way for what is queued.
-constexpr unsigned most_before_others = 4096;
-
-/// Between two children of a scope that began at `place`, on top of their waiting owner: what others ask for.
-/// Under a lock what is queued waits until the children have run, but not for ever. (W5)
-void attend_between(const activation& owner, scope_place* place, unsigned& run) noexcept {
-    auto& here = *static_cast<scheduler*>(this_worker());
-    if (!here.records() && waits_under_lock(owner, place) && ++run % most_before_others != 0) {
-        here.share_between_tasks();
-    } else {
-        attend(&here);
-    }
-}
-
 } // namespace
 
 void scope::not_owner(const char* call) const {
@@ -256,14 +242,12 @@ bool scope::run_newest_child(worker* w) noexcept {
 }
 
 void scope::wait_for_children(worker* home) noexcept {
-    const auto awaited = reinterpret_cast<awaited_by_holders::word>(&m_link);
-    unsigned run = 0;
     for (;;) {
         look_for_children(this_worker());
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
             using trip = tripwire<std_atom>;
             if (this_worker()->deque.trip().has(trip::asked & ~trip::stop)) {
-                attend_between(*owner(), m_link.above(), run);
+                attend(this_worker());
             }
             if (!drops()) {
                 look_for_children(this_worker());
@@ -271,13 +255,6 @@ void scope::wait_for_children(worker* home) noexcept {
         }
         if (m_children.all_done()) {
             break;
-        }
-        const bool under_lock = waits_under_lock(*owner(), m_link.above());
-        if (under_lock && static_cast<scheduler*>(this_worker())->take_back(awaited)) {
-            if (this_worker()->deque.trip().has(tripwire<std_atom>::asked)) {
-                attend_between(*owner(), m_link.above(), run);
-            }
-            continue;
         }
         if (static_cast<scheduler*>(this_worker())->help_on_top()) {
             continue;
@@ -290,8 +267,6 @@ void scope::wait_for_children(worker* home) noexcept {
             return static_cast<scope_wait&>(self).children->publish();
         };
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-        const awaited_by_holders::entered here(under_lock ? &pool_of(owner())->for_holders() : nullptr,
-                                               awaited);
         const stops::waiting_frame stopped(this_worker());
         suspend(this_worker(), s);
         break;
@@ -323,7 +298,6 @@ void scope::sync_children(worker* w) {
         wait_and_rethrow(home); // it looks before each child
         return;
     }
-    unsigned run = 0;
     activation* const self = w->current.load(rlx);
     const unsigned in_flight = w->exceptions->in_flight();
     if (in_flight != self->uncaught) [[unlikely]] {
@@ -347,7 +321,7 @@ void scope::sync_children(worker* w) {
             }
             w = this_worker();
             if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
-                attend_between(*self, m_link.above(), run);
+                attend(w);
                 w = this_worker();
                 if (w->deque.trip().has(tripwire<std_atom>::stop)) {
                     break;

@@ -171,13 +171,8 @@ void wait_for_end(handover<std_atom>& end, const spark* task, const pool_core* p
         }
         return;
     }
-    const activation* const caller = w->current.load(rlx);
-    const auto awaited = reinterpret_cast<awaited_by_holders::word>(task);
     while (!end.is_done()) {
-        // What is given to another pool is none of this one's tasks.
-        const bool under_lock = p == nullptr && waits_under_lock(*caller, caller->innermost.load(rlx));
-        if ((under_lock && static_cast<scheduler*>(w)->take_back(awaited)) ||
-            static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (static_cast<scheduler*>(w)->help_on_top()) {
             w = this_worker();
             continue;
         }
@@ -190,8 +185,6 @@ void wait_for_end(handover<std_atom>& end, const spark* task, const pool_core* p
             return static_cast<join_wait&>(self).end->publish(
                 reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
         };
-        const awaited_by_holders::entered here(under_lock ? &pool_of(caller)->for_holders() : nullptr,
-                                               awaited);
         // help_on_top() may have moved this frame, whatever it returned
         const stops::waiting_frame stopped(this_worker(), mine.branch, mine.lies_there, mine.given_up);
         suspend(this_worker(), s);

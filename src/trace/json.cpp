@@ -39,7 +39,6 @@ constexpr entry entries[kinds_of_event] = {
     {entry::begin, "on top: own", nullptr, nullptr, true, true},
     {entry::begin, "on top: stolen", "victim", nullptr, true, true},
     {entry::begin, "on top: submitted", nullptr, nullptr, true, true},
-    {entry::begin, "under a lock: stolen", "victim", nullptr, true, true},
     {entry::begin, "sleep", nullptr, nullptr, false, false},
     {entry::begin, "nap", nullptr, nullptr, false, false},
     {entry::end, "ended", nullptr, nullptr, false, false},

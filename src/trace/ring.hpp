@@ -28,9 +28,8 @@ enum class what : std::uint8_t {
     top_own,
     top_stolen,
     top_submitted,
-    top_awaited, ///< not for want of a stack: who waits under a lock has taken it back from worker `who`
-    sleep,       ///< in the kernel, until somebody wakes this worker
-    nap,         ///< tasks are ready and no stack can be had: it looks again soon
+    sleep, ///< in the kernel, until somebody wakes this worker
+    nap,   ///< tasks are ready and no stack can be had: it looks again soon
 
     ended,     ///< the context's task is over
     suspended, ///< the context waits

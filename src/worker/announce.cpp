@@ -406,6 +406,22 @@ bool scheduler::takes_beyond() noexcept {
     return true;
 }
 
+/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
+/// behind it is that frame's affair.
+task_word scheduler::help_other(unsigned victim) noexcept {
+    return m_pool.at(victim).deque.thief().insist(
+        [](task_word t) { return (t & kind_mask) != kind_continuation; },
+        [this](steal_status status) {
+            count.steals_tried.add();
+            if (status == steal_status::lost) {
+                count.steals_lost.add();
+            } else if (status != steal_status::success) {
+                count.steals_failed.add();
+            }
+        },
+        marking());
+}
+
 task_word scheduler::help_own() noexcept {
     auto own = deque.owner();
     const task_word newest = own.peek();

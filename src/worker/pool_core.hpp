@@ -32,7 +32,6 @@
 #include "worker/closing.hpp"
 #include "worker/forked.hpp"
 #include "worker/governor.hpp"
-#include "worker/holders.hpp"
 #include "worker/leftovers.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
@@ -321,7 +320,6 @@ public:
     [[nodiscard]] blocked_watch& blocked() noexcept { return m_blocked; }
     /// Every worker is inside a task, and a task is queued or lies in a deque. By any thread: a guess.
     [[nodiscard]] bool nobody_takes_what_is_ready() noexcept;
-    [[nodiscard]] awaited_by_holders& for_holders() noexcept { return m_for_holders; }
 
     [[nodiscard]] blocking_threads& blocking() noexcept { return m_blocking; }
 
@@ -465,7 +463,6 @@ private:
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
     blocked_watch m_blocked{std::uint64_t{m_options.stall_report} * 1'000'000};
-    awaited_by_holders m_for_holders;
     timer_watch<std_atom> m_watch;
     std::atomic<bool> m_expects{false};
     std::atomic<readiness*> m_io{nullptr};

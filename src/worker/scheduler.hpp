@@ -20,7 +20,6 @@
 #include "trace/ring.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
-#include "worker/holders.hpp"
 #include "worker/overdue.hpp"
 #include "worker/readiness.hpp"
 #include "worker/tally.hpp"
@@ -79,12 +78,6 @@ public:
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
-    /// Before a wait under a lock, for what `awaited` names (see awaited_by_holders): runs on top of the
-    /// calling frame what nobody has started of that, if it is the oldest task of another worker. False: none
-    /// is.
-    [[nodiscard]] bool take_back(awaited_by_holders::word awaited) noexcept;
-    /// Answers those who want work, between two tasks. Makes no way for what is queued.
-    void share_between_tasks() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
     /// The frame that waits has used half of its stack: nothing may begin on top of it, if another stack can
@@ -190,7 +183,6 @@ private:
     [[nodiscard]] bool run_prompt() noexcept;
     [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     [[nodiscard]] bool search() noexcept;
-    [[nodiscard]] bool rob_for_holders() noexcept;
     [[nodiscard]] bool rob_anybody() noexcept;
     [[nodiscard]] bool rob_in_turn() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
@@ -249,9 +241,9 @@ private:
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool grow_ring() noexcept;
     [[nodiscard]] task_word help_own() noexcept;
-    template <class Accept>
-    [[nodiscard]] task_word insist_on(unsigned victim, Accept accept) noexcept;
     [[nodiscard]] task_word help_other(unsigned victim) noexcept;
+    /// Answers those who want work, between two tasks. Makes no way for what is queued.
+    void share_between_tasks() noexcept;
     void run_on_top(task_word task) noexcept;
     void yield_here() noexcept;
     void yield_to_queued() noexcept;

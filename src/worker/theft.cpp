@@ -130,11 +130,6 @@ bool scheduler::search() noexcept {
         m_alert = true;
         m_pool.idle().be_alert(index);
     }
-    // At one of 64 ends not, so that what is announced under locks without end starves nobody.
-    if (m_pool.for_holders().any() && (m_ends & fairness_mask) != fairness_mask / 4 * 3 &&
-        rob_for_holders()) {
-        return true;
-    }
     if (m_token) {
         const unsigned hint = m_pool.idle().hint(index);
         if (hint < n && hint != index && try_steal(hint, false)) {

@@ -48,7 +48,7 @@ protected:
         const document d = written(pool);
         ASSERT_EQ(d.overwritten(), 0U) << "the ring of this test is too small";
         EXPECT_EQ(d.tracks(), pool.workers());
-        std::uint64_t stolen = d.count("on top: stolen ") + d.count("under a lock: stolen ");
+        std::uint64_t stolen = d.count("on top: stolen ");
         EXPECT_EQ(d.count("stolen ") + stolen, c.run_stolen);
         for (const char* task : {"spark", "continuation", "forked"}) {
             stolen += d.sum(std::string("stolen ") + task, "tasks");
@@ -100,59 +100,6 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
             // Once: where stacks are short, workers nap, and the longer it takes the more events there are.
             run_and_compare(o, 1);
         }
-    }
-}
-
-// What a holder of a lock takes back from thieves is a theft of its own kind.
-TEST_P(row_G2_trace, says_what_runs_on_top_of_a_holder) {
-    pilfer::options o = traced(GetParam());
-    o.steal = pilfer::steal_amount::half();
-    pilfer::pool pool(o);
-    std::atomic<unsigned> begun{0};
-    std::atomic<unsigned> standing{0};
-    std::atomic<unsigned> ran{0};
-    std::atomic<bool> announced{false};
-    constexpr unsigned children = 256;
-    std::vector<pilfer::future<void>> one_each;
-    for (unsigned i = 0; i < pool.workers(); ++i) {
-        one_each.push_back(pool.async([&] {
-            const bool holder = ++begun == pool.workers();
-            while (begun != pool.workers() || (!holder && !announced)) {
-                std::this_thread::yield();
-            }
-            if (!holder) {
-                return; // and steals, with more than it starts
-            }
-            const unsigned here = pilfer::detail::this_worker()->index;
-            pilfer::synchronized<int> object(0);
-            object.call([&](int&) {
-                pilfer::scope s;
-                for (unsigned c = 0; c < children; ++c) {
-                    s.fork([&, here] {
-                        ++ran;
-                        if (pilfer::detail::this_worker()->index != here) {
-                            ++standing;
-                            while (ran != children) {
-                                std::this_thread::yield();
-                            }
-                        }
-                    });
-                }
-                announced = true;
-                while (standing != pool.workers() - 1) {
-                    std::this_thread::yield();
-                }
-                s.sync();
-            });
-        }));
-    }
-    for (auto& f : one_each) {
-        f.get();
-    }
-    pool.shutdown();
-    expect_agreement(pool);
-    if (pool.workers() > 1) {
-        EXPECT_GT(written(pool).count("under a lock: stolen forked"), 0U);
     }
 }
 

@@ -374,35 +374,6 @@ private:
     unsigned m_announced = continuation; // read in finish() only
 };
 
-/// One looks whether the oldest is a certain task, and insists on that one only, while its ring is replaced,
-/// the owner exposes and takes back, and another thief steals.
-struct fetched : deque_client<atom, 2> {
-    static constexpr unsigned threads = 3;
-    void thread(unsigned i) {
-        auto thief = m_deque.thief();
-        if (i == 0) {
-            (void)push(0, true);
-            (void)push(awaited - 1, true);
-            (void)m_deque.owner().expose(1);
-            (void)push(2, true);
-            (void)pop(1);
-            (void)pop(1);
-        } else if (i == 1) {
-            (void)steal();
-        } else if (thief.look_at_oldest() == awaited) {
-            const task_word got = thief.insist([](task_word t) { return t == awaited; }, [](steal_status) {});
-            check(got == 0 || got == awaited, "another task than was asked for");
-            if (got != 0) {
-                take(got);
-            }
-        }
-    }
-    void finish() { drain(3); }
-
-private:
-    static constexpr task_word awaited = 2;
-};
-
 const registered<one_by_one<0>> r1("deque_expose", "exposure one by one, two thieves");
 const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
 const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
@@ -421,8 +392,6 @@ const registered<empty_at_first> r11("deque_empty", "pops from an empty deque at
 const registered<one_by_one<254>> r12("deque_expose_byte", "exposure across the end of a byte");
 const registered<hauled> r14("deque_haul", "a theft of two, the second of which is stolen on");
 const registered<insisted> r15("deque_insist", "a frame without a stack insists, others reach and steal");
-const registered<fetched> r16("deque_fetch",
-                              "a certain task is looked for and insisted on, others steal, the ring grows");
 const registered<one_by_one<(std::int64_t{1} << 32) - 2>> r13("deque_expose_word",
                                                               "exposure across the end of 32 bits");
 

@@ -418,16 +418,6 @@ public:
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
     }
-    /// The oldest entry, shared or private, without taking it; 0: none. A hint: by the time the caller looks
-    /// at it that task may be gone, and what a slot of the thief's ring says may be older still.
-    [[nodiscard]] task_word look_at_oldest() const noexcept {
-        const std::int64_t t = m_deque.m_top.load(rlx);
-        if (t >= m_deque.m_bottom.load(rlx)) {
-            return 0;
-        }
-        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
-        return r->slots[t & r->mask].load(rlx);
-    }
     /// Numbers that need not belong together while the owner works.
     struct sizes {
         std::int64_t shared;

@@ -1,24 +1,127 @@
-// Many holders of many locks, whose carriers fork, wait and fail: row D10.
+// Tasks that wait while they hold a lock. Only unstarted children of the awaited scope run on the waiting
+// stack, newest first. Then the context suspends with its lock, and the worker is free.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
 #include <stdexcept>
+#include <string>
+#include <thread>
+#include <tuple>
+#include <vector>
 
-#include "objects/carriers.hpp"
+#include "support/harness.hpp"
+#include "worker/pool_core.hpp"
 
 namespace {
 
-using namespace carriers;
+using namespace std::chrono_literals;
+using pilfer::detail::context;
+using support::hundredth_of;
+
+[[nodiscard]] const context* this_stack() { return pilfer::detail::running_task()->ctx; }
+[[nodiscard]] unsigned this_index() { return pilfer::detail::this_worker()->index; }
+
+/// Keeps its worker: announces nothing and does not yield.
+template <class F>
+void stand_until(F holds) {
+    while (!holds()) {
+        std::this_thread::sleep_for(20us);
+    }
+}
+
+// One worker: own children newest first, without a suspension. Children of an older scope, which lie below
+// them in the same deque, wait until the holder has ended.
+TEST(waiting_holder, runs_children_of_the_awaited_scope_newest_first) {
+    const support::watchdog limit(support::patience);
+    pilfer::pool pool(support::workers(1));
+    const auto others = hundredth_of(100'000);
+    bool over = false;
+    std::uint64_t ran = 0;
+    std::vector<int> order;
+    pool.run([&] {
+        pilfer::scope s;
+        for (std::uint64_t i = 0; i < others; ++i) {
+            s.fork([&] {
+                EXPECT_TRUE(over);
+                ++ran;
+            });
+        }
+        pilfer::synchronized<int> object(0);
+        object.call([&](int&) {
+            const context* const mine = this_stack();
+            const auto suspends = pool.counters().suspends;
+            pilfer::scope own;
+            for (int i = 0; i < 1000; ++i) {
+                own.fork([&, i] {
+                    EXPECT_EQ(this_stack(), mine);
+                    EXPECT_EQ(ran, 0U);
+                    order.push_back(i);
+                    pilfer::scope further;
+                    further.fork([&] { EXPECT_EQ(ran, 0U); });
+                });
+            }
+            own.sync();
+            EXPECT_EQ(pool.counters().suspends, suspends);
+            over = true;
+        });
+        s.sync();
+    });
+    EXPECT_EQ(ran, others);
+    ASSERT_EQ(order.size(), 1000U);
+    EXPECT_TRUE(std::is_sorted(order.rbegin(), order.rend()));
+}
+
+// The only child was stolen, and ends when another task has run on the worker of the holder. That task finds
+// the lock held.
+TEST(waiting_holder, suspends_with_its_lock_and_frees_its_worker) {
+    const support::watchdog limit(support::patience);
+    for (const bool joins : {false, true}) {
+        pilfer::pool pool(support::workers(2));
+        pilfer::mutex m;
+        std::atomic<unsigned> worker{UINT32_MAX};
+        std::atomic<bool> stolen{false};
+        std::atomic<bool> freed{false};
+        auto holder = pool.async([&] {
+            const std::lock_guard guard(m);
+            worker = this_index();
+            const auto child = [&] {
+                stolen = true;
+                stand_until([&] { return freed.load(); });
+            };
+            if (joins) {
+                (void)pilfer::join([&] { stand_until([&] { return stolen.load(); }); }, child);
+            } else {
+                pilfer::scope own;
+                own.fork(child);
+                stand_until([&] { return stolen.load(); });
+                own.sync();
+            }
+        });
+        stand_until([&] { return stolen.load(); });
+        pool.async([&] {
+                EXPECT_EQ(this_index(), worker);
+                EXPECT_FALSE(m.try_lock()) << "the lock is free while its holder waits";
+                freed = true;
+            })
+            .get();
+        holder.get();
+        EXPECT_TRUE(m.try_lock());
+        m.unlock();
+    }
+}
 
 /// Holders and what stands on whose stack.
 class stacks_of_holders {
 public:
     static constexpr unsigned most = 64;
-    /// Nobody who waits under another lock is below.
+    /// Below the caller there is no task that waits under another lock.
     void check(unsigned lock) const {
         const context* const mine = this_stack();
         for (unsigned i = 0; i < most; ++i) {
@@ -32,14 +135,23 @@ private:
     std::array<std::atomic<const context*>, most> m_stack{};
 };
 
-class row_D10_holders : public row_D10 {
+using parameters = std::tuple<unsigned, pilfer::exposure>;
+
+class waiting_holders : public testing::TestWithParam<parameters> {
 protected:
-    /// 64 holders of 64 locks of all kinds, whose carriers fork, wait, fork into the scope of their holder,
+    [[nodiscard]] static unsigned workers() { return std::get<0>(GetParam()); }
+    [[nodiscard]] static pilfer::options with(unsigned workers) {
+        pilfer::options o;
+        o.workers = workers;
+        o.exposure = std::get<1>(GetParam());
+        return o;
+    }
+    /// 64 holders of 64 locks of all kinds, whose children fork, wait, fork into the scope of their holder,
     /// and take locks of their own, beside other tasks.
     static void run(const pilfer::options& o, bool strict) {
         pilfer::pool pool(o);
         constexpr unsigned holders = stacks_of_holders::most;
-        const auto carriers = static_cast<unsigned>(hundredth_of(1'000, 4));
+        const auto children = static_cast<unsigned>(hundredth_of(1'000, 4));
         stacks_of_holders stacks;
         struct lock {
             pilfer::mutex plain;
@@ -59,8 +171,8 @@ protected:
         const auto inside = [&](unsigned i) {
             check(i);
             pilfer::scope own;
-            for (unsigned k = 0; k < carriers; ++k) {
-                const auto carrier = [&, i, k] {
+            for (unsigned k = 0; k < children; ++k) {
+                const auto child = [&, i, k] {
                     check(i);
                     ++ran;
                     switch (k % 4) {
@@ -90,9 +202,9 @@ protected:
                     }
                 };
                 if (k % 5 == 4) {
-                    own.spawn(carrier);
+                    own.spawn(child);
                 } else {
-                    own.fork(carrier);
+                    own.fork(child);
                 }
             }
             stacks.waits(i);
@@ -132,19 +244,29 @@ protected:
         });
         EXPECT_EQ(others, holders);
         unsigned further = 0;
-        for (unsigned k = 0; k < carriers; ++k) {
+        for (unsigned k = 0; k < children; ++k) {
             further += k % 4 == 1 ? 1 : 0;
         }
-        EXPECT_EQ(ran, holders * (carriers + further));
-        EXPECT_FALSE(pool.core().for_holders().any());
+        EXPECT_EQ(ran, holders * (children + further));
     }
+
+private:
+    support::watchdog m_limit{support::patience};
 };
-PILFER_OVER(row_D10_holders, 1U, 2U, 3U, 8U, 64U);
+[[nodiscard]] std::string name_of(const testing::TestParamInfo<parameters>& p) {
+    return std::to_string(std::get<0>(p.param)) +
+           (std::get<1>(p.param) == pilfer::exposure::on_demand ? "" : "_public");
+}
+INSTANTIATE_TEST_SUITE_P(workers, waiting_holders,
+                         testing::Combine(testing::Values(1U, 2U, 3U, 8U, 64U),
+                                          testing::Values(pilfer::exposure::on_demand,
+                                                          pilfer::exposure::always_public)),
+                         &name_of);
 
-TEST_P(row_D10_holders, nothing_else_runs_on_top_of_them) { run(with(workers()), true); }
+TEST_P(waiting_holders, have_nothing_else_on_top_of_them) { run(with(workers()), true); }
 
-// Without stacks W4 comes before that: everything ends.
-TEST_P(row_D10_holders, end_without_stacks) {
+// Without stacks other tasks run on top, too (rule W4 in src/worker/README.md): everything ends.
+TEST_P(waiting_holders, end_without_stacks) {
     for (const unsigned stacks : {1U, 2U, 3U, 8U}) {
         pilfer::options o = with(workers());
         o.max_contexts = stacks;
@@ -152,7 +274,7 @@ TEST_P(row_D10_holders, end_without_stacks) {
     }
 }
 
-TEST_P(row_D10_holders, end_by_every_amount_and_resume) {
+TEST_P(waiting_holders, end_by_every_amount_and_resume) {
     for (const auto amount : {pilfer::steal_amount::one(), pilfer::steal_amount::half(),
                               pilfer::steal_amount::all_but_one(), pilfer::steal_amount::adaptive()}) {
         for (const auto resume :
@@ -167,7 +289,7 @@ TEST_P(row_D10_holders, end_by_every_amount_and_resume) {
 
 // They throw, are cancelled from inside and from outside: each task runs once or is dropped, and every lock
 // is free in the end.
-TEST_P(row_D10_holders, end_when_carriers_fail) {
+TEST_P(waiting_holders, end_when_children_fail) {
     pilfer::pool pool(with(workers()));
     for (std::uint64_t round = 0; round < hundredth_of(2'000); ++round) {
         constexpr unsigned holders = 8;
@@ -183,13 +305,13 @@ TEST_P(row_D10_holders, end_when_carriers_fail) {
                     for (unsigned k = 0; k < 16; ++k) {
                         own.fork([&, i, k] {
                             if (i % 4 == 1 && k == round % 16) {
-                                throw std::out_of_range("a carrier");
+                                throw std::out_of_range("a child");
                             }
                             if (i % 4 == 2 && k == round % 16) {
                                 own.cancel();
                             }
                             if (i % 4 == 3 && k == 0) {
-                                s.cancel(); // behind the lock
+                                s.cancel(); // after the unlock
                             }
                             pilfer::yield();
                             own.fork([] { pilfer::yield(); });
@@ -212,7 +334,6 @@ TEST_P(row_D10_holders, end_when_carriers_fail) {
             m.unlock();
         }
         EXPECT_EQ(free, holders);
-        EXPECT_FALSE(pool.core().for_holders().any());
     }
 }
 
