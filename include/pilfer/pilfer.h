@@ -262,8 +262,8 @@ PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
 PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* Stops all tasks below the scope: those that have not started never start, and the calls of the others that
  * spawn, join, loop or wait give PILFER_ECANCELED, waits for a time, a future, a channel, an event, a
- * semaphore, a latch, a condition (the mutex is locked then) or a descriptor at once. A task that holds a mutex
- * or shared mutex, or is inside a call of a pilfer_synchronized or pilfer_monitor, is stopped after the
+ * semaphore, a latch, a condition (the mutex is locked then) or a descriptor at once. A task that holds a
+ * mutex or shared mutex, or is inside a call of a pilfer_synchronized or pilfer_monitor, is stopped after the
  * unlock, and so are the scopes that it begins under the lock. One that waits under a lock for what a stopped
  * task was to bring waits on, and so does sync. A stopped task frees what it has and returns. By any task or
  * thread, while the scope lives; the scope may be used again behind its next sync, which waits as ever. */

@@ -25,14 +25,14 @@ struct scope_wait : suspension {
 };
 
 /// The children of `s` are over, and the running task goes on.
-void record_sync(worker* w, const scope* s) noexcept {
+void record_sync(worker* w, const scope_core* s) noexcept {
     if (auto* r = static_cast<scheduler*>(w)->recorder()) {
         r->synced(reinterpret_cast<profile::key>(s));
     }
 }
 
 /// The same on a foreign thread, whose scopes have their children in the common pool.
-void record_sync_outside(const scope* s) noexcept {
+void record_sync_outside(const scope_core* s) noexcept {
     // A scope that was never used must not make that pool, least of all in its destructor.
     pool_core* const common = common_core_if_made();
     if (auto* r = common != nullptr ? common->recorder() : nullptr) {
@@ -45,11 +45,11 @@ constexpr wait_kind scope_kind{"the children of a scope", [](const suspension& s
                                    f.children_of = self.object;
                                }};
 
-constexpr wait_kind timed_scope_kind{"the children of a scope",
-                                     [](const suspension& self, wait_facts& f) noexcept {
-                                         f.left = scope_access::left(*static_cast<const scope*>(self.object));
-                                         f.children_of = self.object;
-                                     }};
+constexpr wait_kind timed_scope_kind{
+    "the children of a scope", [](const suspension& self, wait_facts& f) noexcept {
+        f.left = scope_access::left(*static_cast<const scope_core*>(self.object));
+        f.children_of = self.object;
+    }};
 
 using timed = timed_parent<std_atom, futex_park>;
 
@@ -72,7 +72,7 @@ template <class F>
 
 } // namespace
 
-void scope::not_owner(const char* call) const {
+void scope_core::not_owner(const char* call) const {
     // Every task below the owner may fork, so it is another thread that may not.
     const bool fork = std::string_view(call) == "fork";
     throw usage_error(
@@ -81,7 +81,7 @@ void scope::not_owner(const char* call) const {
             .c_str());
 }
 
-bool scope::checked_home(resume where) {
+bool scope_core::checked_home(resume where) {
     if (where != resume::anywhere && where != resume::own_thread) {
         throw std::invalid_argument("pilfer: a scope takes resume::anywhere or resume::own_thread");
     }
@@ -90,13 +90,13 @@ bool scope::checked_home(resume where) {
 
 /// At the end of a wait that `home` began. Not the rule by which waiters are released: children run on top of
 /// the waiting frame, and their own waits may carry it off.
-void scope::come_home(worker* home) noexcept {
+void scope_core::come_home(worker* home) noexcept {
     if (m_link.head().comes_home && this_worker() != home) {
         static_cast<scheduler*>(this_worker())->go_to(home->index);
     }
 }
 
-bool scope::takes_submission() {
+bool scope_core::takes_submission() {
     worker* const w = this_worker();
     if (w == nullptr && owner() != activation_outside()) {
         not_owner("fork");
@@ -108,7 +108,7 @@ bool scope::takes_submission() {
     return true;
 }
 
-void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept) {
+void scope_core::submit_made(submission* child, void (*destroy)(submission*) noexcept) {
     struct guard {
         submission* child;
         void (*destroy)(submission*) noexcept;
@@ -141,7 +141,7 @@ void scope::submit_made(submission* child, void (*destroy)(submission*) noexcept
     made.child = nullptr; // it deletes itself when it has run
 }
 
-void scope::fail() noexcept {
+void scope_core::fail() noexcept {
     const std::exception_ptr error = caught_error();
     try {
         throw;
@@ -155,11 +155,11 @@ void scope::fail() noexcept {
     stops::request(disturbed());
 }
 
-bool scope::is_cleanup(const worker* w) noexcept {
+bool scope_core::is_cleanup(const worker* w) noexcept {
     return unwinds(w) && w->current.load(rlx) == owner() && begin_cleanup(disturbed());
 }
 
-void scope::look_for_children(worker* w) noexcept {
+void scope_core::look_for_children(worker* w) noexcept {
     if (!unwinds(w) && w->current.load(rlx)->locks == 0) {
         (void)stopped_here(w); // tells this scope
     } else if (!drops()) {
@@ -169,12 +169,12 @@ void scope::look_for_children(worker* w) noexcept {
     }
 }
 
-void scope::drop_or_leave(worker* w) {
+void scope_core::drop_or_leave(worker* w) {
     count_dropped(w);
     leave_if_stopped();
 }
 
-std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
+std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (J3).
     const std::uint32_t was = disturbed().fetch_add(1, rlx);
     if ((was & disturb::failures) == 0) {
@@ -186,7 +186,7 @@ std::uint32_t scope::note_failure(std::exception_ptr error) noexcept {
 /// The forked child of this scope behind an entry, null if there is none. The look may hit a record that a
 /// thief has long given back: records are never unmapped while the pool lives, and only an exact match
 /// counts.
-PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
+PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept {
     if ((entry & kind_mask) != kind_forked) {
         return nullptr;
     }
@@ -199,7 +199,7 @@ PILFER_ALWAYS_INLINE spark* scope::child_at(task_word entry) const noexcept {
 }
 
 /// A child that was taken back from the own deque, where another task of this thread may have put it.
-PILFER_ALWAYS_INLINE void scope::run_taken(spark* d) {
+PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
     d->run(d, nullptr);
     m_children.settle();
@@ -207,7 +207,7 @@ PILFER_ALWAYS_INLINE void scope::run_taken(spark* d) {
 
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
 /// once it is taken back it is looked at again. False: there is none.
-bool scope::reclaim_child(worker* w, task_word entry) noexcept {
+bool scope_core::reclaim_child(worker* w, task_word entry) noexcept {
     w = reclaim_slow(w, entry);
     if (w == nullptr) {
         return false;
@@ -221,7 +221,7 @@ bool scope::reclaim_child(worker* w, task_word entry) noexcept {
     return true;
 }
 
-bool scope::run_newest_child(worker* w) noexcept {
+bool scope_core::run_newest_child(worker* w) noexcept {
     auto own = w->deque.owner();
     const auto newest = own.look_at_newest();
     if (newest.task == 0) {
@@ -241,7 +241,7 @@ bool scope::run_newest_child(worker* w) noexcept {
     return true;
 }
 
-void scope::wait_for_children(worker* home) noexcept {
+void scope_core::wait_for_children(worker* home) noexcept {
     for (;;) {
         look_for_children(this_worker());
         while (m_children.owed() > 0 && run_newest_child(this_worker())) {
@@ -277,7 +277,7 @@ void scope::wait_for_children(worker* home) noexcept {
     come_home(home);
 }
 
-void scope::block_for_children() noexcept {
+void scope_core::block_for_children() noexcept {
     if (!m_children.all_done()) {
         foreign_waiter self;
         m_waiter = reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign;
@@ -292,7 +292,7 @@ void scope::block_for_children() noexcept {
 
 /// Forked children that nobody took are the usual reason to come here: one loop without further calls
 /// but those of the children, all of which run under one identity. `w` runs the owner.
-void scope::sync_children(worker* w) {
+void scope_core::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
         wait_and_rethrow(home); // it looks before each child
@@ -340,7 +340,7 @@ void scope::sync_children(worker* w) {
 
 /// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
 /// and the like.
-void scope::leave() noexcept {
+void scope_core::leave() noexcept {
     activation* const owner = this->owner();
     if (auto* const at = owner->innermost.load(rlx);
         scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
@@ -377,7 +377,7 @@ void scope::leave() noexcept {
 
 /// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
 /// round.
-std::uint32_t scope::end_of_round() noexcept {
+std::uint32_t scope_core::end_of_round() noexcept {
     const std::uint32_t was = disturbed().exchange(0, rlx);
     if ((was & disturb::requested) != 0) {
         stops::over();
@@ -386,7 +386,7 @@ std::uint32_t scope::end_of_round() noexcept {
 }
 
 /// In a child of fork(): those that have not ended are in the parent process. sync() says so.
-void scope::forget_children() noexcept {
+void scope_core::forget_children() noexcept {
     if (m_children.all_done()) {
         return;
     }
@@ -396,14 +396,14 @@ void scope::forget_children() noexcept {
     ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::make_exception_ptr(pool_forked()));
 }
 
-void scope::cancel() noexcept {
+void scope_core::cancel() noexcept {
     stops::request(disturbed());
     (void)pilfer::cancelled(); // tells the scopes between, if the caller is below: each sync of theirs throws
 }
 
-void scope::sync_cold() { wait_and_rethrow(this_worker()); }
+void scope_core::sync_cold() { wait_and_rethrow(this_worker()); }
 
-void scope::wait_and_rethrow(worker* home) {
+void scope_core::wait_and_rethrow(worker* home) {
     if (outside()) {
         if (owner() != activation_outside()) {
             not_owner("sync");
@@ -421,7 +421,7 @@ void scope::wait_and_rethrow(worker* home) {
 }
 
 /// True: all children have ended, and the counter is as new.
-bool scope::wait_until(instant until) noexcept {
+bool scope_core::wait_until(instant until) noexcept {
     for (bool first = true;; first = false) {
         if (m_children.all_done()) {
             break;
@@ -453,12 +453,12 @@ bool scope::wait_until(instant until) noexcept {
     return true;
 }
 
-bool scope::wait_until_as_task(worker* w, instant until) noexcept {
+bool scope_core::wait_until_as_task(worker* w, instant until) noexcept {
     const stops::waiting_frame stopped(w);
     return wait_until(until);
 }
 
-bool scope::sync_within(instant until) {
+bool scope_core::sync_within(instant until) {
     worker* const home = this_worker();
     if (outside() ? owner() != activation_outside() : home == nullptr || home->current.load(rlx) != owner()) {
         not_owner("sync_for");
@@ -484,7 +484,7 @@ bool scope::sync_within(instant until) {
     return true;
 }
 
-void scope::rethrow_first() {
+void scope_core::rethrow_first() {
     const std::uint32_t thrown = end_of_round();
     if (thrown == 0) {
         leave_if_stopped();
@@ -499,7 +499,7 @@ void scope::rethrow_first() {
     std::rethrow_exception(first);
 }
 
-void scope::destroy_cold() noexcept {
+void scope_core::destroy_cold() noexcept {
     if (!undisturbed()) {
         settle_at_end();
     }
@@ -508,7 +508,7 @@ void scope::destroy_cold() noexcept {
     check_end();
 }
 
-void scope::settle_at_end() noexcept {
+void scope_core::settle_at_end() noexcept {
     if (outside()) {
         block_for_children();
     } else {
@@ -560,7 +560,7 @@ void forget_children() noexcept {
     }
 }
 
-suspension* child_ended(scope* s, worker* w) noexcept {
+suspension* child_ended(scope_core* s, worker* w) noexcept {
     if (auto* r = static_cast<scheduler*>(w)->recorder()) {
         r->child_ended(reinterpret_cast<profile::key>(s));
     }
@@ -577,7 +577,7 @@ suspension* child_ended(scope* s, worker* w) noexcept {
     return release_waiter(waiter, w);
 }
 
-PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope* s) noexcept {
+PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope_core* s) noexcept {
     worker* w = this_worker();
     suspension* next = child_ended(s, w);
     static_cast<scheduler*>(w)->leave_context(c, next);

@@ -356,7 +356,7 @@ void scheduler::execute(task_word task) noexcept {
         start(task);
         return;
     }
-    auto* s = reinterpret_cast<scope*>(task & ~kind_mask);
+    auto* s = reinterpret_cast<scope_core*>(task & ~kind_mask);
     remind(m_level);
     record_begin(task);
     after_switch(continue_parent(*s));
@@ -391,7 +391,7 @@ void scheduler::leaves_rest([[maybe_unused]] activation* a) noexcept {
 }
 
 /// Goes on behind a spawn whose child is still running elsewhere.
-PILFER_NO_SANITIZE void* scheduler::continue_parent(scope& s) noexcept {
+PILFER_NO_SANITIZE void* scheduler::continue_parent(scope_core& s) noexcept {
     PILFER_CHAOS_POINT(enter);
     activation* owner = scope_access::taken(s);
     current.store(owner, rlx);

@@ -236,7 +236,7 @@ private:
     void let_go(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
     void leaves_rest([[maybe_unused]] activation* a) noexcept;
-    [[nodiscard]] void* continue_parent(scope& s) noexcept;
+    [[nodiscard]] void* continue_parent(scope_core& s) noexcept;
     [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     [[nodiscard]] bool grow_ring() noexcept;

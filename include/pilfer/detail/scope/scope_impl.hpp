@@ -16,7 +16,7 @@ inline namespace v0 {
 namespace detail {
 
 /// The end of a child whose continuation was taken by somebody else; the context is given back.
-[[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope* s) noexcept;
+[[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope_core* s) noexcept;
 
 /// The function of a child whose parent's rest has a weight.
 template <class F>
@@ -58,7 +58,7 @@ struct spawned {
         asm volatile("" : "+r"(top));
         return context_of(top);
     }
-    static PILFER_SAME_FRAME void call(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME void call(spawned* self, scope_core* s) noexcept {
         PILFER_TRY { self->function(); }
         PILFER_CATCH_ALL { s->fail(); }
         std::destroy_at(self);
@@ -66,7 +66,7 @@ struct spawned {
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
     /// prepares the way back. Null: the rest was taken by somebody else.
-    static PILFER_SAME_FRAME context* work(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME context* work(spawned* self, scope_core* s) noexcept {
         arrive();           // the announcement looks at what this thread set up for itself
         san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
                             // Only here, off the parent's stack, may the rest of the parent be announced.
@@ -84,14 +84,14 @@ struct spawned {
         return go_back(self, s);
     }
     /// The rest of the parent lies announced; the child ends as any other.
-    static PILFER_COLD context* never_begun(spawned* self, scope* s) noexcept {
+    static PILFER_COLD context* never_begun(spawned* self, scope_core* s) noexcept {
         context_again(self)->job = nullptr;
         std::destroy_at(self);
         san::release(&s->m_children);
         return go_back(self, s);
     }
     /// The child has ended.
-    static PILFER_SAME_FRAME context* go_back(spawned* self, scope* s) noexcept {
+    static PILFER_SAME_FRAME context* go_back(spawned* self, scope_core* s) noexcept {
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
             context* c = context_again(self);
@@ -115,12 +115,12 @@ struct spawned {
 #if defined(PILFER_SANITIZED)
     // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
     // instrumentation that takes such marks back, and the next user of the stack would be accused.
-    static PILFER_NOINLINE context* work_seen(spawned* self, scope* s) noexcept { return work(self, s); }
+    static PILFER_NOINLINE context* work_seen(spawned* self, scope_core* s) noexcept { return work(self, s); }
 #endif
     /// Entered on the child's stack; returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
         auto* self = static_cast<spawned*>(top);
-        auto* s = reinterpret_cast<scope*>(rest);
+        auto* s = reinterpret_cast<scope_core*>(rest);
         san::enter(context_of(top)->view);
 #if defined(PILFER_SANITIZED)
         context* parent = work_seen(self, s);
@@ -143,7 +143,7 @@ inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>
 struct scope_access {
     /// Counts the theft and tells whose frame goes on. In the name of the frame's executor, which the
     /// caller is from now on.
-    [[nodiscard]] static activation* taken(scope& s) noexcept {
+    [[nodiscard]] static activation* taken(scope_core& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
         activation* const owner = s.owner();
@@ -151,28 +151,30 @@ struct scope_access {
         san::release(&s);
         return owner;
     }
-    [[nodiscard]] static scope_place* link(scope& s) noexcept { return &s.m_link; }
+    [[nodiscard]] static scope_place* link(scope_core& s) noexcept { return &s.m_link; }
     /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
-    [[nodiscard]] static activation* owner(const scope& s) noexcept { return s.owner(); }
+    [[nodiscard]] static activation* owner(const scope_core& s) noexcept { return s.owner(); }
     /// The scope that somebody at this place stands in.
-    [[nodiscard]] static scope* of(scope_place* place) noexcept {
-        return reinterpret_cast<scope*>(scope_place::strip(place)); // its first member
+    [[nodiscard]] static scope_core* of(scope_place* place) noexcept {
+        return reinterpret_cast<scope_core*>(scope_place::strip(place)); // its first member
     }
     /// The innermost scope that the task behind an entry is below of.
     [[nodiscard]] static scope_place* within(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
-        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope*>(at))
+        return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope_core*>(at))
                                                         : reinterpret_cast<spark*>(at)->within_to_start();
     }
-    [[nodiscard]] static const continuation* rest(const scope& s) noexcept { return &s.m_link.head().rest; }
+    [[nodiscard]] static const continuation* rest(const scope_core& s) noexcept {
+        return &s.m_link.head().rest;
+    }
     /// The name of the edge from the end of a child to sync. The one from a task to its children is the
     /// scope's own address: a child must not be ordered before its parent's next statement.
-    [[nodiscard]] static const void* ends(const scope* s) noexcept { return &s->m_children; }
+    [[nodiscard]] static const void* ends(const scope_core* s) noexcept { return &s->m_children; }
     /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
-    [[nodiscard]] static bool finish_one(scope& s) noexcept { return s.m_children.finish_one(); }
-    [[nodiscard]] static std::uintptr_t waiter(const scope& s) noexcept { return s.m_waiter; }
+    [[nodiscard]] static bool finish_one(scope_core& s) noexcept { return s.m_children.finish_one(); }
+    [[nodiscard]] static std::uintptr_t waiter(const scope_core& s) noexcept { return s.m_waiter; }
     /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
-    [[nodiscard]] static bool empty(const scope& s) noexcept {
+    [[nodiscard]] static bool empty(const scope_core& s) noexcept {
         return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
     }
     /// May the caller use what is the owner's?
@@ -187,14 +189,14 @@ struct scope_access {
     }
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
     /// The owner of an empty one goes on in another task.
-    static void hand_to(scope& s, activation* owner) noexcept { s.m_owner.store(owner, rlx); }
-    static void forget_children(scope& s) noexcept { s.forget_children(); }
+    static void hand_to(scope_core& s, activation* owner) noexcept { s.m_owner.store(owner, rlx); }
+    static void forget_children(scope_core& s) noexcept { s.forget_children(); }
     /// While its parent waits.
-    [[nodiscard]] static std::int64_t left(const scope& s) noexcept { return s.m_children.left(); }
+    [[nodiscard]] static std::int64_t left(const scope_core& s) noexcept { return s.m_children.left(); }
 };
 
 /// The end of a forked or submitted child away from the parent's stack: whom to resume.
-PILFER_API suspension* child_ended(scope* s, worker* w) noexcept;
+PILFER_API suspension* child_ended(scope_core* s, worker* w) noexcept;
 
 /// Gives a context back if moving the function to it throws.
 struct context_guard {
@@ -225,7 +227,7 @@ struct forked : spark {
     }
 
     template <class G>
-    forked(scope* s, G&& g)
+    forked(scope_core* s, G&& g)
         : spark(&forked::run_child, scope_access::link(*s)), function(std::forward<G>(g)) {}
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_forked;
@@ -233,7 +235,7 @@ struct forked : spark {
     /// `w` null: on top of the awaiting frame, whose owner does the counting.
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* d = static_cast<forked*>(self);
-        scope* s = scope_access::of(d->within());
+        scope_core* s = scope_access::of(d->within());
         san::acquire(s);
         if (s->drops()) {
             detail::count_dropped(this_worker());
@@ -252,18 +254,18 @@ struct forked : spark {
 /// A child that goes through a submission queue: of a scope on a foreign thread or in another pool.
 template <class F>
 struct submitted_child : submission {
-    scope* owner;
+    scope_core* owner;
     F function;
 
     template <class G>
-    submitted_child(scope* s, G&& g) : owner(s), function(std::forward<G>(g)) {
+    submitted_child(scope_core* s, G&& g) : owner(s), function(std::forward<G>(g)) {
         run = &submitted_child::run_child;
         is_within(scope_access::link(*s));
     }
     static void destroy(submission* self) noexcept { delete static_cast<submitted_child*>(self); }
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* c = static_cast<submitted_child*>(static_cast<submission*>(self));
-        scope* s = c->owner;
+        scope_core* s = c->owner;
         san::acquire(s);
         if (detail::dropping(w)) {
             (void)s->note_failure(detail::dropped_error());
@@ -285,7 +287,7 @@ struct submitted_child : submission {
 } // namespace detail
 
 template <class F>
-PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
+PILFER_ALWAYS_INLINE void detail::scope_core::spawn(F&& f) {
     using child = detail::spawned<std::decay_t<F>>;
     if constexpr (detail::fits_on_context<std::decay_t<F>>) {
         detail::worker* w = detail::this_worker();
@@ -317,7 +319,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(F&& f) {
 }
 
 template <class F>
-PILFER_ALWAYS_INLINE void scope::spawn(const task_options& o, F&& f) {
+PILFER_ALWAYS_INLINE void detail::scope_core::spawn(const task_options& o, F&& f) {
     using function = std::decay_t<F>;
     detail::check_child(o);
     if (o.name.empty()) {
@@ -329,7 +331,7 @@ PILFER_ALWAYS_INLINE void scope::spawn(const task_options& o, F&& f) {
 }
 
 template <class F>
-PILFER_COLD void scope::spawn_cold(F&& f) {
+PILFER_COLD void detail::scope_core::spawn_cold(F&& f) {
     detail::worker* w = detail::this_worker();
     if (owner() == detail::activation_outside()) {
         submit_child(std::forward<F>(f));
@@ -364,7 +366,7 @@ PILFER_COLD void scope::spawn_cold(F&& f) {
 }
 
 template <class F>
-PILFER_ALWAYS_INLINE void scope::fork(F&& f) {
+PILFER_ALWAYS_INLINE void detail::scope_core::fork(F&& f) {
     using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w != nullptr && detail::std_atom::is(m_owner, w->current.load(detail::rlx)) && !drops()) [[likely]] {
@@ -385,7 +387,7 @@ PILFER_ALWAYS_INLINE void scope::fork(F&& f) {
 
 /// Puts f into a record. Throws std::bad_alloc and what moving f throws.
 template <class Child, class F>
-PILFER_ALWAYS_INLINE Child* scope::make_forked(detail::worker* w, F&& f) {
+PILFER_ALWAYS_INLINE Child* detail::scope_core::make_forked(detail::worker* w, F&& f) {
     using function = decltype(Child::function);
     void* memory = detail::take_record(w, Child::size_class());
     PILFER_TRY {
@@ -404,7 +406,7 @@ PILFER_ALWAYS_INLINE Child* scope::make_forked(detail::worker* w, F&& f) {
 
 /// The tripwire was hit by the announcement of `c`.
 template <class Child>
-PILFER_COLD void scope::fork_tripped(detail::worker* w, Child* c, bool own) {
+PILFER_COLD void detail::scope_core::fork_tripped(detail::worker* w, Child* c, bool own) {
     (void)is_cleanup(w); // before others can take the child
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
@@ -415,7 +417,7 @@ PILFER_COLD void scope::fork_tripped(detail::worker* w, Child* c, bool own) {
 
 /// There is no memory for the announcement of `c`.
 template <class Child>
-void scope::run_unannounced(Child* c, bool own) {
+void detail::scope_core::run_unannounced(Child* c, bool own) {
     detail::nested_activation me(detail::this_worker(), c->within());
     (void)detail::stopped_here(detail::this_worker()); // tells this scope: the child does not start
     Child::run_child(c, nullptr);
@@ -428,7 +430,7 @@ void scope::run_unannounced(Child* c, bool own) {
 
 /// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
 template <class F>
-PILFER_NOINLINE void scope::fork_below(F&& f) {
+PILFER_NOINLINE void detail::scope_core::fork_below(F&& f) {
     fork_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
         if (detail::push_task(w, c->entry())) [[unlikely]] {
             this->fork_tripped(w, c, own);
@@ -437,7 +439,7 @@ PILFER_NOINLINE void scope::fork_below(F&& f) {
 }
 
 template <class F>
-void scope::fork(const task_options& o, F&& f) {
+void detail::scope_core::fork(const task_options& o, F&& f) {
     detail::check_child(o);
     detail::with_name(o, std::forward<F>(f), [&](auto&& function) {
         fork_from_anywhere(
@@ -452,7 +454,7 @@ void scope::fork(const task_options& o, F&& f) {
 
 /// announce(worker, child, whether it runs on the owner's stack) puts the child on the deque.
 template <class F, class Announce>
-PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
+PILFER_ALWAYS_INLINE void detail::scope_core::fork_from_anywhere(F&& f, Announce announce) {
     using child = detail::forked<detail::forkable<std::decay_t<F>>>;
     detail::worker* w = detail::this_worker();
     if (w == nullptr || outside() || w->pool != owner()->ctx->pool) [[unlikely]] {
@@ -479,7 +481,7 @@ PILFER_ALWAYS_INLINE void scope::fork_from_anywhere(F&& f, Announce announce) {
 }
 
 template <class F>
-PILFER_COLD void scope::submit_child(F&& f) {
+PILFER_COLD void detail::scope_core::submit_child(F&& f) {
     if (takes_submission()) {
         using child = detail::submitted_child<std::decay_t<F>>;
         // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
