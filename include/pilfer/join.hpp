@@ -19,11 +19,10 @@ inline namespace v0 {
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
 /// function has ended; functions that had not started are dropped and counted one by one, on whatever worker
-/// they are, further exceptions too (suppressed_exceptions()). Functions that run when one throws are
-/// stopped, as by scope::cancel(), on whatever worker they are and whichever has thrown; not holders of
-/// locks, nor what makes the value of an exit. What is not found, src/scope/README.md says, "Exceptions"; the
-/// join then lasts until it ends. `stopped` is no such exception: one of another function goes out instead.
-/// Outside a pool the whole join runs in pool::common().
+/// they are, further exceptions too (suppressed_exceptions()). Functions that run on other workers when one
+/// throws are cancelled, as by scope::cancel(); not holders of locks. The function that runs on this stack
+/// runs to its end. `stopped` is no such exception: one of another function goes out instead. Outside a pool
+/// the whole join runs in pool::common().
 ///
 /// Cost when nothing is stolen: about a function call for each function but the first; no atomic
 /// read-modify-write, no fence. Source: the "clone optimisation" of Cilk and Lace's spawn and sync.

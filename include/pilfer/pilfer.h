@@ -220,8 +220,8 @@ PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work
 /* ---- fork and join ---- */
 
 /* f(fa) and g(ga), perhaps in parallel; returns when both have ended. Outside a pool: in the common one.
- * PILFER_ECANCELED: a scope that the caller is below of was cancelled, or a branch of a join failed inside of
- * whose other branch the caller is; one of them may not have run, or not to its end. */
+ * PILFER_ECANCELED: a scope that the caller is below of was cancelled, or a join that the caller is a branch
+ * of has failed; f or g may not have run, or not to its end. */
 PILFER_C_API int pilfer_join2(void (*f)(void*), void* fa, void (*g)(void*), void* ga);
 
 /* A scope lies where the caller puts it, in a local as a rule, and stays there from begin to end. Only the

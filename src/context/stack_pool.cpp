@@ -125,18 +125,6 @@ bool stack_pool::stock_one() noexcept {
     return true;
 }
 
-context* stack_pool::context_of(const void* address) noexcept {
-    const auto at = reinterpret_cast<std::uintptr_t>(address);
-    const std::lock_guard hold(m_mutex);
-    for (const slab* s = m_newest; s != nullptr; s = s->next) {
-        const auto base = reinterpret_cast<std::uintptr_t>(s->base);
-        if (at >= base && at - base < s->count * stride(*s)) {
-            return s->contexts[(at - base) / stride(*s)];
-        }
-    }
-    return nullptr;
-}
-
 context* stack_pool::one_locked() noexcept {
 #if defined(PILFER_TSAN)
     if (m_stock.live() >= tsan_beyond) {

@@ -70,8 +70,6 @@ public:
             }
         }
     }
-    /// The context on whose stack something lies that keeps it in use, or null: on none of these.
-    [[nodiscard]] context* context_of(const void* address) noexcept;
     /// The name of a context in reports: unique in its pool, and kept for its life.
     [[nodiscard]] static unsigned number_of(const context& c) noexcept {
         return c.home->number * most_in_slab + c.index;

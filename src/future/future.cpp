@@ -5,7 +5,6 @@
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -392,22 +391,10 @@ void future_core::wait_for_end(may_leave when) {
     (void)is_done();
 }
 
-namespace {
-
-/// Can a branch of a join that fails elsewhere stop the running task's children, though no scope stops the
-/// task itself? It may wait for what one of these was to bring. Only a task with an open scope has children.
-[[nodiscard]] bool children_can_be_stopped(worker* w) noexcept {
-    const activation& self = *w->current.load(rlx);
-    return stops::branches_move(w) && self.locks == 0 &&
-           scope_place::strip(self.innermost.load(rlx)) != nullptr;
-}
-
-} // namespace
-
 /// Those who wait for the end leave only with it, so a task that may be stopped before waits in the list of
 /// those with a time limit. False: it is to wait as any other.
 bool future_core::wait_stoppably() {
-    if (worker* w = this_worker(); w == nullptr || !(can_be_stopped(w) || children_can_be_stopped(w))) {
+    if (worker* w = this_worker(); w == nullptr || !can_be_stopped(w)) {
         return false; // see wait_in()
     }
     timed_waiters* const there = try_room();

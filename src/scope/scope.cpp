@@ -267,7 +267,6 @@ void scope_core::wait_for_children(worker* home) noexcept {
             return static_cast<scope_wait&>(self).children->publish();
         };
         m_waiter = reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&s));
-        const stops::waiting_frame stopped(this_worker());
         suspend(this_worker(), s);
         break;
     }
@@ -453,11 +452,6 @@ bool scope_core::wait_until(instant until) noexcept {
     return true;
 }
 
-bool scope_core::wait_until_as_task(worker* w, instant until) noexcept {
-    const stops::waiting_frame stopped(w);
-    return wait_until(until);
-}
-
 bool scope_core::sync_within(instant until) {
     worker* const home = this_worker();
     if (outside() ? owner() != activation_outside() : home == nullptr || home->current.load(rlx) != owner()) {
@@ -467,7 +461,7 @@ bool scope_core::sync_within(instant until) {
         (void)is_cleanup(home);
         look_for_children(home);
     }
-    const bool all = outside() ? wait_until(until) : wait_until_as_task(home, until);
+    const bool all = wait_until(until);
     if (!outside()) {
         come_home(home);
     }

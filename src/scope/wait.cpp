@@ -7,7 +7,6 @@
 #include "base/once.hpp"
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -149,17 +148,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
 
 void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 
-namespace {
-
-/// A branch that a waiting frame may have to give up.
-struct giving_up {
-    spark* branch = nullptr;
-    spark::run_function lies_there = nullptr;
-    spark::run_function given_up = nullptr;
-};
-
-void wait_for_end(handover<std_atom>& end, const spark* task, const pool_core* p,
-                  const giving_up& mine) noexcept {
+void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         if (short_wait::is_over([&end] { return end.is_done(); })) {
@@ -185,25 +174,12 @@ void wait_for_end(handover<std_atom>& end, const spark* task, const pool_core* p
             return static_cast<join_wait&>(self).end->publish(
                 reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
         };
-        // help_on_top() may have moved this frame, whatever it returned
-        const stops::waiting_frame stopped(this_worker(), mine.branch, mine.lies_there, mine.given_up);
         suspend(this_worker(), s);
         w = this_worker();
     }
     if (auto* r = static_cast<scheduler*>(w)->recorder(); r != nullptr && p == nullptr) {
         r->joined(reinterpret_cast<profile::key>(task));
     }
-}
-
-} // namespace
-
-void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) noexcept {
-    wait_for_end(end, task, p, {});
-}
-
-void wait_for_branch(handover<std_atom>& end, spark& branch, spark::run_function lies_there,
-                     spark::run_function given_up) noexcept {
-    wait_for_end(end, &branch, nullptr, {&branch, lies_there, given_up});
 }
 
 } // namespace detail

@@ -3,7 +3,6 @@
 
 #include "base/os.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 #include <pilfer/detail/worker/alarm.hpp>
 
 namespace pilfer {
@@ -47,12 +46,9 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
     }
 }
 
-/// A task that holds a lock is never stopped, nor is one below of no scope but by a branch that fails of a
-/// join that it may be inside of. One that unwinds does not leave a second time.
-[[nodiscard]] bool may_be_stopped(worker* w) noexcept {
-    const activation& self = *w->current.load(rlx);
-    return (can_be_stopped(w) || (stops::branches_move(w) && self.locks == 0)) && !unwinds(w);
-}
+/// A task that holds a lock is never stopped, nor is one below of no scope. One that unwinds does not leave a
+/// second time.
+[[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
 
 /// A thread outside. It works for a pool meanwhile where it is attached to one, but not where it may be
 /// handed what others wait for (see awaited::a_holder), and not with a time limit.
@@ -108,16 +104,14 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         l.task = self;
         l.place = self->innermost.load(rlx);
         l.stop = &stop_wait;
-        auto& where = stops::list_for(w, l.place);
+        auto& where = static_cast<scheduler*>(w)->stoppable;
         PILFER_CHAOS_POINT(publish);
-        san::frames_known(self->ctx->view);
         where.add(l);
         PILFER_CHAOS_POINT(publish);
         if (!stopped_here(w) || !list.withdraw(e)) { // C2
             wait_in(list, e, until, why, object, what);
         }
         where.remove(l);
-        san::frames_unknown(self->ctx->view);
         return;
     }
     if (until != never && until <= now()) {

@@ -240,8 +240,6 @@ TEST(StackPool, GuardsBeyondTheFirstThousandStacksAreNarrow) {
     std::size_t wide = 0;
     for (auto* c : all) {
         wide += c->home->guard == stack_pool::wide_guard_bytes ? 1 : 0;
-        EXPECT_EQ(pool.context_of(c->low), c);
-        EXPECT_EQ(pool.context_of(reinterpret_cast<const std::byte*>(c) - 1), c);
     }
     EXPECT_GE(wide, stack_pool::with_wide_guard);
     EXPECT_LT(wide, stack_pool::with_wide_guard + stack_pool::most_in_slab);

@@ -1,399 +1,453 @@
-// A stolen branch of a join throws: what the joining frame runs meanwhile on its own stack is stopped. Row
-// A7.
+// A join of which a function throws: which of the others are cancelled, and which run to their ends.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
-#include <thread>
+#include <tuple>
+#include <utility>
 
-#include "join/failing.hpp"
+#include "support/harness.hpp"
 
 namespace {
 
 using namespace std::chrono_literals;
-using join_tests::broken;
+using pilfer::detail::this_worker;
 
-class row_A7_failing : public join_tests::failing {};
-INSTANTIATE_TEST_SUITE_P(workers, row_A7_failing, testing::Values(2U, 3U, 8U));
+struct broken : std::runtime_error {
+    broken() : std::runtime_error("a function of a join") {}
+};
 
-TEST_P(row_A7_failing, who_computes_sees_it) {
-    pool.run([&] {
-        EXPECT_THROW((void)pilfer::join(beside([&] {
-                                            go_on = true;
-                                            while (!pilfer::cancelled()) {
-                                                std::this_thread::yield();
-                                            }
-                                            (void)pilfer::join([] {}, [] {});
-                                        }),
-                                        fails()),
-                     broken);
-        EXPECT_EQ(pilfer::suppressed_exceptions(), 0U);
-        EXPECT_FALSE(pilfer::cancelled());
-    });
-    EXPECT_EQ(pool.counters().exceptions_suppressed, 0U);
+/// Functions wait for each other by events, so that all begin with any number of workers: if one suspends,
+/// its worker takes the next.
+class join_failure : public support::over_workers {
+protected:
+    pilfer::pool pool{with_workers()};
+
+    /// No cancellation is counted any more, and the usual calls work.
+    void TearDown() override {
+        pool.run([] {
+            using pilfer::detail::tripwire;
+            EXPECT_FALSE(this_worker()->deque.trip().has(tripwire<pilfer::detail::std_atom>::stop));
+            EXPECT_FALSE(pilfer::cancelled());
+            EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
+            pilfer::scope s;
+            std::atomic<int> ran{0};
+            s.spawn([&] { ++ran; });
+            s.fork([&] { ++ran; });
+            s.sync();
+            EXPECT_EQ(ran, 2);
+        });
+    }
+};
+PILFER_OVER_WORKERS(join_failure);
+
+/// Waits until it is cancelled, and counts that.
+void wait_to_be_stopped(std::atomic<int>& left) {
+    pilfer::event never;
+    try {
+        never.wait();
+        ADD_FAILURE() << "not stopped";
+    } catch (const pilfer::stopped&) {
+        ++left;
+        throw;
+    }
 }
 
-TEST_P(row_A7_failing, at_each_point) {
+TEST_P(join_failure, the_function_on_the_joining_stack_runs_to_its_end) {
+    pilfer::mutex m;
+    pilfer::condition_variable condition;
     const std::function<void()> points[] = {
-        [] { (void)pilfer::join([] {}, [] {}); },
+        [] { EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2)); },
         [] {
             pilfer::scope s;
-            for (;;) {
-                s.spawn([] {});
+            std::atomic<int> ran{0};
+            for (int i = 0; i < 3; ++i) {
+                s.spawn([&] {
+                    pilfer::sleep_for(1us);
+                    ++ran;
+                });
+                s.fork([&] { ++ran; });
             }
+            s.sync();
+            EXPECT_EQ(ran, 6);
         },
         [] {
-            pilfer::scope s;
-            for (;;) {
-                s.fork([] {});
-            }
+            EXPECT_EQ(pilfer::reduce(
+                          0, 1'000, 0, [](int) { return 1; }, std::plus<>()),
+                      1'000);
         },
+        [] { pilfer::async([] { EXPECT_FALSE(pilfer::cancelled()); }).get(); },
         [] {
+            pilfer::event e;
             pilfer::scope s;
-            s.fork([] {});
+            s.fork([&] { e.set(); });
+            e.wait();
             s.sync();
         },
-        [] { pilfer::for_each(0, 1 << 30, [](int) { std::this_thread::yield(); }); },
-        [] { pilfer::sleep_for(1us); },
-    };
-    for (const auto& point : points) {
-        rearm();
-        pool.run([&] {
-            EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                go_on = true;
-                                                for (;;) {
-                                                    point();
-                                                }
-                                            }),
-                                            fails()),
-                         broken);
-            EXPECT_FALSE(pilfer::cancelled());
-        });
-    }
-}
-
-TEST_P(row_A7_failing, leaves_its_wait) {
-    pilfer::event never;
-    pilfer::counting_semaphore<> none(0);
-    pilfer::latch closed(1);
-    pilfer::channel<int> empty(1);
-    pilfer::mutex m;
-    pilfer::condition_variable nobody;
-    const std::function<void()> waits[] = {
-        [] { pilfer::sleep_for(1h); },
-        [&] { never.wait(); },
-        [&] { none.acquire(); },
-        [&] { closed.wait(); },
-        [&] { (void)empty.receive(); },
+        [] {
+            pilfer::event e;
+            pilfer::scope s;
+            s.fork([] { pilfer::sleep_for(1us); });
+            while (!s.sync_for(1s)) {
+            }
+        },
         [&] {
             std::unique_lock lock(m);
-            nobody.wait(lock);
+            EXPECT_EQ(condition.wait_for(lock, 1us), pilfer::cv_status::timeout);
         },
     };
-    for (const bool in_scope : {false, true}) {
-        for (const auto& wait : waits) {
-            rearm();
-            pool.run([&] {
-                const auto one = [&] {
-                    EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                        go_on = true;
-                                                        wait();
-                                                    }),
-                                                    fails()),
-                                 broken);
-                    EXPECT_FALSE(pilfer::cancelled());
-                };
-                if (!in_scope) {
-                    one();
-                    return;
-                }
-                pilfer::scope s;
-                s.spawn(one);
-                s.sync();
-                EXPECT_FALSE(s.cancelled());
-            });
-        }
-    }
-    closed.count_down();
-}
-
-// Below of a scope a future is left, too.
-TEST_P(row_A7_failing, leaves_a_future) {
-    pilfer::promise<int> p;
-    auto never = p.get_future();
-    pool.run([&] {
-        pilfer::scope s;
-        s.spawn([&] {
-            EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                go_on = true;
-                                                (void)never.get();
-                                            }),
-                                            fails()),
-                         broken);
-        });
-        s.sync();
-    });
-    p.set_value(1);
-}
-
-// Children of a scope that it has made, wherever they are and wherever it is: in its sync, in a child, or
-// computing.
-TEST_P(row_A7_failing, with_its_children) {
-    enum class how { spawned, forked, waits_itself };
-    for (const how h : {how::spawned, how::forked, how::waits_itself}) {
-        for (int round = 0; round < 20; ++round) {
-            rearm();
-            std::atomic<int> left{0};
-            pool.run([&] {
-                EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                    pilfer::scope s;
-                                                    const auto child = [&] {
-                                                        go_on = true;
-                                                        try {
-                                                            pilfer::sleep_for(1h);
-                                                        } catch (const pilfer::stopped&) {
-                                                            ++left;
-                                                            throw;
-                                                        }
-                                                    };
-                                                    for (int i = 0; i < 3; ++i) {
-                                                        if (h == how::forked) {
-                                                            s.fork(child);
-                                                        } else {
-                                                            s.spawn(child);
-                                                        }
-                                                    }
-                                                    if (h == how::waits_itself) {
-                                                        child();
-                                                    }
-                                                    s.sync();
-                                                }),
-                                                fails()),
-                             broken);
-                EXPECT_FALSE(pilfer::cancelled());
-            });
-            EXPECT_GE(left, 1);
-        }
-    }
-}
-
-// Where a scope lies does not say that it was made in that part: its owner does, where it waits or spawns.
-TEST_P(row_A7_failing, with_children_of_a_scope_that_lies_elsewhere) {
-    enum class how { waits_for_them, waits_itself, spawns };
-    for (const how h : {how::waits_for_them, how::waits_itself, how::spawns}) {
-        rearm();
+    for (const auto& point : points) {
+        pilfer::event started;
+        pilfer::event throws;
+        bool to_the_end = false;
         pool.run([&] {
-            std::optional<pilfer::scope> s; // in an older frame than the join
-            EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                struct guard {
-                                                    std::optional<pilfer::scope>& s;
-                                                    ~guard() { s.reset(); }
-                                                };
-                                                s.emplace();
-                                                const guard g{s};
-                                                if (h == how::spawns) {
-                                                    s->spawn([&] { // waits as the next ones begin
-                                                        go_on = true;
-                                                        pilfer::sleep_for(1h);
-                                                    });
-                                                    for (;;) {
-                                                        s->spawn([] {});
-                                                    }
-                                                }
-                                                s->spawn([&] {
-                                                    go_on = true;
-                                                    pilfer::sleep_for(1h);
-                                                });
-                                                if (h == how::waits_itself) {
-                                                    pilfer::sleep_for(1h);
-                                                }
-                                                s->sync();
-                                            }),
-                                            fails()),
+            EXPECT_THROW((void)pilfer::join(
+                             [&] {
+                                 started.wait();
+                                 throws.set();
+                                 for (int i = 0; i < 5; ++i) { // the other one throws meanwhile
+                                     point();
+                                     pilfer::sleep_for(100us);
+                                     EXPECT_FALSE(pilfer::cancelled());
+                                 }
+                                 to_the_end = true;
+                             },
+                             [&] {
+                                 started.set();
+                                 throws.wait();
+                                 throw broken();
+                             }),
                          broken);
+            EXPECT_TRUE(to_the_end);
+            EXPECT_EQ(pilfer::suppressed_exceptions(), 0U);
             EXPECT_FALSE(pilfer::cancelled());
         });
     }
 }
 
-// Children that compute: all of a deep tree of spawn.
-void tree(int depth) {
-    if (depth == 0) {
-        while (!pilfer::cancelled()) {
-            std::this_thread::yield();
-        }
-        return;
-    }
-    pilfer::scope s;
-    s.spawn([=] { tree(depth - 1); });
-    tree(depth - 1);
-    s.sync();
-}
-TEST_P(row_A7_failing, with_a_tree_of_spawn) {
-#if defined(PILFER_ASAN) || defined(__SANITIZE_ADDRESS__)
-    GTEST_SKIP() << "where running frames of others lie is not known: it keeps locals elsewhere";
-#endif
+/// Its own error is the one that goes out, and the other one is counted.
+TEST_P(join_failure, the_error_of_the_joining_function_is_the_first) {
     pool.run([&] {
-        EXPECT_THROW((void)pilfer::join(beside([&] {
-                                            go_on = true;
-                                            tree(6);
-                                            (void)pilfer::join([] {}, [] {});
-                                        }),
-                                        fails()),
-                     broken);
-    });
-}
-
-// Its other branches, on other stacks: where it waits for one, and where it leaves by itself.
-TEST_P(row_A7_failing, with_its_own_branches) {
-    if (GetParam() < 3) {
-        GTEST_SKIP() << "three functions run at once on three workers";
-    }
-    for (const bool waits_for_it : {false, true}) {
-        for (int round = 0; round < 20; ++round) {
-            rearm();
-            std::atomic<bool> inner{false};
-            std::atomic<bool> left{false};
-            pool.run([&] {
-                EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                    (void)pilfer::join(
-                                                        [&] {
-                                                            until(inner);
-                                                            go_on = true;
-                                                            if (!waits_for_it) {
-                                                                pilfer::sleep_for(1h);
-                                                            }
-                                                        },
-                                                        [&] {
-                                                            inner = true;
-                                                            try {
-                                                                pilfer::sleep_for(1h);
-                                                            } catch (const pilfer::stopped&) {
-                                                                left = true;
-                                                                throw;
-                                                            }
-                                                        });
-                                                }),
-                                                fails()),
-                             broken);
-                EXPECT_FALSE(pilfer::cancelled());
-            });
-            EXPECT_TRUE(left);
-        }
-    }
-}
-
-TEST_P(row_A7_failing, of_several_and_of_loops) {
-    pool.run([&] {
-        const auto sleeps = [&] {
-            go_on = true;
-            pilfer::sleep_for(1h);
+        pilfer::event started;
+        pilfer::event throws;
+        struct waits {
+            pilfer::event& at_last;
+            ~waits() {
+                at_last.set();
+                pilfer::sleep_for(10us);
+                pilfer::scope s;
+                s.spawn([] {});
+                EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
+            }
         };
-        EXPECT_THROW((void)pilfer::join(beside(sleeps), fails(), [] {}), broken);
-        rearm();
-        EXPECT_THROW((void)pilfer::join(
-                         beside(sleeps), [] {}, fails()),
-                     broken);
-        rearm();
-        EXPECT_THROW(pilfer::for_each(0, 2,
-                                      [&](int i) {
-                                          if (i == 0) {
-                                              until(stolen);
-                                              go_on = true;
-                                              pilfer::sleep_for(1h);
-                                          } else {
-                                              fails()();
-                                          }
-                                      }),
-                     broken);
-        rearm();
-        EXPECT_THROW((void)pilfer::reduce(
-                         0, 2, 0,
-                         [&](int i) {
-                             if (i == 0) {
-                                 until(stolen);
-                                 go_on = true;
-                                 pilfer::sleep_for(1h);
-                             } else {
-                                 fails()();
-                             }
-                             return i;
-                         },
-                         std::plus<>()),
-                     broken);
+        try {
+            (void)pilfer::join(
+                [&] {
+                    started.wait();
+                    const waits w{throws};
+                    throw std::out_of_range("first");
+                },
+                [&] {
+                    started.set();
+                    throws.wait();
+                    throw broken();
+                });
+            ADD_FAILURE() << "nothing was thrown";
+        } catch (const std::out_of_range&) {
+            EXPECT_LE(pilfer::suppressed_exceptions(), 1U); // the second one may have been cancelled before
+        }
     });
 }
 
-// The error goes out through joins that enclose it, each of which is beside something that sleeps.
-TEST_P(row_A7_failing, of_nested_joins) {
-    if (GetParam() < 3) {
-        GTEST_SKIP() << "three functions run at once on three workers";
+/// A join of `Functions`, the first of which waits for all others to leave. Of these `thrower` throws once
+/// all have begun.
+template <std::size_t Functions>
+struct several {
+    unsigned thrower;
+    pilfer::latch started{Functions - 1};
+    std::atomic<int> left{0};
+    pilfer::event all_left;
+    bool to_the_end = false;
+
+    void function(unsigned i) {
+        if (i == 0) {
+            all_left.wait();
+            EXPECT_FALSE(pilfer::cancelled());
+            to_the_end = true;
+            return;
+        }
+        try {
+            started.arrive_and_wait();
+            if (i == thrower) {
+                throw broken();
+            }
+            pilfer::event never;
+            never.wait();
+            ADD_FAILURE() << "not stopped";
+        } catch (const pilfer::stopped&) {
+            if (++left == static_cast<int>(Functions) - 2) {
+                all_left.set();
+            }
+            throw;
+        }
     }
-    std::atomic<bool> inner{false};
+    template <std::size_t... I>
+    void join(std::index_sequence<I...>) {
+        (void)pilfer::join([this] { function(I); }...);
+    }
+    void run() {
+        EXPECT_THROW(join(std::make_index_sequence<Functions>()), broken);
+        EXPECT_TRUE(to_the_end);
+        EXPECT_EQ(left, static_cast<int>(Functions) - 2);
+        EXPECT_EQ(pilfer::suppressed_exceptions(), 0U);
+        EXPECT_FALSE(pilfer::cancelled());
+    }
+};
+
+/// While the first function still runs: it waits for them.
+TEST_P(join_failure, running_siblings_are_cancelled_when_a_stolen_function_throws) {
+    for (unsigned thrower = 1; thrower < 3; ++thrower) {
+        pool.run([=] { several<3>{thrower}.run(); });
+    }
+    for (unsigned thrower = 1; thrower < 8; ++thrower) {
+        pool.run([=] { several<8>{thrower}.run(); });
+    }
+}
+
+/// The last function throws, the one before goes on until the one before that has left.
+TEST_P(join_failure, a_sibling_that_goes_on_keeps_no_other_from_being_cancelled) {
     pool.run([&] {
+        std::atomic<int> left{0};
+        pilfer::latch started{2};
+        EXPECT_THROW((void)pilfer::join([&] { started.wait(); },
+                                        [&] {
+                                            started.count_down();
+                                            wait_to_be_stopped(left);
+                                        },
+                                        [&] {
+                                            started.count_down();
+                                            while (left == 0) {
+                                                pilfer::yield();
+                                            }
+                                        },
+                                        [&] {
+                                            started.wait();
+                                            throw broken();
+                                        }),
+                     broken);
+        EXPECT_EQ(left, 1);
+    });
+}
+
+/// A function may be cancelled where it computes, in its children, and where it has a stop token.
+TEST_P(join_failure, what_a_cancelled_sibling_runs_is_cancelled) {
+    pool.run([&] {
+        std::atomic<int> left{0};
+        pilfer::latch started{2};
+        pilfer::event all_left;
+        EXPECT_THROW((void)pilfer::join([&] { all_left.wait(); },
+                                        [&] {
+                                            pilfer::scope s;
+                                            for (int i = 0; i < 2; ++i) {
+                                                s.fork([&] {
+                                                    started.count_down();
+                                                    wait_to_be_stopped(left);
+                                                });
+                                            }
+                                            const pilfer::stop_on_cancel token;
+                                            while (!token.token().stop_requested()) {
+                                                pilfer::yield();
+                                            }
+                                            EXPECT_TRUE(pilfer::cancelled());
+                                            all_left.set();
+                                            s.sync();
+                                        },
+                                        [&] {
+                                            started.wait();
+                                            throw broken();
+                                        }),
+                     broken);
+        EXPECT_EQ(left, 2);
+    });
+}
+
+TEST_P(join_failure, running_siblings_are_cancelled_when_the_joining_function_throws) {
+    pool.run([&] {
+        std::atomic<int> left{0};
+        pilfer::latch started{3};
+        const auto waits = [&] {
+            started.count_down();
+            wait_to_be_stopped(left);
+        };
         EXPECT_THROW((void)pilfer::join(
                          [&] {
-                             until(inner);
-                             go_on = true;
-                             pilfer::sleep_for(1h);
+                             started.wait();
+                             throw broken();
+                         },
+                         waits, waits, waits),
+                     broken);
+        EXPECT_EQ(left, 3);
+        EXPECT_EQ(pilfer::suppressed_exceptions(), 0U);
+    });
+}
+
+/// Functions of a join that encloses the failing one, and their other branches, go on: also where both joins
+/// are of several functions, and where the inner one is called by a stolen function.
+TEST_P(join_failure, nothing_further_out_is_cancelled) {
+    pool.run([&] {
+        pilfer::event caught;
+        std::atomic<int> to_the_end{0};
+        const auto goes_on = [&] {
+            caught.wait();
+            for (int i = 0; i < 3; ++i) {
+                pilfer::sleep_for(10us);
+                EXPECT_FALSE(pilfer::cancelled());
+            }
+            ++to_the_end;
+        };
+        pilfer::scope s;
+        s.fork(goes_on);
+        (void)pilfer::join(
+            goes_on,
+            [&] {
+                several<4>{2}.run();
+                several<3>{2}.run();
+                caught.set();
+                pilfer::sleep_for(10us);
+                EXPECT_FALSE(pilfer::cancelled());
+                ++to_the_end;
+            },
+            goes_on);
+        s.sync();
+        EXPECT_EQ(to_the_end, 4);
+        EXPECT_FALSE(s.cancelled());
+    });
+}
+
+/// Scopes that were opened before the join, or within the joining function and outlive the join, are no part
+/// of it.
+TEST_P(join_failure, scopes_of_the_joining_function_go_on) {
+    pool.run([&] {
+        pilfer::event wake;
+        std::atomic<int> woken{0};
+        const auto child = [&] {
+            wake.wait();
+            ++woken;
+        };
+        pilfer::scope older;
+        std::optional<pilfer::scope> younger;
+        older.spawn(child);
+        pilfer::event started;
+        EXPECT_THROW((void)pilfer::join(
+                         [&] {
+                             started.wait();
+                             younger.emplace();
+                             younger->fork(child);
                          },
                          [&] {
-                             (void)pilfer::join(
-                                 [&] {
-                                     until(stolen);
-                                     inner = true;
-                                     pilfer::sleep_for(1h);
-                                 },
-                                 fails());
+                             started.set();
+                             throw broken();
                          }),
                      broken);
-        EXPECT_FALSE(pilfer::cancelled());
+        wake.set();
+        younger->sync();
+        older.sync();
+        EXPECT_EQ(woken, 2);
     });
 }
 
-// Its parent waits with a time limit, or as an first_result_scope: the children leave, and so does it.
-TEST_P(row_A7_failing, other_ways_to_wait_for_children) {
-    for (const bool timed : {false, true}) {
-        rearm();
+TEST_P(join_failure, a_loop_ends_with_the_error_of_one_part) {
+    pool.run([&] {
+        for (int thrower = 0; thrower < 16; ++thrower) {
+            const auto body = [&](int i) {
+                pilfer::sleep_for(1us);
+                if (i == thrower) {
+                    throw broken();
+                }
+                return i;
+            };
+            EXPECT_THROW(pilfer::for_each(0, 16, body), broken);
+            EXPECT_THROW((void)pilfer::reduce(0, 16, 0, body, std::plus<>()), broken);
+        }
+    });
+}
+
+class join_failure_race : public join_failure {};
+PILFER_OVER_WORKERS(join_failure_race);
+
+/// A function fails at any moment of the other ones, which throw themselves or not: an error goes out, the
+/// others are counted, and behind it nobody is stopped.
+TEST_P(join_failure_race, of_functions_that_begin_run_and_end) {
+    const auto spin = [](std::uint64_t n) {
+        for (std::uint64_t i = 0; i < n; ++i) {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
+    };
+    for (std::uint64_t round = 0; round < support::hundredth_of(500'000); ++round) {
+        const bool throws = round % 3 == 0;
+        const auto first = [&] {
+            spin(round % 1'000);
+            for (std::uint64_t i = 0; i < round % 5; ++i) {
+                pilfer::scope s;
+                s.spawn([] { pilfer::yield(); });
+                (void)pilfer::join([] { pilfer::yield(); }, [] {});
+                s.sync();
+            }
+            if (throws) {
+                throw std::out_of_range("first");
+            }
+        };
+        const auto last = [&] {
+            spin(round % 777);
+            throw broken();
+        };
+        bool failed = false;
         pool.run([&] {
-            EXPECT_THROW((void)pilfer::join(beside([&] {
-                                                const auto child = [&] {
-                                                    go_on = true;
-                                                    pilfer::sleep_for(1h);
-                                                };
-                                                if (timed) {
-                                                    pilfer::scope s;
-                                                    s.spawn(child);
-                                                    (void)s.sync_for(1h);
-                                                } else {
-                                                    pilfer::first_result_scope<int> s;
-                                                    s.spawn(child);
-                                                    (void)s.sync();
-                                                }
-                                            }),
-                                            fails()),
-                         broken);
+            try {
+                if (round % 2 == 0) {
+                    (void)pilfer::join(first, last);
+                } else {
+                    (void)pilfer::join([] { pilfer::yield(); }, first, last, first);
+                }
+            } catch (const std::out_of_range&) {
+                failed = throws;
+            } catch (const broken&) {
+                failed = true;
+            }
             EXPECT_FALSE(pilfer::cancelled());
+            pilfer::sleep_for(0s);
         });
+        ASSERT_TRUE(failed);
     }
 }
 
-// `stopped` that is swallowed: the error goes out all the same.
-TEST_P(row_A7_failing, who_swallows_it_changes_nothing) {
-    pool.run([&] {
-        EXPECT_THROW((void)pilfer::join(
-                         [&] {
-                             until(stolen);
-                             go_on = true;
-                             EXPECT_THROW(pilfer::sleep_for(1h), pilfer::stopped);
-                         },
-                         fails()),
-                     broken);
-    });
+TEST_P(join_failure_race, of_many_joins) {
+    for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
+        pool.run([&] {
+            std::atomic<int> errors{0};
+            pilfer::scope s;
+            for (int i = 0; i < 100; ++i) {
+                s.spawn([&] {
+                    try {
+                        (void)pilfer::join([] { pilfer::yield(); }, [] { pilfer::yield(); },
+                                           [] { throw broken(); }, [] { pilfer::yield(); });
+                    } catch (const broken&) {
+                        ++errors;
+                    }
+                });
+            }
+            s.sync();
+            EXPECT_EQ(errors, 100);
+            EXPECT_FALSE(pilfer::cancelled());
+        });
+    }
 }
 
 } // namespace

@@ -24,7 +24,7 @@ protected:
         }
     }
 };
-INSTANTIATE_TEST_SUITE_P(workers, row_A7_stolen, testing::Values(2U, 3U, 8U));
+INSTANTIATE_TEST_SUITE_P(workers, row_A7_stolen, testing::Values(2U, 3U, 8U, 64U));
 
 TEST_P(row_A7_stolen, leaves_its_wait) {
     std::atomic<bool> stolen{false};

@@ -1,4 +1,4 @@
-// A branch of a join fails while another one waits for what a child of its own was to bring: the join ends.
+// The joining function fails while another one waits for what a child of its own was to bring: the join ends.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -101,10 +101,6 @@ protected:
 
 TEST_P(waits_for_children, the_join_ends_where_the_joining_frame_fails) {
     expect_end(&fails, [] { waits(std::get<0>(GetParam())); });
-}
-
-TEST_P(waits_for_children, the_join_ends_where_the_stolen_branch_fails) {
-    expect_end([] { waits(std::get<0>(GetParam())); }, &fails);
 }
 
 INSTANTIATE_TEST_SUITE_P(waits, waits_for_children,

@@ -61,9 +61,7 @@ struct process {
         if (!w.trip.has(tripwire::stop) || !w.trip.has_and_sees(tripwire::stop)) {
             return false;
         }
-        return w.looks_up.during(false, [place, tells] {
-            return pilfer::detail::is_stopped(place, pilfer::detail::nothing_fails{}, tells);
-        });
+        return w.looks_up.during(false, [place, tells] { return pilfer::detail::is_stopped(place, tells); });
     }
     /// The end of a sync: the children have ended.
     void end_of_round(scope& s, unsigned children) {

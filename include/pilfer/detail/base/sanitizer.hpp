@@ -93,36 +93,6 @@ struct hidden_order {
     }
 };
 
-/// Where on its stack an object lies: AddressSanitizer keeps locals elsewhere. Of a stack that another thread
-/// runs it cannot tell, and gives back what it was given.
-[[nodiscard]] inline std::uintptr_t on_stack([[maybe_unused]] const stack_view& of,
-                                             const void* object) noexcept {
-#if defined(PILFER_ASAN)
-    void* const fake = of.fake_stack != nullptr ? of.fake_stack : __asan_get_current_fake_stack();
-    void* const real = __asan_addr_is_in_fake_stack(fake, const_cast<void*>(object), nullptr, nullptr);
-    return reinterpret_cast<std::uintptr_t>(real != nullptr ? real : object);
-#else
-    return reinterpret_cast<std::uintptr_t>(object);
-#endif
-}
-
-#if defined(PILFER_ASAN)
-inline constexpr bool all_frames_known = false;
-#else
-inline constexpr bool all_frames_known = true;
-#endif
-/// Of the running stack, which is about to wait: from here on others can tell, too. Undone behind the wait.
-PILFER_SAME_FRAME void frames_known([[maybe_unused]] stack_view& self) noexcept {
-#if defined(PILFER_ASAN)
-    self.fake_stack = __asan_get_current_fake_stack();
-#endif
-}
-PILFER_SAME_FRAME void frames_unknown([[maybe_unused]] stack_view& self) noexcept {
-#if defined(PILFER_ASAN)
-    self.fake_stack = nullptr; // that of a stack that runs
-#endif
-}
-
 PILFER_SAME_FRAME void unpoison([[maybe_unused]] const void* low,
                                 [[maybe_unused]] std::size_t size) noexcept {
 #if defined(PILFER_ASAN)

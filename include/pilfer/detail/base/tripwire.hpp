@@ -6,8 +6,7 @@
 //   bit 61  expose    once: a thief found nothing shared here
 //   bit 60  summon    once: a submission or a context waits for this worker
 //   bit 59  pinned    level: the owner itself wants every push to take the slow path
-//   bit 58  stop      level: somewhere in the process a scope is cancelled that has not ended, or a
-//                     branch of a join has thrown that the frame that joins has not come for
+//   bit 58  stop      level: somewhere in the process a scope is cancelled that has not ended
 //   0..57   limit     last index that may be written before the owner makes room
 //
 // Setters store the state behind a bit first and set the bit afterwards (release). The owner takes the

@@ -25,10 +25,11 @@ inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it
 inline constexpr std::uint32_t shields = 1U << 28;    ///< what is below is excepted from the exit of a scope
 inline constexpr std::uint32_t bare = 1U << 27;       ///< a place by itself: no scope is around it
 inline constexpr std::uint32_t cleanup = 1U << 26; ///< of a task that unwinds: nothing further out stops it
-inline constexpr std::uint32_t failures = cleanup - 1;
+inline constexpr std::uint32_t branch = 1U << 25;  ///< a bare place of a branch: see scope_head::join()
+inline constexpr std::uint32_t failures = branch - 1;
 inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
 inline constexpr std::uint32_t drops =
-    ~(from_below | shields | bare | cleanup); ///< children that have not started never start
+    ~(from_below | shields | bare | cleanup | branch); ///< children that have not started never start
 } // namespace disturb
 
 /// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first
@@ -70,20 +71,13 @@ bool begin_cleanup(Disturbed& word) noexcept {
     return (was & disturb::drops) == 0;
 }
 
-/// A scope learns that its owner is stopped. True: it did not know.
+/// A scope learns that its owner is stopped.
 template <class Disturbed>
-bool tell_scope(Disturbed& word) noexcept {
-    return (word.load(rlx) & disturb::told) == 0 &&
-           (word.fetch_or(disturb::told, rlx) & disturb::told) == 0; // C4
-}
-
-/// Of nothing that fails: see is_stopped().
-struct nothing_fails {
-    template <class Link>
-    [[nodiscard]] constexpr bool operator()(Link&) const noexcept {
-        return false;
+void tell_scope(Disturbed& word) noexcept {
+    if ((word.load(rlx) & disturb::told) == 0) {
+        word.fetch_or(disturb::told, rlx); // C4
     }
-};
+}
 
 /// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
 /// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
@@ -93,13 +87,10 @@ struct nothing_fails {
 /// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
 /// very exit. If a task on the way holds a lock, nothing further out counts until the lock is free.
 ///
-/// `fails(scope)`: its owner made it inside a branch of a join of which another branch has failed. Shields
-/// are against exits only.
-///
 /// Where a scope on the way is the cleanup of a task that unwinds, nothing further out counts. `tells`: false
 /// for a task that unwinds itself, whose own scopes may be such and do not say so yet.
-template <class Link, class Fails = nothing_fails>
-[[nodiscard]] bool is_stopped(Link* place, Fails fails = {}, bool tells = true) noexcept {
+template <class Link>
+[[nodiscard]] bool is_stopped(Link* place, bool tells = true) noexcept {
     unsigned shields = 0; // passed, and against scopes further up
     std::size_t steps = 0;
     Link* end = place;
@@ -111,12 +102,6 @@ template <class Link, class Fails = nothing_fails>
         s->seen_here();
         const std::uint32_t word = s->head().disturbed.load(rlx);
         if (shields == 0 && (word & disturb::told) != 0) {
-            break;
-        }
-        if (!Link::is_owner(end) && fails(*s)) {
-            if (tells) {
-                tell_scope(s->head().disturbed);
-            }
             break;
         }
         // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
@@ -172,8 +157,8 @@ private:
     typename Atom::template atomic<bool> m_looks{false};
 };
 
-/// All scopes of the process that are cancelled and have not ended, and all branches of joins that have
-/// thrown and that nobody has come for. `each(f)` calls f with the tripwire of every worker there is.
+/// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the tripwire of
+/// every worker there is.
 template <class Atom, class Park>
 class cancellations {
 public:
@@ -181,14 +166,8 @@ public:
     /// every worker was told.
     template <class Disturbed, class Each, class Behind>
     bool request(Disturbed& word, Each each, Behind behind) noexcept {
-        return begin([&word] { return marks(word); }, each, behind);
-    }
-    /// As request(), of whatever mark() leaves behind where a look finds it. False, if mark() says so: there
-    /// is nothing new.
-    template <class Mark, class Each, class Behind>
-    bool begin(Mark mark, Each each, Behind behind) noexcept {
         m_lock.lock();
-        const bool first = mark();
+        const bool first = (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
         if (first) {
             count_one(each);
             behind();
@@ -196,23 +175,10 @@ public:
         m_lock.unlock();
         return first;
     }
-    /// One more, in behind() of another one. Who waits has to be looked at once more.
-    template <class Disturbed, class Each>
-    void request_inside(Disturbed& word, Each each) noexcept {
-        if (marks(word)) {
-            count_one(each);
-        }
-    }
     /// A scope that was cancelled has no children left.
     template <class Each>
     void over(Each each) noexcept {
-        end([] {}, each);
-    }
-    /// The same of what begin() has marked.
-    template <class Unmark, class Each>
-    void end(Unmark unmark, Each each) noexcept {
         m_lock.lock();
-        unmark();
         m_live = m_live - 1;
         if (m_live == 0) {
             each([](auto& trip) noexcept { trip.clear_stop(); });
@@ -261,10 +227,6 @@ public:
     }
 
 private:
-    template <class Disturbed>
-    [[nodiscard]] static bool marks(Disturbed& word) noexcept {
-        return (word.fetch_or(disturb::requested, rlx) & disturb::requested) == 0;
-    }
     template <class Each>
     void count_one(Each each) noexcept {
         m_live = m_live + 1;

@@ -13,7 +13,6 @@
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/base/same_sanitizer.h>
 #include <pilfer/detail/base/sanitizer.hpp>
-#include <pilfer/detail/cancel/cancel.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -100,8 +99,6 @@ struct alignas(64) context {
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
-    /// Frames on it that wait and that no scope can stop, but a branch of a join that fails.
-    stop_list<std_atom, futex_park, scope_place> waiting_frames;
 #if defined(PILFER_CHECKED)
     std::atomic<context_state> state{context_state::pooled};
     std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack

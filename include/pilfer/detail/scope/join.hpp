@@ -40,6 +40,8 @@ struct lone_report {
     void fails() const noexcept {}
     /// Neither function can have failed before the other one has begun, but where that is asked already.
     [[nodiscard]] static constexpr bool failed() noexcept { return false; }
+    /// Nothing but the two functions runs, and the first one runs to its end.
+    [[nodiscard]] static constexpr const void* join() noexcept { return nullptr; }
 };
 /// The joins within one join of several functions or one loop: the outermost frame adds up and tells.
 class common_report {
@@ -53,6 +55,8 @@ public:
     void fails() const noexcept { m_sum->fetch_or(failure, rlx); }
     /// Whoever finds that leaves by `stopped`, which is nobody's error: see abandon().
     [[nodiscard]] bool failed() const noexcept { return (m_sum->load(rlx) & failure) != 0; }
+    /// The same address in all joins within.
+    [[nodiscard]] const void* join() const noexcept { return m_sum; }
     [[nodiscard]] static std::uint64_t sum(std::uint64_t word) noexcept { return word & ~failure; }
 
 private:
@@ -84,12 +88,6 @@ PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
 /// complete().
 template <class G, class Report>
 class join_spark final : public spark {
-    enum class went : std::uint8_t {
-        not_begun, // the task was stopped before, or another function threw
-        begun,
-        failed, // and the frame that joins has to say that it knows: collect()
-    };
-
 public:
     using value = result_t<G>;
 
@@ -109,10 +107,9 @@ public:
     /// Stolen, or out of reach because this frame moved.
     template <std::uint64_t Functions>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
-        detail::wait_for_branch(m_done, *this, &join_spark::run_stolen, &join_spark::run_given_up);
+        detail::wait_for(m_done, this);
         san::acquire(this);
-        collect();
-        if (m_went == went::not_begun) [[unlikely]] {
+        if (!m_begun) [[unlikely]] {
             if (report.failed() || detail::must_leave()) {
                 detail::drop_and_leave(Functions);
             }
@@ -137,13 +134,12 @@ public:
             report.suppressed(0);
             return;
         }
-        if (!detail::stopped_by_scopes(this_worker())) { // these stop the branch, too
+        if (!detail::stopped_here(this_worker())) { // what stops this frame stops the branch, too
             stolen_branch::give_up(*this, &join_spark::run_stolen, &join_spark::run_given_up);
         }
         detail::wait_for(m_done, this);
         san::acquire(this);
-        collect();
-        if (m_went == went::not_begun) {
+        if (!m_begun) {
             detail::count_dropped(this_worker(), Functions);
             report.suppressed(0);
             return;
@@ -169,23 +165,22 @@ private:
     static suspension* run_stolen(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
         {
-            const stolen_branch here(*s, &join_spark::run_given_up);
-            const bool begins =
-                here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
-            s->m_went = begins ? went::begun : went::not_begun;
-            if (begins) [[likely]] {
+            const stolen_branch here(*s, &join_spark::run_given_up, s->m_report.join());
+            s->m_begun = here.begins() && !detail::stopped_here(this_worker()) && !s->m_report.failed();
+            if (s->m_begun) [[likely]] {
                 s->m_outcome.fill(s->function());
             }
         }
-        if (s->m_went == went::begun && s->m_outcome.failed()) [[unlikely]] {
-            s->tell_joining_frame();
+        if (const void* join = s->m_report.join(); join != nullptr && s->m_begun && s->m_outcome.failed())
+            [[unlikely]] {
+            stolen_branch::fails(*s, join, s->m_outcome.error());
         }
         return ended(s);
     }
     /// In place of it, once the frame that joins has thrown.
     static suspension* run_given_up(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
-        s->m_went = went::not_begun;
+        s->m_begun = false;
         return ended(s);
     }
     [[nodiscard]] static suspension* ended(join_spark* s) noexcept {
@@ -193,19 +188,6 @@ private:
         san::release(s);
         const auto waiter = s->m_done.complete(); // the last access to the frame
         return waiter != 0 ? detail::release_waiter(waiter, w) : nullptr;
-    }
-
-    /// What the frame that joins runs meanwhile on its own stack is stopped. Not where it waits already.
-    PILFER_COLD void tell_joining_frame() noexcept {
-        if (!m_done.is_awaited() && stolen_branch::tell_joining_frame(*this, m_outcome.error())) {
-            m_went = went::failed;
-        }
-    }
-    /// The frame that joins, behind its wait.
-    void collect() noexcept {
-        if (m_went == went::failed) [[unlikely]] {
-            stolen_branch::collect(*this);
-        }
     }
 
     static constexpr bool by_value = held_by_value<G>;
@@ -221,7 +203,7 @@ private:
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
-    went m_went;                           // by run_stolen
+    bool m_begun; // by run_stolen; false: the task was stopped before, or another function threw
     [[no_unique_address]] Report m_report; // for run_stolen
 };
 

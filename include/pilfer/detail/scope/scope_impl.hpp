@@ -37,7 +37,6 @@ template <class F>
 template <class F>
 [[nodiscard]] bool announce_rest(worker* w, task_word rest, const weighted<F>& child) noexcept {
     san::acquire(reinterpret_cast<const void*>(rest & ~kind_mask)); // what spawn has put on this stack
-    detail::parent_looks(w);
     return detail::announce_weighted(w, rest, child.rest, way::make) && detail::child_begins(this_worker());
 }
 

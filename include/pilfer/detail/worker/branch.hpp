@@ -1,4 +1,4 @@
-// A branch of a join that a thief runs, and the frame that joins and throws: the branch is stopped.
+// A branch of a join that a thief runs is stopped if the frame that joins throws, or another stolen branch.
 //
 // Both meet in the word of the branch that says how it is run. States, edges B1, B2: src/scope/README.md.
 #pragma once
@@ -61,8 +61,9 @@ class PILFER_API stolen_branch {
 public:
     using word = spark::run_function;
 
-    /// By whoever is about to run it, standing where it was announced.
-    stolen_branch(spark& s, word given_up) noexcept;
+    /// By whoever is about to run it, standing where it was announced. `join`: an address that the branches
+    /// of one join of several functions, or of one loop, share; null for a join of two.
+    stolen_branch(spark& s, word given_up, const void* join) noexcept;
     stolen_branch(const stolen_branch&) = delete;
     stolen_branch& operator=(const stolen_branch&) = delete;
     ~stolen_branch();
@@ -71,18 +72,9 @@ public:
 
     /// By the frame that joins: `s` could not be taken back, and its result is not wanted any more.
     PILFER_COLD static void give_up(spark& s, word lies_there, word given_up) noexcept;
-    /// The same in its name, while it waits. Who gets one (null: nobody is to be told) cancels its place(),
-    /// and then calls is_told().
-    [[nodiscard]] static stolen_branch* give_up_to(spark& s, word lies_there, word given_up) noexcept;
-    [[nodiscard]] scope_place& place() noexcept { return *m_place; }
-    void is_told() noexcept { m_protocol.is_told(); }
-    stolen_branch* next_given_up = nullptr; ///< its own, of who has given it up
-
-    /// By who has run `s`, whose function has thrown `error`, before it is done: what the frame that joins
-    /// runs meanwhile is stopped. True: that frame calls collect(), behind its wait.
-    [[nodiscard]] PILFER_COLD static bool tell_joining_frame(spark& s,
-                                                             const std::exception_ptr& error) noexcept;
-    PILFER_COLD static void collect(spark& s) noexcept;
+    /// By the worker that has run `s`, which threw `error`, before `s` is done: cancels the branches of
+    /// `join` that are not on the stack of the frame that called it, and that wait for `s`.
+    PILFER_COLD static void fails(spark& s, const void* join, const std::exception_ptr& error) noexcept;
 
 private:
     spark& m_spark;

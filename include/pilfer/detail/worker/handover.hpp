@@ -21,8 +21,6 @@ public:
 
     /// Acquires what the child wrote (J1).
     [[nodiscard]] bool is_done() const noexcept { return m_state.load(acq) == done; }
-    /// Child: the waiter waits already, or an earlier one has. It may do so at any moment.
-    [[nodiscard]] bool is_awaited() const noexcept { return m_state.load(rlx) != 0; }
     /// Waiter, after it has left its stack: false if the child was faster (J1); otherwise the waiter's
     /// saved registers are released to the child (J2).
     [[nodiscard]] bool publish(word waiter) noexcept {

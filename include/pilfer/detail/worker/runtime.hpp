@@ -37,11 +37,6 @@ PILFER_API suspension* release_waiter(std::uintptr_t word, worker* w) noexcept;
 /// for reports only.
 PILFER_API void wait_for(handover<std_atom>& h, const spark* task, const pool_core* p = nullptr) noexcept;
 
-/// The same for the frame that joins. Where that is stopped meanwhile it gives the branch up: by what
-/// stolen_branch::give_up() is given.
-PILFER_API void wait_for_branch(handover<std_atom>& h, spark& branch, spark::run_function lies_there,
-                                spark::run_function given_up) noexcept;
-
 /// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
 struct submission : spark, submission_queue<std_atom>::node {
     submission() noexcept : spark(nullptr, nullptr) {}
@@ -92,8 +87,6 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 [[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
     return w->deque.trip().has(tripwire<std_atom>::stop) && detail::stopped_cold(w);
 }
-/// The same by a cancelled scope, and not only because a branch of a join has failed that it runs beside.
-[[nodiscard]] PILFER_API bool stopped_by_scopes(worker* w) noexcept;
 /// Is an exception of the running task in flight? Not one of a frame that it runs on top of.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool unwinds(const worker* w) noexcept {
     return w->exceptions->in_flight() > w->current.load(rlx)->uncaught;
@@ -165,9 +158,6 @@ PILFER_API void leave_if_stopped();
 [[nodiscard]] PILFER_API bool rest_tripped(worker* w, task_word rest) noexcept;
 /// A child of spawn, on its own stack, behind the announcement: false if it is stopped, and marks it.
 [[nodiscard]] PILFER_API bool child_begins(worker* w) noexcept;
-/// Before an announcement that does not come by rest_tripped(): its scope learns what its parent's place on
-/// its stack says.
-PILFER_API void parent_looks(worker* w) noexcept;
 [[nodiscard]] inline bool is_left_out(const context* c) noexcept { return c->job == &c->next; }
 
 /// Marks a task that runs on top of another task's frame as somebody else, below of `within`.

@@ -87,6 +87,9 @@ struct scope_head {
     [[nodiscard]] const scope_place* shielded() const noexcept {
         return static_cast<const scope_place*>(rest.ip);
     }
+    /// Of the place of a stolen branch (disturb::branch), which has no continuation either: the join of
+    /// several functions, or the loop, that it is a part of.
+    [[nodiscard]] const void* join() const noexcept { return rest.ip; }
 };
 
 struct spark;
