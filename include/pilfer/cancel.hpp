@@ -15,10 +15,10 @@ inline namespace v0 {
 /// cancellations further out. Functions in C return PILFER_ECANCELED instead.
 class PILFER_API stopped {};
 
-/// True if the current task has been cancelled: an enclosing scope was cancelled, or a sibling branch of an
-/// enclosing join threw. Always false on a thread that is no worker. False in a task that holds a lock,
-/// except for scopes that began under the lock. For long computations that neither fork nor wait. Cost: a
-/// call and one load while nothing in the process is cancelled.
+/// True if the current task has been cancelled: an enclosing scope was cancelled, or the task is in a stolen
+/// branch of a join of which another function threw. Always false on a thread that is no worker. False in a
+/// task that holds a lock, except for scopes that began under the lock. For long computations that neither
+/// fork nor wait. Cost: a call and one load while nothing in the process is cancelled.
 [[nodiscard]] PILFER_API bool cancelled() noexcept;
 
 } // namespace v0

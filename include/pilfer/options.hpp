@@ -110,9 +110,8 @@ struct options {
     bool only_workers = false;
     /// Threads outside that can work for this pool at the same time while they wait: pool::attach(),
     /// pool::run_until(). Each is a seat beside the workers, which others look at as at a worker's. 0:
-    /// nobody. Not with options.profile or backend::one_lock, and with resume::anywhere only. Where just the
-    /// environment wants one of the former two, there are no seats (settings().attachable is 0): an attached
-    /// thread blocks as ever, and run_until() asks whenever notify() is called. Range 0 .. 64.
+    /// nobody. With resume::anywhere only. A pool that records (options.profile) or has backend::one_lock has
+    /// no seats: an attached thread blocks, and run_until() asks after each notify(). Range 0 .. 64.
     unsigned attachable = 0;
     /// How much a thief takes, from whom, and when there is something for it to take. What is automatic comes
     /// from the environment variable PILFER_BALANCE, which names any of an amount, a victim and an exposure,

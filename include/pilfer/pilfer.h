@@ -125,8 +125,8 @@ PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
 PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg);
 /* Until pilfer_detach the calling thread, which is none of a pool, works for `pool` wherever it would block
  * without a time limit, until its own wait ends. PILFER_EUSAGE: the option attachable is 0, the caller is a
- * task, or attached already. Where PILFER_PROFILE, PILFER_PROFILE_GRAPH or PILFER_BACKEND=one_lock is what
- * leaves no room for such threads, it blocks as ever. On an error *out is NULL. */
+ * task, or attached already. For a pool that records, or with one lock, the thread blocks. On an error *out
+ * is NULL. */
 typedef struct pilfer_attachment pilfer_attachment;
 /* Attaches the calling thread; see pilfer_attachment. */
 PILFER_C_API int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out);
@@ -135,9 +135,8 @@ PILFER_C_API void pilfer_detach(pilfer_attachment* attachment);
 /* The calling thread works for `pool` until done(arg) is not 0: for a main loop. It is called between two
  * tasks, before the thread sleeps, and when pilfer_pool_notify has woken it; it should neither wait nor take
  * long. Returns early when the pool is shut down. PILFER_EUSAGE: the caller is a task, or no seat is free
- * (the option attachable). Under PILFER_PROFILE, PILFER_PROFILE_GRAPH or PILFER_BACKEND=one_lock it runs no
- * tasks and only asks: at once, and behind each pilfer_pool_notify. So what tasks change has to be told by
- * that, or the call sleeps for good. */
+ * (the option attachable). For a pool that records, or with one lock, the thread runs no tasks: it calls
+ * done at once and after each pilfer_pool_notify, and sleeps in between. */
 PILFER_C_API int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg);
 /* All that are in pilfer_pool_run_until look again. NULL: nothing. */
 PILFER_C_API void pilfer_pool_notify(pilfer_pool* pool);

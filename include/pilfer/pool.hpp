@@ -128,7 +128,7 @@ public:
         }
     }
     /// All that are in run_until() look again. Any thread, any task. Cost where nobody is: a fence, or a
-    /// system call where the environment leaves no seats.
+    /// system call where the pool has no seats.
     void notify() noexcept;
 
     /// Workers that take work now: resize() and a governor change it.

@@ -95,19 +95,10 @@ void choose_backend(options& o) {
     o.resume = resume::own_thread;
 }
 
-/// Seats go with neither a recording nor one lock. A program that wants both is told; one that knows nothing
-/// of what the environment wants works on, without seats.
-void choose_seats(options& o, const options& asked) {
-    if (o.attachable == 0) {
-        return;
-    }
-    if (asked.profile || asked.backend == backend::one_lock || asked.resume != resume::anywhere) {
-        throw std::invalid_argument(
-            "pilfer: options.attachable must be 0 where the pool records, with backend "
-            "one_lock, and unless options.resume is anywhere");
-    }
-    if (o.profile || o.backend == backend::one_lock) {
-        o.attachable = 0;
+/// Frames that began on a seat go on anywhere. A pool without seats waits plainly, whatever `o.resume` is.
+void check_attachable(const options& o, resume asked) {
+    if (o.attachable != 0 && asked != resume::anywhere) {
+        throw std::invalid_argument("pilfer: options.attachable must be 0 unless options.resume is anywhere");
     }
 }
 
@@ -193,7 +184,7 @@ void choose_governor(options& o) {
     }
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
-    choose_seats(o, asked);
+    check_attachable(o, asked.resume);
     check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
     if (o.trace_events != 0) {
         check("trace_events", o.trace_events, least_traced, most_traced,

@@ -43,12 +43,11 @@ constexpr unsigned most_asked_alert = 8;
 } // namespace
 
 pool_core::pool_core(const options& checked, const paths& files, const options& asked, bool never_ends)
-    : stacks(this, checked.stack_size, checked.max_contexts, most_workers(checked) + checked.attachable),
+    : stacks(this, checked.stack_size, checked.max_contexts, most_workers(checked) + seats(checked)),
       m_never_ends(never_ends), m_options(checked), m_first_spare(most_workers(checked)),
-      m_size(m_first_spare + checked.attachable), m_active(checked.workers), m_cpus(os::affinity_cpus()),
+      m_size(m_first_spare + seats(checked)), m_active(checked.workers), m_cpus(os::affinity_cpus()),
       m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
       m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(asked.workers),
-      m_lacks_seats(checked.attachable < asked.attachable),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
@@ -147,7 +146,7 @@ void pool_core::start_threads() {
     }
     if (m_first_spare == wanted) {
         m_first_spare = made;
-        m_size = made + m_options.attachable;
+        m_size = made + seats(m_options);
         m_idle->shrink(m_size);
         m_seating.near.shrink(made);
     }
@@ -157,8 +156,8 @@ void pool_core::start_threads() {
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         at(i).has_no_thread();
     }
-    m_free_seats.store(
-        m_options.attachable == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << m_options.attachable) - 1, rel);
+    const unsigned spare = m_size - m_first_spare;
+    m_free_seats.store(spare == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << spare) - 1, rel);
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
@@ -371,7 +370,7 @@ void pool_core::stop_threads() noexcept {
         m_stop.store(true, std::memory_order_release);
     }
     std_atom::fence_sc();
-    if (m_lacks_seats) {
+    if (lacks_seats()) {
         notify_visitors(); // they leave
     }
     if (m_one_lock != nullptr) {

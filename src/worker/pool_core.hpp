@@ -156,10 +156,15 @@ public:
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.
     [[nodiscard]] bool receive(visitor& v) noexcept;
-    /// The program wants seats, and what the environment wants has none: visitors wait as threads outside.
-    [[nodiscard]] bool lacks_seats() const noexcept { return m_lacks_seats; }
-    /// In such a pool, in place of receive(): asks until it is told yes or the pool stops. True: it was.
-    [[nodiscard]] bool ask_without_seat(bool (*ask)(void*), void* self) noexcept;
+    /// A recording follows one worker, and one lock knows no scheduler beside its threads: such a pool has no
+    /// seats, and visitors wait as any thread outside.
+    [[nodiscard]] static unsigned seats(const options& o) noexcept {
+        return o.profile || o.backend == backend::one_lock ? 0 : o.attachable;
+    }
+    [[nodiscard]] bool lacks_seats() const noexcept { return seats(m_options) < m_options.attachable; }
+    /// For run_until() in such a pool: asks, and again after each notify(), until the answer is yes. False:
+    /// the pool stops, or the question has forked.
+    [[nodiscard]] bool ask_when_notified(bool (*ask)(void*), void* self) noexcept;
     /// Something that a visitor asks for may have changed.
     void notify_visitors() noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
@@ -422,8 +427,7 @@ private:
     bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_seats{0};
     machine::seating m_seating;
-    const unsigned m_workers_asked; // 0: nobody asked for a number
-    const bool m_lacks_seats;
+    const unsigned m_workers_asked;            // 0: nobody asked for a number
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it
     std::shared_ptr<profile::recorder> m_recorder;
     std::vector<std::unique_ptr<scheduler>> m_workers;

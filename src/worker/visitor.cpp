@@ -87,30 +87,25 @@ void pool_core::notify_visitors() noexcept {
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
-    if (m_lacks_seats) {
+    if (lacks_seats()) {
         os::futex_wake(&m_notices, UINT32_MAX);
     }
 }
 
-bool pool_core::ask_without_seat(bool (*ask)(void*), void* self) noexcept {
+bool pool_core::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
     const visit here(*this); // a shutdown waits until it has left
     std_atom::fence_sc();    // said before the look whether there is one
-    visiting = true;
-    bool yes = false;
+    const blocking_threads::helping asks(*this);
     for (;;) {
         const std::uint32_t seen = m_notices.load(acq); // V3
-        {
-            const blocking_threads::helping asks(*this);
-            yes = ask(self);
+        if (ask(self)) {
+            return true;
         }
-        // It may have forked: in the child nobody notifies.
-        if (yes || left_behind() || stopping()) {
-            break;
+        if (left_behind() || stopping()) {
+            return false;
         }
-        os::futex_wait(m_notices, seen); // not if somebody has notified since: the kernel compares
+        os::futex_wait(m_notices, seen); // returns at once if notify() was called since: the kernel compares
     }
-    visiting = false;
-    return yes;
 }
 
 bool pool_core::everybody_rests() noexcept {
@@ -291,7 +286,7 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
     if (p.lacks_seats()) {
-        if (!p.ask_without_seat(ask, self)) {
+        if (!p.ask_when_notified(ask, self)) {
             p.check_here(); // the condition has forked
         }
         return;
@@ -330,7 +325,7 @@ attachment pool::attach() {
     if (detail::attached != nullptr) {
         throw usage_error("pilfer: this thread is attached already");
     }
-    if (m_core->settings().attachable == 0 && !m_core->lacks_seats()) {
+    if (m_core->settings().attachable == 0) {
         throw usage_error("pilfer: attach() needs options.attachable");
     }
     detail::attached = new detail::attached_thread{m_core, {}};

@@ -251,63 +251,6 @@ TEST_P(bad_input_backend, row) {
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_backend, testing::ValuesIn(backends), row_name());
 
-/// A variable that wants what has no seats for threads outside, and options that want them: only a program
-/// that contradicts itself is refused.
-struct seats_row {
-    const char* name;
-    const char* variable;
-    std::string text;
-    void (*choose)(pilfer::options&);
-    unsigned seats;
-    const char* says = nullptr; ///< null: accepted
-};
-std::ostream& operator<<(std::ostream& out, const seats_row& r) { return out << r.name; }
-
-constexpr auto no_more = [](pilfer::options&) {};
-constexpr auto names_stealing = [](pilfer::options& o) { o.backend = pilfer::backend::work_stealing; };
-constexpr auto names_one_lock = [](pilfer::options& o) { o.backend = pilfer::backend::one_lock; };
-constexpr auto records = [](pilfer::options& o) { o.profile = true; };
-constexpr auto stays = [](pilfer::options& o) { o.resume = pilfer::resume::own_thread; };
-constexpr const char* no_room = "options.attachable must be 0 where the pool records";
-
-const seats_row seat_rows[] = {
-    {"profile", "PILFER_PROFILE", "/dev/null", no_more, 0},
-    {"graph", "PILFER_PROFILE_GRAPH", "/dev/null", no_more, 0},
-    {"one_lock", "PILFER_BACKEND", "one_lock", no_more, 0},
-    {"work_stealing", "PILFER_BACKEND", "work_stealing", no_more, 1},
-    {"one_lock_overruled", "PILFER_BACKEND", "one_lock", names_stealing, 1},
-    {"profile_twice", "PILFER_PROFILE", "/dev/null", records, 0, no_room},
-    {"one_lock_twice", "PILFER_BACKEND", "one_lock", names_one_lock, 0, no_room},
-    {"profile_and_own_thread", "PILFER_PROFILE", "/dev/null", stays, 0, no_room},
-    {"one_lock_and_own_thread", "PILFER_BACKEND", "one_lock", stays, 0, no_room},
-};
-
-class bad_input_seats : public testing::TestWithParam<seats_row> {
-    support::watchdog m_watchdog{40};
-};
-
-TEST_P(bad_input_seats, row) {
-    const auto result = support::in_child([] {
-        const seats_row& r = GetParam();
-        setenv(r.variable, r.text.c_str(), 1);
-        pilfer::options o = support::workers(1);
-        o.attachable = 1;
-        r.choose(o);
-        try {
-            pilfer::pool pool(o);
-            const pilfer::attachment here = pool.attach();
-            pool.run_until([] { return true; });
-            const bool works = pool.run([] { return support::fib_join(5); }) == 5;
-            return r.says == nullptr && works && pool.settings().attachable == r.seats ? 0 : 1;
-        } catch (const std::invalid_argument& e) {
-            return r.says != nullptr && std::string(e.what()).find(r.says) != std::string::npos ? 0 : 2;
-        }
-    });
-    EXPECT_TRUE(result.exited_with(0)) << result;
-}
-
-INSTANTIATE_TEST_SUITE_P(table, bad_input_seats, testing::ValuesIn(seat_rows), row_name());
-
 /// The text, and what the pool then has; null: refused, with `says` in the message.
 struct balance_row {
     const char* name;

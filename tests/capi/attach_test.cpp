@@ -86,8 +86,8 @@ void counts(void* arg) {
 }
 int three_have_run(void* arg) { return static_cast<main_loop*>(arg)->ran == 3 ? 1 : 0; }
 
-/// What the environment wants has no seats: the same calls, without help.
-TEST_F(row_E2_attach, row_A17_waits_as_ever_where_the_environment_leaves_no_seats) {
+/// What the environment wants has no seats: the thread blocks.
+TEST_F(row_E2_attach, blocks_in_a_pool_without_seats) {
     for (const auto& [variable, text] :
          {std::pair{"PILFER_PROFILE", "/dev/null"}, std::pair{"PILFER_BACKEND", "one_lock"}}) {
         const auto result = in_child([&] {

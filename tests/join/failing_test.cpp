@@ -170,6 +170,8 @@ TEST_P(join_failure, the_error_of_the_joining_function_is_the_first) {
 /// all have begun.
 template <std::size_t Functions>
 struct several {
+    explicit several(unsigned t) : thrower(t) {}
+
     unsigned thrower;
     pilfer::latch started{Functions - 1};
     std::atomic<int> left{0};
@@ -214,10 +216,10 @@ struct several {
 /// While the first function still runs: it waits for them.
 TEST_P(join_failure, running_siblings_are_cancelled_when_a_stolen_function_throws) {
     for (unsigned thrower = 1; thrower < 3; ++thrower) {
-        pool.run([=] { several<3>{thrower}.run(); });
+        pool.run([=] { several<3>(thrower).run(); });
     }
     for (unsigned thrower = 1; thrower < 8; ++thrower) {
-        pool.run([=] { several<8>{thrower}.run(); });
+        pool.run([=] { several<8>(thrower).run(); });
     }
 }
 
@@ -317,8 +319,8 @@ TEST_P(join_failure, nothing_further_out_is_cancelled) {
         (void)pilfer::join(
             goes_on,
             [&] {
-                several<4>{2}.run();
-                several<3>{2}.run();
+                several<4>(2).run();
+                several<3>(2).run();
                 caught.set();
                 pilfer::sleep_for(10us);
                 EXPECT_FALSE(pilfer::cancelled());

@@ -563,13 +563,7 @@ TEST_F(row_A17_alone, bad_input) {
 
     EXPECT_THROW(pilfer::pool(seats(1, 65)), std::invalid_argument);
     auto o = seats(1, 1);
-    o.profile = true;
-    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
-    o = seats(1, 1);
     o.resume = pilfer::resume::own_thread;
-    EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
-    o = seats(1, 1);
-    o.backend = pilfer::backend::one_lock;
     EXPECT_THROW(pilfer::pool{o}, std::invalid_argument);
     EXPECT_EQ(pilfer::pool(seats(1, 64)).run([] { return 1; }), 1);
 }
