@@ -14,9 +14,9 @@ namespace {
 void spread(const char* text, pilfer::steal_amount amount) {
     pilfer::options o;
     o.workers = 2;
-    o.steal = amount;
-    o.victim = pilfer::victim::ring;
-    o.exposure = pilfer::exposure::on_demand;
+    o.balance.steal = amount;
+    o.balance.victim = pilfer::victim::ring;
+    o.balance.exposure = pilfer::exposure::on_demand;
     pilfer::pool pool(o);
     std::atomic<int> ran{0};
     pilfer::counters before;

@@ -6,11 +6,13 @@
 #include <pilfer/pilfer.hpp>
 
 int main() {
-    pilfer::options o;
-    o.workers = 2;                          // 0: as many as the affinity mask and the CPU quota allow
-    o.stack_size = std::size_t{512} * 1024; // bytes per context
-    o.max_contexts = 1'000;                 // above it, spawn is a plain call
-    o.count_all = true;                     // exact counts, at a cost
+    pilfer::options o{
+        .workers = 2,                          // 0: as many as the affinity mask and the CPU quota allow
+        .stack_size = std::size_t{512} * 1024, // bytes per context
+        .max_contexts = 1'000,                 // above it, spawn is a plain call
+        .balance = {.victim = pilfer::victim::ring},
+        .debug = {.count_all = true}, // exact counts, at a cost
+    };
     pilfer::pool pool(o);
     std::printf("workers: %u, stack: %zu KiB\n", pool.workers(), pool.settings().stack_size / 1'024);
 

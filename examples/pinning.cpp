@@ -22,7 +22,7 @@ int main() {
     // caches in turn, for workers that each need much cache or memory bandwidth. PILFER_PIN=... asks for it
     // from outside.
     o.pin = pilfer::pinning::compact;
-    o.victim = pilfer::victim::nearest; // whoever shares a cache is robbed first
+    o.balance.victim = pilfer::victim::nearest; // whoever shares a cache is robbed first
     pilfer::pool pool(o);
     std::printf("pinned: %s\n", pool.settings().pin == pilfer::pinning::compact ? "compact" : "no");
     std::printf("fib(20): %ld\n", pool.run([] { return fib(20); }));

@@ -31,7 +31,7 @@ long chain(const std::vector<long>& numbers) {
 template <class F>
 void report(const char* name, F f) {
     pilfer::options o;
-    o.profile = true; // one worker, serial order
+    o.debug.profile = true; // one worker, serial order
     pilfer::pool pool(o);
     const long sum = pool.run(f);
     const pilfer::work_span p = pool.profile();

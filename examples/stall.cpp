@@ -1,6 +1,6 @@
 // Two tasks wait for each other's results, so neither ends. dump() tells on demand who waits for what; the
 // pool itself reports it too, once, to standard error, after it has had nothing to run for
-// options.stall_report.
+// options.debug.stall_report.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -25,7 +25,7 @@ static std::string masked(std::string line) {
 int main() {
     pilfer::options o;
     o.workers = 2;
-    o.stall_report = 100;             // milliseconds
+    o.debug.stall_report = 100;       // milliseconds
     auto* pool = new pilfer::pool(o); // never destroyed: its tasks never end
 
     static pilfer::future<int> price;

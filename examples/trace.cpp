@@ -29,7 +29,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 int main(int argc, char** argv) {
     pilfer::options o;
     o.workers = 2;
-    o.trace_events = 1U << 16; // per worker; the newest are kept
+    o.debug.trace_events = 1U << 16; // per worker; the newest are kept
     pilfer::pool pool(o);
 
     std::printf("fib(25) = %ld\n", pool.run([] { return fib(25); }));

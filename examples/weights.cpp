@@ -18,7 +18,7 @@ const std::vector<std::uint64_t> sizes = {700, 100, 100, 100, 100, 100, 100, 100
 void first_theft(const char* text, bool weighted) {
     pilfer::options o;
     o.workers = 2;
-    o.steal = pilfer::steal_amount::half();
+    o.balance.steal = pilfer::steal_amount::half();
     pilfer::pool pool(o);
     pool.run([&] {
         std::atomic<bool> busy{false};

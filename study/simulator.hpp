@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include <pilfer/options.hpp>
+#include <pilfer/balance.hpp>
 
 #include "costs.hpp"
 #include "workload.hpp"
@@ -14,7 +14,7 @@ namespace study {
 struct setup {
     unsigned workers = 2; ///< 2 .. 4,096; 1 is allowed and runs everything in order
     /// Amount, victim, exposure with its numbers; nothing automatic (balance::resolve fills it in).
-    pilfer::options policy;
+    pilfer::balance_options policy;
     costs price;
     std::uint64_t seed = 1;
     /// Rounds of a search before the last look at everybody; as in src/worker/scheduler.cpp.

@@ -74,7 +74,7 @@ struct info_settings {
 }
 
 [[nodiscard]] std::string balance_in_force() {
-    pilfer::options o;
+    pilfer::balance_options o;
     pilfer::balance::resolve(o, std::getenv("PILFER_BALANCE"));
     return pilfer::balance::name(o);
 }

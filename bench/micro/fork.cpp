@@ -8,7 +8,7 @@ namespace {
 pilfer::options one_worker(pilfer::exposure exposure) {
     pilfer::options options;
     options.workers = 1;
-    options.exposure = exposure;
+    options.balance.exposure = exposure;
     return options;
 }
 

@@ -20,7 +20,7 @@ int main(void) {
         {"workers", "2"},         /* 0: as many as the affinity mask and the CPU quota allow */
         {"stack_size", "524288"}, /* bytes per context */
         {"max_contexts", "1000"}, /* above it, spawn is a plain call */
-        {"count_all", "1"},       /* exact counts, at a cost */
+        {"debug.count_all", "1"}, /* exact counts, at a cost */
         {"balance", "half,ring"}, /* what a thief takes, and from whom */
     };
     pilfer_options* options;

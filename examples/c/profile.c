@@ -55,7 +55,7 @@ static int report(const char* name, void (*f)(void*)) {
     struct pilfer_work_span p;
     struct range whole = {0, count, 0};
     if (pilfer_options_new(&options) != 0 ||
-        pilfer_options_set(options, "profile", "1") != 0 || /* one worker, serial order */
+        pilfer_options_set(options, "debug.profile", "1") != 0 || /* one worker, serial order */
         pilfer_pool_new(&pool, options) != 0 || pilfer_pool_run(pool, f, &whole) != 0 ||
         pilfer_pool_profile(pool, &p) != 0) {
         return 1;

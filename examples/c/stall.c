@@ -1,6 +1,6 @@
 /* Two tasks wait for each other's results, so neither ends. pilfer_pool_dump() tells on demand who waits for
  * what; the pool itself reports it too, once, to standard error, after it has had nothing to run for as many
- * milliseconds as the option stall_report says. */
+ * milliseconds as the option debug.stall_report says. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 
@@ -59,8 +59,8 @@ int main(void) {
     pilfer_pool* pool; /* never destroyed: its tasks never end */
     struct pilfer_counters counters;
     if (pilfer_options_new(&options) != 0 || pilfer_options_set(options, "workers", "2") != 0 ||
-        pilfer_options_set(options, "stall_report", "100") != 0 || pilfer_pool_new(&pool, options) != 0 ||
-        pilfer_async(pool, wait_for_tax, NULL, &price) != 0 ||
+        pilfer_options_set(options, "debug.stall_report", "100") != 0 ||
+        pilfer_pool_new(&pool, options) != 0 || pilfer_async(pool, wait_for_tax, NULL, &price) != 0 ||
         pilfer_async(pool, wait_for_price, NULL, &tax) != 0) {
         return 1;
     }

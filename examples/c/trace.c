@@ -78,7 +78,8 @@ int main(int argc, char** argv) {
         close(file);
     }
     if (pilfer_options_new(&options) != 0 || pilfer_options_set(options, "workers", "2") != 0 ||
-        pilfer_options_set(options, "trace_events", "65536") != 0 || /* per worker; the newest are kept */
+        pilfer_options_set(options, "debug.trace_events", "65536") !=
+            0 || /* per worker; the newest are kept */
         pilfer_pool_new(&pool, options) != 0) {
         return 1;
     }

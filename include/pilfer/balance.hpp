@@ -1,5 +1,5 @@
-// How work spreads: how much a thief takes, from whom, and when a worker's tasks come within its reach.
-// Plain values for pilfer::options. docs/investigations/steal-fraction.md says which default is best, and
+// How work spreads: how much a thief takes, from whom, and when tasks become visible to thieves.
+// Plain values for options.balance. docs/investigations/steal-fraction.md says which default is best, and
 // why.
 #pragma once
 
@@ -10,21 +10,20 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// How much a thief takes of ALL that its victim has, private and shared, oldest first: at least one task.
-/// Whoever exposes tasks for a thief exposes as many as its amount needs. A part is one of the weight of the
-/// tasks: as many of the oldest as come nearest to it.
+/// How much a thief takes of all that its victim has, private and shared: the oldest tasks, at least one. A
+/// part is taken of the weight of the tasks: as many of the oldest as come nearest to it.
 struct steal_amount {
     /// The kinds of amounts.
     enum class rule {
-        automatic,   ///< PILFER_BALANCE if it names an amount, else the default
-        one,         ///< the oldest
-        part,        ///< numerator / denominator, rounded up where every task weighs 1
-        all_but_one, ///< the victim keeps its newest
-        adaptive,    ///< one; doubled, up to half, while what was stolen brought no further work with it
+        automatic,   ///< The amount in PILFER_BALANCE, else the default.
+        one,         ///< The oldest task.
+        part,        ///< The part numerator / denominator, rounded up if every task weighs 1.
+        all_but_one, ///< All tasks but the newest.
+        adaptive,    ///< One task; doubled, up to half, while stolen tasks bring no further work.
     };
     /// The kind of amount.
     rule what = rule::automatic;
-    /// For `part`: 1 <= numerator <= denominator <= 65,536.
+    /// The p of a part p / q: 1 <= p <= q <= 65,536.
     std::uint32_t numerator = 1;
     /// The q of a part p / q.
     std::uint32_t denominator = 2;
@@ -45,46 +44,65 @@ struct steal_amount {
     friend bool operator==(const steal_amount&, const steal_amount&) = default;
 };
 
-/// Whom a thief robs. Before it sleeps it looks at every other worker once, whatever the rule.
+/// Which worker a thief tries first. Before it sleeps it looks at every other worker once, whatever the rule.
 enum class victim {
-    automatic, ///< PILFER_BALANCE if it names one, else the default
-    random,    ///< any other worker, uniformly
-    sticky,    ///< the last one that had work, then round robin
-    ring,      ///< the worker before this one in the ring
-    nearest,   ///< at random among those that share a cache, then a socket, then all; the same as random
-               ///< unless workers are pinned: see options.pin
-    longest,   ///< whose tasks weigh most. Each attempt reads every worker's queue.
+    automatic, ///< The victim in PILFER_BALANCE, else the default.
+    random,    ///< Any other worker, uniformly.
+    sticky,    ///< The last one that had work, then round robin.
+    ring,      ///< The worker before this one in the ring.
+    nearest,   ///< At random among those that share a cache, then a socket, then all. Needs options.pin.
+    longest,   ///< The worker whose tasks weigh most. Each attempt reads every worker's queue.
 };
 
-/// When tasks move from a worker's private part to where thieves may take them. All but `on_demand` make
-/// every push and pop take the slow path.
+/// When tasks move from a worker's private part to its shared part, which thieves see. All but `on_demand`
+/// make every push and pop take the slow path.
 enum class exposure {
-    automatic,     ///< PILFER_BALANCE if it names one, else the default: on_demand
-    on_demand,     ///< when somebody asks: costs nothing while nobody does
-    always_public, ///< at every announcement: the classic deque, for comparison
-    threshold,     ///< when enough is private and little is shared: see exposure_threshold
-    doubling,      ///< one; twice as many each time that all of it is found gone
-    short_eager,   ///< while the shared part holds fewer than options.eager tasks
-    waiter_first,  ///< one as soon as somebody waits and nothing is shared
+    automatic,     ///< The exposure in PILFER_BALANCE, else the default: on_demand.
+    on_demand,     ///< When a thief asks. Costs nothing while no thief does.
+    always_public, ///< At every announcement: the classic deque, for comparison.
+    threshold,     ///< When enough is private and little is shared: see exposure_threshold.
+    doubling,      ///< One task; twice as many each time that all of them are found stolen.
+    short_eager,   ///< While the shared part holds fewer than balance_options::eager tasks.
+    waiter_first,  ///< One task as soon as a worker is idle and no task is shared.
 };
 
-/// For exposure::threshold: when the private tasks weigh at least `at_least` and the shared ones less than
-/// `below`, `count` of the private tasks are moved, oldest first; if `count` is 0, as many as come nearest to
-/// the part numerator / denominator of their weight. A task weighs 1 unless task_options give it another
-/// weight.
+/// The numbers of exposure::threshold. Weights are those of task_options, else 1.
 struct exposure_threshold {
-    /// Weight of private tasks from which on tasks are moved.
+    /// Tasks move if the private ones weigh at least this much. From 1 to 2^62.
     std::uint64_t at_least = 8;
-    /// Weight of shared tasks below which tasks are moved.
+    /// Tasks move if the shared ones weigh less than this. From 1 to 2^62.
     std::uint64_t below = 2;
-    /// Number of tasks that are moved; 0: the part numerator / denominator.
+    /// Number of tasks that move, oldest first, at most 2^62. 0: the part numerator / denominator.
     std::uint64_t count = 0;
-    /// The p of the part p / q that is moved.
+    /// The p of the part p / q of the weight that moves: 1 <= p <= q <= 65,536.
     std::uint32_t numerator = 1;
-    /// The q of the part p / q that is moved.
+    /// The q of the part p / q that moves.
     std::uint32_t denominator = 2;
     /// Compares all members.
     friend bool operator==(const exposure_threshold&, const exposure_threshold&) = default;
+};
+
+/// How many of its own shared tasks a worker makes private again at a time.
+enum class take_back {
+    one, ///< The newest: the default.
+    all, ///< All that no thief has taken.
+};
+
+/// How tasks spread over the workers. Automatic members come from the environment variable PILFER_BALANCE,
+/// else from the defaults: see "Balance" in docs/guides/options.md.
+struct balance_options {
+    /// How much a thief takes.
+    steal_amount steal{};
+    /// Which worker a thief tries first.
+    pilfer::v0::victim victim = pilfer::v0::victim::automatic;
+    /// When tasks become visible to thieves.
+    pilfer::v0::exposure exposure = pilfer::v0::exposure::automatic;
+    /// The numbers of exposure::threshold.
+    exposure_threshold threshold{};
+    /// Tasks that exposure::short_eager keeps shared, from 1 to 65,536.
+    std::uint64_t eager = 4;
+    /// How many shared tasks an owner makes private again at a time.
+    pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
 };
 
 } // namespace v0

@@ -34,8 +34,8 @@ struct counters {
     std::uint64_t no_context = 0;
     std::uint64_t contexts_live = 0; ///< pool only: stacks in use or cached
     std::uint64_t contexts_peak = 0; ///< pool only
-    /// Only with options.count_all or in the checked build, else 0. In a pool at rest announced is run_inline
-    /// + run_own + run_stolen. Submissions are not announced.
+    /// Only with options.debug.count_all or in the checked build, else 0. In a pool at rest it is the sum of
+    /// run_inline, run_own and run_stolen. Submissions are not announced.
     std::uint64_t announced = 0;
     std::uint64_t run_inline = 0; ///< taken back by the frame that announced it
 };

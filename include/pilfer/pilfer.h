@@ -61,13 +61,15 @@ PILFER_C_API int pilfer_options_new(pilfer_options** out);
 /* NULL: nothing. Pools keep none of it. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
- * Names: workers, max_workers, stack_size, max_contexts, max_extra_workers, stall_report, dump_signal,
- * trace_events, queue_capacity, priority (which may be negative); name = any text; when_full = grow, wait or
- * fail; spin = automatic, latency, balanced or battery; governor = automatic, off or on; overflow_message,
- * count_all, profile, only_workers; pin = automatic, off, compact or spread; resume = anywhere, own-thread or
- * elsewhere; take_back = one or all; backend = automatic, work_stealing or one_lock; balance = what
- * PILFER_BALANCE may say, for steal, victim, exposure, threshold and eager: what it does not name becomes
- * automatic. Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed.
+ * Numbers: workers, max_workers, stack_size, max_contexts, max_extra_workers, attachable, queue_capacity,
+ * priority (which may be negative), debug.stall_report, debug.dump_signal, debug.trace_events.
+ * 0 or 1: only_workers, debug.overflow_message, debug.count_all, debug.profile.
+ * Words: pin = automatic, off, compact or spread; governor = automatic, off or on; spin = automatic, latency,
+ * balanced or battery; resume = anywhere, own-thread or elsewhere; when_full = grow, wait or fail; backend =
+ * automatic, work_stealing or one_lock; balance.take_back = one or all.
+ * Texts: name; balance, a text as PILFER_BALANCE takes it, which sets the rest of that group: it makes
+ * automatic all that it does not name.
+ * Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed.
  */
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* options.advice: advise(arg) says at most how many workers should take work now, 0: no opinion. It is asked
@@ -200,7 +202,7 @@ PILFER_C_API int pilfer_pool_counters(const pilfer_pool* pool, struct pilfer_cou
 PILFER_C_API int pilfer_worker_counters(const pilfer_pool* pool, unsigned worker,
                                         struct pilfer_counters* out);
 
-/* pilfer::work_span. PILFER_EUSAGE unless the pool records (the option profile). */
+/* pilfer::work_span. PILFER_EUSAGE unless the pool records (the option debug.profile). */
 struct pilfer_work_span {
     uint64_t work_ns;          /* time of all strands together */
     uint64_t span_ns;          /* time of the longest chain of strands */

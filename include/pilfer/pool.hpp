@@ -23,14 +23,20 @@
 namespace pilfer {
 inline namespace v0 {
 
+/// The end of tasks that have not started at a shutdown.
+enum class shutdown_mode {
+    drain, ///< Everything that was accepted runs.
+    drop,  ///< Accepted tasks that have not started are dropped and counted.
+};
+
 /// Workers with one deque each. All members may be called from any thread at any time unless said
 /// otherwise.
 class PILFER_API pool {
 public:
     /// Starts the workers; fewer than asked for if not all threads can be made, see workers().
-    /// Throws std::invalid_argument that names the option and its range, std::system_error if no thread can
-    /// be made or PILFER_TRACE names a file that cannot be written, and std::bad_alloc, also if there is no
-    /// address space for one stack. Cost: some 50 us per worker.
+    /// Throws std::invalid_argument that names the option and its range. Throws std::system_error if no
+    /// thread can be made, or if the file that PILFER_TRACE names cannot be written. Throws std::bad_alloc,
+    /// also if there is no address space for one stack. Cost: some 50 us per worker.
     explicit pool(const options& o = {});
     pool(const pool&) = delete;
     pool& operator=(const pool&) = delete;
@@ -50,7 +56,7 @@ public:
         }
         return run_as_root<raw>(f, [](detail::pool_core& p, detail::submission* s) { detail::submit(p, s); });
     }
-    /// The same with a priority or a name. Throws what run(f) throws, and std::invalid_argument.
+    /// run(f) with a priority or a name. Throws what run(f) throws, and std::invalid_argument.
     template <class F>
     auto run(const task_options& o, F&& f) -> detail::called_t<F> {
         using raw = detail::called_t<F>;
@@ -66,15 +72,15 @@ public:
         });
     }
 
-    /// Runs f as a task; the result is fetched from the future, and nobody needs to. f is
-    /// destroyed before the result is seen. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
+    /// Runs f as a task and returns a future of its result, which may be discarded. f is destroyed before the
+    /// result is seen. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     auto async(F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
-    /// The same with options. Throws what async(f) throws, and std::invalid_argument.
+    /// async(f) with options. Throws what async(f) throws, and std::invalid_argument.
     template <class F>
     auto async(const task_options& o, F&& f) -> future<std::invoke_result_t<std::decay_t<F>&>>;
 
-    /// Runs f as a task that nobody waits for, but shutdown(drain). What f returns is lost, what it throws
+    /// Runs f as a task without a waiter; shutdown(drain) waits for it. Its result is lost, its exception
     /// goes to options.on_error. Throws pool_closed, queue_full, std::bad_alloc. One allocation.
     template <class F>
     void submit(F&& f) {
@@ -82,7 +88,7 @@ public:
         task->start(*m_core);
         (void)task.release(); // NOLINT(bugprone-unused-return-value): it ends itself, and may have already
     }
-    /// The same with options. Throws what submit(f) throws, and std::invalid_argument.
+    /// submit(f) with options. Throws what submit(f) throws, and std::invalid_argument.
     template <class F>
     void submit(const task_options& o, F&& f) {
         detail::check(o);
@@ -109,15 +115,15 @@ public:
     /// A scheduler in the form of std::execution, which refers to this pool.
     [[nodiscard]] pool_scheduler get_scheduler() noexcept;
 
-    /// While the result lives, the calling thread works for this pool wherever it would block without a time
+    /// While the result lives, the calling thread works for this pool when it would block without a time
     /// limit. Such a wait may last longer by the task that the thread is inside. Without a free seat
     /// (options.attachable) the thread blocks as usual.
     /// Throws usage_error if options.attachable is 0, from a task, and on a thread that is attached already.
     [[nodiscard]] attachment attach();
-    /// The calling thread works for this pool until done() is true: for a main loop. done() is called on this
-    /// thread between two tasks, before it sleeps, and after notify(); it should neither wait nor take long.
-    /// Returns early if the pool is shut down. Without a seat the thread runs no tasks and only asks, so
-    /// whatever done() depends on should be followed by notify().
+    /// The calling thread works for this pool until done() is true: for a main loop. The thread calls done()
+    /// between two tasks, before it sleeps, and after notify(). done() should neither wait nor take long.
+    /// Returns early if the pool is shut down. Without a seat the thread runs no tasks and only asks. Then
+    /// each change that done() depends on should be followed by notify().
     /// Throws what done() throws, usage_error from a task and without a free seat, and pool_forked.
     template <class Done>
     void run_until(Done&& done) {
@@ -148,7 +154,7 @@ public:
     [[nodiscard]] pilfer::v0::counters counters(unsigned i) const;
 
     /// Work and span of all that has run so far; exact while no task runs. Throws usage_error unless the pool
-    /// records (options.profile, PILFER_PROFILE). Cost: a lock.
+    /// records (options.debug.profile, PILFER_PROFILE). Cost: a lock.
     [[nodiscard]] work_span profile() const;
 
     /// Writes for people: each worker and what it does, the queues, and each suspended context with what it
@@ -156,7 +162,7 @@ public:
     /// every version. Takes some 16 KiB of stack. Throws std::bad_alloc, and what `out` throws. Cost:
     /// milliseconds.
     void dump(std::ostream& out) const;
-    /// The same to a file descriptor, by default standard error. An error of write() ends it silently.
+    /// Writes the dump to a file descriptor, by default standard error. An error of write() ends it silently.
     void dump(int file = 2) const;
 
     /// Ends the pool, and returns when its threads have ended. From now on submissions throw pool_closed.

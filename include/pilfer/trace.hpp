@@ -13,7 +13,8 @@ class pool;
 
 /// Writes the events that the rings of `p` hold: one track per worker, a slice for everything the scheduler
 /// entered and for every sleep, instants for what it did to others, the counters and the number of events
-/// that were overwritten in `otherData`. Without options.trace_events (or PILFER_TRACE) the tracks are empty.
+/// that were overwritten in `otherData`. Without options.debug.trace_events (or PILFER_TRACE) the tracks are
+/// empty.
 ///
 /// At any time, from any thread, also while the workers run: then it shows a moment of each, one after the
 /// other. At rest it is exact, and with rings that hold everything its thefts, suspensions, sleeps and wakes

@@ -74,7 +74,7 @@ public:
             }
         }
     }
-    options named;
+    balance_options named;
 
 private:
     void once(bool automatic, const char* kind) const {
@@ -160,7 +160,7 @@ private:
 };
 
 /// Takes over what `o` leaves open.
-void fill(options& o, const options& from) {
+void fill(balance_options& o, const balance_options& from) {
     if (o.steal.what == steal_amount::rule::automatic) {
         o.steal = from.steal;
     }
@@ -179,17 +179,17 @@ void fill(options& o, const options& from) {
 
 } // namespace
 
-options defaults() {
-    options o;
+balance_options defaults() {
+    balance_options o;
     o.steal = steal_amount::part(1, 4);
     o.victim = victim::random;
     o.exposure = exposure::on_demand;
     return o;
 }
 
-options named(std::string_view text) { return reader(text).named; }
+balance_options named(std::string_view text) { return reader(text).named; }
 
-void resolve(options& o, const char* text) {
+void resolve(balance_options& o, const char* text) {
     if (text != nullptr) {
         fill(o, named(text));
     }
@@ -217,7 +217,7 @@ std::string name(steal_amount a) {
 
 std::string_view name(victim v) { return victims[static_cast<std::size_t>(v)]; }
 
-std::string name(const options& o) {
+std::string name(const balance_options& o) {
     std::string text;
     const auto add = [&text](const std::string& word) {
         text += text.empty() || word.empty() ? word : "," + word;

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include <pilfer/options.hpp>
+#include <pilfer/balance.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -12,16 +12,16 @@ namespace balance {
 
 /// Replaces in `o` what is automatic: by what `text` names (null: nothing), else by the default. Throws
 /// std::invalid_argument that lists the known names, the range of a number, or two names of one kind.
-void resolve(options& o, const char* text);
+void resolve(balance_options& o, const char* text);
 
 /// What `text` names; what it does not name stays automatic. Throws as resolve() does.
-[[nodiscard]] options named(std::string_view text);
+[[nodiscard]] balance_options named(std::string_view text);
 
 /// What the runtime uses where nobody chose.
-[[nodiscard]] options defaults();
+[[nodiscard]] balance_options defaults();
 
 /// "half,random,on-demand": text that resolve() reads.
-[[nodiscard]] std::string name(const options& o);
+[[nodiscard]] std::string name(const balance_options& o);
 [[nodiscard]] std::string name(steal_amount a);
 [[nodiscard]] std::string_view name(victim v);
 

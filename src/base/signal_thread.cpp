@@ -69,14 +69,14 @@ void install(int signal) {
     if (u.users == 0) {
         // Read first: the handler may run as soon as it is installed.
         if (sigaction(signal, nullptr, &u.before) != 0) {
-            throw std::system_error(errno, std::generic_category(), "pilfer: options.dump_signal");
+            throw std::system_error(errno, std::generic_category(), "pilfer: options.debug.dump_signal");
         }
         struct sigaction mine {};
         mine.sa_sigaction = &handle;
         mine.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
         mine.sa_mask = u.before.sa_mask;
         if (sigaction(signal, &mine, nullptr) != 0) {
-            throw std::system_error(errno, std::generic_category(), "pilfer: options.dump_signal");
+            throw std::system_error(errno, std::generic_category(), "pilfer: options.debug.dump_signal");
         }
     }
     ++u.users;
@@ -119,7 +119,8 @@ signal_thread::signal_thread(int signal, void (*react)(void*), void* argument)
     install(signal);
     if (const int error = thread_start(m_thread, entry, this); error != 0) {
         uninstall(signal);
-        throw std::system_error(error, std::generic_category(), "pilfer: no thread for options.dump_signal");
+        throw std::system_error(error, std::generic_category(),
+                                "pilfer: no thread for options.debug.dump_signal");
     }
 }
 

@@ -8,6 +8,8 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include "balance/text.hpp"
 #include "capi/error.hpp"
@@ -24,37 +26,38 @@ struct option {
     std::string (*get)(const options&);
 };
 
-template <class>
-struct member;
-template <class T>
-struct member<T options::*> {
-    using type = T;
+/// The member of options that Path leads to: by a member of options, or by a group and a member of it.
+template <auto... Path>
+struct member {
+    using type = std::remove_reference_t<decltype((std::declval<options&>().*....*Path))>;
+    static type& of(options& o) noexcept { return (o.*....*Path); }
+    static const type& of(const options& o) noexcept { return (o.*....*Path); }
 };
 
-template <auto Member, bool MayBeNegative = false>
+template <class Member, bool MayBeNegative = false>
 constexpr option number(std::string_view name) {
     return {name, "a decimal number that its type can hold",
             [](options& o, std::string_view text) {
-                typename member<decltype(Member)>::type n = 0;
+                typename Member::type n = 0;
                 const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
                 if (text.empty() || (!MayBeNegative && text.front() == '-') || error != std::errc{} ||
                     stop != text.data() + text.size()) {
                     return false;
                 }
-                o.*Member = n;
+                Member::of(o) = n;
                 return true;
             },
-            [](const options& o) { return std::to_string(o.*Member); }};
+            [](const options& o) { return std::to_string(Member::of(o)); }};
 }
 
-template <bool options::*Member>
+template <class Member>
 constexpr option flag(std::string_view name) {
     return {name, "0 or 1",
             [](options& o, std::string_view text) {
-                o.*Member = text == "1" || (text != "0" && o.*Member);
+                Member::of(o) = text == "1" || (text != "0" && Member::of(o));
                 return text == "0" || text == "1";
             },
-            [](const options& o) { return std::string(o.*Member ? "1" : "0"); }};
+            [](const options& o) { return std::string(Member::of(o) ? "1" : "0"); }};
 }
 
 // In the order of the enumerations.
@@ -66,44 +69,41 @@ constexpr std::array<std::string_view, 3> fulls = {"grow", "wait", "fail"};
 constexpr std::array<std::string_view, 2> takings = {"one", "all"};
 constexpr std::array<std::string_view, 3> backends = {"automatic", "work_stealing", "one_lock"};
 
-template <auto Member, const auto& Words>
+template <class Member, const auto& Words>
 constexpr option choice(std::string_view name, const char* takes) {
     return {name, takes,
             [](options& o, std::string_view text) {
                 for (std::size_t i = 0; i < Words.size(); ++i) {
                     if (text == Words[i]) {
-                        o.*Member = static_cast<typename member<decltype(Member)>::type>(i);
+                        Member::of(o) = static_cast<typename Member::type>(i);
                         return true;
                     }
                 }
                 return false;
             },
-            [](const options& o) { return std::string(Words[static_cast<std::size_t>(o.*Member)]); }};
+            [](const options& o) { return std::string(Words[static_cast<std::size_t>(Member::of(o))]); }};
 }
 
 /// Its errors name the word that is wrong.
 bool set_balance(options& o, std::string_view text) {
-    const options named = text.empty() ? options{} : pilfer::balance::named(text);
-    o.steal = named.steal;
-    o.victim = named.victim;
-    o.exposure = named.exposure;
-    o.threshold = named.threshold;
-    o.eager = named.eager;
+    const pilfer::take_back kept = o.balance.take_back;
+    o.balance = text.empty() ? pilfer::balance_options{} : pilfer::balance::named(text);
+    o.balance.take_back = kept;
     return true;
 }
 
 constexpr option table[] = {
-    number<&options::workers>("workers"),
-    number<&options::max_workers>("max_workers"),
-    number<&options::stack_size>("stack_size"),
-    number<&options::max_contexts>("max_contexts"),
-    number<&options::max_extra_workers>("max_extra_workers"),
-    flag<&options::only_workers>("only_workers"),
-    number<&options::attachable>("attachable"),
-    {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o); }},
-    choice<&options::pin, pins>("pin", "automatic, off, compact or spread"),
-    choice<&options::governor, governings>("governor", "automatic, off or on"),
-    choice<&options::spin, spins>("spin", "automatic, latency, balanced or battery"),
+    number<member<&options::workers>>("workers"),
+    number<member<&options::max_workers>>("max_workers"),
+    number<member<&options::stack_size>>("stack_size"),
+    number<member<&options::max_contexts>>("max_contexts"),
+    number<member<&options::max_extra_workers>>("max_extra_workers"),
+    flag<member<&options::only_workers>>("only_workers"),
+    number<member<&options::attachable>>("attachable"),
+    {"balance", "", set_balance, [](const options& o) { return pilfer::balance::name(o.balance); }},
+    choice<member<&options::pin>, pins>("pin", "automatic, off, compact or spread"),
+    choice<member<&options::governor>, governings>("governor", "automatic, off or on"),
+    choice<member<&options::spin>, spins>("spin", "automatic, latency, balanced or battery"),
     {"name", "",
      [](options& o, std::string_view text) {
          pilfer::detail::check_thread_name(text); // here, so that it is short when it is read
@@ -111,18 +111,19 @@ constexpr option table[] = {
          return true;
      },
      [](const options& o) { return o.name; }},
-    number<&options::priority, true>("priority"),
-    choice<&options::resume, resumes>("resume", "anywhere, own-thread or elsewhere"),
-    choice<&options::take_back, takings>("take_back", "one or all"),
-    number<&options::queue_capacity>("queue_capacity"),
-    choice<&options::when_full, fulls>("when_full", "grow, wait or fail"),
-    flag<&options::overflow_message>("overflow_message"),
-    number<&options::stall_report>("stall_report"),
-    number<&options::dump_signal>("dump_signal"),
-    flag<&options::count_all>("count_all"),
-    number<&options::trace_events>("trace_events"),
-    flag<&options::profile>("profile"),
-    choice<&options::backend, backends>("backend", "automatic, work_stealing or one_lock"),
+    number<member<&options::priority>, true>("priority"),
+    choice<member<&options::resume>, resumes>("resume", "anywhere, own-thread or elsewhere"),
+    choice<member<&options::balance, &pilfer::balance_options::take_back>, takings>("balance.take_back",
+                                                                                    "one or all"),
+    number<member<&options::queue_capacity>>("queue_capacity"),
+    choice<member<&options::when_full>, fulls>("when_full", "grow, wait or fail"),
+    flag<member<&options::debug, &pilfer::debug_options::overflow_message>>("debug.overflow_message"),
+    number<member<&options::debug, &pilfer::debug_options::stall_report>>("debug.stall_report"),
+    number<member<&options::debug, &pilfer::debug_options::dump_signal>>("debug.dump_signal"),
+    flag<member<&options::debug, &pilfer::debug_options::count_all>>("debug.count_all"),
+    number<member<&options::debug, &pilfer::debug_options::trace_events>>("debug.trace_events"),
+    flag<member<&options::debug, &pilfer::debug_options::profile>>("debug.profile"),
+    choice<member<&options::backend>, backends>("backend", "automatic, work_stealing or one_lock"),
 };
 
 [[nodiscard]] const option& row_of(const char* name) {

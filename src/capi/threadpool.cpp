@@ -58,7 +58,7 @@ thread_pool* thread_pool_new(int nthreads) {
         o.only_workers = true; // never more threads than were asked for, whatever the environment says
         auto* p = new pilfer::pool(o);
         // One worker is what recording takes (PILFER_PROFILE), and whoever asks for that knows.
-        if (p->workers() == o.workers || p->settings().profile) {
+        if (p->workers() == o.workers || p->settings().debug.profile) {
             return reinterpret_cast<thread_pool*>(p);
         }
         std::fprintf(stderr, "pilfer: %s: only %u of %d threads could be made\n", self, p->workers(),

@@ -347,8 +347,8 @@ std::string blocked_report(pool_core& p) noexcept {
     try {
         const snapshot s = take_snapshot(&p);
         writer w(s, p);
-        w.text = "pilfer: stall: for " + std::to_string(p.settings().stall_report) + " ms all workers of " +
-                 pool_name(s, p) + " (" + std::to_string(p.active()) +
+        w.text = "pilfer: stall: for " + std::to_string(p.settings().debug.stall_report) +
+                 " ms all workers of " + pool_name(s, p) + " (" + std::to_string(p.active()) +
                  ") have been inside blocking(), because there was no further thread for it "
                  "(options.max_extra_workers: " +
                  std::to_string(p.settings().max_extra_workers) + "), and tasks are ready\n";

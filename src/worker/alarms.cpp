@@ -122,7 +122,7 @@ bool pool_core::expects_soon() const noexcept {
         return true;
     }
     const instant first = first_alarm();
-    const std::uint64_t interval = std::uint64_t{m_options.stall_report} * 1'000'000;
+    const std::uint64_t interval = std::uint64_t{m_options.debug.stall_report} * 1'000'000;
     return first != never && (interval == 0 || first <= now() + interval);
 }
 

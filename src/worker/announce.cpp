@@ -110,7 +110,7 @@ void scheduler::keep_summons(tripwire<std_atom>::word bits) noexcept {
 tripwire<std_atom>::word scheduler::after_push() noexcept {
     using trip = tripwire<std_atom>;
     const auto bits = take_bits();
-    if (m_pool.settings().exposure != exposure::on_demand) {
+    if (m_pool.settings().balance.exposure != exposure::on_demand) {
         // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
         san::acquire(&m_exposer);
         const std::uint64_t n = m_exposer.after_push(load_now(), (bits & (trip::wanted | trip::expose)) != 0);
@@ -180,13 +180,13 @@ void scheduler::attend() noexcept {
 void scheduler::expose_some() noexcept {
     const options& o = m_pool.settings();
     const auto now = load_now();
-    if (o.steal.what == steal_amount::rule::one && o.exposure == exposure::on_demand) {
+    if (o.balance.steal.what == steal_amount::rule::one && o.balance.exposure == exposure::on_demand) {
         if (now.shared == 0) {
             expose(std::clamp<std::uint64_t>(now.own / 8, 1, 64));
         }
         return;
     }
-    expose(balance::exposer::for_thief(balance::haul(wish.load(rlx)), o.steal, now));
+    expose(balance::exposer::for_thief(balance::haul(wish.load(rlx)), o.balance.steal, now));
 }
 
 bool scheduler::anything_queued(priority lowest) noexcept {
@@ -299,7 +299,7 @@ worker* reclaim_slow(worker* w, task_word task) noexcept {
 }
 
 worker* scheduler::reclaim_slow(task_word task) noexcept {
-    const std::int64_t most = m_pool.settings().take_back == take_back::all ? INT64_MAX / 4 : 1;
+    const std::int64_t most = m_pool.settings().balance.take_back == take_back::all ? INT64_MAX / 4 : 1;
     const task_word got = deque.owner().pop_slow(most);
     if (got != task) {
         // Thieves take the oldest first: when `task` is gone, so is everything older.

@@ -184,11 +184,12 @@ void pool_core::start_temporary(one_lock::seat* seat) noexcept {
 
 instant pool_core::next_stuck_look() const noexcept {
     // Twice in the interval, so that a report comes within one and a half of it.
-    return m_options.stall_report == 0 ? never : now() + std::uint64_t{m_options.stall_report} * 500'000;
+    return m_options.debug.stall_report == 0 ? never
+                                             : now() + std::uint64_t{m_options.debug.stall_report} * 500'000;
 }
 
 /// Where all threads block and tasks are ready: tries once more to make a temporary one. If nothing has moved
-/// for options.stall_report, then there may be no more of them, or none can be made.
+/// for options.debug.stall_report, then there may be no more of them, or none can be made.
 void pool_core::tell_if_stuck() noexcept {
     const std::unique_lock lock(m_stuck_mutex, std::try_to_lock);
     if (!lock.owns_lock()) {
@@ -206,7 +207,7 @@ void pool_core::tell_if_stuck() noexcept {
         m_stuck = {moves, t, false};
         return;
     }
-    const std::uint64_t interval = std::uint64_t{m_options.stall_report} * 1'000'000;
+    const std::uint64_t interval = std::uint64_t{m_options.debug.stall_report} * 1'000'000;
     if (!m_stuck.told && t - m_stuck.since >= interval) {
         m_stuck.told = true;
         write_stuck_report(*this, f.threads, f.ready, t - m_stuck.since);

@@ -52,14 +52,14 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
 /// program two options that contradict each other are an error.
 void choose_profile(options& o, const detail::pool_core::paths& files) {
     if (profiled(files)) {
-        o.profile = true;
-    } else if (o.profile && o.workers > 1) {
+        o.debug.profile = true;
+    } else if (o.debug.profile && o.workers > 1) {
         throw std::invalid_argument(
-            "pilfer: options.profile records one worker: options.workers must be 0 or "
+            "pilfer: options.debug.profile records one worker: options.workers must be 0 or "
             "1 with it, not " +
             std::to_string(o.workers));
     }
-    if (o.profile) {
+    if (o.debug.profile) {
         o.workers = 1;
     }
 }
@@ -79,10 +79,10 @@ void choose_backend(options& o) {
     if (o.backend != backend::one_lock) {
         return;
     }
-    if (o.profile) {
-        throw std::invalid_argument(
-            "pilfer: a pool with backend one_lock cannot record: options.profile and PILFER_PROFILE need "
-            "work_stealing");
+    if (o.debug.profile) {
+        throw std::invalid_argument("pilfer: a pool with backend one_lock cannot record: "
+                                    "options.debug.profile and PILFER_PROFILE need "
+                                    "work_stealing");
     }
     if (o.resume == resume::elsewhere) {
         throw std::invalid_argument(
@@ -108,9 +108,9 @@ void choose_helpers(options& o) {
     if (!o.only_workers) {
         return;
     }
-    if (o.governor == governing::on || o.advice || o.dump_signal != 0) {
+    if (o.governor == governing::on || o.advice || o.debug.dump_signal != 0) {
         throw std::invalid_argument("pilfer: options.governor must not be on, and options.advice and "
-                                    "options.dump_signal must be unset, with options.only_workers");
+                                    "options.debug.dump_signal must be unset, with options.only_workers");
     }
     o.max_extra_workers = 0;
     o.governor = governing::off;
@@ -158,18 +158,18 @@ void choose_governor(options& o) {
     check("max_workers", o.max_workers, o.workers, 4096, " (or 0 for as many as the pool begins with)");
     check("attachable", o.attachable, 0, 64);
     check("max_contexts", o.max_contexts, 0, std::size_t{1} << 31);
-    check("exposure", static_cast<std::size_t>(o.exposure), 0, 6);
-    check("victim", static_cast<std::size_t>(o.victim), 0, 5);
-    check("steal.what", static_cast<std::size_t>(o.steal.what), 0, 4);
-    check("steal.denominator", o.steal.denominator, 1, 65'536);
-    check("steal.numerator", o.steal.numerator, 1, o.steal.denominator);
-    check("threshold.at_least", o.threshold.at_least, 1, std::size_t{1} << 62);
-    check("threshold.below", o.threshold.below, 1, std::size_t{1} << 62);
-    check("threshold.count", o.threshold.count, 0, std::size_t{1} << 62);
-    check("threshold.denominator", o.threshold.denominator, 1, 65'536);
-    check("threshold.numerator", o.threshold.numerator, 1, o.threshold.denominator);
-    check("eager", o.eager, 1, 65'536);
-    balance::resolve(o, std::getenv("PILFER_BALANCE"));
+    check("balance.exposure", static_cast<std::size_t>(o.balance.exposure), 0, 6);
+    check("balance.victim", static_cast<std::size_t>(o.balance.victim), 0, 5);
+    check("balance.steal.what", static_cast<std::size_t>(o.balance.steal.what), 0, 4);
+    check("balance.steal.denominator", o.balance.steal.denominator, 1, 65'536);
+    check("balance.steal.numerator", o.balance.steal.numerator, 1, o.balance.steal.denominator);
+    check("balance.threshold.at_least", o.balance.threshold.at_least, 1, std::size_t{1} << 62);
+    check("balance.threshold.below", o.balance.threshold.below, 1, std::size_t{1} << 62);
+    check("balance.threshold.count", o.balance.threshold.count, 0, std::size_t{1} << 62);
+    check("balance.threshold.denominator", o.balance.threshold.denominator, 1, 65'536);
+    check("balance.threshold.numerator", o.balance.threshold.numerator, 1, o.balance.threshold.denominator);
+    check("balance.eager", o.balance.eager, 1, 65'536);
+    balance::resolve(o.balance, std::getenv("PILFER_BALANCE"));
     check("pin", static_cast<std::size_t>(o.pin), 0, 3);
     if (o.pin == pinning::automatic) {
         o.pin = machine::pinning_from(std::getenv("PILFER_PIN"));
@@ -185,27 +185,27 @@ void choose_governor(options& o) {
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
     check_attachable(o, asked.resume);
-    check("take_back", static_cast<std::size_t>(o.take_back), 0, 1);
-    if (o.trace_events != 0) {
-        check("trace_events", o.trace_events, least_traced, most_traced,
+    check("balance.take_back", static_cast<std::size_t>(o.balance.take_back), 0, 1);
+    if (o.debug.trace_events != 0) {
+        check("debug.trace_events", o.debug.trace_events, least_traced, most_traced,
               " and a power of two (or 0 for none)");
-        if (!std::has_single_bit(o.trace_events)) {
-            throw std::invalid_argument("pilfer: options.trace_events must be a power of two from " +
+        if (!std::has_single_bit(o.debug.trace_events)) {
+            throw std::invalid_argument("pilfer: options.debug.trace_events must be a power of two from " +
                                         std::to_string(least_traced) + " to " + std::to_string(most_traced) +
-                                        ", not " + std::to_string(o.trace_events));
+                                        ", not " + std::to_string(o.debug.trace_events));
         }
     } else if (files.trace != nullptr) {
-        o.trace_events = traced_by_environment;
+        o.debug.trace_events = traced_by_environment;
     }
-    o.count_all = o.count_all || detail::checked_build; // the sums are checked at the end
+    o.debug.count_all = o.debug.count_all || detail::checked_build; // the sums are checked at the end
     check("queue_capacity", o.queue_capacity, 1, std::size_t{1} << 31);
     check("when_full", static_cast<std::size_t>(o.when_full), 0, 2);
-    check("stall_report", o.stall_report, 0, 86'400'000);
-    if (o.dump_signal != 0 && !os::usable_signal(o.dump_signal)) {
+    check("debug.stall_report", o.debug.stall_report, 0, 86'400'000);
+    if (o.debug.dump_signal != 0 && !os::usable_signal(o.debug.dump_signal)) {
         throw std::invalid_argument(
-            "pilfer: options.dump_signal must be 0 or, from 1 to 64, a signal that can "
+            "pilfer: options.debug.dump_signal must be 0 or, from 1 to 64, a signal that can "
             "be caught and is no fault, not " +
-            std::to_string(o.dump_signal));
+            std::to_string(o.debug.dump_signal));
     }
     return o;
 }
@@ -257,7 +257,7 @@ const options& pool::settings() const noexcept { return m_core->settings(); }
 work_span pool::profile() const {
     const profile::recorder* r = m_core->recorder();
     if (r == nullptr) {
-        throw usage_error("pilfer: this pool does not record: see options.profile");
+        throw usage_error("pilfer: this pool does not record: see options.debug.profile");
     }
     return r->figures();
 }

@@ -25,13 +25,13 @@ constexpr unsigned most_asked_alert = 8;
     // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
     // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
     // could answer for a missing one in pop.
-    return o.count_all || o.profile || o.exposure != exposure::on_demand || o.resume == resume::elsewhere ||
-           o.backend == backend::one_lock || !heavy_fence_reaches_all();
+    return o.debug.count_all || o.debug.profile || o.balance.exposure != exposure::on_demand ||
+           o.resume == resume::elsewhere || o.backend == backend::one_lock || !heavy_fence_reaches_all();
 }
 
 /// Threads block by one lock, and a recording follows one worker: neither is resized.
 [[nodiscard]] unsigned most_workers(const options& o) {
-    return o.backend == backend::one_lock || o.profile ? o.workers : o.max_workers;
+    return o.backend == backend::one_lock || o.debug.profile ? o.workers : o.max_workers;
 }
 
 [[nodiscard]] const context* context_of_this_thread() noexcept {
@@ -49,7 +49,8 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
       m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
       m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(asked.workers),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
-      m_stall(std::uint64_t{checked.stall_report} * 1'000'000), m_blocking(*this, checked.max_extra_workers) {
+      m_stall(std::uint64_t{checked.debug.stall_report} * 1'000'000),
+      m_blocking(*this, checked.max_extra_workers) {
     m_options.pin = m_seating.how; // off where the system does not even tell the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
@@ -60,7 +61,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     if (files.graph != nullptr) {
         m_graph_file = std::make_unique<trace::file>(trace::of_graph, files.graph);
     }
-    if (checked.profile) {
+    if (checked.debug.profile) {
         m_recorder =
             std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
                                                 profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
@@ -82,7 +83,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     if (m_one_lock == nullptr && !stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
-    if (m_options.overflow_message) {
+    if (m_options.debug.overflow_message) {
         overflow::install(&context_of_this_thread);
     }
     registry::prepare(*this, m_size);
@@ -402,11 +403,11 @@ void pool_core::wait_for_visitors() const noexcept {
 // ---- for reports ------------------------------------------------------------------------------
 
 void pool_core::answer_dump_signal() {
-    if (m_options.dump_signal == 0) {
+    if (m_options.debug.dump_signal == 0) {
         return;
     }
     const auto write = [](void* self) { write_dump(*static_cast<pool_core*>(self)); };
-    m_dump_thread = std::make_unique<os::signal_thread>(m_options.dump_signal, write, this);
+    m_dump_thread = std::make_unique<os::signal_thread>(m_options.debug.dump_signal, write, this);
 }
 
 std::uint64_t pool_core::suspended() const noexcept {

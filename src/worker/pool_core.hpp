@@ -159,7 +159,7 @@ public:
     /// A recording follows one worker, and one lock knows no scheduler beside its threads: such a pool has no
     /// seats, and visitors wait as any thread outside.
     [[nodiscard]] static unsigned seats(const options& o) noexcept {
-        return o.profile || o.backend == backend::one_lock ? 0 : o.attachable;
+        return o.debug.profile || o.backend == backend::one_lock ? 0 : o.attachable;
     }
     [[nodiscard]] bool lacks_seats() const noexcept { return seats(m_options) < m_options.attachable; }
     /// For run_until() in such a pool: asks, and again after each notify(), until the answer is yes. False:
@@ -369,7 +369,7 @@ public:
     /// No worker is inside a task.
     [[nodiscard]] bool idle_now() noexcept;
     [[nodiscard]] bool joined() const noexcept { return m_over.load(acq); }
-    /// From now on options.dump_signal makes this pool write its dump. Throws std::system_error.
+    /// From now on options.debug.dump_signal makes this pool write its dump. Throws std::system_error.
     void answer_dump_signal();
     pool_core* next_to_stop = nullptr; // see src/worker/stops.hpp
     /// This pool's entry in the list of all pools.
@@ -466,7 +466,7 @@ private:
     std::atomic<unsigned> m_warm{0}; // objects of keep_warm
     std::atomic<bool> m_over{false}; // the threads are joined
     stall_watch m_stall;
-    blocked_watch m_blocked{std::uint64_t{m_options.stall_report} * 1'000'000};
+    blocked_watch m_blocked{std::uint64_t{m_options.debug.stall_report} * 1'000'000};
     timer_watch<std_atom> m_watch;
     std::atomic<bool> m_expects{false};
     std::atomic<readiness*> m_io{nullptr};

@@ -27,7 +27,7 @@ constexpr std::int64_t first_capacity = 256;
 #endif
 
 [[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
-    return o.take_back == take_back::all ? INT64_MAX / 4 : 1;
+    return o.balance.take_back == take_back::all ? INT64_MAX / 4 : 1;
 }
 
 /// A deque reads its first ring at once; only a larger one may be missing.
@@ -57,12 +57,13 @@ PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
     : worker(first_ring(), pinned, PILFER_START_INDEX), m_pool(owner),
       m_random(number + 1 + PILFER_CHAOS_START(std::uint64_t)),
-      m_chooser(owner.settings().victim, number, owner.size()),
-      m_exposer(owner.settings().exposure, owner.settings().threshold, owner.settings().eager),
-      m_count_all(owner.settings().count_all), m_recorder(owner.recorder()),
-      m_trace(owner.settings().trace_events == 0
+      m_chooser(owner.settings().balance.victim, number, owner.size()),
+      m_exposer(owner.settings().balance.exposure, owner.settings().balance.threshold,
+                owner.settings().balance.eager),
+      m_count_all(owner.settings().debug.count_all), m_recorder(owner.recorder()),
+      m_trace(owner.settings().debug.trace_events == 0
                   ? nullptr
-                  : std::make_unique<trace::ring>(owner.settings().trace_events)) {
+                  : std::make_unique<trace::ring>(owner.settings().debug.trace_events)) {
     pool = &owner;
     index = number;
     recording = m_recorder != nullptr;
@@ -110,7 +111,7 @@ void scheduler::run() noexcept {
         return;
     }
     // Only now it is known how many there are.
-    m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size(), m_pool.near(index));
+    m_chooser = balance::chooser(m_pool.settings().balance.victim, index, m_pool.size(), m_pool.near(index));
     auto* const g = m_pool.governor();
     const auto work_begins = [g] {
         if (g != nullptr) {

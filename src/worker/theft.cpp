@@ -10,7 +10,7 @@ namespace detail {
 /// announced them. And without a stack only a continuation can be taken, and what lies behind it might be a
 /// spark that this worker cannot start: it stays where it is.
 std::int64_t scheduler::amount_of(unsigned victim) noexcept {
-    const steal_amount rule = m_pool.settings().steal;
+    const steal_amount rule = m_pool.settings().balance.steal;
     if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0) {
         return 1;
     }
@@ -49,7 +49,7 @@ bool scheduler::try_steal(unsigned victim, bool may_reach) noexcept {
     // The owner exposes at its next announcement. Losing this request is harmless: whoever goes to sleep
     // asks again, with fences, and reaches.
     if (thief.has_any() && !v.deque.trip().has(tripwire<std_atom>::expose)) {
-        if (m_pool.settings().steal.what == steal_amount::rule::adaptive) {
+        if (m_pool.settings().balance.steal.what == steal_amount::rule::adaptive) {
             v.wish.store(m_haul.next(), rlx); // another thief's wish is as good: this one reaches what lacks
         }
         v.deque.trip().set(tripwire<std_atom>::expose);
@@ -103,7 +103,7 @@ void scheduler::run_theft(task_word task, unsigned victim, std::int64_t tasks) n
     count.run_stolen.add();
     count.tasks_stolen.add(static_cast<std::uint64_t>(tasks));
     note_run(trace::what::run_stolen, task, victim, static_cast<std::uint32_t>(tasks));
-    if (m_pool.settings().steal.what == steal_amount::rule::adaptive && deque.owner().has_room()) {
+    if (m_pool.settings().balance.steal.what == steal_amount::rule::adaptive && deque.owner().has_room()) {
         m_mark = deque.owner().mark();
     }
     execute(task);
@@ -187,7 +187,7 @@ bool scheduler::rob_anybody() noexcept {
         return false;
     }
     const unsigned first = PILFER_CHAOS_BELOW(n - 1);
-    const unsigned step = m_pool.settings().victim == victim::ring ? n - 1 : 1;
+    const unsigned step = m_pool.settings().balance.victim == victim::ring ? n - 1 : 1;
     for (unsigned k = 0; k < n - 1; ++k) {
         if (try_steal((index + step * (1 + (first + k) % (n - 1))) % n, true)) {
             return true;

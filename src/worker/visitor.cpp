@@ -122,7 +122,7 @@ bool pool_core::everybody_rests() noexcept {
 
 /// Only now it is known how many there are.
 void scheduler::has_no_thread() noexcept {
-    m_chooser = balance::chooser(m_pool.settings().victim, index, m_pool.size());
+    m_chooser = balance::chooser(m_pool.settings().balance.victim, index, m_pool.size());
     m_there.store(false, rlx);
     standing.store(posture::resting, rlx);
 }

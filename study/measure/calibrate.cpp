@@ -36,7 +36,7 @@ void spin_for(double ns) {
 [[nodiscard]] pilfer::options with(unsigned workers, pilfer::exposure exposure) {
     pilfer::options o;
     o.workers = workers;
-    o.exposure = exposure;
+    o.balance.exposure = exposure;
     return o;
 }
 

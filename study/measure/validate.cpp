@@ -109,10 +109,9 @@ void validate(const study::costs& price, const std::vector<unsigned>& wanted, un
             contender c;
             c.policy = policy;
             pilfer::balance::resolve(c.how.policy, policy);
-            c.how.policy.workers = n;
             c.how.workers = n;
             c.how.price = price;
-            c.pool = std::make_unique<pilfer::pool>(c.how.policy);
+            c.pool = std::make_unique<pilfer::pool>(pilfer::options{.workers = n, .balance = c.how.policy});
             all.push_back(std::move(c));
         }
     }

@@ -294,8 +294,10 @@ TEST_P(bad_input_balance, row) {
         try {
             pilfer::pool pool(support::workers(3));
             const bool works = pool.run([] { return support::fib_join(10); }) == 55;
-            return r.becomes != nullptr && pilfer::balance::name(pool.settings()) == r.becomes && works ? 0
-                                                                                                        : 1;
+            return r.becomes != nullptr && pilfer::balance::name(pool.settings().balance) == r.becomes &&
+                           works
+                       ? 0
+                       : 1;
         } catch (const std::invalid_argument& e) {
             const std::string said = e.what();
             return r.becomes == nullptr && said.find("PILFER_BALANCE") != std::string::npos &&

@@ -72,8 +72,8 @@ struct row_B6_reach : over_workers {
 TEST_P(row_B6_reach, by_ring_thefts_all_get_work_of_one) {
     for (const auto amount : {pilfer::steal_amount::one(), pilfer::steal_amount::half()}) {
         pilfer::options o = with_workers();
-        o.victim = pilfer::victim::ring;
-        o.steal = amount;
+        o.balance.victim = pilfer::victim::ring;
+        o.balance.steal = amount;
         pilfer::pool pool(o);
         for (int round = 0; round < 3; ++round) {
             expect_all_run(pool, [](gate& g) {
@@ -91,7 +91,7 @@ TEST_P(row_B6_reach, by_ring_thefts_all_get_work_of_one) {
 /// Each task announces the next one: the work moves from worker to worker.
 TEST_P(row_B6_reach, handed_on_from_one_to_the_next) {
     pilfer::options o = with_workers();
-    o.victim = pilfer::victim::ring;
+    o.balance.victim = pilfer::victim::ring;
     pilfer::pool pool(o);
     struct link {
         gate& g;

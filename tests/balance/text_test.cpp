@@ -11,18 +11,18 @@
 namespace {
 
 using namespace support;
+using pilfer::balance_options;
 using pilfer::exposure;
-using pilfer::options;
 using pilfer::steal_amount;
 using pilfer::victim;
 namespace balance = pilfer::balance;
 
-[[nodiscard]] options read(const std::string& text) {
-    options o;
+[[nodiscard]] balance_options read(const std::string& text) {
+    balance_options o;
     balance::resolve(o, text.c_str());
     return o;
 }
-[[nodiscard]] bool same(const options& a, const options& b) {
+[[nodiscard]] bool same(const balance_options& a, const balance_options& b) {
     return a.steal == b.steal && a.victim == b.victim && a.exposure == b.exposure &&
            (a.exposure != exposure::threshold || a.threshold == b.threshold) &&
            (a.exposure != exposure::short_eager || a.eager == b.eager);
@@ -36,7 +36,7 @@ TEST_F(row_B2_text, every_name_is_read_again) {
                                     steal_amount::part(2, 4),    steal_amount::part(65'535, 65'536),
                                     steal_amount::all_but_one(), steal_amount::adaptive()};
     const victim victims[] = {victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest};
-    std::vector<options> exposures(6);
+    std::vector<balance_options> exposures(6);
     exposures[0].exposure = exposure::on_demand;
     exposures[1].exposure = exposure::always_public;
     exposures[2].exposure = exposure::doubling;
@@ -50,7 +50,7 @@ TEST_F(row_B2_text, every_name_is_read_again) {
     exposures.back().threshold = {.at_least = 100, .below = 9, .count = 0, .numerator = 5, .denominator = 6};
     for (const auto amount : amounts) {
         for (const auto whom : victims) {
-            for (options o : exposures) {
+            for (balance_options o : exposures) {
                 o.steal = amount;
                 o.victim = whom;
                 const std::string name = balance::name(o);
@@ -67,12 +67,12 @@ TEST_F(row_B2_text, names_by_heart) {
               "all-but-one,sticky,threshold:4:2:1/3");
     EXPECT_EQ(balance::name(read("waiter-first,3/4,nearest")), "3/4,nearest,waiter-first");
     EXPECT_EQ(balance::name(read("adaptive,random,doubling")), "adaptive,random,doubling");
-    EXPECT_EQ(balance::name(options{}), "") << "automatic is no name";
+    EXPECT_EQ(balance::name(balance_options{}), "") << "automatic is no name";
 }
 
 TEST_F(row_B2_text, what_is_left_open_is_filled_and_what_was_chosen_stays) {
     EXPECT_EQ(balance::name(read("ring")), balance::name(balance::defaults().steal) + ",ring,on-demand");
-    options o;
+    balance_options o;
     balance::resolve(o, nullptr);
     EXPECT_TRUE(same(o, balance::defaults()));
     o = {};

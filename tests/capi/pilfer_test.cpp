@@ -265,8 +265,8 @@ TEST_F(row_E2_alone, a_scope_that_comes_home) {
 
 TEST_F(row_E2_alone, what_a_pool_tells) {
     c_options o(2);
-    o.set("count_all", "1");
-    o.set("trace_events", "1024");
+    o.set("debug.count_all", "1");
+    o.set("debug.trace_events", "1024");
     const c_pool pool(o);
     number whole{10, 0};
     EXPECT_EQ(pilfer_pool_run(pool, fib_by_join, &whole), 0);
@@ -303,7 +303,7 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
     unlink(path.c_str());
 
     c_options recording;
-    recording.set("profile", "1");
+    recording.set("debug.profile", "1");
     const c_pool serial(recording);
     EXPECT_EQ(pilfer_pool_run(serial, fib_by_join, &whole), 0);
     pilfer_work_span figures{};
@@ -357,12 +357,12 @@ TEST_F(row_E2_alone, a_pool_is_kept_warm) {
 TEST_F(row_E2_alone, options_by_name_and_text) {
     // A value other than the default, for each.
     const std::pair<const char*, const char*> others[] = {
-        {"workers", "3"},           {"stack_size", "131072"},   {"max_contexts", "500"},
-        {"max_extra_workers", "3"}, {"balance", "3/4,nearest"}, {"pin", "compact"},
-        {"spin", "battery"},        {"name", "ten_bytes_"},     {"priority", "-7"},
-        {"resume", "own-thread"},   {"take_back", "all"},       {"overflow_message", "0"},
-        {"only_workers", "1"},      {"stall_report", "0"},      {"dump_signal", "12"},
-        {"count_all", "1"},         {"trace_events", "64"},     {"profile", "1"},
+        {"workers", "3"},           {"stack_size", "131072"},     {"max_contexts", "500"},
+        {"max_extra_workers", "3"}, {"balance", "3/4,nearest"},   {"pin", "compact"},
+        {"spin", "battery"},        {"name", "ten_bytes_"},       {"priority", "-7"},
+        {"resume", "own-thread"},   {"balance.take_back", "all"}, {"debug.overflow_message", "0"},
+        {"only_workers", "1"},      {"debug.stall_report", "0"},  {"debug.dump_signal", "12"},
+        {"debug.count_all", "1"},   {"debug.trace_events", "64"}, {"debug.profile", "1"},
         {"backend", "one_lock"}};
     c_options o;
     for (const auto& [name, text] : others) {
@@ -378,6 +378,7 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
           "all-but-one,sticky,doubling", ""}) {
         o.set("balance", text);
         EXPECT_EQ(o.get("balance"), text);
+        EXPECT_EQ(o.get("balance.take_back"), "all") << "a policy does not name it";
     }
     EXPECT_EQ(o.error(), "");
 

@@ -49,7 +49,7 @@ protected:
         static os::time_source source;
         source = {nullptr, nullptr, clock};
         pilfer::options o = workers(1);
-        o.count_all = true;
+        o.debug.count_all = true;
         pilfer::pool pool(o);
         os::set_time_source(&source);
         const seen result = pool.run([&] {

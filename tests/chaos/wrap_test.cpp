@@ -121,7 +121,7 @@ TEST_F(chaos_wrap, counters_say_what_was_counted_and_not_where_they_began) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const near_wraps on(seed);
         pilfer::options o = workers(3);
-        o.count_all = true;
+        o.debug.count_all = true;
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return fib_join(12); }), fib(12));
         EXPECT_EQ(pool.run([] { return fib_spawn(12); }), fib(12));
@@ -159,8 +159,8 @@ TEST_P(chaos_wrap_over_workers, every_kind_of_fork) {
     for (std::uint64_t seed = 1; seed <= 12; ++seed) {
         const near_wraps on(seed);
         pilfer::options o = with_workers();
-        o.exposure = seed % 4 == 0 ? pilfer::exposure::always_public : pilfer::exposure::on_demand;
-        o.take_back = seed % 3 == 0 ? pilfer::take_back::all : pilfer::take_back::one;
+        o.balance.exposure = seed % 4 == 0 ? pilfer::exposure::always_public : pilfer::exposure::on_demand;
+        o.balance.take_back = seed % 3 == 0 ? pilfer::take_back::all : pilfer::take_back::one;
         o.resume = seed % 5 == 0 ? pilfer::resume::elsewhere : pilfer::resume::anywhere;
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14)) << seed;

@@ -48,7 +48,7 @@ enum class way { run, spawn, stolen_fork, leap, read, jump };
     pilfer::options o;
     o.workers = 2;
     o.stack_size = stack_size;
-    o.overflow_message = message;
+    o.debug.overflow_message = message;
     pilfer::pool pool(o);
     const int n = 10'000'000;
     int sum = 0;

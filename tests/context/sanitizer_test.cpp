@@ -183,7 +183,7 @@ TEST_F(sanitizers, accept_a_dump_signal_on_two_stacks_of_one_thread) {
         std::signal(SIGUSR2, [](int) {}); // is called by the pool's handler
         pilfer::options o = with_workers(1);
         o.attachable = 1;
-        o.dump_signal = SIGUSR2;
+        o.debug.dump_signal = SIGUSR2;
         pilfer::pool p(o);
         std::atomic<int> ended{0};
         std::atomic<bool> go{false};

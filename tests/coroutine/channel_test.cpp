@@ -322,7 +322,7 @@ TEST(row_C7_stall, a_wait_for_a_pool_that_works_is_none) {
     testing::internal::CaptureStderr();
     {
         pilfer::options o = workers(1);
-        o.stall_report = 10;
+        o.debug.stall_report = 10;
         pilfer::pool waits(o);
         pilfer::pool works(workers(1));
         const auto slow = works.async([] { std::this_thread::sleep_for(200ms); });

@@ -363,7 +363,7 @@ task<> waits_alone() {
 TEST_F(coroutine_ends, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
     pilfer::options o = workers(1);
     for (const bool profiled : {false, true}) {
-        o.profile = profiled;
+        o.debug.profile = profiled;
         pilfer::pool pool(o);
         pool.run([&] { pool.run(waits_alone()); });
         pool.async(waits_alone()).get();

@@ -373,12 +373,12 @@ TEST_P(row_C7_coroutines, a_closed_pool_refuses_and_a_dropping_one_drops) {
 
 TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
     std::vector<pilfer::options> kinds(5, with_workers());
-    kinds[0].profile = true; // of one worker only
+    kinds[0].debug.profile = true; // of one worker only
     kinds[0].workers = 1;
     kinds[1].resume = pilfer::resume::own_thread;
     kinds[2].resume = pilfer::resume::elsewhere;
-    kinds[3].exposure = pilfer::exposure::always_public;
-    kinds[4].count_all = true;
+    kinds[3].balance.exposure = pilfer::exposure::always_public;
+    kinds[4].debug.count_all = true;
     kinds[4].max_contexts = 2 * GetParam();
     pilfer::pool other(workers(1));
     for (const auto& o : kinds) {

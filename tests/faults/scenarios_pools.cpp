@@ -46,7 +46,7 @@ void pinned_compact() {
 /// More workers than CPUs, and thieves that ask what is near.
 void pinned_spread() {
     pilfer::options o = pinned(8, pilfer::pinning::spread);
-    o.victim = pilfer::victim::nearest;
+    o.balance.victim = pilfer::victim::nearest;
     watched_pool p(o);
     expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
 }
@@ -95,7 +95,7 @@ void pinned_nested() {
 /// Joins, spawns, forked children, futures that a context waits for, and a thread outside.
 void record() {
     pilfer::options o;
-    o.profile = true;
+    o.debug.profile = true;
     watched_pool p(o);
     const auto body = [] {
         std::uint64_t sum = fib_join(6) + fib_spawn(6, never_naps);

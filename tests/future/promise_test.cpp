@@ -233,7 +233,7 @@ TEST_F(row_C2_handles, a_value_that_throws_when_moved_is_an_exception) {
 TEST_F(row_C2_handles, a_recording_pool_follows_promises_and_what_comes_behind) {
     PILFER_NOT_ON_ONE_LOCK("it does not record");
     pilfer::options o;
-    o.profile = true;
+    o.debug.profile = true;
     pilfer::pool pool(o);
     pilfer::promise<int> p;
     auto f = p.get_future();

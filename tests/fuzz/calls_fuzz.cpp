@@ -231,18 +231,18 @@ void check(const task& t, bool may_break, bool may_stop) {
     const std::uint8_t a = in.byte();
     const std::uint8_t b = in.byte();
     o.workers = 1 + a % 3;
-    o.exposure = static_cast<pilfer::exposure>(1 + a / 3 % 2);
+    o.balance.exposure = static_cast<pilfer::exposure>(1 + a / 3 % 2);
     o.resume = static_cast<pilfer::resume>(a / 6 % 3);
-    o.take_back = static_cast<pilfer::take_back>(a / 18 % 2);
-    o.count_all = a / 36 % 2 == 1;
+    o.balance.take_back = static_cast<pilfer::take_back>(a / 18 % 2);
+    o.debug.count_all = a / 36 % 2 == 1;
     o.max_contexts = b % 4 == 0 ? 1 + b / 4 % 8 : 0;
     if (b / 32 != 0) {
         constexpr pilfer::steal_amount amounts[] = {
             pilfer::steal_amount::half(), pilfer::steal_amount::part(1, 1),
             pilfer::steal_amount::all_but_one(), pilfer::steal_amount::adaptive()};
-        o.steal = amounts[b / 32 % 4];
-        o.victim = static_cast<pilfer::victim>(1 + b / 32 % 5);
-        o.exposure = static_cast<pilfer::exposure>(1 + (a / 3 + b / 32) % 6);
+        o.balance.steal = amounts[b / 32 % 4];
+        o.balance.victim = static_cast<pilfer::victim>(1 + b / 32 % 5);
+        o.balance.exposure = static_cast<pilfer::exposure>(1 + (a / 3 + b / 32) % 6);
     }
     o.stack_size = std::size_t{512} * 1024; // sanitizers make large frames
     f.few_stacks = o.max_contexts != 0;

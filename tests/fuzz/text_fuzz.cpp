@@ -82,7 +82,7 @@ void check_stack(const std::string& text) {
 /// What is accepted has a name for each of the three kinds, which means the same, and keeps to the ranges.
 void check_balance(const std::string& text) {
     const std::string seen = text.c_str();
-    pilfer::options o;
+    pilfer::balance_options o;
     try {
         pilfer::balance::resolve(o, seen.c_str());
     } catch (const std::invalid_argument& e) {
@@ -91,7 +91,7 @@ void check_balance(const std::string& text) {
     }
     const std::string name = pilfer::balance::name(o);
     require(std::count(name.begin(), name.end(), ',') == 2, "a kind is left open");
-    pilfer::options again;
+    pilfer::balance_options again;
     pilfer::balance::resolve(again, name.c_str());
     require(again.steal == o.steal && again.victim == o.victim && again.exposure == o.exposure &&
                 again.threshold == o.threshold && again.eager == o.eager,

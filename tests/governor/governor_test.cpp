@@ -430,7 +430,7 @@ TEST_F(row_F5_pool, others_have_none) {
         EXPECT_EQ(simple.settings().governor, pilfer::governing::off);
     }
     auto r = governed(1);
-    r.profile = true;
+    r.debug.profile = true;
     pilfer::pool recording(r);
     EXPECT_EQ(recording.settings().governor, pilfer::governing::off);
 }

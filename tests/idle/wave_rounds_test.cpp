@@ -111,8 +111,9 @@ class wave_of_real_workers : public ::testing::TestWithParam<unsigned> {
 TEST_P(wave_of_real_workers, is_a_tree_of_log2_levels) {
     const unsigned n = GetParam();
     pilfer::options o = workers(n);
-    o.steal = pilfer::steal_amount::one(); // the surplus of a larger theft is a publication of its own
-    o.stall_report = 0;
+    o.balance.steal =
+        pilfer::steal_amount::one(); // the surplus of a larger theft is a publication of its own
+    o.debug.stall_report = 0;
     std::vector<unsigned> depth(n, 0);
     std::vector<unsigned> wakes(n, 0);
     std::atomic<unsigned> begun{0};

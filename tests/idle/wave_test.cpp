@@ -204,7 +204,8 @@ struct tree {
 /// announcement it would wake one more whenever the one before has found something.)
 [[nodiscard]] tree wake_by_wave(unsigned n) {
     pilfer::options o = traced(n);
-    o.steal = pilfer::steal_amount::one(); // the surplus of a larger theft is a publication of its own
+    o.balance.steal =
+        pilfer::steal_amount::one(); // the surplus of a larger theft is a publication of its own
     pilfer::pool pool(o);
     EXPECT_TRUE(eventually([&] { return pool.core().idle().everybody_asleep(); }));
     unsigned publisher = 0;

@@ -135,7 +135,7 @@ TEST_F(io_alone, a_report_names_the_descriptor_and_no_stall_is_reported) {
         e.fill();
         {
             pilfer::options o = workers(2);
-            o.stall_report = 50;
+            o.debug.stall_report = 50;
             pilfer::pool pool(o);
             auto reader = pool.async([&] { return io::wait_readable(e.out(), 1h); });
             auto writer = pool.async([&] { return io::wait_writable(e.out()); });

@@ -37,7 +37,7 @@ class row_F6_signals : public ::testing::Test {
 TEST_F(row_F6_signals, no_handler_is_installed_without_overflow_message) {
     const auto r = in_child([] {
         pilfer::options o = workers(2);
-        o.overflow_message = false;
+        o.debug.overflow_message = false;
         {
             pilfer::pool p(o);
             (void)p.run([] { return fib(10); });

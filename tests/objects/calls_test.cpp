@@ -642,7 +642,7 @@ TEST_P(row_D8_monitor, whatever_the_pool_does_with_its_frames) {
          {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         pilfer::options o = with_workers();
         o.resume = where;
-        o.count_all = where == pilfer::resume::anywhere; // every pop by the slow path
+        o.debug.count_all = where == pilfer::resume::anywhere; // every pop by the slow path
         pilfer::pool pool(o);
         pilfer::monitor<unsigned> turn(0U);
         pool.run([&] {

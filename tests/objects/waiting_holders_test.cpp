@@ -143,7 +143,7 @@ protected:
     [[nodiscard]] static pilfer::options with(unsigned workers) {
         pilfer::options o;
         o.workers = workers;
-        o.exposure = std::get<1>(GetParam());
+        o.balance.exposure = std::get<1>(GetParam());
         return o;
     }
     /// 64 holders of 64 locks of all kinds, whose children fork, wait, fork into the scope of their holder,
@@ -280,7 +280,7 @@ TEST_P(waiting_holders, end_by_every_amount_and_resume) {
         for (const auto resume :
              {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
             pilfer::options o = with(workers());
-            o.steal = amount;
+            o.balance.steal = amount;
             o.resume = resume;
             run(o, true);
         }

@@ -421,7 +421,7 @@ TEST_F(row_D12, row_C8_none_beyond_the_cap_is_told) {
         waits::own_stderr err;
         pilfer::options o = one_lock(2);
         o.max_extra_workers = 0;
-        o.stall_report = 50;
+        o.debug.stall_report = 50;
         auto& pool = *new pilfer::pool(o);
         static pilfer::promise<int> p;
         static const auto f = p.get_future();

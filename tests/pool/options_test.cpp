@@ -154,6 +154,64 @@ TEST_F(bad_input_options, the_limits_themselves_are_accepted) {
     }
 }
 
+class option_groups : public guarded {};
+
+TEST_F(option_groups, a_pool_without_groups_has_their_defaults) {
+    const pilfer::pool pool{{.workers = 2}};
+    const pilfer::options& o = pool.settings();
+    EXPECT_EQ(o.workers, 2U);
+    EXPECT_EQ(o.balance.steal, pilfer::steal_amount::part(1, 4));
+    EXPECT_EQ(o.balance.victim, pilfer::victim::random);
+    EXPECT_EQ(o.balance.exposure, pilfer::exposure::on_demand);
+    EXPECT_EQ(o.balance.take_back, pilfer::take_back::one);
+    EXPECT_TRUE(o.debug.overflow_message);
+    EXPECT_EQ(o.debug.stall_report, 10'000U);
+    EXPECT_EQ(o.debug.dump_signal, 0);
+    EXPECT_EQ(o.debug.trace_events, 0U);
+    EXPECT_FALSE(o.debug.profile);
+}
+
+TEST_F(option_groups, balance_reaches_the_workers) {
+    pilfer::pool pool{{.workers = 2,
+                       .balance = {.steal = pilfer::steal_amount::half(),
+                                   .victim = pilfer::victim::ring,
+                                   .exposure = pilfer::exposure::always_public,
+                                   .take_back = pilfer::take_back::all}}};
+    const pilfer::balance_options& b = pool.settings().balance;
+    EXPECT_EQ(b.steal, pilfer::steal_amount::half());
+    EXPECT_EQ(b.victim, pilfer::victim::ring);
+    EXPECT_EQ(b.exposure, pilfer::exposure::always_public);
+    EXPECT_EQ(b.take_back, pilfer::take_back::all);
+    EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15));
+    EXPECT_GE(pool.counters().exposures, 100U) << "every announcement is public";
+}
+
+TEST_F(option_groups, debug_reaches_the_pool) {
+    pilfer::pool pool{{.workers = 2, .debug = {.stall_report = 0, .count_all = true, .trace_events = 1'024}}};
+    EXPECT_EQ(pool.settings().debug.stall_report, 0U);
+    EXPECT_EQ(pool.settings().debug.trace_events, 1'024U);
+    EXPECT_TRUE(pool.settings().debug.overflow_message) << "what a group does not name keeps its default";
+    EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15));
+    EXPECT_GE(pool.counters().announced, 100U) << "all tasks are counted";
+
+    pilfer::pool recording{{.debug = {.profile = true}}};
+    EXPECT_EQ(recording.workers(), 1U);
+    EXPECT_EQ(recording.run([] { return fib_join(10); }), fib(10));
+    EXPECT_GE(recording.profile().tasks, 10U);
+}
+
+TEST_F(option_groups, flat_members_and_groups_mix) {
+    pilfer::pool pool{{.workers = 3,
+                       .name = "mixed",
+                       .balance = {.steal = pilfer::steal_amount::one()},
+                       .debug = {.count_all = true}}};
+    EXPECT_EQ(pool.workers(), 3U);
+    EXPECT_EQ(pool.settings().name, "mixed");
+    EXPECT_EQ(pool.settings().balance.steal, pilfer::steal_amount::one());
+    EXPECT_TRUE(pool.settings().debug.count_all);
+    EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));
+}
+
 /// Every setting runs the same programs.
 TEST_F(bad_input_options, every_combination_works) {
     for (const unsigned n : {1U, 2U, 5U}) {
@@ -163,10 +221,10 @@ TEST_F(bad_input_options, every_combination_works) {
                 for (const auto take_back : {pilfer::take_back::one, pilfer::take_back::all}) {
                     for (const bool count_all : {false, true}) {
                         pilfer::options o = workers(n);
-                        o.exposure = exposure;
+                        o.balance.exposure = exposure;
                         o.resume = resume;
-                        o.take_back = take_back;
-                        o.count_all = count_all;
+                        o.balance.take_back = take_back;
+                        o.debug.count_all = count_all;
                         pilfer::pool pool(o);
                         EXPECT_EQ(pool.run([] { return fib_join(11); }), fib(11));
                         EXPECT_EQ(pool.run([] { return fib_spawn(10); }), fib(10));

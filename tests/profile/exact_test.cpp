@@ -13,7 +13,7 @@ using namespace support;
 
 [[nodiscard]] pilfer::options recording() {
     pilfer::options o;
-    o.profile = true;
+    o.debug.profile = true;
     return o;
 }
 
@@ -201,8 +201,8 @@ TEST_F(row_G3_exact, whatever_the_options) {
                     o.stack_size = std::size_t{16} << 20; // tasks run on top of others
                 }
                 o.resume = resume;
-                o.exposure = exposure;
-                o.take_back = pilfer::take_back::all;
+                o.balance.exposure = exposure;
+                o.balance.take_back = pilfer::take_back::all;
                 EXPECT_EQ(recorded([] { (void)fib_join(10); }, o), (counts{265, 19, 89, 6})) << stacks;
                 EXPECT_EQ(recorded([] { (void)fib_fork(10); }, o), (counts{265, 19, 89, 10})) << stacks;
             }

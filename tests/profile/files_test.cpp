@@ -119,7 +119,7 @@ TEST_F(row_G3_files, every_pool_writes_files_of_its_own) {
     with_environment({{"PILFER_PROFILE", here.at("p%p")}}, [] {
         pilfer::pool first(workers(3));
         EXPECT_EQ(first.workers(), 1U) << "whatever was asked for";
-        EXPECT_TRUE(first.settings().profile);
+        EXPECT_TRUE(first.settings().debug.profile);
         pilfer::pool second(workers(1));
         second.run([&] { (void)first.run([] { return fib_join(5); }); });
         // At the end: the first has ended when the second one does.
@@ -184,7 +184,7 @@ TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
         }
     };
     pilfer::options o;
-    o.profile = true;
+    o.debug.profile = true;
     pilfer::pool pool(o);
     constexpr int n = 64;
     pool.run([&] { pilfer::for_each(0, n, spin); });
@@ -211,7 +211,7 @@ TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
 
 TEST_F(row_G3_files, times_add_up) {
     pilfer::options o;
-    o.profile = true;
+    o.debug.profile = true;
     pilfer::pool pool(o);
     everything(pool);
     pool.shutdown();
@@ -245,13 +245,13 @@ class bad_input_profile : public guarded {};
 
 TEST_F(bad_input_profile, several_workers_are_refused) {
     pilfer::options o = workers(2);
-    o.profile = true;
+    o.debug.profile = true;
     try {
         const pilfer::pool pool(o);
         ADD_FAILURE() << "accepted";
     } catch (const std::invalid_argument& e) {
         const std::string text = e.what();
-        EXPECT_NE(text.find("options.profile"), std::string::npos) << text;
+        EXPECT_NE(text.find("options.debug.profile"), std::string::npos) << text;
         EXPECT_NE(text.find("not 2"), std::string::npos) << text;
     }
     o.workers = 1;
@@ -262,14 +262,14 @@ TEST_F(bad_input_profile, several_workers_are_refused) {
 
 TEST_F(bad_input_profile, a_pool_that_does_not_record_has_no_profile) {
     const pilfer::pool pool(workers(1));
-    EXPECT_FALSE(pool.settings().profile);
+    EXPECT_FALSE(pool.settings().debug.profile);
     EXPECT_THROW((void)pool.profile(), pilfer::usage_error);
 }
 
 TEST_F(row_G3_files, the_environment_says_what_a_theft_costs) {
     with_environment({{"PILFER_PROFILE_BURDEN", "0,1000000000"}}, [] {
         pilfer::options o;
-        o.profile = true;
+        o.debug.profile = true;
         pilfer::pool pool(o);
         EXPECT_EQ(pool.profile().theft_ns, 0U);
         EXPECT_EQ(pool.profile().resume_ns, 1'000'000'000U);
@@ -285,7 +285,7 @@ TEST_F(bad_input_profile, a_burden_that_is_none) {
         with_environment({{"PILFER_PROFILE_BURDEN", text}}, [&] {
             EXPECT_NO_THROW(pilfer::pool(workers(1))) << "it does not record";
             pilfer::options o;
-            o.profile = true;
+            o.debug.profile = true;
             try {
                 const pilfer::pool pool(o);
                 ADD_FAILURE() << "accepted: " << text;

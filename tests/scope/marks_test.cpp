@@ -257,7 +257,7 @@ PILFER_OVER_WORKERS(row_D1_marks);
 TEST_F(row_D1_alone, one_worker_shares_nothing_whatever_its_policy_exposes) {
     for (const auto how : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
         pilfer::options o = workers(1);
-        o.exposure = how;
+        o.balance.exposure = how;
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return fib_spawn(12) + fib_fork(12) + fib_join(12); }), 3 * fib(12));
         EXPECT_EQ(pool.counters().scopes_shared, 0U);

@@ -135,7 +135,7 @@ struct cleanup {
 class unwinding : public testing::TestWithParam<std::tuple<unsigned, pilfer::exposure, how>> {
 protected:
     [[nodiscard]] static how kind() { return std::get<2>(GetParam()); }
-    pilfer::pool pool{{.workers = std::get<0>(GetParam()), .exposure = std::get<1>(GetParam())}};
+    pilfer::pool pool{{.workers = std::get<0>(GetParam()), .balance = {.exposure = std::get<1>(GetParam())}}};
     support::watchdog end{120};
 };
 INSTANTIATE_TEST_SUITE_P(

@@ -58,7 +58,8 @@ long spawn_tree(int depth) {
 /// As many endless trees as workers, until it ends.
 class busy_pool {
 public:
-    busy_pool(unsigned workers, long (*tree)(int)) : pool({.workers = workers, .stall_report = 0}) {
+    busy_pool(unsigned workers, long (*tree)(int))
+        : pool({.workers = workers, .debug = {.stall_report = 0}}) {
         finish = false;
         for (unsigned i = 0; i < workers; ++i) {
             m_trees.push_back(pool.async([this, tree] {

@@ -121,8 +121,8 @@ protected:
     by_virtual_clock() {
         virtual_now = std::uint64_t{1} << 40;
         os::set_time_source(&winding);
-        m_options.workers = 1;      // more would wind the clock on while one of them still looks
-        m_options.stall_report = 0; // which sleeps, too
+        m_options.workers = 1;            // more would wind the clock on while one of them still looks
+        m_options.debug.stall_report = 0; // which sleeps, too
     }
     ~by_virtual_clock() override { os::set_time_source(nullptr); }
     pilfer::options m_options;
@@ -552,7 +552,7 @@ TEST_F(timers_death, row_C10_without_on_error_the_program_says_what_was_thrown) 
 
 TEST_F(timers_death, sleeping_tasks_are_no_stall) {
     pilfer::options o = workers(2);
-    o.stall_report = 1;
+    o.debug.stall_report = 1;
     testing::internal::CaptureStderr();
     {
         pilfer::pool pool(o);

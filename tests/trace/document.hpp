@@ -147,7 +147,7 @@ private:
 [[nodiscard]] inline pilfer::options traced(unsigned workers, std::size_t events = 1 << 16) {
     pilfer::options o;
     o.workers = workers;
-    o.trace_events = events;
+    o.debug.trace_events = events;
     return o;
 }
 

@@ -143,8 +143,8 @@ TEST_F(row_B10_order, contexts_then_own_deque_then_submissions_then_sleep) {
 TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
     for (const auto policy : {pilfer::exposure::always_public, pilfer::exposure::on_demand}) {
         pilfer::options o = traced(2);
-        o.steal = pilfer::steal_amount::one();
-        o.exposure = policy;
+        o.balance.steal = pilfer::steal_amount::one();
+        o.balance.exposure = policy;
         pilfer::pool pool(o);
         std::atomic<bool> held{false};
         std::atomic<bool> go_on{false};

@@ -90,8 +90,9 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
     for (const auto resume : {pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         for (const std::size_t stacks : {0U, 2U}) {
             pilfer::options o = traced(GetParam(), 1 << 18);
-            o.exposure = pilfer::exposure::always_public;
-            o.steal = stacks == 0 ? pilfer::steal_amount::half() : pilfer::steal_amount::all_but_one();
+            o.balance.exposure = pilfer::exposure::always_public;
+            o.balance.steal =
+                stacks == 0 ? pilfer::steal_amount::half() : pilfer::steal_amount::all_but_one();
             o.resume = resume;
             o.max_contexts = stacks;
             if (stacks != 0) {
@@ -158,10 +159,10 @@ PILFER_OVER_WORKERS(row_G2_trace);
 class row_G2_off : public guarded {};
 
 TEST_F(row_G2_off, is_the_default_and_has_no_ring) {
-    EXPECT_EQ(pilfer::options{}.trace_events, 0U);
+    EXPECT_EQ(pilfer::options{}.debug.trace_events, 0U);
     pilfer::pool pool(workers(3));
     busy(pool);
-    EXPECT_EQ(pool.settings().trace_events, 0U);
+    EXPECT_EQ(pool.settings().debug.trace_events, 0U);
     for (unsigned i = 0; i < pool.workers(); ++i) {
         EXPECT_EQ(pool.core().at(i).traced(), nullptr) << "0 bytes";
     }
@@ -192,7 +193,7 @@ TEST_F(bad_input_trace, sizes_that_are_none) {
             ADD_FAILURE() << wrong << " was accepted";
         } catch (const std::invalid_argument& e) {
             const std::string text = e.what();
-            EXPECT_NE(text.find("options.trace_events"), std::string::npos) << text;
+            EXPECT_NE(text.find("options.debug.trace_events"), std::string::npos) << text;
             EXPECT_NE(text.find("power of two"), std::string::npos) << text;
             EXPECT_NE(text.find("64"), std::string::npos) << text;
             EXPECT_NE(text.find("16777216"), std::string::npos) << text;
@@ -273,7 +274,7 @@ TEST_F(row_G2_environment, every_pool_writes_its_file_at_its_end) {
             busy(second);
         }
         busy(first);
-        const bool on = first.settings().trace_events == 65'536;
+        const bool on = first.settings().debug.trace_events == 65'536;
         first.shutdown();
         const bool at_shutdown = !temporary::text(file.path()).empty();
         return on && at_shutdown ? 0 : 1;

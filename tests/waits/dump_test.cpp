@@ -169,7 +169,7 @@ TEST_F(row_G4_dump_signal, works_while_every_worker_is_blocked_and_calls_the_han
         own_stderr err;
         std::signal(SIGUSR1, [](int) { came_before = came_before + 1; });
         pilfer::options o = workers(2);
-        o.dump_signal = SIGUSR1;
+        o.debug.dump_signal = SIGUSR1;
         pilfer::pool one(o);
         std::atomic<bool> enough{false};
         const auto block = [&] {
@@ -211,7 +211,7 @@ TEST_F(row_G4_dump_signal, puts_the_action_of_before_back) {
     sigaction(SIGUSR2, nullptr, &before);
     {
         pilfer::options o = workers(1);
-        o.dump_signal = SIGUSR2;
+        o.debug.dump_signal = SIGUSR2;
         const auto threads = thread_count();
         const pilfer::pool one(o);
         EXPECT_EQ(thread_count(), threads + 2);
@@ -234,7 +234,7 @@ void chains(int signal, siginfo_t* info, void* machine) {
 TEST_F(row_G4_dump_signal, a_handler_that_calls_an_older_one_is_called_once) {
     const auto result = in_child([] {
         pilfer::options o = workers(1);
-        o.dump_signal = SIGUSR1;
+        o.debug.dump_signal = SIGUSR1;
         auto first = std::make_unique<pilfer::pool>(o);
         struct sigaction mine {};
         mine.sa_sigaction = &chains;
@@ -256,12 +256,12 @@ TEST_F(bad_input_waits, signals_that_cannot_serve) {
                            SIGFPE, SIGTRAP, SIGABRT, SIGSYS,  65,     1 << 20};
     for (const int signal : wrong) {
         pilfer::options o = workers(1);
-        o.dump_signal = signal;
+        o.debug.dump_signal = signal;
         try {
             const pilfer::pool p(o);
             ADD_FAILURE() << signal << " was accepted";
         } catch (const std::invalid_argument& e) {
-            EXPECT_THAT(e.what(), HasSubstr("options.dump_signal must be 0 or"));
+            EXPECT_THAT(e.what(), HasSubstr("options.debug.dump_signal must be 0 or"));
             EXPECT_THAT(e.what(), HasSubstr("not " + std::to_string(signal)));
         }
     }
@@ -269,14 +269,15 @@ TEST_F(bad_input_waits, signals_that_cannot_serve) {
 
 TEST_F(bad_input_waits, the_interval_of_the_stall_report) {
     pilfer::options o = workers(1);
-    o.stall_report = 86'400'001;
+    o.debug.stall_report = 86'400'001;
     try {
         const pilfer::pool p(o);
         ADD_FAILURE() << "was accepted";
     } catch (const std::invalid_argument& e) {
-        EXPECT_THAT(e.what(), HasSubstr("options.stall_report must be from 0 to 86400000, not 86400001"));
+        EXPECT_THAT(e.what(),
+                    HasSubstr("options.debug.stall_report must be from 0 to 86400000, not 86400001"));
     }
-    o.stall_report = 86'400'000;
+    o.debug.stall_report = 86'400'000;
     pilfer::pool p(o);
     EXPECT_EQ(p.run([] { return 5; }), 5);
 }

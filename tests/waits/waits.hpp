@@ -76,7 +76,7 @@ private:
 
 [[nodiscard]] inline pilfer::options reporting_after(unsigned milliseconds, unsigned n) {
     pilfer::options o = workers(n);
-    o.stall_report = milliseconds;
+    o.debug.stall_report = milliseconds;
     return o;
 }
 

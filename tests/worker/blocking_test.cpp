@@ -130,7 +130,7 @@ TEST_P(blocking, over_the_cap_a_call_runs_in_place) {
 
 TEST_P(blocking, a_long_call_is_no_stall) {
     pilfer::options o = with_workers();
-    o.stall_report = 1;
+    o.debug.stall_report = 1;
     testing::internal::CaptureStderr();
     {
         pilfer::pool pool(o);

@@ -57,7 +57,7 @@ TEST_F(row_G1_checked, a_sound_pool_ends_in_silence) {
 TEST_F(row_G1_checked, counts_exactly_without_being_asked) {
     pilfer::pool pool(workers(1));
     pool.run([] { (void)pilfer::join([] {}, [] {}, [] {}); });
-    EXPECT_EQ(pool.settings().count_all, detail::checked_build);
+    EXPECT_EQ(pool.settings().debug.count_all, detail::checked_build);
     EXPECT_EQ(pool.counters().announced, detail::checked_build ? 2U : 0U);
 }
 

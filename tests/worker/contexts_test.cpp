@@ -433,7 +433,7 @@ TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
     GTEST_FLAG_SET(death_test_style, "threadsafe");
     const auto die = [] {
         pilfer::options o = workers(1);
-        o.overflow_message = false;
+        o.debug.overflow_message = false;
         pilfer::pool pool(o);
         std::exit(pool.run([] { return eat(1'000'000); }));
     };

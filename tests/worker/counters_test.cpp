@@ -20,8 +20,8 @@ protected:
         for (const auto exposure : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
             for (const auto resume : {pilfer::resume::anywhere, pilfer::resume::elsewhere}) {
                 pilfer::options o = with_workers();
-                o.count_all = true;
-                o.exposure = exposure;
+                o.debug.count_all = true;
+                o.balance.exposure = exposure;
                 o.resume = resume;
                 o.max_contexts = stacks;
                 if (stacks != 0) {
@@ -108,7 +108,7 @@ TEST_P(row_G1_counters, few_stacks_balance) {
 
 TEST_P(row_G1_counters, known_numbers_of_one_worker) {
     pilfer::options o = workers(1);
-    o.count_all = true;
+    o.debug.count_all = true;
     pilfer::pool pool(o);
     ASSERT_TRUE(eventually([&] { return pool.counters().sleeps > 0; }));
     pool.run([] {

@@ -53,7 +53,7 @@ TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
     }
     constexpr int tasks = 2000;
     pilfer::options o = workers(2);
-    o.steal = pilfer::steal_amount::part(1, 1);
+    o.balance.steal = pilfer::steal_amount::part(1, 1);
     pilfer::pool pool(o);
     std::vector<std::atomic<int>> ran(tasks);
     std::atomic<int> sum{0};

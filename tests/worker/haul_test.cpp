@@ -21,16 +21,16 @@ using pilfer::steal_amount;
     for (const auto policy : {exposure::on_demand, exposure::always_public, exposure::threshold,
                               exposure::doubling, exposure::short_eager, exposure::waiter_first}) {
         all.push_back(base);
-        all.back().exposure = policy;
+        all.back().balance.exposure = policy;
     }
     for (const std::uint64_t count : {1U, 3U, 7U}) {
         all.push_back(base);
-        all.back().exposure = exposure::threshold;
-        all.back().threshold = {.at_least = 2, .below = 8, .count = count};
+        all.back().balance.exposure = exposure::threshold;
+        all.back().balance.threshold = {.at_least = 2, .below = 8, .count = count};
     }
     all.push_back(base);
-    all.back().exposure = exposure::short_eager;
-    all.back().eager = 1;
+    all.back().balance.exposure = exposure::short_eager;
+    all.back().balance.eager = 1;
     return all;
 }
 
@@ -66,7 +66,7 @@ struct spread {
 
 [[nodiscard]] spread spread_around(pilfer::options o, unsigned rich) {
     o.workers = 4;
-    o.victim = pilfer::victim::ring;
+    o.balance.victim = pilfer::victim::ring;
     spread result;
     std::atomic<unsigned> started{0};
     std::atomic<bool> end{false};
@@ -104,12 +104,12 @@ class row_B4_amount : public guarded {};
 TEST_F(row_B4_amount, half_of_eight_in_a_ring_of_four_leaves_four_two_one_one) {
     for (unsigned rich = 0; rich < 4; ++rich) {
         pilfer::options half;
-        half.steal = steal_amount::half();
+        half.balance.steal = steal_amount::half();
         for (const auto& o : every_exposure(half)) {
             // Each thief runs the oldest of what it took: 4 | 1 and 2 .. 4, of which 2 and 3 go on | 2 and 3,
             // which goes on | 3.
             EXPECT_EQ(spread_around(o, rich), (spread{{4, 1, 0, 0}, {1, 2, 3}, 3, 4 + 2 + 1}))
-                << "exposure " << static_cast<int>(o.exposure);
+                << "exposure " << static_cast<int>(o.balance.exposure);
         }
     }
 }
@@ -126,11 +126,11 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
     };
     for (const auto& [amount, expected] : rows) {
         pilfer::options base;
-        base.steal = amount;
+        base.balance.steal = amount;
         for (const auto& o : every_exposure(base)) {
             EXPECT_EQ(spread_around(o, 1), expected)
                 << "amount " << static_cast<int>(amount.what) << " " << amount.numerator << "/"
-                << amount.denominator << ", exposure " << static_cast<int>(o.exposure);
+                << amount.denominator << ", exposure " << static_cast<int>(o.balance.exposure);
         }
     }
 }
@@ -139,7 +139,7 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
 [[nodiscard]] std::uint64_t thefts_for(steal_amount amount, unsigned tasks,
                                        const std::function<void(unsigned)>& task) {
     pilfer::options o = workers(2);
-    o.steal = amount;
+    o.balance.steal = amount;
     std::atomic<unsigned> ran{0};
     stand_still s(o, on_one(0, tasks, [&](unsigned k) {
                       task(k);

@@ -58,7 +58,7 @@ INSTANTIATE_TEST_SUITE_P(
                     reason{"variable_graph", "PILFER_PROFILE_GRAPH", "/dev/null", by_environment},
                     reason{"variable_backend", "PILFER_BACKEND", "one_lock", by_environment},
                     reason{"option_profile", "PILFER_BACKEND", "work_stealing",
-                           [](pilfer::options& o) { o.profile = true; }},
+                           [](pilfer::options& o) { o.debug.profile = true; }},
                     reason{"option_backend", "PILFER_BACKEND", "work_stealing",
                            [](pilfer::options& o) { o.backend = pilfer::backend::one_lock; }}),
     [](const auto& one) { return std::string(one.param.name); });

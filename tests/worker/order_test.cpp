@@ -21,8 +21,8 @@ constexpr pilfer::exposure every_exposure[] = {pilfer::exposure::on_demand,   pi
 
 [[nodiscard]] pilfer::options classic(unsigned n) {
     pilfer::options o = workers(n);
-    o.exposure = pilfer::exposure::always_public;
-    o.steal = pilfer::steal_amount::one();
+    o.balance.exposure = pilfer::exposure::always_public;
+    o.balance.steal = pilfer::steal_amount::one();
     return o;
 }
 
@@ -210,7 +210,7 @@ TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
     // again what had come back together with the task that announces.
     for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
         pilfer::options o = classic(1);
-        o.take_back = how;
+        o.balance.take_back = how;
         pilfer::pool pool(o);
         pool.run([&] {
             for (int i = 0; i < 6; ++i) {
@@ -256,9 +256,9 @@ TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
     for (const auto policy : every_exposure) {
         for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
             pilfer::options o = workers(1);
-            o.exposure = policy;
-            o.threshold = {.at_least = 2, .below = 4, .count = 2};
-            o.take_back = how;
+            o.balance.exposure = policy;
+            o.balance.threshold = {.at_least = 2, .below = 4, .count = 2};
+            o.balance.take_back = how;
             SCOPED_TRACE(static_cast<int>(policy));
             expect_newest_first(o);
         }
@@ -269,7 +269,7 @@ TEST_F(row_B3_own, own_tasks_before_those_of_others) {
     for (const auto policy : every_exposure) {
         for (int round = 0; round < 10; ++round) {
             pilfer::options o = workers(2);
-            o.exposure = policy;
+            o.balance.exposure = policy;
             pilfer::pool pool(o);
             trace ran;
             std::atomic<bool> rich{false};

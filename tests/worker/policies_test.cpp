@@ -171,19 +171,19 @@ protected:
                     continue;
                 }
                 pilfer::options o = workers(std::get<0>(GetParam()));
-                o.steal = amount;
-                o.victim = whom;
-                o.exposure = std::get<1>(GetParam());
-                o.eager = 1 + turn % 5;
-                o.threshold = {.at_least = 1 + turn % 3, .below = 1 + turn % 4, .count = turn % 6};
-                o.take_back = turn % 2 == 0 ? pilfer::take_back::one : pilfer::take_back::all;
+                o.balance.steal = amount;
+                o.balance.victim = whom;
+                o.balance.exposure = std::get<1>(GetParam());
+                o.balance.eager = 1 + turn % 5;
+                o.balance.threshold = {.at_least = 1 + turn % 3, .below = 1 + turn % 4, .count = turn % 6};
+                o.balance.take_back = turn % 2 == 0 ? pilfer::take_back::one : pilfer::take_back::all;
                 o.resume = static_cast<pilfer::resume>(turn % 3);
-                o.count_all = turn % 5 < 2;
+                o.debug.count_all = turn % 5 < 2;
                 o.max_contexts = turn % 4 == 0 ? 3 : 0;
                 if (o.max_contexts != 0) {
                     o.stack_size = std::size_t{16} << 20; // tasks run on top of others
                 }
-                SCOPED_TRACE(pilfer::balance::name(o) + ", turn " + std::to_string(turn));
+                SCOPED_TRACE(pilfer::balance::name(o.balance) + ", turn " + std::to_string(turn));
                 run_one(o, turn, tasks);
             }
         }
@@ -201,10 +201,10 @@ private:
         EXPECT_EQ(c.suspends, c.resumes);
         EXPECT_EQ(c.steals_tried, c.run_stolen + c.steals_failed + c.steals_lost);
         EXPECT_GE(c.tasks_stolen, c.run_stolen);
-        if (o.steal.what == steal_amount::rule::one) {
+        if (o.balance.steal.what == steal_amount::rule::one) {
             EXPECT_EQ(c.tasks_stolen, c.run_stolen);
         }
-        if (o.count_all) {
+        if (o.debug.count_all) {
             EXPECT_EQ(c.announced, c.run_inline + c.run_own + c.run_stolen);
         }
     }

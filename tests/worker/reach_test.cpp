@@ -124,7 +124,7 @@ class row_B8_reach : public ::testing::TestWithParam<std::tuple<verb, unsigned>>
 TEST_P(row_B8_reach, the_private_task_of_a_long_one_is_taken_up) {
     const auto [verb, n] = GetParam();
     pilfer::options o = workers(n);
-    o.exposure = pilfer::exposure::on_demand;
+    o.balance.exposure = pilfer::exposure::on_demand;
     pilfer::pool pool(o);
     {
         held_workers others(pool);

@@ -435,7 +435,7 @@ TEST_F(row_F4_resize, a_standstill_is_told_whoever_lies_down_last) {
     for (const bool others_first : {false, true}) {
         const auto died = in_child([others_first] {
             auto o = resizable(2, 2);
-            o.stall_report = 50;
+            o.debug.stall_report = 50;
             pilfer::pool pool(o);
             pilfer::event never;
             const auto waits = pool.async([&] { never.wait(); });
@@ -461,7 +461,7 @@ TEST_F(row_F4_resize, other_back_ends_and_recordings_keep_their_workers) {
     EXPECT_EQ(simple.workers(), 2U);
     EXPECT_EQ(simple.run([] { return fib_join(10); }), fib(10));
     auto r = resizable(1, 4);
-    r.profile = true;
+    r.debug.profile = true;
     pilfer::pool recording(r);
     EXPECT_EQ(recording.resize(4), 1U);
     EXPECT_EQ(recording.run([] { return fib_join(10); }), fib(10));

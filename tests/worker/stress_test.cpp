@@ -90,13 +90,13 @@ TEST_P(exactly_once, on_demand) { check(with_workers(), hundredth_of(8'000'000))
 
 TEST_P(exactly_once, always_public) {
     pilfer::options o = with_workers();
-    o.exposure = pilfer::exposure::always_public;
+    o.balance.exposure = pilfer::exposure::always_public;
     check(o, hundredth_of(4'000'000));
 }
 
 TEST_P(exactly_once, everything_taken_back_at_once) {
     pilfer::options o = with_workers();
-    o.take_back = pilfer::take_back::all;
+    o.balance.take_back = pilfer::take_back::all;
     check(o, hundredth_of(4'000'000));
 }
 

@@ -253,7 +253,7 @@ TEST_F(row_A16_threads, a_constructor_that_fails_behind_the_start_stops_them) {
         }
         journal j;
         pilfer::options o = j.asked_for(workers(2));
-        o.dump_signal = SIGUSR1; // takes a thread, which is made last
+        o.debug.dump_signal = SIGUSR1; // takes a thread, which is made last
         o.on_start = [&](unsigned i) {
             if (i == 1) {
                 // The other one has been made by then: it is made first.

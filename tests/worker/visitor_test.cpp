@@ -418,7 +418,7 @@ TEST_F(row_A17_alone, an_alternate_stack_of_somebody_else_stays) {
 TEST_F(row_A17_alone, a_standstill_is_told_where_the_last_to_lie_down_has_left) {
     const auto died = in_child([] {
         auto o = seats(1, 1);
-        o.stall_report = 50;
+        o.debug.stall_report = 50;
         pilfer::pool pool(o);
         pilfer::event never;
         const auto waits = pool.async([&] { never.wait(); });

@@ -55,8 +55,8 @@ void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_
 [[nodiscard]] std::vector<std::uint64_t> exposed_after(way how, pilfer::exposure_threshold threshold,
                                                        const std::vector<std::uint64_t>& weights) {
     pilfer::options o = workers(1);
-    o.exposure = exposure::threshold;
-    o.threshold = threshold;
+    o.balance.exposure = exposure::threshold;
+    o.balance.threshold = threshold;
     pilfer::pool pool(o);
     std::vector<std::uint64_t> after;
     pool.run([&] { announce_all(how, weights, 0, [&] { after.push_back(pool.counters().exposed_tasks); }); });
@@ -87,8 +87,8 @@ TEST_F(row_B7_weights, a_threshold_of_100_exposes_at_the_second_60) {
     std::vector<pilfer::options> all;
     for (const auto policy : {exposure::on_demand, exposure::always_public, exposure::threshold,
                               exposure::doubling, exposure::short_eager, exposure::waiter_first}) {
-        o.exposure = policy;
-        o.threshold = {.at_least = 3, .below = 5, .count = 2};
+        o.balance.exposure = policy;
+        o.balance.threshold = {.at_least = 3, .below = 5, .count = 2};
         all.push_back(o);
     }
     return all;
@@ -129,9 +129,9 @@ struct rest {
 
 TEST_F(row_B7_weights, half_of_a_nine_and_seven_ones_is_the_nine) {
     pilfer::options half = workers(2);
-    half.steal = steal_amount::half();
+    half.balance.steal = steal_amount::half();
     for (const auto& o : every_exposure(half)) {
-        SCOPED_TRACE("exposure " + std::to_string(static_cast<int>(o.exposure)));
+        SCOPED_TRACE("exposure " + std::to_string(static_cast<int>(o.balance.exposure)));
         EXPECT_EQ(after_a_theft(o, {9, 1, 1, 1, 1, 1, 1, 1}), (rest{7, 7}));
         EXPECT_EQ(after_a_theft(o, {1, 1, 1, 1, 1, 1, 1, 9}), (rest{1, 9}));
         EXPECT_EQ(after_a_theft(o, {1, 1, 1, 1, 1, 1, 1, 1}), (rest{4, 4}));
@@ -149,7 +149,7 @@ TEST_F(row_B7_weights, every_amount_that_is_a_part_goes_by_weight) {
     };
     for (const auto& [amount, expected] : rows) {
         pilfer::options o = workers(2);
-        o.steal = amount;
+        o.balance.steal = amount;
         EXPECT_EQ(after_a_theft(o, weights), expected)
             << static_cast<int>(amount.what) << " " << amount.numerator << "/" << amount.denominator;
     }
@@ -157,8 +157,8 @@ TEST_F(row_B7_weights, every_amount_that_is_a_part_goes_by_weight) {
 
 TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
     pilfer::options half = workers(3);
-    half.steal = steal_amount::half();
-    half.victim = pilfer::victim::ring;
+    half.balance.steal = steal_amount::half();
+    half.balance.victim = pilfer::victim::ring;
     // The first thief takes 1, 9 and seven ones, which weigh half of all, and runs the first of them. The
     // second one takes half of the rest: the 9.
     const std::vector<std::uint64_t> weights = {1, 9, 1, 1, 1, 1, 1, 1, 1, 5, 1, 6, 5};
@@ -200,9 +200,9 @@ TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
 TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
     for (const bool heavy : {false, true}) {
         pilfer::options o = workers(3);
-        o.steal = steal_amount::one();
-        o.victim = pilfer::victim::longest;
-        o.exposure = exposure::always_public; // else the last look at everybody comes in between
+        o.balance.steal = steal_amount::one();
+        o.balance.victim = pilfer::victim::longest;
+        o.balance.exposure = exposure::always_public; // else the last look at everybody comes in between
         std::array<std::atomic<unsigned>, 2> started{};
         std::atomic<unsigned> first{0};
         std::atomic<bool> end{false};
@@ -232,7 +232,7 @@ TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
 TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
     constexpr std::size_t tasks = 3000;
     pilfer::options o = workers(2);
-    o.steal = steal_amount::half();
+    o.balance.steal = steal_amount::half();
     std::vector<std::uint64_t> weights;
     std::uint64_t whole = 0;
     for (std::size_t k = 0; k < tasks; ++k) {
@@ -315,7 +315,7 @@ TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
 TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
     pilfer::options o;
     o.workers = 1;
-    o.profile = true;
+    o.debug.profile = true;
     pilfer::pool pool(o);
     std::atomic<int> ran{0};
     pool.run([&] { announce_all(way::fork, {5, 1, 7}, 0, [&] { ran.fetch_add(1); }); });

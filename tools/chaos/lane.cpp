@@ -38,22 +38,24 @@ pilfer::options any_options(dice& random, unsigned most_workers) {
     using pilfer::exposure;
     using pilfer::steal_amount;
     using pilfer::victim;
-    o.exposure = random.one_in(2)
-                     ? exposure::on_demand
-                     : random.pick({exposure::always_public, exposure::threshold, exposure::doubling,
-                                    exposure::short_eager, exposure::waiter_first});
-    o.threshold = {.at_least = random.between(1, 9), .below = random.between(1, 5), .count = random.below(5)};
-    o.eager = random.between(1, 9);
-    o.steal = random.one_in(3)
-                  ? steal_amount::one()
-                  : random.pick({steal_amount::half(), steal_amount::part(1, 4), steal_amount::part(1, 1),
-                                 steal_amount::all_but_one(), steal_amount::adaptive()});
-    o.victim = random.pick(
+    o.balance.exposure = random.one_in(2)
+                             ? exposure::on_demand
+                             : random.pick({exposure::always_public, exposure::threshold, exposure::doubling,
+                                            exposure::short_eager, exposure::waiter_first});
+    o.balance.threshold = {
+        .at_least = random.between(1, 9), .below = random.between(1, 5), .count = random.below(5)};
+    o.balance.eager = random.between(1, 9);
+    o.balance.steal =
+        random.one_in(3)
+            ? steal_amount::one()
+            : random.pick({steal_amount::half(), steal_amount::part(1, 4), steal_amount::part(1, 1),
+                           steal_amount::all_but_one(), steal_amount::adaptive()});
+    o.balance.victim = random.pick(
         {victim::random, victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest});
     o.resume = random.pick({pilfer::resume::anywhere, pilfer::resume::anywhere, pilfer::resume::own_thread,
                             pilfer::resume::elsewhere});
-    o.take_back = random.one_in(3) ? pilfer::take_back::all : pilfer::take_back::one;
-    o.count_all = random.one_in(5);
+    o.balance.take_back = random.one_in(3) ? pilfer::take_back::all : pilfer::take_back::one;
+    o.debug.count_all = random.one_in(5);
     o.max_contexts = random.one_in(3) ? random.pick<std::size_t>({1, 2, 3, 8, 40}) : 0;
     o.stack_size = o.max_contexts != 0 ? crowded_stack : usual_stack;
     return o;
@@ -62,9 +64,9 @@ pilfer::options any_options(dice& random, unsigned most_workers) {
 std::string as_text(pilfer::options const& o) {
     static constexpr char const* resumes[] = {"anywhere", "own_thread", "elsewhere"};
     return fmt::format("workers {}, {}, resume {}, take_back {}, max_contexts {}{}", o.workers,
-                       pilfer::balance::name(o), resumes[static_cast<unsigned>(o.resume)],
-                       o.take_back == pilfer::take_back::one ? "one" : "all", o.max_contexts,
-                       o.count_all ? ", count_all" : "");
+                       pilfer::balance::name(o.balance), resumes[static_cast<unsigned>(o.resume)],
+                       o.balance.take_back == pilfer::take_back::one ? "one" : "all", o.max_contexts,
+                       o.debug.count_all ? ", count_all" : "");
 }
 
 void lane::run(std::atomic<bool>& over) {
@@ -142,7 +144,7 @@ void lane::at_rest(pilfer::counters const& c, pilfer::options const& o) {
     if (c.suspends != c.resumes) {
         throw wrong_result(fmt::format("{} frames were suspended and {} went on", c.suspends, c.resumes));
     }
-    if (o.count_all && c.announced != c.run_inline + c.run_own + c.run_stolen) {
+    if (o.debug.count_all && c.announced != c.run_inline + c.run_own + c.run_stolen) {
         throw wrong_result(fmt::format("{} tasks were announced, but {} + {} + {} taken", c.announced,
                                        c.run_inline, c.run_own, c.run_stolen));
     }

@@ -23,9 +23,9 @@ private:
     static pilfer::options make_options(unsigned workers, std::size_t stack_bytes) {
         pilfer::options options;
         options.workers = workers;
-        options.exposure = Exposure;
+        options.balance.exposure = Exposure;
 #if defined(BENCH_TRACED)
-        options.trace_events = 65'536;
+        options.debug.trace_events = 65'536;
 #endif
         if (stack_bytes != 0)
             options.stack_size = stack_bytes;
