@@ -16,20 +16,20 @@ inline namespace v0 {
 /// A T that several tasks and threads share, with calls that wait for a state of it.
 ///
 /// call_when(ready, f) runs f(T&) under the object's lock as soon as ready(const T&) holds: `put` when a
-/// buffer is not full, `get` when it is not empty. A caller whose condition does not hold suspends if it is a
-/// task and blocks otherwise. Each call that may have changed the object serves the waiting calls whose
-/// conditions hold now, the oldest first, before anybody who comes later.
+/// buffer is not full, `get` when it is not empty. Until then its caller suspends if it is a task, else
+/// blocks. Each call that may have changed the object serves the waiting calls whose conditions hold now: the
+/// oldest first, before any later call.
 ///
 /// f may run on the stack of the task that made its condition true: no thread-locals, and it should not wait.
-/// `ready` is called by any task or thread that uses the object, and changes nothing. What either throws
-/// comes out of its own caller's call. A caller that is cancelled while it waits leaves by `stopped`.
+/// `ready` is called by any task or thread that uses the object, and changes nothing. An exception of either
+/// leaves its own caller's call. A caller that is cancelled while it waits leaves by `stopped`.
 ///
 /// A call inside a call of the same object throws usage_error. Inside a call of another object it may wait;
 /// the other object stays locked meanwhile.
 ///
 /// Cost: a mutex's lock and unlock, two stores and the condition; for each change, up to n conditions of n
-/// waiting calls. Source: the conditional critical region of Hoare and Brinch Hansen, 1972; calls are served
-/// as in flat combining (Hendler and others, SPAA 2010).
+/// waiting calls. Source: conditional critical regions (Hoare, Brinch Hansen, 1972), served as in flat
+/// combining (Hendler and others, SPAA 2010).
 template <class T>
 class monitor {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
@@ -69,14 +69,10 @@ public:
         if (m_core.wait(self, detail::never) == ending::given) {
             return changing(f);
         }
-        if constexpr (std::is_void_v<detail::call_result_t<F, T>>) {
-            (void)self.result.take();
-        } else {
-            return self.result.take();
-        }
+        return static_cast<detail::call_result_t<F, T>>(self.result.take());
     }
-    /// The same without a wait: nothing where somebody is inside, or the condition does not hold. void gives
-    /// std::monostate.
+    /// call_when() without a wait: returns nothing if a call is inside, or ready(const T&) does not hold.
+    /// A void f gives std::monostate.
     template <class C, class F>
     requires std::predicate<C&, const T&>
     [[nodiscard]] detail::tried_t<F, T> try_call_when(C&& ready, F&& f) {
@@ -89,8 +85,8 @@ public:
         }
         return tried(f);
     }
-    /// Nothing: the condition did not hold in time, and f has not run. A call that is being served when its
-    /// time is over takes place.
+    /// call_when() within the time `d`: returns nothing if the condition did not hold in time, and f has not
+    /// run. A call that is being served when its time is over takes place.
     template <class Rep, class Period, class C, class F>
     requires std::predicate<C&, const T&>
     [[nodiscard]] detail::tried_t<F, T> try_call_when_for(std::chrono::duration<Rep, Period> d, C&& ready,
@@ -164,7 +160,7 @@ private:
         guard.object = nullptr;
         return holds;
     }
-    /// Inside; left behind f.
+    /// Inside. Leaves after f.
     template <class F>
     detail::call_result_t<F, T> changing(F& f) {
         const changed guard{m_core};
