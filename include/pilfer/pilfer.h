@@ -1,14 +1,16 @@
-/* pilfer for C11. What a call means, costs and allows is said at its C++ twin: see docs/c-interface.md.
+/* pilfer for C11. The documentation of a call's C++ twin says what the call means, costs and allows: see
+ * docs/c-interface.md.
  *
  * All calls may be made from any thread at any time unless said otherwise. Those that can fail return 0 or
- * one of the negative codes below. Functions that are handed to pilfer come back by returning: a C++
- * exception, or pthread_exit, that leaves one ends the program with a message; longjmp must stay inside it.
- * While such a function waits in a call of pilfer (a sync, a get, a lock, a join, a loop, a spawn) it may go
- * on on another thread: its locals keep their addresses, but errno, thread-locals and the ownership of a
- * pthread_mutex_t do not follow it; that of a pilfer_mutex does.
+ * one of the negative codes below. A function that is passed to pilfer must return. A C++ exception, or
+ * pthread_exit, that leaves it ends the program with a message; longjmp must stay inside it.
  *
- * A program is linked with libpilfer and, where that is static, with the C++ runtime, both of which
- * `pkg-config --libs pilfer` names. */
+ * While such a function waits in a call of pilfer (a sync, a get, a lock, a join, a loop, a spawn) it may be
+ * resumed on another thread. Its locals keep their addresses, and it keeps a pilfer_mutex. Errno,
+ * thread-locals and the ownership of a pthread_mutex_t do not follow it.
+ *
+ * A program is linked with libpilfer. If libpilfer is static, it is also linked with the C++ runtime.
+ * `pkg-config --libs pilfer` names both. */
 #ifndef PILFER_PILFER_H
 #define PILFER_PILFER_H
 
@@ -20,7 +22,7 @@
 #ifdef PILFER_STATIC
 #define PILFER_C_API
 #else
-/* Stands before each function of the library. */
+/* Precedes each function of the library. */
 #define PILFER_C_API __attribute__((visibility("default")))
 #endif
 
@@ -31,23 +33,23 @@ extern "C" {
 /* ---- errors ---- */
 
 enum {
-    PILFER_EINVAL = -1,  /* an argument is NULL or out of its range */
-    PILFER_ENOMEM = -2,  /* no memory, or no address space for a stack */
-    PILFER_ECLOSED = -3, /* pool_closed: the pool is shut down or shutting down; or a channel is closed */
-    PILFER_EBROKEN = -4, /* broken_promise: the task was dropped by a shutdown, the promise freed unset */
+    PILFER_EINVAL = -1,  /* An argument is NULL or out of its range. */
+    PILFER_ENOMEM = -2,  /* No memory, or no address space for a stack. */
+    PILFER_ECLOSED = -3, /* pool_closed: the pool is shut down or shutting down. Or a channel is closed. */
+    PILFER_EBROKEN = -4, /* broken_promise: the task was dropped by a shutdown, the promise freed unset. */
     PILFER_EUSAGE = -5,  /* usage_error: not the owner of the scope, by one of the pool's own tasks, a promise
-                            that is set */
-    PILFER_ESYSTEM = -6, /* the system refused: not a single thread, or a file that cannot be written */
-    PILFER_ETIMEDOUT = -7, /* it did not happen in time; for the calls with `try`: it would have to wait */
-    PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail */
-    PILFER_ECANCELED = -9, /* somebody has called pilfer_io_forget or pilfer_io_close for this descriptor, or
-                              pilfer_scope_cancel for a scope that the task is below of */
-    PILFER_EFORKED = -10,  /* pool_forked: in a child of fork(), a pool or a future of the parent process */
+                            that is set. */
+    PILFER_ESYSTEM = -6, /* The system refused: not a single thread, or a file that cannot be written. */
+    PILFER_ETIMEDOUT = -7, /* It did not happen in time. For the calls with `try`: it would have to wait. */
+    PILFER_EFULL = -8,     /* queue_full: the pool's queue is full, and the option when_full says fail. */
+    PILFER_ECANCELED = -9, /* The task was cancelled by pilfer_scope_cancel of an enclosing scope. Or
+                              pilfer_io_forget or pilfer_io_close was called for the descriptor. */
+    PILFER_EFORKED = -10,  /* pool_forked: in a child of fork(), a pool or a future of the parent process. */
     PILFER_EERRNO =
         -100, /* PILFER_EERRNO - EMFILE, and so on down to -999: an errno of the system, from the
                  calls for descriptors. Its own ETIMEDOUT, ECANCELED and ENOMEM are those above. */
 };
-/* One line; for 0, and for a number that is no code, too. Never NULL, never freed. */
+/* The text of a code, one line. Never NULL, also for 0 and for a number that is no code. Never freed. */
 PILFER_C_API const char* pilfer_strerror(int code);
 /* The errno in a code of PILFER_EERRNO, 0 for any other. */
 PILFER_C_API int pilfer_errno(int code);
@@ -58,7 +60,7 @@ typedef struct pilfer_options pilfer_options;
 
 /* The defaults of C++. Options are used by one thread at a time. */
 PILFER_C_API int pilfer_options_new(pilfer_options** out);
-/* NULL: nothing. Pools keep none of it. */
+/* Frees options. NULL: nothing. Pools do not refer to them. */
 PILFER_C_API void pilfer_options_free(pilfer_options* options);
 /* Sets one member of pilfer::options by its name. Numbers are decimal digits; `0` and `1` are no and yes.
  * Numbers: workers, max_workers, stack_size, max_contexts, max_extra_workers, attachable, queue_capacity,
@@ -74,7 +76,7 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
 PILFER_C_API int pilfer_options_set(pilfer_options* options, const char* name, const char* value);
 /* options.advice: advise(arg) says at most how many workers should take work now, 0: no opinion. It is asked
  * twenty times a second while the pool works, on a thread of the pool's own, until the pool has ended. NULL:
- * nobody is asked. */
+ * no function is asked. */
 PILFER_C_API int pilfer_options_set_advice(pilfer_options* options, unsigned (*advise)(void*), void* arg);
 /* Writes the value, as text that pilfer_options_set takes, and its terminating 0 to `text`. PILFER_EINVAL
  * also if `size` bytes are too few (128 always do). A balance that is all automatic is "". */
@@ -86,8 +88,8 @@ PILFER_C_API int pilfer_options_on_start(pilfer_options* options, void (*f)(unsi
 /* As pilfer_options_on_start(), after the last task of a worker. */
 PILFER_C_API int pilfer_options_on_stop(pilfer_options* options, void (*f)(unsigned worker, void* arg),
                                         void* arg);
-/* What was wrong with the last call that was given these options and failed, with the name of the option and
- * its range; "" if none did. Valid until the next such call. */
+/* The reason why the last call with these options failed, with the name of the option and its range; "" if
+ * none failed. Valid until the next such call. */
 PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 
 /* ---- pools ---- */
@@ -95,31 +97,30 @@ PILFER_C_API const char* pilfer_options_error(const pilfer_options* options);
 typedef struct pilfer_pool pilfer_pool;
 /* pilfer::shutdown_mode. */
 enum {
-    PILFER_DRAIN = 0, /* everything that was accepted runs */
-    PILFER_DROP = 1,  /* accepted tasks that have not started are dropped and counted */
+    PILFER_DRAIN = 0, /* Everything that was accepted runs. */
+    PILFER_DROP = 1,  /* Accepted tasks that have not started are dropped and counted. */
 };
 
 /* pilfer::priority. */
 enum {
-    PILFER_AUTOMATIC = 0, /* that of the task that submits it, else normal */
-    PILFER_HIGH = 1,      /* before all others */
-    PILFER_NORMAL = 2,    /* after high */
-    PILFER_LOW = 3,       /* after normal */
+    PILFER_AUTOMATIC = 0, /* The level of the task that submits it, else normal. */
+    PILFER_HIGH = 1,      /* Before all others. */
+    PILFER_NORMAL = 2,    /* After high. */
+    PILFER_LOW = 3,       /* After normal. */
 };
-/* What a task may be given beside its function: pilfer::task_options. All zeros, and a null pointer: nothing.
- */
+/* Options of a task: pilfer::task_options. All zeros, and a null pointer: the defaults. */
 typedef struct pilfer_task_options {
     int priority;     /* of a submission; PILFER_AUTOMATIC: that of the task that submits it, else normal */
     uint64_t weight;  /* from 1 to 2^32; 0: 1 */
     const char* name; /* at most 255 bytes without control characters, which are copied; NULL: none */
 } pilfer_task_options;
 
-/* Options NULL: the defaults. On an error *out is NULL. */
+/* Makes a pool. Options NULL: the defaults. On an error *out is NULL. */
 PILFER_C_API int pilfer_pool_new(pilfer_pool** out, pilfer_options* options);
-/* The pool of everybody who made none. It must not be destroyed. */
+/* The common pool, for programs that make none. It must not be destroyed. */
 PILFER_C_API int pilfer_pool_common(pilfer_pool** out);
-/* shutdown(drain), and frees the pool. NULL: nothing. PILFER_EUSAGE from a task of this very pool,
- * PILFER_EINVAL for the common pool: then it lives on. */
+/* Shuts the pool down (PILFER_DRAIN) and frees it. NULL: nothing. PILFER_EUSAGE from a task of this very
+ * pool, PILFER_EINVAL for the common pool: then it stays alive. */
 PILFER_C_API int pilfer_pool_destroy(pilfer_pool* pool);
 /* Ends the pool: PILFER_DRAIN runs what was accepted, PILFER_DROP drops what has not started. */
 PILFER_C_API int pilfer_pool_shutdown(pilfer_pool* pool, int mode);
@@ -132,69 +133,70 @@ PILFER_C_API int pilfer_pool_run(pilfer_pool* pool, void (*f)(void*), void* arg)
 typedef struct pilfer_attachment pilfer_attachment;
 /* Attaches the calling thread; see pilfer_attachment. */
 PILFER_C_API int pilfer_attach(pilfer_pool* pool, pilfer_attachment** out);
-/* On the thread that was attached, before the pool is destroyed. NULL: nothing. */
+/* Ends the attachment, on the thread that was attached, before the pool is destroyed. NULL: nothing. */
 PILFER_C_API void pilfer_detach(pilfer_attachment* attachment);
-/* The calling thread works for `pool` until done(arg) is not 0: for a main loop. It is called between two
- * tasks, before the thread sleeps, and when pilfer_pool_notify has woken it; it should neither wait nor take
+/* The calling thread works for `pool` until done(arg) is not 0: for a main loop. done is called between two
+ * tasks, before the thread sleeps, and when pilfer_pool_notify has woken it. It should neither wait nor take
  * long. Returns early when the pool is shut down. PILFER_EUSAGE: the caller is a task, or no seat is free
  * (the option attachable). For a pool that records, or with one lock, the thread runs no tasks: it calls
  * done at once and after each pilfer_pool_notify, and sleeps in between. */
 PILFER_C_API int pilfer_pool_run_until(pilfer_pool* pool, int (*done)(void*), void* arg);
-/* All that are in pilfer_pool_run_until look again. NULL: nothing. */
+/* Lets all threads in pilfer_pool_run_until look again. NULL: nothing. */
 PILFER_C_API void pilfer_pool_notify(pilfer_pool* pool);
-/* f(arg) as a task that nobody waits for, but shutdown. PILFER_EFULL here and wherever else a task is handed
- * to a pool, from outside of it. */
+/* Runs f(arg) as a task for which only shutdown waits. PILFER_EFULL here and in any other call that gives a
+ * task to a pool, from outside of it. */
 PILFER_C_API int pilfer_submit(pilfer_pool* pool, void (*f)(void*), void* arg);
-/* These two with options; PILFER_EINVAL for wrong ones. */
+/* pilfer_pool_run() with options. PILFER_EINVAL for wrong ones. */
 PILFER_C_API int pilfer_pool_run_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
                                       void* arg);
-/* pilfer_submit() with options. */
+/* pilfer_submit() with options. PILFER_EINVAL for wrong ones. */
 PILFER_C_API int pilfer_submit_with(pilfer_pool* pool, const pilfer_task_options* options, void (*f)(void*),
                                     void* arg);
-/* Of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
+/* The name of the calling task; NULL if it has none, or outside of pools. Valid until the task ends. */
 PILFER_C_API const char* pilfer_task_name(void);
-/* 0 for NULL. */
+/* The number of workers; 0 for NULL. */
 PILFER_C_API unsigned pilfer_pool_workers(const pilfer_pool* pool);
 /* From now on n workers take work, of 1 to the option max_workers: pilfer::pool::resize. `there`, unless
- * NULL, is how many there are: fewer where no more threads can be made. PILFER_EINVAL, PILFER_ECLOSED. */
+ * NULL, gets the number of workers. It is less than n if no more threads can be made. PILFER_EINVAL,
+ * PILFER_ECLOSED. */
 PILFER_C_API int pilfer_pool_resize(pilfer_pool* pool, unsigned n, unsigned* there);
 /* Copies the options in force, with automatic ones filled in. */
 PILFER_C_API int pilfer_pool_settings(const pilfer_pool* pool, pilfer_options* into);
-/* Until as many calls of _end the pool's workers do not sleep: pilfer::keep_warm. PILFER_EUSAGE from an _end
- * without its _begin. */
+/* Keeps the pool's workers from sleeping until as many calls of _end: pilfer::keep_warm. PILFER_EUSAGE from
+ * an _end without its _begin. */
 PILFER_C_API int pilfer_keep_warm_begin(pilfer_pool* pool);
 /* Ends one pilfer_keep_warm_begin(). */
 PILFER_C_API int pilfer_keep_warm_end(pilfer_pool* pool);
-/* Writes what each worker does and each task waits for to the descriptor `file`: pilfer::pool::dump. */
+/* Writes to the descriptor `file` what each worker does and each task waits for: pilfer::pool::dump. */
 PILFER_C_API int pilfer_pool_dump(const pilfer_pool* pool, int file);
 /* Writes the recorded events to the file `path`: pilfer::write_trace. */
 PILFER_C_API int pilfer_pool_write_trace(const pilfer_pool* pool, const char* path);
 
-/* Of one worker, or sums over a pool: pilfer::counters says what each counts. */
+/* Counts of one worker, or their sums over a pool: see pilfer::counters. */
 struct pilfer_counters {
-    uint64_t run_own;               /* entries the scheduler took from its own deque */
-    uint64_t run_submitted;         /* from the submission queue */
-    uint64_t run_stolen;            /* from another worker */
-    uint64_t tasks_stolen;          /* tasks that thefts moved */
-    uint64_t run_resumed;           /* contexts resumed from an inbox */
-    uint64_t steals_tried;          /* == failed + lost + those that took something */
-    uint64_t steals_failed;         /* nothing there to take */
-    uint64_t steals_lost;           /* another thief was faster */
-    uint64_t reaches;               /* private tasks of a silent owner made stealable */
-    uint64_t exposures;             /* times tasks moved to the shared part by their owner */
-    uint64_t exposed_tasks;         /* tasks that those exposures moved */
-    uint64_t scopes_shared;         /* scopes that became shared */
-    uint64_t suspends;              /* contexts that were suspended */
-    uint64_t resumes;               /* suspended contexts that went on */
-    uint64_t sleeps;                /* times a worker slept in the kernel */
-    uint64_t wakes;                 /* other workers that this one woke */
-    uint64_t dropped;               /* tasks never started: a sibling failed, or shutdown(drop) */
-    uint64_t exceptions_suppressed; /* all but the first of a join */
-    uint64_t no_context;            /* tasks that got no stack */
-    uint64_t contexts_live;         /* pool only: stacks in use or cached */
-    uint64_t contexts_peak;         /* pool only */
-    uint64_t announced;             /* tasks that were announced; only if all are counted */
-    uint64_t run_inline;            /* taken back by the frame that announced it */
+    uint64_t run_own;               /* Tasks that the scheduler took from its own deque. */
+    uint64_t run_submitted;         /* Tasks taken from the submission queue. */
+    uint64_t run_stolen;            /* Tasks taken from another worker. */
+    uint64_t tasks_stolen;          /* Tasks that thefts moved. */
+    uint64_t run_resumed;           /* Contexts resumed from an inbox. */
+    uint64_t steals_tried;          /* Attempts: failed + lost + successful ones. */
+    uint64_t steals_failed;         /* Attempts that found nothing to take. */
+    uint64_t steals_lost;           /* Attempts that another thief won. */
+    uint64_t reaches;               /* Times a thief made private tasks stealable. */
+    uint64_t exposures;             /* Times an owner moved tasks to the shared part. */
+    uint64_t exposed_tasks;         /* Tasks that those exposures moved. */
+    uint64_t scopes_shared;         /* Scopes that became shared. */
+    uint64_t suspends;              /* Contexts that were suspended. */
+    uint64_t resumes;               /* Suspended contexts that were resumed. */
+    uint64_t sleeps;                /* Times a worker slept in the kernel. */
+    uint64_t wakes;                 /* Other workers that this one woke. */
+    uint64_t dropped;               /* Tasks never started: a sibling failed, or shutdown(drop). */
+    uint64_t exceptions_suppressed; /* Exceptions of joins after the first one. */
+    uint64_t no_context;            /* Tasks that got no stack. */
+    uint64_t contexts_live;         /* Pool only: stacks in use or cached. */
+    uint64_t contexts_peak;         /* Pool only. */
+    uint64_t announced;             /* Tasks that were announced; only if all are counted. */
+    uint64_t run_inline;            /* Tasks that the announcing frame took back. */
 };
 /* Sums over the workers of the pool. */
 PILFER_C_API int pilfer_pool_counters(const pilfer_pool* pool, struct pilfer_counters* out);
@@ -204,16 +206,16 @@ PILFER_C_API int pilfer_worker_counters(const pilfer_pool* pool, unsigned worker
 
 /* pilfer::work_span. PILFER_EUSAGE unless the pool records (the option debug.profile). */
 struct pilfer_work_span {
-    uint64_t work_ns;          /* time of all strands together */
-    uint64_t span_ns;          /* time of the longest chain of strands */
-    uint64_t burdened_span_ns; /* the span with a theft for each fork and a resumption for each wait */
-    uint64_t strands;          /* all strands */
-    uint64_t span_strands;     /* strands of the longest chain */
-    uint64_t tasks;            /* all tasks */
-    uint64_t span_tasks;       /* tasks of the longest chain */
-    uint64_t theft_ns;         /* the cost of a theft */
-    uint64_t resume_ns;        /* the cost of a resumption */
-    int complete;              /* 0: memory ran out, and later tasks were not counted */
+    uint64_t work_ns;          /* Time of all strands together. */
+    uint64_t span_ns;          /* Time of the longest chain of strands. */
+    uint64_t burdened_span_ns; /* The span with a theft for each fork and a resumption for each wait. */
+    uint64_t strands;          /* All strands. */
+    uint64_t span_strands;     /* Strands of the longest chain. */
+    uint64_t tasks;            /* All tasks. */
+    uint64_t span_tasks;       /* Tasks of the longest chain. */
+    uint64_t theft_ns;         /* The cost of a theft. */
+    uint64_t resume_ns;        /* The cost of a resumption. */
+    int complete;              /* 0: memory ran out, and later tasks were not counted. */
 };
 /* Work and span of all that has run so far. */
 PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work_span* out);
@@ -225,7 +227,7 @@ PILFER_C_API int pilfer_pool_profile(const pilfer_pool* pool, struct pilfer_work
  * of has failed; f or g may not have run, or not to its end. */
 PILFER_C_API int pilfer_join2(void (*f)(void*), void* fa, void (*g)(void*), void* ga);
 
-/* A scope lies where the caller puts it, in a local as a rule, and stays there from begin to end. Only the
+/* A scope. The caller provides its memory, as a rule a local, which must not move from begin to end. Only the
  * task that began it may spawn, sync and end; each task below may fork into it. */
 typedef struct pilfer_scope {
     union {
@@ -235,21 +237,21 @@ typedef struct pilfer_scope {
 } pilfer_scope;
 /* pilfer::resume. */
 enum {
-    PILFER_RESUME_ANYWHERE = 0,   /* on the worker that has time */
+    PILFER_RESUME_ANYWHERE = 0,   /* on any worker that is idle */
     PILFER_RESUME_OWN_THREAD = 1, /* on the thread that called */
 };
 
 /* Begins a scope of the calling task. */
 PILFER_C_API int pilfer_scope_begin(pilfer_scope* scope);
-/* Begins a scope; `resume` says where a sync may go on: PILFER_RESUME_ANYWHERE or _OWN_THREAD. */
+/* Begins a scope. `resume`: the thread on which a sync is resumed, PILFER_RESUME_ANYWHERE or _OWN_THREAD. */
 PILFER_C_API int pilfer_scope_begin_at(pilfer_scope* scope, int resume);
-/* f(arg) runs at once, on another stack; the caller, from the return of this call on, is offered to idle
- * workers: it may go on on another thread, as in C++. Whoever wants no such thing uses fork. */
+/* Runs f(arg) at once, on another stack. The caller, from the return of this call on, is offered to idle
+ * workers: it may be resumed on another thread, as in C++. To avoid that, use fork. */
 PILFER_C_API int pilfer_scope_spawn(pilfer_scope* scope, void (*f)(void*), void* arg);
-/* f(arg) is offered to idle workers, the caller goes on. */
+/* Offers f(arg) to idle workers; the caller runs on. */
 PILFER_C_API int pilfer_scope_fork(pilfer_scope* scope, void (*f)(void*), void* arg);
-/* These two with options: the weight is that of the caller's rest for spawn, of f for fork. PILFER_EINVAL for
- * wrong ones, and for a priority, which children have not. */
+/* pilfer_scope_spawn() with options. The weight is that of the caller's rest; for fork it is that of f.
+ * PILFER_EINVAL for wrong ones, and for a priority, which children do not have. */
 PILFER_C_API int pilfer_scope_spawn_with(pilfer_scope* scope, const pilfer_task_options* options,
                                          void (*f)(void*), void* arg);
 /* pilfer_scope_fork() with options. */
@@ -258,8 +260,8 @@ PILFER_C_API int pilfer_scope_fork_with(pilfer_scope* scope, const pilfer_task_o
 /* Waits for all children. PILFER_EBROKEN: some of them were dropped, by a shutdown of the common pool. The
  * scope may be used again. */
 PILFER_C_API int pilfer_scope_sync(pilfer_scope* scope);
-/* The same, but PILFER_ETIMEDOUT if some have not ended after `ns` nanoseconds; then the scope is as before.
- * It runs no children itself. */
+/* pilfer_scope_sync() with a time limit: PILFER_ETIMEDOUT if some children have not ended after `ns`
+ * nanoseconds; then the scope is as before. It runs no children itself. */
 PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 /* Stops all tasks below the scope: those that have not started never start, and the calls of the others that
  * spawn, join, loop or wait give PILFER_ECANCELED, waits for a time, a future, a channel, an event, a
@@ -271,15 +273,16 @@ PILFER_C_API int pilfer_scope_sync_for(pilfer_scope* scope, uint64_t ns);
 PILFER_C_API int pilfer_scope_cancel(pilfer_scope* scope);
 /* 1 if this scope was cancelled and no sync has begun to return since, else 0. */
 PILFER_C_API int pilfer_scope_cancelled(const pilfer_scope* scope);
-/* 1 if a scope was cancelled that the running task is below of, else 0. */
+/* 1 if the running task was cancelled: an enclosing scope was cancelled, or a sibling branch of an enclosing
+ * join failed. Else 0. */
 PILFER_C_API int pilfer_cancelled(void);
-/* 1 if others than the worker of its task may reach the scope (scope::shared()), else 0. */
+/* 1 if workers other than that of its task may reach the scope (scope::shared()), else 0. */
 PILFER_C_API int pilfer_scope_shared(const pilfer_scope* scope);
-/* A sync, after which the memory is the caller's again; also with PILFER_EBROKEN, but not with PILFER_EINVAL
- * or PILFER_EUSAGE. */
+/* Syncs and ends the scope. Afterwards the memory is the caller's again, also with PILFER_EBROKEN, but not
+ * with PILFER_EINVAL or PILFER_EUSAGE. */
 PILFER_C_API int pilfer_scope_end(pilfer_scope* scope);
 
-/* A time limit of a scope: it lies where the caller puts it, and stays there from begin to end. */
+/* A time limit of a scope. The caller provides its memory, which must not move from begin to end. */
 typedef struct pilfer_deadline {
     union {
         uint64_t words[8];
@@ -287,17 +290,17 @@ typedef struct pilfer_deadline {
     } opaque; /* for the library */
 } pilfer_deadline;
 
-/* In `ns` nanoseconds pilfer_scope_cancel is called for the scope, unless the limit ends before; the scope
- * must live until it does. As late as any timer (pilfer_after) where every worker is inside a task that
- * neither ends nor waits. PILFER_ENOMEM, PILFER_ECLOSED: there is no limit. Cost: a timer and one
+/* After `ns` nanoseconds pilfer_scope_cancel is called for the scope, unless the limit ends before. The scope
+ * must live until the limit ends. If every worker is inside a task that neither ends nor waits, it is as late
+ * as any timer (pilfer_after). PILFER_ENOMEM, PILFER_ECLOSED: there is no limit. Cost: a timer and one
  * allocation. */
 PILFER_C_API int pilfer_deadline_begin(pilfer_deadline* limit, pilfer_scope* scope, uint64_t ns);
 /* Waits for a cancellation that is under way. From then on the limit does nothing, and its memory is the
- * caller's again. Whether it was in time says pilfer_scope_cancelled, until the sync. */
+ * caller's again. pilfer_scope_cancelled says, until the sync, whether it cancelled in time. */
 PILFER_C_API int pilfer_deadline_end(pilfer_deadline* limit);
 
-/* A scope that each task below may leave with a value: that stops all the others, as pilfer_scope_cancel
- * does. What is said of scopes holds. */
+/* A scope that each task below may leave with a value. That stops all other tasks below, as
+ * pilfer_scope_cancel does. The rules for scopes apply. */
 typedef struct pilfer_first_result_scope {
     union {
         uint64_t words[24];
@@ -313,48 +316,49 @@ PILFER_C_API int pilfer_first_result_scope_spawn(pilfer_first_result_scope* scop
 /* As pilfer_scope_fork(). */
 PILFER_C_API int pilfer_first_result_scope_fork(pilfer_first_result_scope* scope, void (*f)(void*),
                                                 void* arg);
-/* Claims the exit. 1: this call was the first since the last sync; all tasks below were stopped, and
- * make(arg, value) has set *value, which is NULL before, and returned 0. It may wait, and spawn into scopes
- * that it begins: that is excepted, unless a scope further out is cancelled or exits; its calls then give
- * PILFER_ECANCELED. The caller, where it is not the owner, is stopped as soon as this has returned, but not
- * while it holds a lock. 0: another one was first, or it was cancelled; make was not called. If make returns
- * a negative code, so does this call, and the exit stays claimed without a value; a positive one is
- * PILFER_EINVAL. By the owner, and by every task below. Cost of the first: that of pilfer_scope_cancel; of
- * the others one load. */
+/* Claims the exit. 1: this call was the first since the last sync. All tasks below were stopped, and
+ * make(arg, value) has set *value, which is NULL before, and returned 0. 0: another call was first, or the
+ * scope was cancelled; make was not called. If make returns a negative code, so does this call, and the exit
+ * stays claimed without a value. A positive one is PILFER_EINVAL.
+ *
+ * make may wait, and spawn into scopes that it begins. These tasks are not stopped, unless a scope further
+ * out is cancelled or exits; then its calls return PILFER_ECANCELED. A caller that is not the owner is
+ * stopped as soon as this has returned, but not while it holds a lock. By the owner, and by every task below.
+ * Cost of the first: that of pilfer_scope_cancel; of the others one load. */
 PILFER_C_API int pilfer_first_result_scope_exit(pilfer_first_result_scope* scope,
                                                 int (*make)(void* arg, void** value), void* arg);
-/* The same with a value that is there. 0: it stays the caller's. */
+/* Claims the exit with `value`, as pilfer_first_result_scope_exit(). 0: the value stays the caller's. */
 PILFER_C_API int pilfer_first_result_scope_exit_value(pilfer_first_result_scope* scope, void* value);
 /* Stops all tasks below without a value, unless one has claimed the exit. By the owner, and by every task
  * below. */
 PILFER_C_API int pilfer_first_result_scope_cancel(pilfer_first_result_scope* scope);
-/* Waits for all children. 1: *value is that of the exit; 0: there was none, *value is NULL. Codes are those
- * of pilfer_scope_sync: with PILFER_EUSAGE *value is as before, with others it is what the exit has made, to
- * be let go of, or NULL. `value` may be NULL. The scope may be used again. */
+/* Waits for all children. 1: *value is that of the exit. 0: there was none, *value is NULL. Codes are those
+ * of pilfer_scope_sync. With PILFER_EUSAGE *value is as before. With others it is the value of the exit, to
+ * be freed, or NULL. `value` may be NULL. The scope may be used again. */
 PILFER_C_API int pilfer_first_result_scope_sync(pilfer_first_result_scope* scope, void** value);
-/* A sync whose value is lost, and never 1; the memory as after pilfer_scope_end. */
+/* Syncs and ends the scope; the value is lost, and the result never 1. The memory is as after
+ * pilfer_scope_end. */
 PILFER_C_API int pilfer_first_result_scope_end(pilfer_first_result_scope* scope);
 
 /* ---- loops ---- */
 
 /* Calls body(begin, end, arg) for pieces that together are [first, last), each index once, in any order and
- * in parallel. A piece takes some 4 us where single indices take less. An empty or reversed range: nothing.
- */
+ * in parallel. A piece takes some 4 us if single indices take less. An empty or reversed range: nothing. */
 PILFER_C_API int pilfer_for_each(size_t first, size_t last, void (*body)(size_t begin, size_t end, void* arg),
                                  void* arg);
 
-/* What pilfer_reduce sums up. A value is `size` bytes anywhere in memory, aligned for any type; pilfer never
- * copies it. */
+/* The functions of pilfer_reduce. A value is `size` bytes anywhere in memory, aligned for any type; pilfer
+ * never copies it. */
 struct pilfer_reducer {
     size_t size; /* bytes of a value */
-    /* Makes *value, which holds nothing yet, the one that changes nothing: 0 for a sum. */
+    /* Makes *value, which is uninitialised, the neutral value: 0 for a sum. */
     void (*identity)(void* value, void* arg);
-    /* *value = *value combined with the elements of [begin, end), in order. */
+    /* Combines *value with the elements of [begin, end), in order. */
     void (*fold)(void* value, size_t begin, size_t end, void* arg);
-    /* *left = *left combined with *right, which is not used any more. Associative; it need not commute. */
+    /* Combines *left with *right, which is not used any more. Associative; it need not commute. */
     void (*combine)(void* left, void* right, void* arg);
 };
-/* Combines *result with all elements of [first, last), in order. How they are grouped depends on who was
+/* Combines *result with all elements of [first, last), in order. The grouping depends on which workers were
  * idle. PILFER_ECANCELED: the task is stopped; *result was combined with some of them, and so was every value
  * that `identity` has made. */
 PILFER_C_API int pilfer_reduce(size_t first, size_t last, const struct pilfer_reducer* how, void* arg,
@@ -364,48 +368,52 @@ PILFER_C_API int pilfer_reduce(size_t first, size_t last, const struct pilfer_re
 
 typedef struct pilfer_future pilfer_future;
 
-/* f(arg) as a task of `pool`; NULL: of the caller's pool, or the common one. On an error *out is NULL. */
+/* Runs f(arg) as a task of `pool`; NULL: of the caller's pool, or the common one. On an error *out is NULL.
+ */
 PILFER_C_API int pilfer_async(pilfer_pool* pool, void* (*f)(void*), void* arg, pilfer_future** out);
 /* pilfer_async() with options. */
 PILFER_C_API int pilfer_async_with(pilfer_pool* pool, const pilfer_task_options* options, void* (*f)(void*),
                                    void* arg, pilfer_future** out);
-/* Waits, and stores the result (what f returned), unless `result` is NULL. May be called again and by several
- * threads. PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of a
- * task behind it, or PILFER_ECLOSED where the pool took no task behind it any more. */
+/* Waits, and stores the result of f, unless `result` is NULL. May be called again and by several threads.
+ * PILFER_EBROKEN: f was dropped, or the promise was freed unset. Other codes: of a promise, of the task that
+ * it follows, or PILFER_ECLOSED if the pool did not take a following task any more. */
 PILFER_C_API int pilfer_future_get(pilfer_future* future, void** result);
 /* Waits until the result or the code is there. */
 PILFER_C_API int pilfer_future_wait(pilfer_future* future);
 /* As pilfer_future_wait, but PILFER_ETIMEDOUT after `ns` nanoseconds. It never runs the task itself. */
 PILFER_C_API int pilfer_future_wait_for(pilfer_future* future, uint64_t ns);
-/* 1: get would not wait; 0: it would. */
+/* 1 if get would not wait, else 0. */
 PILFER_C_API int pilfer_future_ready(const pilfer_future* future);
-/* One more handle to the same future, which has to be freed once more. NULL for NULL. */
+/* Makes one more handle to the future, which must be freed, too. NULL for NULL. */
 PILFER_C_API pilfer_future* pilfer_future_copy(pilfer_future* future);
-/* Gives a handle back; the task runs all the same. NULL: nothing. */
+/* Frees a handle; the task runs nevertheless. NULL: nothing. */
 PILFER_C_API void pilfer_future_free(pilfer_future* future);
-/* When the result is there, f(result, arg) runs as a task of the future's pool (the caller's or the common
- * one, if it has none), never on the stack of whoever made it. *out gets what f returns; where there is no
- * result, f is not called, and *out gets the code. On an error *out is NULL. */
+/* When the result is there, f(result, arg) runs as a task of the future's pool. If the future has no pool, it
+ * is the caller's or the common one. f never runs on the stack of the task or thread that made the result.
+ * *out gets what f returns. If there is no result, f is not called, and *out gets the code. On an error *out
+ * is NULL. */
 PILFER_C_API int pilfer_future_then(pilfer_future* future, void* (*f)(void* result, void* arg), void* arg,
                                     pilfer_future** out);
-/* The same whichever way it ended: f gets the future, which is ready. That handle ends when f returns: not to
- * be freed, copied where it is needed longer. */
+/* As pilfer_future_then(), but f gets the future, which is ready, also if there is no result. That handle
+ * ends when f returns: do not free it, and copy it if it is needed longer. */
 PILFER_C_API int pilfer_future_continue_with(pilfer_future* future,
                                              void* (*f)(pilfer_future* done, void* arg), void* arg,
                                              pilfer_future** out);
-/* The same as a task of `pool`; NULL: as without. Where that pool is shut down or destroyed by the time of
- * the result, *out gets PILFER_ECLOSED. */
+/* pilfer_future_then(), as a task of `pool`; NULL: as without. If that pool is shut down or destroyed by the
+ * time of the result, *out gets PILFER_ECLOSED. */
 PILFER_C_API int pilfer_future_then_in(pilfer_pool* pool, pilfer_future* future,
                                        void* (*f)(void* result, void* arg), void* arg, pilfer_future** out);
 /* pilfer_future_continue_with(), as a task of `pool`. */
 PILFER_C_API int pilfer_future_continue_with_in(pilfer_pool* pool, pilfer_future* future,
                                                 void* (*f)(pilfer_future* done, void* arg), void* arg,
                                                 pilfer_future** out);
-/* Ready when all of them are, with the result NULL and no code: those of the futures are in them. The handles
- * and the array stay the caller's, and may be freed. Of none: ready. On an error *out is NULL. */
+/* The future is ready when all of them are. Its result is NULL without a code: their results are in the
+ * futures. The handles and the array stay the caller's, and may be freed. With n = 0 it is ready. On an error
+ * *out is NULL. */
 PILFER_C_API int pilfer_when_all(pilfer_future* const* futures, size_t n, pilfer_future** out);
-/* Ready when one of them is: the result is its handle, as it stands in the array (valid as long as the caller
- * keeps that). Of none: ready, with NULL. Some bytes for each future live on until that one ends. */
+/* The future is ready when one of them is. Its result is the handle of that one in the array, valid as long
+ * as the caller keeps it. With n = 0 it is ready, with NULL. Some bytes for each future live on until that
+ * one ends. */
 PILFER_C_API int pilfer_when_any(pilfer_future* const* futures, size_t n, pilfer_future** out);
 
 /* A result that is set once: pilfer::promise. */
@@ -413,22 +421,22 @@ typedef struct pilfer_promise pilfer_promise;
 
 /* Makes a promise that is not set. On an error *out is NULL. */
 PILFER_C_API int pilfer_promise_new(pilfer_promise** out);
-/* Once, by any task or thread: PILFER_EUSAGE if it was set before. Whoever has seen the result may free the
- * promise, even while this call has not returned. */
+/* Sets the value, once, by any task or thread: PILFER_EUSAGE if it was set before. A waiter that has seen the
+ * result may free the promise, even before this call has returned. */
 PILFER_C_API int pilfer_promise_set_value(pilfer_promise* promise, void* value);
-/* The same for a failure: `code` is what pilfer_future_get then returns, negative. Those from -1000 down
- * never become pilfer's own. */
+/* Sets a failure, as pilfer_promise_set_value(): pilfer_future_get then returns `code`, which is negative.
+ * Codes from -1000 down never become pilfer's own. */
 PILFER_C_API int pilfer_promise_set_error(pilfer_promise* promise, int code);
-/* A handle, which has to be freed. As often as wanted. NULL for NULL. */
+/* Makes a handle of the promise's future, which must be freed; as often as wanted. NULL for NULL. */
 PILFER_C_API pilfer_future* pilfer_promise_future(pilfer_promise* promise);
-/* Unset, it gives PILFER_EBROKEN to whoever waits. NULL: nothing. */
+/* Frees the promise. If it is unset, its waiters get PILFER_EBROKEN. NULL: nothing. */
 PILFER_C_API void pilfer_promise_free(pilfer_promise* promise);
 
 /* ---- waiting for each other ---- */
 
-/* These lie where the caller puts them and stay there from init to destroy; nobody may use them outside that
- * time, nor wait when they are destroyed. A task that waits suspends, any other thread blocks; tasks of
- * several pools and threads may share one. Times are in nanoseconds. */
+/* The caller provides the memory of these objects, which must not move from init to destroy. They must not be
+ * used outside that time, and no task or thread may wait when they are destroyed. A task that waits suspends,
+ * any other thread blocks; tasks of several pools and threads may share one. Times are in nanoseconds. */
 
 typedef struct pilfer_mutex {
     union {
@@ -441,15 +449,17 @@ typedef struct pilfer_mutex {
 PILFER_C_API int pilfer_mutex_init(pilfer_mutex* mutex);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_mutex_destroy(pilfer_mutex* mutex);
-/* Not recursive. It belongs to the task or thread that locked it, and is unlocked by it. */
+/* Locks the mutex, which is not recursive. It belongs to the task or thread that locked it, and is unlocked
+ * by it. */
 PILFER_C_API int pilfer_mutex_lock(pilfer_mutex* mutex);
-/* The same, but a task that is stopped while it waits gets PILFER_ECANCELED, without the mutex. */
+/* As pilfer_mutex_lock(), but a task that is stopped while it waits gets PILFER_ECANCELED, without the mutex.
+ */
 PILFER_C_API int pilfer_mutex_lock_cancellable(pilfer_mutex* mutex);
-/* PILFER_ETIMEDOUT: somebody has it. */
+/* Locks the mutex if it is free. PILFER_ETIMEDOUT: it is not. */
 PILFER_C_API int pilfer_mutex_try_lock(pilfer_mutex* mutex);
 /* PILFER_ETIMEDOUT: not locked within `ns` nanoseconds. */
 PILFER_C_API int pilfer_mutex_lock_for(pilfer_mutex* mutex, uint64_t ns);
-/* By the task or thread that locked it. */
+/* Unlocks the mutex, by the task or thread that locked it. */
 PILFER_C_API int pilfer_mutex_unlock(pilfer_mutex* mutex);
 
 /* A lock of one writer or several readers: pilfer::shared_mutex. */
@@ -464,7 +474,7 @@ typedef struct pilfer_shared_mutex {
 PILFER_C_API int pilfer_shared_mutex_init(pilfer_shared_mutex* mutex);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_shared_mutex_destroy(pilfer_shared_mutex* mutex);
-/* For the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
+/* Locks it for the caller alone. First come, first served; PILFER_ETIMEDOUT as with pilfer_mutex. */
 PILFER_C_API int pilfer_shared_mutex_lock(pilfer_shared_mutex* mutex);
 /* As pilfer_mutex_lock_cancellable(). */
 PILFER_C_API int pilfer_shared_mutex_lock_cancellable(pilfer_shared_mutex* mutex);
@@ -474,7 +484,7 @@ PILFER_C_API int pilfer_shared_mutex_try_lock(pilfer_shared_mutex* mutex);
 PILFER_C_API int pilfer_shared_mutex_lock_for(pilfer_shared_mutex* mutex, uint64_t ns);
 /* Ends a lock for the caller alone. */
 PILFER_C_API int pilfer_shared_mutex_unlock(pilfer_shared_mutex* mutex);
-/* With others who share it. A task must not do so twice: a writer may have come in between. */
+/* Locks it, shared with other readers. A task must not do so twice: a writer may have come in between. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared(pilfer_shared_mutex* mutex);
 /* As pilfer_mutex_lock_cancellable(), with readers. */
 PILFER_C_API int pilfer_shared_mutex_lock_shared_cancellable(pilfer_shared_mutex* mutex);
@@ -497,10 +507,10 @@ typedef struct pilfer_condition {
 PILFER_C_API int pilfer_condition_init(pilfer_condition* condition);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_condition_destroy(pilfer_condition* condition);
-/* Unlocks the mutex, which the caller has locked, waits for a notification, and locks it again. Nobody goes
- * on without one, but what it was about may be over by then: call it in a loop. */
+/* Unlocks the mutex, which the caller has locked, waits for a notification, and locks it again. No waiter
+ * returns without a notification, but its reason may be over by then: call it in a loop. */
 PILFER_C_API int pilfer_condition_wait(pilfer_condition* condition, pilfer_mutex* mutex);
-/* PILFER_ETIMEDOUT: not notified in time; the mutex is locked all the same. */
+/* PILFER_ETIMEDOUT: not notified in time; the mutex is nevertheless locked. */
 PILFER_C_API int pilfer_condition_wait_for(pilfer_condition* condition, pilfer_mutex* mutex, uint64_t ns);
 /* Wakes the waiter that came first. */
 PILFER_C_API int pilfer_condition_notify_one(pilfer_condition* condition);
@@ -515,15 +525,15 @@ typedef struct pilfer_semaphore {
     } opaque; /* for the library */
 } pilfer_semaphore;
 
-/* PILFER_EINVAL for a count below 0. */
+/* Makes a semaphore. PILFER_EINVAL for a count below 0. */
 PILFER_C_API int pilfer_semaphore_init(pilfer_semaphore* semaphore, ptrdiff_t count);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_semaphore_destroy(pilfer_semaphore* semaphore);
-/* Gives `update`, at least 0; all that is there must stay below PTRDIFF_MAX. */
+/* Adds `update`, at least 0; the count must stay below PTRDIFF_MAX. */
 PILFER_C_API int pilfer_semaphore_release(pilfer_semaphore* semaphore, ptrdiff_t update);
-/* Takes one; waits while there is none. */
+/* Takes one; waits while the count is 0. */
 PILFER_C_API int pilfer_semaphore_acquire(pilfer_semaphore* semaphore);
-/* Takes one. PILFER_ETIMEDOUT: there is none. */
+/* Takes one. PILFER_ETIMEDOUT: the count is 0. */
 PILFER_C_API int pilfer_semaphore_try_acquire(pilfer_semaphore* semaphore);
 /* Takes one. PILFER_ETIMEDOUT: none within `ns` nanoseconds. */
 PILFER_C_API int pilfer_semaphore_acquire_for(pilfer_semaphore* semaphore, uint64_t ns);
@@ -536,11 +546,11 @@ typedef struct pilfer_latch {
     } opaque; /* for the library */
 } pilfer_latch;
 
-/* PILFER_EINVAL for less than 0. */
+/* Makes a latch that opens after `expected` arrivals. PILFER_EINVAL for less than 0. */
 PILFER_C_API int pilfer_latch_init(pilfer_latch* latch, ptrdiff_t expected);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_latch_destroy(pilfer_latch* latch);
-/* By `update`, at least 0 and not more than are still expected. */
+/* Counts `update` arrivals, at least 0 and not more than are still expected. */
 PILFER_C_API int pilfer_latch_count_down(pilfer_latch* latch, ptrdiff_t update);
 /* Waits until it is open. */
 PILFER_C_API int pilfer_latch_wait(pilfer_latch* latch);
@@ -557,16 +567,16 @@ typedef struct pilfer_barrier {
     } opaque; /* for the library */
 } pilfer_barrier;
 
-/* Whoever arrives last in a phase calls completion(arg) before the others go on; NULL: nothing.
- * PILFER_EINVAL for less than 0. */
+/* Makes a barrier. The last task to arrive in a phase calls completion(arg) before the others return; NULL:
+ * nothing. PILFER_EINVAL for less than 0. */
 PILFER_C_API int pilfer_barrier_init(pilfer_barrier* barrier, ptrdiff_t expected, void (*completion)(void*),
                                      void* arg);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_barrier_destroy(pilfer_barrier* barrier);
-/* By `update`, at least 1 and not more than are still expected in this phase, whose number goes to *phase,
- * unless that is NULL. */
+/* Counts `update` arrivals, at least 1 and not more than are still expected in this phase. The number of the
+ * phase goes to *phase, unless that is NULL. */
 PILFER_C_API int pilfer_barrier_arrive(pilfer_barrier* barrier, ptrdiff_t update, uint64_t* phase);
-/* For the end of the phase in which the caller has arrived: that one, or none behind it has ended. */
+/* Waits for the end of a phase: one in which the caller has arrived, while no later one has ended. */
 PILFER_C_API int pilfer_barrier_wait(pilfer_barrier* barrier, uint64_t phase);
 /* PILFER_ETIMEDOUT: it did not end in time, and may be waited for again. */
 PILFER_C_API int pilfer_barrier_wait_for(pilfer_barrier* barrier, uint64_t phase, uint64_t ns);
@@ -583,11 +593,11 @@ typedef struct pilfer_event {
     } opaque; /* for the library */
 } pilfer_event;
 
-/* `set`: 0, or it is set from the beginning. */
+/* Makes an event. `set`: 0, or it is set from the beginning. */
 PILFER_C_API int pilfer_event_init(pilfer_event* event, int set);
 /* Ends its life; no task or thread may wait for it. */
 PILFER_C_API void pilfer_event_destroy(pilfer_event* event);
-/* Until reset everybody goes on who waits or comes. */
+/* Sets the event: until reset, all present and later waiters return. */
 PILFER_C_API int pilfer_event_set(pilfer_event* event);
 /* Clears it: later waits wait. */
 PILFER_C_API int pilfer_event_reset(pilfer_event* event);
@@ -602,28 +612,31 @@ PILFER_C_API int pilfer_event_wait_for(pilfer_event* event, uint64_t ns);
 
 typedef struct pilfer_channel pilfer_channel;
 
-/* At most `capacity` pointers are under way, received in the order in which they were accepted. 0: a send
- * waits until its pointer is received. On an error *out is NULL. */
+/* Makes a channel. It holds at most `capacity` pointers, which are received in the order in which they were
+ * accepted. 0: a send waits until its pointer is received. On an error *out is NULL. */
 PILFER_C_API int pilfer_channel_new(pilfer_channel** out, size_t capacity);
-/* Nobody may wait any more. What its pointers refer to stays the caller's. NULL: nothing. */
+/* Frees the channel. No task or thread may wait for it any more. The objects of its pointers stay the
+ * caller's. NULL: nothing. */
 PILFER_C_API void pilfer_channel_free(pilfer_channel* channel);
-/* Not 0: nothing was sent. PILFER_ECLOSED: it is closed. PILFER_ENOMEM: a send takes a cell. */
+/* Sends a pointer. Not 0: nothing was sent. PILFER_ECLOSED: the channel is closed. PILFER_ENOMEM: a send
+ * takes a cell. */
 PILFER_C_API int pilfer_channel_send(pilfer_channel* channel, void* value);
-/* PILFER_ETIMEDOUT: it would have to wait; there was no room in time. */
+/* Sends if that needs no wait. PILFER_ETIMEDOUT: there is no room. */
 PILFER_C_API int pilfer_channel_try_send(pilfer_channel* channel, void* value);
 /* As pilfer_channel_send(), within `ns` nanoseconds. */
 PILFER_C_API int pilfer_channel_send_for(pilfer_channel* channel, void* value, uint64_t ns);
-/* PILFER_ECLOSED: it is closed, and everything was received. Not 0: *value is as before. */
+/* Receives a pointer. PILFER_ECLOSED: the channel is closed, and everything was received. Not 0: *value is as
+ * before. */
 PILFER_C_API int pilfer_channel_receive(pilfer_channel* channel, void** value);
-/* PILFER_ETIMEDOUT: it would have to wait; nothing came in time. */
+/* Receives if that needs no wait. PILFER_ETIMEDOUT: there is no pointer. */
 PILFER_C_API int pilfer_channel_try_receive(pilfer_channel* channel, void** value);
 /* As pilfer_channel_receive(), within `ns` nanoseconds. */
 PILFER_C_API int pilfer_channel_receive_for(pilfer_channel* channel, void** value, uint64_t ns);
-/* Nobody sends any more; those who wait for room get PILFER_ECLOSED. May be called again. */
+/* Closes the channel; tasks that wait for room get PILFER_ECLOSED. May be called again. */
 PILFER_C_API int pilfer_channel_close(pilfer_channel* channel);
 /* 1 or 0. */
 PILFER_C_API int pilfer_channel_closed(pilfer_channel* channel);
-/* How many pointers wait in it; 0 for NULL. */
+/* The number of pointers in it; 0 for NULL. */
 PILFER_C_API size_t pilfer_channel_size(pilfer_channel* channel);
 
 /* ---- time ---- */
@@ -633,92 +646,93 @@ PILFER_C_API size_t pilfer_channel_size(pilfer_channel* channel);
 PILFER_C_API void pilfer_sleep_for(uint64_t ns);
 /* Lets others go first. */
 PILFER_C_API void pilfer_yield(void);
-/* Calls f(arg), which blocks in the system, on a thread beside the workers, while the caller's worker goes on
- * with other work: see pilfer::blocking for where it does not. What f leaves in errno is that thread's. */
+/* Calls f(arg), which blocks in the system, on a thread beside the workers. The caller's worker does other
+ * work meanwhile; pilfer::blocking lists the exceptions. The errno of f is that thread's. */
 PILFER_C_API int pilfer_blocking(void (*f)(void*), void* arg);
 
 /* A handle to a function that runs later: pilfer::timer. */
 typedef struct pilfer_timer pilfer_timer;
 
-/* f(arg) as a task of `pool` (NULL: of the caller's pool, or the common one), in `ns` nanoseconds. `out` may
- * be NULL, else *out has to be freed; on an error it is NULL. */
+/* Runs f(arg) as a task of `pool` (NULL: of the caller's pool, or the common one), in `ns` nanoseconds. `out`
+ * may be NULL, else *out must be freed; on an error it is NULL. */
 PILFER_C_API int pilfer_after(pilfer_pool* pool, uint64_t ns, void (*f)(void*), void* arg,
                               pilfer_timer** out);
-/* The same every `ns` nanoseconds, from 1 to those of 100 years, until f returns 0, the timer is cancelled or
- * the pool shut down. */
+/* Runs f(arg) every `ns` nanoseconds, as pilfer_after(). `ns` is from 1 to those of 100 years. It ends when f
+ * returns 0, the timer is cancelled or the pool is shut down. */
 PILFER_C_API int pilfer_every(pilfer_pool* pool, uint64_t ns, int (*f)(void*), void* arg, pilfer_timer** out);
-/* 1: thanks to this call it does not begin (again); 0: it would not have anyway. */
+/* Cancels it. 1 if it does not begin (again) because of this call; 0 if it would not have begun anyway. */
 PILFER_C_API int pilfer_timer_cancel(pilfer_timer* timer);
-/* 1: nothing runs any more, and nothing will. */
+/* 1 if the function does not run and will not run again. */
 PILFER_C_API int pilfer_timer_over(const pilfer_timer* timer);
-/* Gives the handle back; the function runs all the same. NULL: nothing. */
+/* Frees the handle; the function runs nevertheless. NULL: nothing. */
 PILFER_C_API void pilfer_timer_free(pilfer_timer* timer);
 
 /* ---- descriptors ---- */
 
-/* A task that waits for a descriptor suspends, any other thread blocks in poll(). `ns`: for how many
- * nanoseconds at most; 0: look once; PILFER_FOREVER: for good. Besides what stands at each call they return
- * PILFER_ETIMEDOUT, PILFER_ECANCELED, PILFER_ENOMEM and the codes of PILFER_EERRNO.
- * A descriptor must stay open while somebody waits for it; pilfer_io_close sees to that. */
+/* A task that waits for a descriptor suspends, any other thread blocks in poll(). `ns`: the time limit in
+ * nanoseconds; 0: look once; PILFER_FOREVER: no limit. All these calls may return PILFER_ETIMEDOUT,
+ * PILFER_ECANCELED, PILFER_ENOMEM and the codes of PILFER_EERRNO. A descriptor must stay open while a task or
+ * thread waits for it; pilfer_io_close sees to that. */
 #define PILFER_FOREVER UINT64_MAX
 
-/* 0: a read would not block (data, end of file, an error, a connection to accept); somebody else may be
- * faster. Any number of tasks may wait for one descriptor. */
+/* Waits until a read would not block: data, end of file, an error, a connection to accept. Another thread may
+ * read it first. Any number of tasks may wait for one descriptor. */
 PILFER_C_API int pilfer_io_wait_readable(int fd, uint64_t ns);
-/* The same for a write, and for a connect that is under way. */
+/* Waits until a write would not block, or a connect that is under way has ended. */
 PILFER_C_API int pilfer_io_wait_writable(int fd, uint64_t ns);
-/* These first try, and wait only where the call would block. So the descriptor must not block: see
- * pilfer_io_make_nonblocking; one that does blocks its worker. */
-/* What is there, at most `bytes`: *got of them; 0 without an error: end of file, or `bytes` was 0. */
+/* These calls first try, and wait only if the call would block. So the descriptor must be non-blocking: see
+ * pilfer_io_make_nonblocking. One that blocks also blocks its worker. */
+/* Reads at most `bytes` bytes; *got is their number. 0 without an error: end of file, or `bytes` was 0. */
 PILFER_C_API int pilfer_io_read(int fd, void* to, size_t bytes, uint64_t ns, size_t* got);
-/* All of it, unless there is an error. *written, unless that is NULL, says how far it came in both cases. On
- * a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
+/* Writes all of it, unless there is an error. *written, unless it is NULL, gets the number of written bytes
+ * in both cases. On a worker no SIGPIPE ends the program: the code is PILFER_EERRNO - EPIPE. */
 PILFER_C_API int pilfer_io_write(int fd, const void* from, size_t bytes, uint64_t ns, size_t* written);
 /* The next connection of a listening socket. *fd does not block, and exec closes it; -1 on an error. */
 PILFER_C_API int pilfer_io_accept(int listener, uint64_t ns, int* fd);
-/* `to`: a struct sockaddr_in and the like, of `bytes` bytes. A local socket whose listener is busy gives
- * PILFER_EERRNO - EAGAIN: nothing tells when it is not. */
+/* Connects a socket. `to`: a struct sockaddr_in and the like, of `bytes` bytes. A local socket whose listener
+ * is busy gives PILFER_EERRNO - EAGAIN: there is no notification when it is free. */
 PILFER_C_API int pilfer_io_connect(int fd, const void* to, unsigned bytes, uint64_t ns);
 /* Sets O_NONBLOCK. */
 PILFER_C_API int pilfer_io_make_nonblocking(int fd);
-/* All tasks that wait for this descriptor go on with PILFER_ECANCELED; who comes later waits. A thread that
- * is no worker stays in its poll(). Returns how many there were. */
+/* Ends all waits of tasks for this descriptor with PILFER_ECANCELED; later ones wait. A thread that is no
+ * worker stays in its poll(). Returns the number of ended waits. */
 PILFER_C_API size_t pilfer_io_forget(int fd);
-/* The same, and closes it, in one step. What close(2) says; the descriptor is closed all the same. */
+/* pilfer_io_forget(), and closes the descriptor, in one step. Returns the result of close(2); the descriptor
+ * is closed in any case. */
 PILFER_C_API int pilfer_io_close(int fd);
 
 /* ---- functions that run each time ---- */
 
 typedef struct pilfer_subscription pilfer_subscription;
 
-/* Each time f runs as a task of `pool` (NULL: of the caller's pool, or the common one), never twice at once
- * and without a stack in between, until it returns 0, is cancelled, what it waits for ends, or the pool is
- * shut down. What it waits for, and what `arg` refers to, must outlive it: until pilfer_subscription_over()
- * or the end of the pool. `out` may be NULL, else *out has to be freed; on an error it is NULL. A first run
- * may begin before *out is set. */
+/* Each time, f runs as a task of `pool` (NULL: of the caller's pool, or the common one). Two runs never
+ * overlap, and there is no stack between them. It ends when f returns 0, it is cancelled, the object that it
+ * waits for ends, or the pool is shut down. That object, and what `arg` refers to, must outlive it: until
+ * pilfer_subscription_over() or the end of the pool. `out` may be NULL, else *out must be freed; on an error
+ * it is NULL. A first run may begin before *out is set. */
 
-/* Once for each pilfer_event_set, but all that come before a run begins are one; and at once, if it is set.
- */
+/* Calls f once for each pilfer_event_set, and at once if the event is set. All settings before a run begins
+ * count as one. */
 PILFER_C_API int pilfer_on_event(pilfer_pool* pool, pilfer_event* event, int (*f)(void* arg), void* arg,
                                  pilfer_subscription** out);
-/* For each pointer, in order; ends behind the last one of a closed channel. One that was received, but f was
- * not called with, because the subscription ended, is the channel's first again. */
+/* Calls f for each pointer, in order; ends after the last one of a closed channel. If the subscription ends
+ * after a pointer was received and before f was called, that pointer is the channel's first again. */
 PILFER_C_API int pilfer_on_channel(pilfer_pool* pool, pilfer_channel* channel,
                                    int (*f)(void* value, void* arg), void* arg, pilfer_subscription** out);
-/* As long as a read would not block: f should read what there is. Ends with pilfer_io_forget and
- * pilfer_io_close. Codes of PILFER_EERRNO: EBADF, EPERM for what is always ready (a file), ENOTSUP for a pool
- * on one lock. */
+/* Calls f as long as a read would not block: f should read all that is there. Ends with pilfer_io_forget and
+ * pilfer_io_close. Codes of PILFER_EERRNO: EBADF, EPERM for a descriptor that is always ready (a file),
+ * ENOTSUP for a pool on one lock. */
 PILFER_C_API int pilfer_on_readable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
                                     pilfer_subscription** out);
-/* As long as a write would not block. */
+/* Calls f as long as a write would not block. */
 PILFER_C_API int pilfer_on_writable(pilfer_pool* pool, int fd, int (*f)(void* arg), void* arg,
                                     pilfer_subscription** out);
-/* 1: thanks to this call it does not begin again, though a run that has begun goes on; 0: it would not have
- * anyway. From f, too. */
+/* Cancels it; f may call this, too. 1 if f does not begin again because of this call, though a run that has
+ * begun is completed. 0 if it would not have begun anyway. */
 PILFER_C_API int pilfer_subscription_cancel(pilfer_subscription* subscription);
-/* 1: nothing runs any more, and nothing will. */
+/* 1 if f does not run and will not run again. */
 PILFER_C_API int pilfer_subscription_over(const pilfer_subscription* subscription);
-/* Gives the handle back; f runs all the same. NULL: nothing. */
+/* Frees the handle; f runs nevertheless. NULL: nothing. */
 PILFER_C_API void pilfer_subscription_free(pilfer_subscription* subscription);
 
 #ifdef __cplusplus
