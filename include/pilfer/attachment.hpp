@@ -9,9 +9,9 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// The result of pool::attach(). While it lives, its thread works for the pool while it waits in run(),
-/// get(), wait(), sync(), receive() and so on, but not while it waits for a lock or for room in a full queue.
-/// It ends on that thread, before the pool does.
+/// The result of pool::attach(). While it lives, the thread that made it works for the pool whenever it waits
+/// in run(), get(), wait(), sync(), receive() and so on. It does not work for the pool while it waits for a
+/// lock or for room in a full queue. The object must be destroyed on that thread, before the pool.
 class PILFER_API attachment {
 public:
     /// Takes over the attachment of `other`, on the same thread.

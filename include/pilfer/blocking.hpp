@@ -11,14 +11,17 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// For system calls that block, and for libraries that wait in their own way: runs f while this task's worker
-/// goes on with other work, and returns what f returns or throws. f runs on a thread of the pool that is none
-/// of its workers, where join and scope belong to the common pool; thread-locals and `errno` are that
-/// thread's. The pool keeps up to options.max_extra_workers such threads, made when they are needed, and ends
-/// each that was not for ten seconds. When all are taken, or none can be made, f runs in place and its worker
-/// blocks; so it does on a foreign thread. Cost: a suspension and two wake-ups of a thread (some 10 us; the
-/// first time, a new thread); no allocation. It is not for computing: use a task. A cancellation
-/// waits for f's end: nothing can end a system call of another thread, and f works in the caller's frame.
+/// Runs f, which may block in a system call or wait in its own way, while this task's worker goes on with
+/// other work. Returns what f returns and throws what f throws.
+///
+/// f runs on an extra thread of the pool, which is no worker. Join and scope belong to the common pool there,
+/// and thread-locals and `errno` are those of the extra thread. The pool makes up to
+/// options.max_extra_workers such threads on demand, and ends one that was idle for ten seconds. If no thread
+/// is available, f runs in place and the worker blocks. A thread that is no worker always runs f in place.
+///
+/// Not for computing: use a task. A cancellation waits for the end of f, because nothing can end a system
+/// call of another thread. Cost: a suspension and two wake-ups of a thread (some 10 us), and a new thread the
+/// first time; no allocation.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
     detail::blocking_call<std::remove_reference_t<F>> call(f);

@@ -1,4 +1,4 @@
-// Cancellation: scope::cancel() stops every task below of a scope; what those see of it.
+// Cancellation: what a task sees after scope::cancel() of an enclosing scope.
 #pragma once
 
 #include <pilfer/detail/base/platform.hpp>

@@ -57,7 +57,7 @@ public:
     [[nodiscard]] bool try_send(const T& value) requires std::copy_constructible<T> {
         return m_core.state().accepts() && send_within(value, 0);
     }
-    /// Returns false if the channel is closed, or if there was no room in time; closed() tells which.
+    /// Returns false if the channel is closed, or if there was no room in time; closed() says which.
     template <class Rep, class Period>
     [[nodiscard]] bool try_send_for(T&& value, std::chrono::duration<Rep, Period> d) {
         return send_within(std::move(value), detail::after(d));

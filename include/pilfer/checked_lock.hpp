@@ -10,10 +10,11 @@ namespace pilfer {
 inline namespace v0 {
 
 /// std::lock_guard for mutexes that belong to a thread, as std::mutex does. A task that waits while it holds
-/// one may go on on another thread, where the unlock is undefined. The checked build (-DPILFER_CHECKED=ON)
-/// then says where the lock was taken and what the task waits for, and aborts; any other build only locks.
-/// The rest of a `spawn` that moves is not noticed. Locks end in the opposite order of their beginnings. Use
-/// pilfer::mutex for locks that are held across waits. Throws what Mutex::lock() throws.
+/// one may be resumed on another thread, where the unlock is undefined. The checked build
+/// (-DPILFER_CHECKED=ON) then says where the lock was taken and what the task waits for, and aborts; any
+/// other build only locks. The rest of a `spawn` that moves is not noticed. Locks end in the opposite order
+/// of their beginnings. Use pilfer::mutex for locks that are held across waits. Throws what Mutex::lock()
+/// throws.
 template <class Mutex>
 class [[nodiscard]] checked_lock {
 public:

@@ -12,11 +12,13 @@ namespace pilfer {
 inline namespace v0 {
 /// A flag that tasks and threads wait for, with manual reset.
 ///
-/// set() lets all waiters go on, and all that come later, until reset(). A task that waits suspends, any
-/// other thread blocks, a coroutine can co_await it. Waiters of the moment of set() go on even if reset()
-/// follows at once. The event may be destroyed after a wait has returned, once all waits with a time limit
-/// and all waits of tasks below a scope or in a branch of a join have returned, too. Throws nothing but
-/// `stopped`, allocates nothing. Cost: one short lock each; is_set() is a load.
+/// set() lets all waiters go on, and all later ones, until reset(). A task that waits suspends, any other
+/// thread blocks, and a coroutine can co_await the event. A waiter at the moment of set() goes on even if
+/// reset() follows at once.
+///
+/// The event may be destroyed after a wait has returned. Before that, all waits with a time limit, and all
+/// waits of tasks below a scope or in a branch of a join, must have returned. Throws nothing but `stopped`,
+/// allocates nothing. Cost: one short lock each; is_set() is a load.
 class PILFER_API event {
 public:
     /// Makes an event that is set or not.
@@ -30,12 +32,12 @@ public:
     void set() noexcept;
     /// Clears the flag: later waits wait.
     void reset() noexcept;
-    /// Writes before set() are visible to a caller that gets true.
+    /// True if the event is set. Writes before set() are visible to a caller that gets true.
     [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
 
-    /// Throws stopped if the task is cancelled, as the other waits do.
+    /// Waits until the event is set. Throws stopped if the task is cancelled.
     void wait() { (void)wait_within(detail::never); }
-    /// Returns false if it was not set in time.
+    /// Waits at most `d`. Returns false if the event was not set in time.
     template <class Rep, class Period>
     [[nodiscard]] bool wait_for(std::chrono::duration<Rep, Period> d) {
         return wait_within(detail::after(d));
@@ -53,7 +55,7 @@ private:
 
     detail::waiters m_waiting;
     std::atomic<bool> m_set;   // written under the list's lock
-    std::uint64_t m_times = 0; // that set() was called; under the list's lock
+    std::uint64_t m_times = 0; // calls of set(); under the list's lock
 };
 
 } // namespace v0

@@ -1,4 +1,4 @@
-// async and future: a result that is fetched later, by as many as like, or gone on with.
+// async and future: a result that any number of callers fetch later, or continue with.
 #pragma once
 
 #include <chrono>
@@ -87,11 +87,12 @@ public:
 
     /// Runs f(result) as a task when the result is there; returns the future of what f returns or throws.
     ///
-    /// f gets a const reference to the result (T itself if that is a reference, nothing if it is void), and
+    /// f gets a const reference to the result: T itself if that is a reference, nothing if it is void. f
     /// never runs on the stack of the task or thread that sets the result. If this future holds an exception,
-    /// f is not called and the exception is passed on. The task belongs to the pool of this future; if it has
-    /// none, to the pool of the caller or the common pool. A pool that is closed by then leaves pool_closed
-    /// in the future. Throws std::bad_alloc and what moving f throws. One allocation.
+    /// f is not called and the exception is passed on. The task belongs to the pool of this future. If the
+    /// future has none, the task belongs to the pool of the caller or to the common pool. A pool that is
+    /// closed by then leaves pool_closed in the future. Throws std::bad_alloc and what moving f throws. One
+    /// allocation.
     template <class F>
     auto then(F&& f) const
         -> future<typename detail::followed<T, detail::follows::value, std::decay_t<F>>::type> {

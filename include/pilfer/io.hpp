@@ -88,7 +88,7 @@ struct accepted {
 /// The next connection of a listening socket.
 [[nodiscard]] PILFER_API accepted accept(int listener, deadline until = {}) noexcept;
 /// Connects a socket to the address of `bytes` bytes at `to` (socklen_t). A local socket whose listener is
-/// busy gives resource_unavailable_try_again: nothing tells when it is not.
+/// busy gives resource_unavailable_try_again: there is no notification when it is free.
 [[nodiscard]] PILFER_API std::error_code connect(int fd, const sockaddr* to, unsigned bytes,
                                                  deadline until = {}) noexcept;
 

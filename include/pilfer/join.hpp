@@ -13,9 +13,9 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// Runs f on this task's own stack and offers the others to idle workers meanwhile; those that nobody
-/// took follow in order on this stack. Returns all results; void gives std::monostate, references stay
-/// references. Nothing is allocated.
+/// Runs f on this task's own stack and offers the other functions to idle workers meanwhile. Functions that
+/// no worker took follow in order on this stack. Returns all results; void gives std::monostate, references
+/// stay references. Nothing is allocated.
 ///
 /// The first exception in the order of arrival at this frame is rethrown with its own type after every
 /// function has ended; functions that had not started are dropped and counted one by one, on whatever worker

@@ -1,4 +1,4 @@
-// A latch: opens once, after so many arrivals.
+// A latch: opens once, after a number of arrivals.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,12 @@ inline namespace v0 {
 
 /// std::latch for tasks and threads, with time limits. A task that waits suspends, any other thread blocks.
 ///
-/// It may be destroyed after a wait has returned, once all waits with a time limit and all waits of tasks
-/// below a scope or in a branch of a join have returned, too. A task that is cancelled while it waits leaves
-/// by `stopped`. Throws nothing else, but the constructor for a negative count; allocates nothing. Cost: one
-/// short lock each. The checked build aborts if more arrive than were expected.
+/// The latch may be destroyed after a wait has returned. Before that, all waits with a time limit, and all
+/// waits of tasks below a scope or in a branch of a join, must have returned.
+///
+/// A task that is cancelled while it waits leaves by `stopped`. Nothing else is thrown, except by the
+/// constructor for a negative count; nothing is allocated. Cost: one short lock each. The checked build
+/// aborts if more arrive than were expected.
 class PILFER_API latch {
 public:
     /// The largest number of arrivals.
@@ -36,7 +38,7 @@ public:
 
     /// Counts `update` arrivals; does not wait.
     void count_down(std::ptrdiff_t update = 1) noexcept;
-    /// True if it is open; unlike that of std::latch it never fails without a reason.
+    /// True if the latch is open. Unlike std::latch::try_wait() it never fails spuriously.
     [[nodiscard]] bool try_wait() const noexcept;
     /// Waits until it is open.
     void wait() const { (void)wait_within(detail::never); }

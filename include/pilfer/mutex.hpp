@@ -1,4 +1,4 @@
-// A mutex for tasks and threads: who has to wait suspends, and the worker is free for others.
+// A mutex for tasks and threads: a task that has to wait suspends, and its worker is free for other work.
 #pragma once
 
 #include <atomic>
@@ -15,15 +15,17 @@ inline namespace v0 {
 /// recursive.
 ///
 /// A task that has to wait suspends, any other thread blocks. The mutex belongs to the task or thread that
-/// locked it, on whatever thread that task goes on. A task may wait while it holds one: for a timer, a
-/// channel, another mutex. If options.max_contexts is reached, a waiting task may have others on top of its
+/// locked it, on whatever thread that task is resumed. A task that holds a mutex may wait: for a timer, a
+/// channel, another mutex. If options.max_contexts is reached, other tasks may run on top of a waiting task's
 /// frame; they must not need what it holds.
 ///
-/// A newcomer may take a free mutex ahead of a waiter, at most 64 times; then the waiter is given it.
-/// A cycle of tasks or threads that wait for each other's mutexes without a time limit is named on standard
-/// error, and so is one that locks twice. The checked build aborts there, and for wrong unlocks. Throws
-/// nothing but lock_cancellable() `stopped`; allocates nothing. Cost without contention: one compare-and-swap
-/// each; some 5 ns for the first lock and the last unlock in each open scope of the task.
+/// A newcomer may take a free mutex ahead of a waiter, at most 64 times; then the waiter is given it. A cycle
+/// of tasks or threads that wait for each other's mutexes without a time limit is reported on standard error.
+/// A task or thread that locks twice is reported, too. The checked build aborts there, and for wrong unlocks.
+///
+/// Throws nothing, except that lock_cancellable() throws `stopped`; allocates nothing. Cost without
+/// contention: one compare-and-swap each; some 5 ns for the first lock and the last unlock in each open scope
+/// of the task.
 class PILFER_API mutex {
 public:
     constexpr mutex() noexcept = default;
@@ -74,16 +76,16 @@ public:
         if (!m_core.unlock_fast()) [[unlikely]] {
             unlock_slow();
         }
-        // The mutex may be gone. What acts behind a lock may call the user's code, which may want this one.
+        // The mutex may be gone. gives_lock() may call the user's code, which may want this mutex again.
         detail::gives_lock(detail::running_task());
     }
 
-    /// For the library: who holds it gives it, locked, to another task or thread, which then calls adopt().
-    /// Behind that, gives_lock().
+    /// For the library: the holder passes the mutex, locked, to another task or thread, which then calls
+    /// adopt(). The holder calls gives_lock() afterwards.
     void pass() noexcept { leaves(); }
-    /// For the library.
+    /// For the library: takes the mutex that its holder has given by pass().
     void adopt() noexcept { took(); }
-    /// For the library: reports.
+    /// For the library: adds what this mutex knows to a report.
     void look(detail::wait_facts& f) const noexcept;
 
 private:
@@ -93,12 +95,13 @@ private:
     [[nodiscard]] bool lock_within(detail::instant until) noexcept { return lock_slow(until) && took(); }
     void unlock_slow() noexcept;
 
-    /// The calling task, wherever it goes on, or thread. Of a worker between two tasks: null.
+    /// The identity of the calling task, on whatever thread it is resumed, or of the calling thread. Null for
+    /// a worker between two tasks.
     [[nodiscard]] static PILFER_ALWAYS_INLINE const void* self() noexcept {
         const detail::worker* w = detail::this_worker();
         return w != nullptr ? w->current.load(detail::rlx) : outside();
     }
-    /// The same, which has or has not one lock more from now on.
+    /// self(), and counts one lock more or one less for the calling task.
     [[nodiscard]] static PILFER_ALWAYS_INLINE const void* holder() noexcept {
         const detail::worker* w = detail::this_worker();
         if (w == nullptr) {
@@ -122,7 +125,7 @@ private:
 
     struct owner_wait;
     detail::mutex_protocol<detail::std_atom, detail::futex_park> m_core;
-    std::atomic<const void*> m_owner{nullptr}; // the activation of a task, or a word of a thread
+    std::atomic<const void*> m_owner{nullptr}; // an activation of a task, or a word of a thread
 #if defined(PILFER_CHECKED)
     std::atomic<const detail::context*> m_runner{nullptr};
 #endif

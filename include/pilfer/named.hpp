@@ -12,16 +12,18 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// f as a task called `name`: the message about an exception that nobody waits for, pool::dump() and the
-/// report of stalls say so, as long as it has not ended. For calls that take no task_options: after, every,
-/// then, join and so on. Its children have names of their own, or none. The name is copied:
-/// 1 to 255 bytes without control characters, else std::invalid_argument. Throws std::bad_alloc, and what
-/// moving f throws. Cost: a string beside f (short ones need no allocation), and two stores as it runs.
+/// Returns f as a task called `name`. pool::dump(), the report of stalls and the message about an unhandled
+/// exception print the name until f has ended. For calls that take no task_options: after, every, then, join
+/// and so on.
+///
+/// Children of the task do not inherit the name. The name is copied: 1 to 255 bytes without control
+/// characters, else std::invalid_argument. Throws std::bad_alloc, and what moving f throws. Cost: a string
+/// beside f (a short one needs no allocation), and two stores as it runs.
 template <class F>
 [[nodiscard]] detail::named_function<std::decay_t<F>> named(std::string_view name, F&& f) {
     return {detail::checked_name(name), std::forward<F>(f)};
 }
-/// A null pointer throws std::invalid_argument.
+/// Returns f as a task called `name`. Throws std::invalid_argument if `name` is null.
 template <class F>
 [[nodiscard]] detail::named_function<std::decay_t<F>> named(const char* name, F&& f) {
     return {detail::checked_name(name != nullptr ? std::string_view(name) : std::string_view()),

@@ -1,4 +1,4 @@
-// promise: a result that anybody sets, once.
+// promise: a result that any thread sets, once.
 #pragma once
 
 #include <exception>
@@ -73,7 +73,8 @@ public:
 private:
     template <class Make>
     void set(Make make) {
-        // Whoever sees the result may destroy this object, and all that it refers to but for this reference.
+        // As soon as a waiter sees the result, it may destroy this object and everything it refers to. This
+        // reference keeps the state alive.
         const future<T> alive = get_future();
         if (!m_state->set(make)) {
             PILFER_THROW(promise_already_satisfied());

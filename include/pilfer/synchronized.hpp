@@ -20,13 +20,15 @@ class synchronized;
 
 /// A T that several tasks and threads share: call(f) runs f(T&) on the caller, under the object's lock.
 ///
-/// A task that has to wait for the lock suspends, any other thread blocks. With
-/// `synchronized<T, pilfer::shared_mutex>` calls of read(f), which get a `const T&`, run beside each other.
-/// f returns a value, no reference. An exception of f comes out of the call; the object stays as f left it. f
-/// may wait, spawn, and call other objects: the lock stays held. call_all() takes several objects in one
-/// order, so that no two callers wait for each other. A call of the same object by f throws usage_error; by a
-/// child that f waits for it waits for ever. Cost without contention: a mutex's lock and unlock, and two
-/// stores.
+/// A task that has to wait for the lock suspends, any other thread blocks. If Lock is pilfer::shared_mutex,
+/// calls of read(f) get a `const T&` and run beside each other.
+///
+/// f returns a value, no reference. If f throws, the call throws that exception, and the object stays as f
+/// left it. The function may wait, spawn, and call other objects: the lock stays held. call_all() takes
+/// several objects in one order, so that no two callers wait for each other. If f itself calls the same
+/// object, that call throws usage_error. If a child that f waits for calls it, both wait for ever.
+///
+/// Cost without contention: a mutex's lock and unlock, and two stores.
 template <class T, class Lock>
 class synchronized {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "an object that calls may change");
@@ -63,8 +65,7 @@ public:
             return std::invoke(f, m_value);
         }
     }
-    /// As call(f) without a wait, or with a time limit. Returns nothing if the lock could not be had. void
-    /// gives std::monostate.
+    /// Returns f(T&) if the lock is free, otherwise nothing. A void result becomes std::monostate.
     template <class F>
     [[nodiscard]] detail::tried_t<F, T> try_call(F&& f) {
         return m_lock.try_enter() ? inside(f) : std::nullopt;

@@ -1,4 +1,4 @@
-// What the workers did and when: Chrome trace JSON, for ui.perfetto.dev and chrome://tracing.
+// Traces of the workers' events: Chrome trace JSON, for ui.perfetto.dev and chrome://tracing.
 #pragma once
 
 #include <iosfwd>
@@ -16,12 +16,13 @@ class pool;
 /// that were overwritten in `otherData`. Without options.debug.trace_events (or PILFER_TRACE) the tracks are
 /// empty.
 ///
-/// At any time, from any thread, also while the workers run: then it shows a moment of each, one after the
-/// other. At rest it is exact, and with rings that hold everything its thefts, suspensions, sleeps and wakes
-/// are those of pool.counters(). Throws std::bad_alloc and what `out` is set to throw. Cost: a copy of each
-/// ring, about 100 bytes of text per event; the workers notice nothing.
+/// May be called at any time, from any thread. While the workers run, the trace shows a moment of each
+/// worker, one after the other. At rest the trace is exact. If the rings hold everything, its thefts,
+/// suspensions, sleeps and wakes are those of pool.counters(). Throws std::bad_alloc and what `out` is set to
+/// throw. Cost: a copy of each ring, about 100 bytes of text per event; the workers notice nothing.
 PILFER_API void write_trace(const pool& p, std::ostream& out);
-/// The same to a file, which is replaced. Throws std::system_error that names it if it cannot be written.
+/// Writes the events of `p` to the file `path`, which is replaced. Throws std::system_error that names the
+/// file if it cannot be written.
 PILFER_API void write_trace(const pool& p, const std::string& path);
 
 } // namespace v0

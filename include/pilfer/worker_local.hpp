@@ -1,5 +1,4 @@
-// A value of its own for each use that may run beside others: one per worker, and one more per use that
-// waits.
+// worker_local: one value per worker, and one more for each use that waits or runs beside others.
 #pragma once
 
 #include <concepts>
@@ -22,8 +21,8 @@ inline namespace v0 {
 template <class T>
 class worker_local;
 
-/// The right to use one instance of a worker_local alone; ends with this object, on any thread. May be moved
-/// to another task. The worker_local must outlive it.
+/// The right to use one instance of a worker_local alone. The right ends with this object, on any thread. A
+/// lease may be moved to another task. The worker_local must outlive it.
 template <class T>
 class [[nodiscard]] worker_lease {
 public:
@@ -41,7 +40,7 @@ public:
     }
     ~worker_lease() { end(); }
 
-    /// Not of one that was moved from.
+    /// The instance. Not for a lease that was moved from.
     [[nodiscard]] T& operator*() const noexcept { return m_instance->value; }
     /// The members of the instance.
     [[nodiscard]] T* operator->() const noexcept { return std::addressof(m_instance->value); }
@@ -61,11 +60,13 @@ private:
     instance* m_instance;
 };
 
-/// Instances of T for tasks that collect, count or need scratch space. Unlike a thread_local, an instance is
-/// leased for each use: a use that spawns, waits or is suspended keeps its own, and what runs on that worker
-/// meanwhile gets another one. No more are made than are in use at the same time: workers and foreign threads
-/// that use it, and uses that wait or have others on top of them. Made when needed, destroyed with this
-/// object. Any thread, tasks of any number of pools.
+/// Instances of T for tasks that collect, count or need scratch space.
+///
+/// Unlike a thread_local, an instance is leased for each use. A use that spawns, waits or is suspended keeps
+/// its instance, and other tasks on that worker get another one. The number of instances is at most the
+/// number of uses at the same time. These are workers and foreign threads that use it, and uses that wait or
+/// have others on top of them. Instances are made when needed and destroyed with this object. Usable from any
+/// thread, and from tasks of any number of pools.
 template <class T>
 class worker_local {
     static_assert(std::is_object_v<T> && !std::is_const_v<T>, "worker_local<T> needs a T that can change");
@@ -73,7 +74,7 @@ class worker_local {
 public:
     /// Instances are T{}.
     worker_local() requires std::default_initializable<T> : m_make([] { return T{}; }) {}
-    /// Instances are what make() returns, which may be called by several at once.
+    /// Instances are what make() returns. Several threads may call make() at once.
     template <class Make>
     requires(!std::same_as<std::remove_cvref_t<Make>, worker_local> &&
              std::is_invocable_r_v<T, std::decay_t<Make>&> &&
@@ -81,7 +82,8 @@ public:
         : m_make(std::forward<Make>(make)) {}
     worker_local(const worker_local&) = delete;
     worker_local& operator=(const worker_local&) = delete;
-    /// While an instance is leased it says so and terminates the program: somebody would go on using it.
+    /// If an instance is still leased, prints a message and terminates the program: the lease would refer to
+    /// freed memory.
     ~worker_local() {
         instance* first = nullptr;
         instance* last = nullptr;
@@ -95,10 +97,12 @@ public:
         }
     }
 
-    /// An instance for the caller alone. Usually the one that this worker gave back last, as it was left.
-    /// Throws what the factory throws, std::bad_alloc; then nothing has changed. Cost on a worker: no atomic
-    /// read-modify-write; where the worker has no free one, and on foreign threads, a lock, and before a new
-    /// one is made a membarrier and a look at the places of all workers.
+    /// Leases an instance to the caller alone. Usually it is the instance that this worker gave back, in the
+    /// state in which it was left. Throws what the factory throws, and std::bad_alloc; then nothing has
+    /// changed.
+    ///
+    /// Cost on a worker: no atomic read-modify-write. If the worker has no free instance, and on foreign
+    /// threads: a lock. Before a new instance is made: a membarrier and a look at the places of all workers.
     [[nodiscard]] worker_lease<T> lease() {
         if (auto* i = m_all.take()) [[likely]] {
             return {m_all, *static_cast<instance*>(i)};
@@ -108,8 +112,9 @@ public:
         return {m_all, *made.release()};
     }
 
-    /// Calls f(instance) for each, in the order in which they were made, on the caller. Throws usage_error if
-    /// any is leased, and what f throws. All are leased meanwhile: a lease by f is one of a new instance.
+    /// Calls f(instance) for each instance, in the order in which they were made, on the caller. Throws
+    /// usage_error if any is leased, and what f throws. All instances are leased meanwhile, so a lease by f
+    /// makes a new one.
     template <class F>
     requires std::invocable<F&, T&>
     void for_each(F&& f) {
@@ -119,8 +124,9 @@ public:
             f(i->value);
         }
     }
-    /// op(...op(op(a, b), c)..., z) of a copy of the first and all others, which stay; where there are none,
-    /// what the factory makes. Throws as for_each, and what the factory and op throw.
+    /// Returns op(...op(op(a, b), c)..., z): a copy of the first instance combined with all others, which
+    /// stay. If there is no instance, returns what the factory makes. Throws usage_error if any is leased,
+    /// and what the factory and op throw.
     template <class Op>
     requires std::copyable<T> && std::is_invocable_r_v<T, Op&, T, const T&>
     [[nodiscard]] T combine(Op&& op) {

@@ -6,11 +6,13 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// Lets one other thing run first, if anything is ready on this worker or queued in its pool: a submission,
-/// else a task of this worker's, else a context that may go on. The calling task may be on another worker
-/// afterwards. On any other thread: the system's yield. For loops that poll what cannot be waited for; a wait
-/// of its own (a future, a mutex, an event) costs nothing while it lasts. Timed waits whose time is over
-/// before they begin do the same, but with the back-end one_lock. Throws nothing. Cost: a suspension.
+/// Lets one other thing run first, if anything is ready on this worker or queued in its pool. The order is: a
+/// submission, a task of this worker, a context that can be resumed. The calling task may be on another
+/// worker afterwards. On a thread that is no worker: the system's yield.
+///
+/// For loops that poll a condition for which there is no wait. A future, a mutex or an event costs nothing
+/// while it waits. A timed wait whose time is already over also yields, except with the back-end one_lock.
+/// Throws nothing. Cost: a suspension.
 PILFER_API void yield() noexcept;
 
 } // namespace v0

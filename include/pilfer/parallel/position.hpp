@@ -1,4 +1,4 @@
-// What a loop may run over.
+// The ends of a loop: integers or iterators.
 #pragma once
 
 #include <concepts>
