@@ -1,7 +1,7 @@
 // The Atom policy: the seam through which every protocol header reaches atomics and fences.
 //
-// Production uses std_atom below. A checker supplies its own type with the same members and runs the
-// very same protocol text under schedules and stale reads of its choice.
+// Production uses std_atom below. A checker supplies its own type with the same members. It then runs exactly
+// this protocol text under schedules and stale reads of its choice.
 #pragma once
 
 #include <atomic>
@@ -13,11 +13,12 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Orders all memory accesses of every running thread of the process (membarrier); a full fence of
-/// the calling thread where the kernel lacks it. Up to 10 us beside running threads: cold paths only.
+/// Orders all memory accesses of every running thread of the process (membarrier). If the kernel lacks
+/// membarrier, it is a full fence of the calling thread only. Costs up to 10 us beside running threads: for
+/// cold paths only.
 PILFER_API void heavy_fence() noexcept;
-/// True when heavy_fence() reaches the other threads. Where it is false every deque is pinned: pushes
-/// and pops take their slow paths, which carry real fences and the reach lock.
+/// True if heavy_fence() reaches the other threads. If not, every deque is pinned: pushes and pops take their
+/// slow paths, which carry real fences and the reach lock.
 [[nodiscard]] PILFER_API bool heavy_fence_reaches_all() noexcept;
 /// Gives the CPU away after `round` unsuccessful tries of a short wait.
 PILFER_API void backoff(unsigned round) noexcept;
@@ -29,7 +30,7 @@ struct std_atom {
     template <class T>
     using plain = T;
 
-    // The points of chaos stand where the halves of a handshake drift apart.
+    // The chaos points are where the halves of a handshake may drift apart.
     static void fence_sc() noexcept {
         PILFER_CHAOS_POINT(full_fence);
         std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -46,8 +47,9 @@ struct std_atom {
         PILFER_CHAOS_POINT(heavy_fence);
     }
     static void relax(unsigned round) noexcept { detail::backoff(round); }
-    /// Is it `value`? Only for a word that nobody but the caller makes equal to that: compilers may take two
-    /// looks for one, so no loop waits by it. By one instruction, which they make of plain memory only.
+    /// True if `word` is `value`. Only for a word that no thread but the caller sets to `value`: a compiler
+    /// may merge two looks, so no loop may wait by it. One instruction, which compilers emit for plain memory
+    /// only.
     template <class T>
     [[nodiscard]] static PILFER_ALWAYS_INLINE bool is(const std::atomic<T*>& word, const T* value) noexcept {
 #if defined(PILFER_ISA_X86_64) && !defined(PILFER_SANITIZED)

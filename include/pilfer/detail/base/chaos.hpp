@@ -1,15 +1,16 @@
 // Chaos: disturbances at the places where a wrong order would hurt.
 //
-// Only a build with PILFER_CHAOS has them (the target pilfer_chaos, which pilfer-chaos and tests/chaos link).
-// Everywhere else the macros below are nothing at all: no call, no load, no word. Whatever is linked with
-// pilfer_chaos must be compiled with PILFER_CHAOS too, for the inline functions of the library differ.
+// Only a build with PILFER_CHAOS has them: the target pilfer_chaos, which pilfer-chaos and tests/chaos link.
+// In any other build the macros below are empty: no call, no load, no word. A program that links pilfer_chaos
+// must be compiled with PILFER_CHAOS too, because the inline functions of the library differ.
 //
-//   PILFER_CHAOS_POINT(name)   the thread may lose some time here, or its CPU
-//   PILFER_CHAOS_MAYBE(name)   true now and then: whatever the caller has to expect anyway happens for once
-//   PILFER_CHAOS_BELOW(n)      a number below n; 0 without chaos
-//   PILFER_CHAOS_START(type)   where a counter that never goes back begins, near a wrap; 0 without chaos
+//   PILFER_CHAOS_POINT(name)   The thread may lose some time here, or its CPU.
+//   PILFER_CHAOS_MAYBE(name)   True now and then: the caller gets a rare result that it must expect anyway.
+//   PILFER_CHAOS_BELOW(n)      A number below n; 0 without chaos.
+//   PILFER_CHAOS_START(type)   The first value of a counter that never goes back, near a wrap; 0 without
+//   chaos.
 //
-// Which is disturbed when follows from a seed, a level and a number per thread, see src/base/README.md.
+// A seed, a level and a number per thread decide what is disturbed and when: src/base/README.md.
 #pragma once
 
 #include <cstdint>
@@ -25,36 +26,36 @@ inline namespace v0 {
 namespace detail {
 namespace chaos {
 
-/// Where threads are held up. The names are printed by the tools: chaos.cpp has the same list.
+/// Places at which a thread may be held up. The tools print the names: chaos.cpp has the same list.
 enum class point : unsigned {
-    light_fence, ///< between the halves of every handshake
+    light_fence, ///< Between the halves of every handshake.
     full_fence,
     heavy_fence,
-    claim,    ///< a steal: before the claim, and after it succeeded
-    lock,     ///< a deque's lock is held
-    publish,  ///< around the publication of a frame that has just left its stack
-    leave,    ///< before a frame leaves its stack, and after it came back
-    enter,    ///< before a context or a continuation is entered
-    announce, ///< a task has just been announced, or is about to be taken back
-    wake,     ///< around the wake-up of a sleeper
-    token,    ///< a woken worker has found work
-    idle,     ///< a worker is about to sleep
-    contexts, ///< taking from and giving to the pools of contexts and records
-    accept,   ///< a submission is counted, queued, announced
-    close,    ///< shutdown
-    complete, ///< a task counts as ended
-    future,   ///< claim, waiters and end of a future
+    claim,    ///< A steal: before the claim, and after it succeeded.
+    lock,     ///< A deque's lock is held.
+    publish,  ///< Around the publication of a frame that has just left its stack.
+    leave,    ///< Before a frame leaves its stack, and after it came back.
+    enter,    ///< Before a context or a continuation is entered.
+    announce, ///< A task has just been announced, or is about to be taken back.
+    wake,     ///< Around the wake-up of a sleeper.
+    token,    ///< A woken worker has found work.
+    idle,     ///< A worker is about to sleep.
+    contexts, ///< Taking from and giving to the pools of contexts and records.
+    accept,   ///< A submission is counted, queued, announced.
+    close,    ///< Shutdown.
+    complete, ///< A task counts as ended.
+    future,   ///< Claim, waiters and end of a future.
     count
 };
 
-/// What may happen though nobody asked for it.
+/// Rare results that chaos causes without a reason.
 enum class choice : unsigned {
-    trip,           ///< an announcement takes the slow path
-    expose,         ///< and exposes
-    make_way,       ///< and lets others pass
-    refuse_context, ///< no stack, in pools with options.max_contexts only: the others promise one
-    early_return,   ///< of a wait in the kernel
-    busy,           ///< somebody else seems to hold a lock that is only tried
+    trip,           ///< An announcement takes the slow path.
+    expose,         ///< An announcement exposes.
+    make_way,       ///< An announcement lets other work pass.
+    refuse_context, ///< No stack, only in pools with options.max_contexts: all other pools promise one.
+    early_return,   ///< A wait in the kernel returns early.
+    busy,           ///< A lock that is only tried seems to be held.
     count
 };
 
@@ -66,13 +67,13 @@ struct settings {
     bool near_wrap = false;
 };
 
-/// Anyone, at any time; threads that run meanwhile follow soon.
+/// Any thread may call it at any time. Running threads follow soon.
 void configure(const settings& s) noexcept;
 [[nodiscard]] settings configured() noexcept;
-/// The calling thread's number, from which and the seed its sequence follows. Threads that say nothing get
-/// numbers in the order of their first point.
+/// Sets the number of the calling thread. The seed and this number determine the thread's sequence. A thread
+/// that sets no number gets one in the order of the first points.
 void thread_is(std::uint64_t number) noexcept;
-/// How many disturbances there were so far.
+/// The number of disturbances so far.
 [[nodiscard]] std::uint64_t disturbances(point p) noexcept;
 [[nodiscard]] std::uint64_t disturbances(choice c) noexcept;
 [[nodiscard]] const char* name_of(point p) noexcept;
@@ -85,10 +86,10 @@ void disturb(point p) noexcept;
 [[nodiscard]] bool choose(choice c) noexcept;
 [[nodiscard]] unsigned number_below(unsigned n) noexcept;
 [[nodiscard]] std::uint64_t start_word(unsigned bits) noexcept;
-/// For the indices of a deque whose first ring has `capacity` slots. Negative ones pass through zero before
-/// that ring is full: the tripwire's limit must not be negative.
+/// The first index of a deque whose first ring has `capacity` slots. A negative index passes zero before that
+/// ring is full, because the tripwire's limit must not be negative.
 [[nodiscard]] std::int64_t start_index(std::int64_t capacity) noexcept;
-/// For the counter of a scope: what its two halves begin with, usually 0.
+/// The value with which both halves of a scope's counter begin, usually 0.
 [[nodiscard]] std::int64_t start_children() noexcept;
 
 PILFER_ALWAYS_INLINE void at(point p) noexcept {

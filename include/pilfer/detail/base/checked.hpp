@@ -1,4 +1,4 @@
-// What only the checked build asks (-DPILFER_CHECKED=ON). Elsewhere nothing of it is left.
+// Checks of the checked build (-DPILFER_CHECKED=ON). In other builds they are empty.
 //
 // Library and program must agree on it, so the define comes with the CMake target and with pkg-config.
 #pragma once
@@ -15,12 +15,12 @@ inline constexpr bool checked_build = true;
 inline constexpr bool checked_build = false;
 #endif
 
-/// Says on standard error what is wrong and aborts: an invariant of the library is broken, and whoever goes
-/// on may lose tasks or run them twice.
+/// Prints what is wrong on standard error and aborts. An invariant of the library is broken: to continue
+/// might lose tasks or run them twice.
 [[noreturn]] PILFER_API PILFER_COLD void check_failed(const char* what) noexcept;
 
-/// Asks `holds()` in the checked build only; `what` completes "pilfer: check failed: ". A function, because
-/// compilers keep an atomic load whose result nobody uses.
+/// Asks `holds()` in the checked build only; `what` completes "pilfer: check failed: ". It takes a function,
+/// because compilers keep an atomic load even if its result is unused.
 template <class Holds>
 PILFER_ALWAYS_INLINE void ensure([[maybe_unused]] Holds holds, [[maybe_unused]] const char* what) noexcept {
     if constexpr (checked_build) {

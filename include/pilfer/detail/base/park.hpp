@@ -1,4 +1,4 @@
-// The Park policy: where a thread sleeps that has nothing else to do.
+// The Park policy: how an idle thread sleeps.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ namespace detail {
 struct PILFER_API futex_park {
     /// Returns at the latest when the word differs and wake() was called.
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
-    /// The same, after about `ns` nanoseconds at the latest.
+    /// As wait(), but returns after about `ns` nanoseconds at the latest.
     static void wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept;
     /// Uses only the address: the word may be gone.
     static void wake(std::atomic<std::uint32_t>& word) noexcept;

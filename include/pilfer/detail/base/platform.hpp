@@ -13,9 +13,9 @@
 
 // For code that must be part of its caller's frame: around a switch of stacks.
 #define PILFER_SAME_FRAME inline __attribute__((always_inline))
-// For the fast paths, whose cost is counted in instructions. Where nothing is optimised they stay functions:
-// written out in each caller they made unoptimised code several times as large, and slow to compile and to
-// step through.
+// For the fast paths, whose cost is counted in instructions. Unoptimised builds keep them as functions:
+// inlined into each caller they made the code several times as large, slow to compile and slow to step
+// through.
 #if defined(__OPTIMIZE__)
 #define PILFER_ALWAYS_INLINE inline __attribute__((always_inline))
 #else
@@ -34,8 +34,9 @@
 #define PILFER_NO_SANITIZE
 #endif
 
-// A program without exceptions (-fno-exceptions) has these headers, too: what would be thrown ends it, with
-// the text. A whole program has them or not: both kinds of a template would share one name.
+// A program without exceptions (-fno-exceptions) may include these headers: what would be thrown ends the
+// program, with the text. Either the whole program has exceptions or none of it, because both kinds of a
+// template would share one name.
 #if defined(__cpp_exceptions)
 #define PILFER_TRY try
 #define PILFER_CATCH_ALL catch (...)

@@ -12,7 +12,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`. `Spins`: tries before it sleeps.
+/// `Park`: as for `sleepers`. `Spins`: number of tries before the thread sleeps.
 template <class Atom, class Park, unsigned Spins = 3>
 class raw_lock {
 public:
@@ -29,12 +29,12 @@ public:
                 return;
             }
         }
-        // From here on the word says that somebody may be asleep; one wake-up too many is the price.
+        // From here on the word says that a thread may be asleep. The price is at most one unneeded wake-up.
         while (m_word.exchange(contended, acq) != open) { // L1
             Park::wait(m_word, contended);
         }
     }
-    /// Only the address is used behind the exchange: the object around this lock may be gone.
+    /// After the exchange only the address is used: the object around this lock may be gone.
     void unlock() noexcept {
         auto& word = m_word;
         PILFER_CHAOS_POINT(complete);
@@ -43,7 +43,7 @@ public:
         }
     }
 
-    /// In a child of fork(), which has none of the threads that may hold it. True: one did.
+    /// Opens the lock in a child of fork(), which has none of the threads that may hold it. True if one did.
     [[nodiscard]] bool open_for_good() noexcept { return m_word.exchange(open, rlx) != open; }
 
 private:

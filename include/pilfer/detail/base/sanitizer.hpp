@@ -1,9 +1,9 @@
-// What AddressSanitizer and ThreadSanitizer have to be told about stacks that change hands.
+// Notifies AddressSanitizer and ThreadSanitizer of stacks that change hands.
 //
-// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack and is
-// switched with the flag that creates no happens-before edge; the edges that the model really has
-// (spawn to child, child to sync) are announced by name. So it sees a race between two tasks even when
-// both ran on one thread.
+// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack. It is switched
+// with the flag that creates no happens-before edge. The edges that the model really has (spawn to child,
+// child to sync) are announced by name. So ThreadSanitizer sees a race between two tasks even if both ran on
+// one thread.
 #pragma once
 
 #include <cstddef>
@@ -48,9 +48,9 @@ PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
 #endif
 }
 
-/// Right before the switch, from an always-inline caller. `from` null: the stack is given up. `edge` is
-/// released after the last look at `to`: an instrumented caller's look must come before whatever runs on
-/// that stack next, for its memory may soon be something else.
+/// Called right before the switch, from an always-inline caller. A null `from` gives the stack up. `edge` is
+/// released after the last look at `to`. An instrumented caller's look must come before any code runs on that
+/// stack, because the stack's memory may be reused soon.
 PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]] const stack_view& to,
                              [[maybe_unused]] const void* edge = nullptr) noexcept {
 #if defined(PILFER_ASAN)
@@ -62,7 +62,7 @@ PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]]
     __tsan_switch_to_fiber(fiber, 1);
 #endif
 }
-/// First thing on the stack that was switched to.
+/// Called first on the stack that was switched to.
 PILFER_SAME_FRAME void enter([[maybe_unused]] stack_view& self) noexcept {
 #if defined(PILFER_ASAN)
     __sanitizer_finish_switch_fiber(self.fake_stack, nullptr, nullptr);
@@ -74,10 +74,12 @@ PILFER_SAME_FRAME void enter([[maybe_unused]] stack_view& self) noexcept {
 PILFER_API void begin_hidden_order() noexcept;
 PILFER_API void end_hidden_order() noexcept;
 #endif
-/// While it lives, what this stack does is ordered by something that ThreadSanitizer cannot see, and of which
-/// neither end can be announced: the count of references to an exception. It is kept in the C++ runtime,
-/// which is not instrumented; a handler elsewhere has looked at the exception and gave up its reference at
-/// its end, where no code of this library runs. The last reference destroys it.
+/// While it lives, ThreadSanitizer ignores the accesses of this stack. They are ordered by something that it
+/// cannot see: the count of references to an exception.
+///
+/// The count is kept in the C++ runtime, which is not instrumented. A handler elsewhere has looked at the
+/// exception and gave up its reference at its end, in code outside this library. So neither end of the edge
+/// can be announced. The last reference destroys the exception.
 struct hidden_order {
     hidden_order() noexcept {
 #if defined(PILFER_TSAN)

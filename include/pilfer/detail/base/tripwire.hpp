@@ -1,17 +1,17 @@
-// The one word that an owner reads at every announcement: the room left in its ring and the wishes of
-// others in a single signed comparison.
+// The tripwire: the one word that an owner reads at every announcement. One signed comparison covers the room
+// left in the owner's ring and the wishes of other threads.
 //
 //   bit 63  tripped   sign: the comparison of every push hits
-//   bit 62  wanted    level: somebody sleeps; stays set while anybody does
+//   bit 62  wanted    level: some worker sleeps; stays set while any worker does
 //   bit 61  expose    once: a thief found nothing shared here
 //   bit 60  summon    once: a submission or a context waits for this worker
 //   bit 59  pinned    level: the owner itself wants every push to take the slow path
 //   bit 58  stop      level: somewhere in the process a scope is cancelled that has not ended
 //   0..57   limit     last index that may be written before the owner makes room
 //
-// Setters store the state behind a bit first and set the bit afterwards (release). The owner takes the
-// bits first (acquire) and looks at the state behind each afterwards: acting and then clearing, or
-// storing zero, loses bits.
+// A setter stores the state that belongs to a bit first and sets the bit afterwards (release). The owner
+// takes the bits first (acquire) and looks at the state of each afterwards. An owner that acted first and
+// then cleared, or stored zero, would lose bits.
 #pragma once
 
 #include <cstdint>
@@ -32,21 +32,21 @@ public:
     static constexpr word summon = word{1} << 60;
     static constexpr word pinned = word{1} << 59;
     static constexpr word stop = word{1} << 58;
-    /// Everything that others want.
+    /// All bits that other threads set.
     static constexpr word asked = wanted | expose | summon | stop;
     /// Positions are net thefts: 2^58 of them, one every nanosecond, take nine years.
     static constexpr word limit_mask = stop - 1;
 
     explicit tripwire(word limit) noexcept : m_word(limit) {}
 
-    /// Owner: has the push to `position` to be looked after?
+    /// Owner: true if the push to `position` needs attention.
     [[nodiscard]] bool hit(word position) const noexcept { return position >= m_word.load(rlx); }
     /// Anyone. A stale answer is harmless to callers that come back (thieves), and excluded by fences
     /// for those that do not (sleepers).
     [[nodiscard]] bool has(word bits) const noexcept { return (m_word.load(rlx) & bits) != 0; }
-    /// The same, and what is behind the bits is seen.
+    /// As has(), and the state that belongs to the bits is seen.
     [[nodiscard]] bool has_and_sees(word bits) const noexcept { return (m_word.load(acq) & bits) != 0; }
-    /// Anyone: the state behind `bits` was stored before. Pairs with take() and has_and_sees().
+    /// Anyone, after the state that belongs to `bits` is stored. Pairs with take() and has_and_sees().
     void set(word bits) noexcept { m_word.fetch_or(tripped | bits, rel); }
     /// Owner: takes the one-shot bits, leaves the level bits. Act on all returned bits.
     [[nodiscard]] word take() noexcept {
@@ -58,13 +58,13 @@ public:
         }
         return seen & ~(limit_mask | tripped);
     }
-    /// Owner: nobody seems to sleep any more. A fence and a second look at the sleepers must follow.
+    /// Owner: no worker seems to sleep any more. A fence and a second look at the sleepers must follow.
     void clear_wanted() noexcept { m_word.fetch_and(~wanted, acq_rel); }
-    /// Who set it, under the lock of cancellations: nothing is cancelled any more.
+    /// The thread that set `stop`, under the lock of cancellations: nothing is cancelled any more.
     void clear_stop() noexcept { m_word.fetch_and(~stop, rlx); }
     /// Owner: from now on every push takes the slow path.
     void pin() noexcept { m_word.fetch_or(tripped | pinned, rlx); }
-    /// Owner: no longer. The next push may still take it.
+    /// Owner: ends pin(). The next push may still take the slow path.
     void unpin() noexcept { m_word.fetch_and(~pinned, rlx); }
     /// Owner: moves the limit by `delta` without touching the bits above it.
     void move_limit(word delta) noexcept { m_word.fetch_add(delta, rlx); }

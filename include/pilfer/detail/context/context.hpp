@@ -1,4 +1,4 @@
-// Stacks and the continuation record of `spawn`: what templates have to know inline.
+// Stacks, and the continuation record of `spawn`: the part that templates need inline.
 //
 // The assembly relies on the offsets that are asserted at the foot. Not saved across a switch:
 // thread-locals, errno, signal mask, AVX state (caller-saved), the shadow stack (not supported).
@@ -36,14 +36,15 @@ struct activation {
     /// there is none. Belongs to whoever runs the task.
     std::atomic<scope_place*> innermost{nullptr};
     context* ctx = nullptr; // null: of a thread outside
-    /// Exceptions that were in flight on this stack where the task began: those are not its own.
+    /// Number of exceptions that were in flight on this stack when the task began. They are not the task's
+    /// own.
     unsigned uncaught = 0;
-    /// How many locks of the library the task holds, times 2; 1 more if `innermost` says so since the first
-    /// of them. (What it stands in may have said so before.)
+    /// The number of library locks that the task holds, times 2. Plus 1 if the first of them marked
+    /// `innermost`, which an enclosing scope may have had marked before.
     unsigned locks = 0;
 };
 
-/// One that runs on top of another one's frame: every activation but a context's own.
+/// An activation on top of another frame. Every activation is one, except a context's own.
 struct activation_on_top : activation {
     activation* beneath;
     PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within,
@@ -51,20 +52,20 @@ struct activation_on_top : activation {
         : activation{within, under->ctx, in_flight, 0}, beneath(under) {}
 };
 
-/// Who owns a context: src/context/README.md has the table. Kept in the checked build only.
+/// The owner of a context: src/context/README.md has the table. Kept in the checked build only.
 enum class context_state : std::uint32_t {
     pooled,    // warm in the stack pool, or just built
     cached,    // in a worker's list
     running,   // some worker is on it
     suspended, // a frame on it waits, from the instant it leaves the stack
-    offered,   // the rest of a spawn lies in a deque
+    offered,   // the rest of a spawn is in a deque
 };
-/// Says which change was wrong and aborts.
+/// Prints the wrong change of state and aborts.
 [[noreturn]] PILFER_API PILFER_COLD void wrong_state(context_state from, context_state to,
                                                      context_state was) noexcept;
 
-/// A free context and its rank in one word, 0: none. The rank is an upper bound for the length of a list
-/// from that context on; it fits into the low bits, because contexts are aligned to 64.
+/// A free context and its rank in one word; 0 is none. The rank is an upper bound for the length of a list
+/// that starts at that context. It fits into the low bits, because contexts are aligned to 64.
 template <class Node>
 struct ranked {
     static constexpr std::uint32_t most = 64;
@@ -82,20 +83,20 @@ struct ranked {
     }
 };
 
-/// A stack. The record lies at the top of its own stack, so that a context touches one page less.
+/// A stack. This record is at the top of its own stack, so that a context touches one page less.
 struct alignas(64) context {
     activation self;
-    std::atomic<std::uintptr_t> next{0}; // in a free list: the link of the context behind this one
-    std::atomic<std::uintptr_t> link{
-        0}; // of this context: what the head of a list says while it is the first
-    /// Somebody reads this suspended stack: whoever resumes it waits a moment (I1, src/inspect).
+    std::atomic<std::uintptr_t> next{0}; // in a free list: the link of the next context
+    std::atomic<std::uintptr_t> link{0}; // of this context: the head of a list while it is the first
+    /// Not 0 while a thread reads this suspended stack. A thread that resumes it waits until then (I1,
+    /// src/inspect).
     std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;
     pool_core* pool = nullptr;
-    std::byte* low = nullptr; // lowest usable byte; the guard lies below
-    void* job = nullptr;      // what the entry function runs, with its kind; null for a child of spawn
+    std::byte* low = nullptr; // lowest usable byte; the guard is below it
+    void* job = nullptr;      // the job of the entry function, with its kind; null for a child of spawn
     std::atomic<suspension*> waiting{nullptr}; // while the context is suspended: its innermost wait
-    std::atomic<const char*> name{nullptr}; // of the innermost named function on it, in whose frame it lies
+    std::atomic<const char*> name{nullptr};    // of the innermost named function on it, in its frame
     stack_view view;
     std::uint32_t index = 0; // in its slab
     std::uint32_t valgrind_id = 0;
@@ -104,7 +105,7 @@ struct alignas(64) context {
     std::atomic<held_lock*> locks{nullptr}; // the newest checked_lock taken on this stack
 #endif
 
-    /// The one door through which a context changes hands. Nothing outside the checked build.
+    /// Every change of a context's owner passes here. Empty outside the checked build.
     PILFER_ALWAYS_INLINE void change([[maybe_unused]] context_state from,
                                      [[maybe_unused]] context_state to) noexcept {
 #if defined(PILFER_CHECKED)
@@ -125,11 +126,11 @@ struct alignas(64) context {
     }
 };
 
-/// The rest of a function that called `spawn`: it goes on at `ip` with these registers. Everything else
-/// that the caller keeps alive lies on its stack, because the switch names it as clobbered.
+/// The rest of a function that called `spawn`: it is resumed at `ip` with these registers. Everything else
+/// that the caller keeps alive is on its stack, because the switch names it as clobbered.
 ///
-/// x86-64: all callee-saved registers are kept here. Naming r12..r15 as clobbered costs more: the caller's
-/// prologue and epilogue then store and load them, even in calls that return before they spawn.
+/// x86-64: the record holds all callee-saved registers. Naming r12..r15 as clobbered would cost more. The
+/// caller's prologue and epilogue would store and load them, even in calls that return before they spawn.
 struct continuation {
     void* ip;
     void* sp;
@@ -182,14 +183,16 @@ using child_main = continuation* (*)(void* top, continuation*);
 #define PILFER_CLOBBER_APX
 #endif
 
-/// Saves the caller in `cont`, calls main(top, cont) on the stack that ends at `top`, and goes on behind
-/// this call: at once with what main returns, or later on whatever thread took `cont`.
+/// Saves the caller in `cont` and calls main(top, cont) on the stack that ends at `top`. Returns at once with
+/// main's result, or later on the thread that took `cont`.
 ///
-/// main's return is an ordinary `ret`, which keeps the return predictor in step, and as any function it
-/// has kept the callee-saved registers: if the record is still that of this spawn, only the stack
-/// pointer is missing. After an equal address it may be that of a later spawn of this frame; then `top`
-/// differs, for this child's stack is still in use, and everything comes from the record, the rounding mode
-/// (see pilfer_v0_continue) included. The rare halves lie behind the function.
+/// main's return is an ordinary `ret`, which keeps the return predictor in step. Like any function main has
+/// kept the callee-saved registers. So if the record is still that of this spawn, only the stack pointer is
+/// missing.
+///
+/// If the address is equal, the record may be that of a later spawn of this frame. Then `top` differs,
+/// because this child's stack is still in use. In that case everything comes from the record, including the
+/// rounding mode (see pilfer_v0_continue). The code of the rare cases follows the function.
 PILFER_SAME_FRAME void call_on(void* top, continuation* cont, child_main main) noexcept {
     // clang-format off
     asm volatile(
@@ -278,7 +281,7 @@ PILFER_SAME_FRAME void call_on(void* top, continuation* cont, child_main main) n
         "mov sp, x0\n\t"
         PILFER_CFI_BOTTOM
         "blr x2\n\t" PILFER_CFI_RESTORE
-        // The record may be that of a later spawn, after which the mode was another one.
+        // The record may be that of a later spawn, made in another rounding mode.
         "ldr x11, [x0, #32]\n\t"
         "mrs x12, fpcr\n\t"
         "cmp x11, x12\n\t"

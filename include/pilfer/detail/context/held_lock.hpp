@@ -12,7 +12,7 @@ namespace detail {
 struct context;
 
 #if defined(PILFER_CHECKED)
-/// Where a task has taken a lock; its stack knows the newest one.
+/// A place at which a task has taken a lock; the task's stack knows the newest one.
 class PILFER_API held_lock {
 public:
     explicit held_lock(const std::source_location& where) noexcept;

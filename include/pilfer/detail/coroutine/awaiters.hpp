@@ -1,4 +1,4 @@
-// What co_await of this library's objects makes: each lies in the frame of the coroutine that waits.
+// Awaiters of this library's objects. Each is in the frame of the coroutine that waits.
 #pragma once
 
 #include <concepts>
@@ -20,7 +20,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Of this library: knows how to come back to the pool.
+/// True for an awaitable of this library: its coroutine returns to the pool by itself.
 template <class A>
 inline constexpr bool is_own_awaitable = requires {
     typename A::pilfer_awaitable;
@@ -30,12 +30,12 @@ inline constexpr bool is_own_awaitable<future<T>> = true;
 template <>
 inline constexpr bool is_own_awaitable<event> = true;
 
-/// `Copies`: of a future that does not outlive the expression.
+/// co_await of a future. `Copies`: the result is copied, because the future does not outlive the expression.
 template <class T, bool Copies>
 class future_awaiter : private future_resumption {
 public:
     explicit future_awaiter(const future<T>& f)
-        : m_state(static_cast<future_state<T>&>(f.core())) {} // which throws for one that refers to nothing
+        : m_state(static_cast<future_state<T>&>(f.core())) {} // throws for a future that refers to nothing
     [[nodiscard]] bool await_ready() const noexcept { return m_state.is_done(); }
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
@@ -44,7 +44,7 @@ public:
     }
     decltype(auto) await_resume() const {
         leave_if_taken_out();
-        m_state.wait(); // it is done: for the record of who waited for whom
+        m_state.wait(); // it is done: records the task that waited and the one that it waited for
         if constexpr (std::is_void_v<T>) {
             (void)m_state.look();
         } else if constexpr (std::is_reference_v<T>) {
@@ -62,11 +62,11 @@ private:
     future_state<T>& m_state;
 };
 
-/// What resume_after() gives.
+/// The awaiter of resume_after().
 class timed_awaiter : private timed_resumption {
 public:
     explicit timed_awaiter(instant when) noexcept : m_when(when) {}
-    /// A time that is over is a point like any other: a loop of them has to end.
+    /// Not ready if the task must leave: a loop over times that are over has to end, too.
     [[nodiscard]] bool await_ready() const noexcept {
         return m_when <= detail::now() && !detail::must_leave();
     }
@@ -81,7 +81,7 @@ private:
     instant m_when;
 };
 
-/// What co_await of an event gives.
+/// The awaiter of an event.
 class event_awaiter : private event_resumption {
 public:
     explicit event_awaiter(event& e) noexcept : m_event(e) {}

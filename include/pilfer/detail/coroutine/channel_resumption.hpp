@@ -13,18 +13,19 @@ class PILFER_API channel_resumption : public listed_resumption {
 public:
     using protocol = channel_core::protocol;
 
-    // Without a wait; false: it would have to.
+    // These two do not wait. False: the operation would have to.
     [[nodiscard]] bool try_send(channel_core& c, protocol::cell& what) noexcept;
     [[nodiscard]] bool try_receive(channel_core& c) noexcept;
-    // Behind those. True: it is suspended, and the caller touches nothing of this. False: it goes on at once.
+    // After a failed try. True: the coroutine is suspended, and the caller touches nothing of this. False:
+    // the coroutine is resumed at once.
     [[nodiscard]] bool wait_to_send(channel_core& c, protocol::cell& what);
     [[nodiscard]] bool wait_to_receive(channel_core& c);
 
-    /// Behind either: the channel has the cell.
+    /// After a send of either kind: true if the channel has the cell.
     [[nodiscard]] bool sent() const noexcept {
         return (m_waited ? protocol::offered(m_entry) : m_step) == protocol::step::done;
     }
-    /// The cell; null: the channel is closed and empty.
+    /// The received cell; null: the channel is closed and empty.
     [[nodiscard]] protocol::cell* received() const noexcept {
         return m_waited ? protocol::taken(m_entry) : m_got;
     }

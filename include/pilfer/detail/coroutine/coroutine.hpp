@@ -1,4 +1,4 @@
-// Coroutines as the library knows them: who resumes them, and how they come back from a wait.
+// Resumption of coroutines: drivers, and the ways back from a wait.
 //
 // Argument: src/coroutine/README.md.
 #pragma once
@@ -21,18 +21,20 @@ namespace detail {
 
 struct coroutine_root;
 
-/// In the frame of whoever resumes coroutines. A coroutine that starts another one, or ends, says here who is
-/// next and returns. So one stack frame carries chains and loops of any length, whether or not the compiler
-/// makes a tail call of a resumption: g++ does not below -O2, nor with a sanitizer.
+/// The loop that resumes coroutines, in the frame of its caller. A coroutine that starts another one, or
+/// ends, names the next coroutine here and returns. So one stack frame carries chains and loops of any
+/// length. It does not need a tail call of a resumption, which g++ does not make below -O2, nor with a
+/// sanitizer.
 struct coroutine_driver {
-    /// The innermost scope of the task that drives: what encloses the scopes of all coroutines here.
+    /// The innermost scope of the task that drives. It encloses the scopes of all coroutines here.
     scope_place* within;
     coroutine_frame* next = nullptr;
 };
 
-/// What stands behind the last coroutine of a chain.
+/// The end of a chain: it follows the last coroutine.
 struct coroutine_root : coroutine_frame {
-    /// That one has ended; called last in a unit, which this ends. Returns whom to resume, as a spark does.
+    /// Called after the last coroutine has ended, last in a unit, which this call ends. Returns the
+    /// suspension to resume, as a spark does.
     [[nodiscard]] virtual suspension* over(worker* w) noexcept = 0;
 
 protected:
@@ -40,8 +42,9 @@ protected:
     ~coroutine_root() = default;
 };
 
-/// Resumes `first`, and whoever is to go on behind it, until one suspends: null; or until the last has ended:
-/// its root. No frame is touched behind its resumption, for it may be running elsewhere, or be gone.
+/// Resumes `first` and the coroutines that follow it, until one suspends or the last one ends. Returns null
+/// in the first case, the root in the second. A frame is not touched after its resumption: it may run on
+/// another thread, or be gone.
 [[nodiscard]] inline coroutine_root* drive(coroutine_frame& first, coroutine_driver& d) noexcept {
     coroutine_root* ended = nullptr;
     for (coroutine_frame* f = &first; f != nullptr; f = d.next) {
@@ -57,16 +60,16 @@ protected:
                    "a scope lived across a wait of a coroutine that is no task of this library");
     return ended;
 }
-/// The same from within the scopes that the caller stands in.
+/// drive() from within the scopes of the calling task.
 [[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
     coroutine_driver d{detail::this_activation()->innermost.load(rlx)};
     return detail::drive(first, d);
 }
 
-/// The same as a unit of its own, which it ends.
+/// drive() as a unit of its own, which the call ends.
 [[nodiscard]] PILFER_API suspension* drive_as_unit(coroutine_frame& first) noexcept;
 
-/// In the frame of a suspended coroutine: its place among the tasks of its pool.
+/// The entry of a suspended coroutine among the tasks of its pool, in the coroutine's frame.
 class PILFER_API resumption : public submission {
 public:
     resumption() noexcept { run = &resumption::run_resumed; }
@@ -82,20 +85,23 @@ public:
             m_who = &m_stand_in;
         }
     }
-    /// Before anybody can call go_on(): from now on a drain waits for it. It will go on in the pool of the
-    /// caller, outside of pools in the common one. Throws pool_closed and what making that one throws, there
-    /// only; usage_error where a scope that has children would live across the wait, or a lock be held.
+    /// Called before another thread can call go_on(): from now on a drain waits for the coroutine. It will be
+    /// resumed in the pool of the caller; outside of pools, in the common pool.
+    ///
+    /// Throws pool_closed, and what making the common pool throws, outside of pools only. Throws usage_error
+    /// if a scope that has children would live across the wait, or if a lock is held.
     void begin();
-    /// Behind begin(), before anybody can call go_on(): what it waits for, for reports.
+    /// After begin(), before another thread can call go_on(): the object of the wait, for reports.
     void park(const parked_kind& why, const void* object) noexcept;
-    /// Behind begin(): it does not suspend after all.
+    /// After begin(): the coroutine does not suspend after all.
     void withdraw() noexcept;
-    /// Once, by anyone, on any stack: runs nothing of the user's. The frame may be gone when it returns.
+    /// Makes the coroutine a task again. Called once, by any thread, on any stack; runs no code of the user.
+    /// The frame may be gone when it returns.
     void go_on() noexcept;
-    /// Behind is_of(), before begin(): a coroutine that is stopped leaves here. One of another library does
-    /// not, since nobody knows what it is below of.
+    /// After is_of(), before begin(): throws `stopped` if the coroutine is cancelled. A coroutine of another
+    /// library goes on, because its enclosing scope is unknown.
     void leave_if_stopped() const;
-    /// It was taken out of its wait.
+    /// Throws `stopped` if a cancellation took the coroutine out of its wait.
     void leave_if_taken_out() const {
         if (m_taken_out) [[unlikely]] {
             PILFER_THROW(stopped());
@@ -103,14 +109,16 @@ public:
     }
 
 protected:
-    /// On the worker that is about to suspend it: see begin(). And where it does not suspend after all.
+    /// Moves the coroutine's scopes into the frame, on the worker that is about to suspend it. Throws as
+    /// begin().
     void take_scopes_along(const pool_core& to);
     void bring_scopes() noexcept;
-    /// In the task that goes on with it, which this ends. Returns whom to resume.
+    /// Resumes the coroutine in the current task, and ends that task's unit. Returns the suspension to
+    /// resume.
     [[nodiscard]] suspension* drive_on() noexcept;
-    /// As go_on(), where locks are held: it is queued, not announced.
+    /// As go_on(), for a caller that holds locks: the coroutine is queued, not announced.
     void queue() noexcept;
-    /// Where it stands while it is suspended; null: in no scope, or nobody knows.
+    /// The innermost scope of the suspended coroutine. Null: in no scope, or the scope is unknown.
     [[nodiscard]] scope_place* place() noexcept { return m_scopes != nullptr ? m_scopes : within(); }
 
 private:
@@ -121,40 +129,42 @@ private:
     coroutine_frame m_stand_in;
     coroutine_frame* m_who = nullptr;
     parked m_parked;
-    parked_list* m_list = nullptr; // null: it is in none
+    parked_list* m_list = nullptr; // null: in no list
     pool_core* m_pool = nullptr;
-    scope_place* m_scopes = nullptr; // the innermost of those that live across this wait
+    scope_place* m_scopes = nullptr; // innermost scope that lives across this wait
     bool m_of_worker = false;        // begun as a unit of a worker, else as a submission
 
 protected:
-    // Of those whose wait a cancellation ends.
+    // For resumptions whose wait a cancellation ends.
     bool m_listens = false;   // the listener is in a worker's list
-    bool m_taken_out = false; // by a cancellation: written by who took it out
+    bool m_taken_out = false; // by a cancellation: written by the thread that took it out
 };
 
-/// It waits for an awaitable of others.
+/// The kind of wait for an awaitable of another library.
 PILFER_API extern const parked_kind parked_elsewhere;
 
-/// One whose wait a cancellation ends, if it is below of a scope. Argument: src/coroutine/README.md.
+/// A resumption whose wait a cancellation ends, if the coroutine has an enclosing scope. Argument:
+/// src/coroutine/README.md.
 class PILFER_API stoppable_resumption : public resumption {
     using list = stop_list<std_atom, futex_park, scope_place>;
 
 public:
-    // NOLINTNEXTLINE(modernize-use-equals-default): the listener is made where one is needed
+    // NOLINTNEXTLINE(modernize-use-equals-default): the listener is made on demand
     stoppable_resumption() noexcept {}
 
 protected:
     ~stoppable_resumption() = default;
-    /// Behind begin(): can a cancellation reach it? One test where it is below of no scope.
+    /// After begin(): true if a cancellation can reach the coroutine. One test if no scope encloses it.
     [[nodiscard]] bool may_be_stopped() noexcept {
         return scope_place::strip(place()) != nullptr && may_be_stopped_below();
     }
-    /// Once it may go on: from here on a cancellation calls take_out(), under the lock of a list that this
-    /// leaves before it goes on. True: it is stopped already (C2), and the caller does the same.
+    /// Called when the coroutine may already be resumed. From here on a cancellation calls take_out(), under
+    /// the lock of a list that this leaves before the coroutine runs. True: the coroutine is already
+    /// cancelled (C2), and the caller takes it out itself.
     [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept;
-    /// At this moment.
+    /// True if the coroutine is cancelled at this moment.
     [[nodiscard]] bool is_stopped() noexcept;
-    /// Instead of withdraw().
+    /// Used instead of withdraw().
     void stay() noexcept;
 
 private:
@@ -171,12 +181,12 @@ private:
     };
 };
 
-/// Waits in a list.
+/// A wait in the list of an object.
 class PILFER_API listed_resumption : public stoppable_resumption {
 protected:
     ~listed_resumption() = default;
-    /// `e` of this is in `l`, as `told`. True: it is suspended, and the caller touches nothing of this.
-    /// False: it goes on at once.
+    /// `e` of this object is in `l`, as `told`. True: the coroutine is suspended, and the caller touches
+    /// nothing of this. False: the coroutine is resumed at once.
     [[nodiscard]] bool suspend_in(waiters& l, waiters::entry& e) noexcept;
 
 private:
@@ -191,12 +201,13 @@ private:
     waiters::entry* m_waits_as;
 };
 
-/// Waits for a future.
+/// A wait for a future.
 class PILFER_API future_resumption : public listed_resumption, public future_listener {
 public:
-    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the entry is made where one is needed
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-member-init): the entry is made on demand
     future_resumption() noexcept : future_listener(&future_resumption::result_is_there) {}
-    /// As suspend_in().
+    /// Returns true if the coroutine is suspended; then the caller touches nothing of this. False: it is
+    /// resumed at once.
     [[nodiscard]] bool wait_for(future_core& f);
 
 private:
@@ -208,11 +219,12 @@ private:
     };
 };
 
-/// Waits for a time.
+/// A wait for a time.
 class PILFER_API timed_resumption : public stoppable_resumption, private alarm {
 public:
     timed_resumption() noexcept { fire = &timed_resumption::time_has_come; }
-    /// The same.
+    /// Returns true if the coroutine is suspended; then the caller touches nothing of this. False: it is
+    /// resumed at once.
     [[nodiscard]] bool wait_until(instant when);
 
 private:
@@ -221,13 +233,13 @@ private:
     static void take_out(stoppable_resumption& self) noexcept;
     void arm_here(instant when) noexcept;
 
-    handover<std_atom> m_done; // of the time or a cancellation, and the coroutine that suspends
+    handover<std_atom> m_done; // between the time or a cancellation, and the suspending coroutine
 };
 
-/// Goes on in a pool.
+/// A move to a pool, in which the coroutine is resumed.
 class PILFER_API moving_resumption : public resumption {
 public:
-    /// False: that pool is closed; nothing has happened. Throws what begin() throws.
+    /// False: the pool is closed, and nothing has happened. Throws what begin() throws.
     [[nodiscard]] bool move_to(pool_core& p);
     [[nodiscard]] bool dropped() const noexcept { return m_dropped; }
 
@@ -236,11 +248,11 @@ private:
     bool m_dropped = false;
 };
 
-/// `s` becomes a task of `p`: announced on a worker of `p`, submitted anywhere else. False: `p` is closed.
-/// `p` may end as soon as `s` has run, even before this returns.
+/// Makes `s` a task of `p`: announced on a worker of `p`, submitted from any other thread. False: `p` is
+/// closed. `p` may end as soon as `s` has run, even before this returns.
 [[nodiscard]] PILFER_API bool start_in(pool_core& p, submission* s) noexcept;
 
-/// The same, but where the queue of `p` is full it waits, or throws queue_full. Throws pool_closed.
+/// As start_in(), but if the queue of `p` is full it waits, or throws queue_full. Throws pool_closed.
 PILFER_API void hand_to(pool_core& p, submission* s);
 
 /// A coroutine that a thread or a task waits for, on its stack.
@@ -250,8 +262,8 @@ public:
     waited_root(const waited_root&) = delete;
     waited_root& operator=(const waited_root&) = delete;
     ~waited_root() = default;
-    /// Returns when `first` has ended. On a worker of `p` it begins on this stack. Throws pool_closed, and
-    /// what shutdown(drop) leaves; then it has not begun.
+    /// Runs `first` and returns when it has ended. On a worker of `p` it begins on this stack. Throws
+    /// pool_closed, and the error of shutdown(drop); then `first` has not begun.
     void run_in(pool_core& p, coroutine_frame& first);
 
 private:
@@ -259,7 +271,7 @@ private:
     static suspension* run_root(spark* self, worker* w) noexcept;
     void wait(pool_core& p) noexcept;
 
-    /// Why it never began.
+    /// The reason why it never began.
     enum class kept_off : std::uint8_t { no, dropped, stopped };
 
     handover<std_atom> m_done;

@@ -10,9 +10,10 @@ namespace detail {
 
 class PILFER_API event_resumption : public listed_resumption {
 public:
-    /// Under the event's lock, as in its wait(): who goes on may destroy it.
+    /// True if `e` is set. Read under the event's lock, as in event::wait(), because a resumed coroutine may
+    /// destroy the event.
     [[nodiscard]] static bool is_set(event& e) noexcept;
-    /// Behind that, as suspend_in().
+    /// After is_set() was false. True: the coroutine is suspended, and the caller touches nothing of this.
     [[nodiscard]] bool wait_for(event& e);
 
 private:

@@ -1,4 +1,4 @@
-// A coroutine of this library awaits something that is none of it.
+// A coroutine of this library that awaits an awaitable of another library.
 #pragma once
 
 #include <concepts>
@@ -24,8 +24,8 @@ decltype(auto) awaiter_of(A&& a) {
     }
 }
 
-/// What is handed out in place of a coroutine that awaits something foreign: whoever resumes it, on whatever
-/// thread, only makes the real one a task of its pool again.
+/// The stand-in that a foreign awaitable gets instead of the waiting coroutine. Its resumption, on any
+/// thread, only makes the real coroutine a task of its pool again.
 struct stand_in_coroutine {
     struct promise_type {
         stand_in_coroutine get_return_object() noexcept {
@@ -53,7 +53,7 @@ public:
     template <class Promise>
     [[nodiscard]] bool await_suspend(std::coroutine_handle<Promise> h) {
         m_place.is_of(h);
-        m_place.leave_if_stopped(); // before it begins: behind it the result is the coroutine's
+        m_place.leave_if_stopped(); // before the wait begins: afterwards the result is the coroutine's
         m_place.begin();
         m_place.park(parked_elsewhere, nullptr);
         std::coroutine_handle<> other;

@@ -1,4 +1,4 @@
-// What schedule() gives: for coroutines an awaiter, for senders an operation.
+// The result of schedule(): an awaiter for coroutines, an operation for senders.
 #pragma once
 
 #include <coroutine>
@@ -26,7 +26,7 @@ struct scheduler_mark {};
 struct operation_mark {};
 #endif
 
-/// The place in the pool's queue lies in here: starting allocates nothing.
+/// An operation that contains its place in the pool's queue: starting allocates nothing.
 template <class Receiver>
 class schedule_operation : private submission {
 public:
@@ -40,8 +40,9 @@ public:
     schedule_operation& operator=(const schedule_operation&) = delete;
     ~schedule_operation() = default;
 
-    /// Once. Completes as a task of the pool: set_value(), or set_stopped() when shutdown(drop) drops it;
-    /// where the pool is closed set_stopped() in this call. The completion may end this object.
+    /// Called once. Completes as a task of the pool: set_value(), or set_stopped() if shutdown(drop) drops
+    /// the task. If the pool is closed, set_stopped() is called in this call. The completion may end this
+    /// object.
     void start() & noexcept {
         if (!detail::start_in(m_pool, this)) {
             std::move(m_receiver).set_stopped();
@@ -66,7 +67,7 @@ private:
     Receiver m_receiver;
 };
 
-/// In the frame of the coroutine that goes on elsewhere.
+/// In the frame of a coroutine that moves to another pool.
 class schedule_awaiter : private moving_resumption {
 public:
     explicit schedule_awaiter(pool_core& p) noexcept : m_pool(p) {}
@@ -77,7 +78,7 @@ public:
         if (move_to(m_pool)) {
             return true; // it may be gone
         }
-        m_refused = true; // nobody else has seen this
+        m_refused = true; // no other thread has seen this
         return false;
     }
     void await_resume() {

@@ -1,4 +1,4 @@
-// How tasks that are coroutines are run: pool::run, async and submit of them.
+// Running of tasks that are coroutines: pool::run, async and submit.
 #pragma once
 
 #include <memory>
@@ -76,7 +76,7 @@ private:
     task<T> m_task;
 };
 
-/// A coroutine that nobody waits for.
+/// A coroutine for which no task waits.
 template <class T>
 class detached_coroutine final : public coroutine_root, public submission {
 public:

@@ -60,7 +60,7 @@ public:
         m_outcome.fail(detail::caught_error());
         m_filled = true;
     }
-    /// Of one that has ended, once.
+    /// The result of a coroutine that has ended; called once.
     [[nodiscard]] T take() {
         m_filled = false;
         if constexpr (std::is_void_v<T>) {

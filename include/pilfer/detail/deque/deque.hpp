@@ -40,7 +40,7 @@ struct ring {
     weight_entry<Atom>* weights = nullptr; // as many; null: every task of this ring weighs 1
 };
 
-/// What exposing does to a task before it becomes stealable, where nothing is to be done.
+/// The default of `before`: exposing does nothing to a task.
 struct leave_alone {
     void operator()(task_word) const noexcept {}
 };
@@ -79,7 +79,7 @@ public:
     [[nodiscard]] const tripwire<Atom>& trip() const noexcept { return m_trip; }
 
     /// In a child of fork(), which has none of the threads that may hold the lock. Whatever they were doing
-    /// under it, the deque is as it may be between any two steps of theirs.
+    /// under the lock, the deque is in a state that any two steps of theirs may have between them.
     void forget_threads() noexcept { m_lock.store(0, rlx); }
 
     class owner_end;
@@ -102,7 +102,7 @@ private:
     // Thieves write this line.
     alignas(line_bytes) atomic<std::int64_t> m_top;
     // The owner's line: everything that push and pop touch. m_slots, m_mask and m_limit are the owner's
-    // alone; relaxed atomics, because ThreadSanitizer sees the contexts of one thread as strangers.
+    // alone; relaxed atomics, because ThreadSanitizer treats the contexts of one thread as different threads.
     alignas(line_bytes) atomic<std::int64_t> m_bottom;
     atomic<std::int64_t> m_guard;
     atomic<slot*> m_slots;
@@ -117,13 +117,13 @@ private:
     bool m_pinned;
 };
 
-/// What only the deque's own worker may do.
+/// Operations of the deque's own worker only.
 template <class Atom>
 class split_deque<Atom>::owner_end {
 public:
     explicit owner_end(split_deque& deque) noexcept : m_deque(deque) {}
 
-    /// Announces `task`. True: look after the tripwire (make_room() before the next push).
+    /// Announces `task`. True if the tripwire is hit: call make_room() before the next push.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         at(b).store(task, rlx);
@@ -136,14 +136,15 @@ public:
     /// Takes `task` if it is the newest. `slow`: bottom is already lowered, call pop_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE popped pop_if(task_word task) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
-        // The look comes before the decrement, so that a stranger's task is never hidden from a
-        // sleeper's scan. A stale slot that matches is found out by the guard.
+        // The look comes before the decrement, so that another frame's task is never hidden from a sleeper's
+        // scan. The guard finds out a stale slot that matches.
         if (at(b).load(rlx) != task) {
             return popped::gone;
         }
         return lower_to(b) ? popped::taken : popped::slow;
     }
-    /// The newest entry without a look at the thieves' line: where the deque is empty, what was there last.
+    /// The newest entry, read without a look at the thieves' line. If the deque is empty, it is the entry
+    /// that was there last.
     struct seen {
         task_word task;
         std::int64_t index;
@@ -152,12 +153,13 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         return {at(b).load(rlx), b};
     }
-    /// What lies so many further down, or once did: to be fetched ahead.
+    /// The entry that is, or once was, `steps` further down: to be prefetched.
     [[nodiscard]] PILFER_ALWAYS_INLINE task_word look_below(const seen& newest,
                                                             std::int64_t steps) const noexcept {
         return at(newest.index - steps).load(rlx);
     }
-    /// Takes what look_at_newest() has just returned. False: bottom is already lowered, call pop_slow().
+    /// Takes the entry that look_at_newest() has just returned. False: bottom is already lowered, call
+    /// pop_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE bool pop_newest(const seen& newest) noexcept {
         return lower_to(newest.index);
     }
@@ -169,8 +171,8 @@ public:
         }
         return lower_to(b) ? at(b).load(rlx) : pop_slow(take_back);
     }
-    /// After bottom was lowered below the guard: a reach is under way, the private part is empty, or
-    /// the deque is pinned. `take_back`: how many shared tasks to make private again at most.
+    /// After bottom was lowered below the guard. Either a reach is under way, or the private part is empty,
+    /// or the deque is pinned. `take_back`: maximal number of shared tasks to make private again.
     [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t take_back) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         m_deque.lock();
@@ -197,8 +199,8 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         return b < m_deque.m_top.load(rlx) ? 0 : at(b).load(rlx);
     }
-    /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). 0:
-    /// nothing private, or a reach holds the lock and is about to expose anyway: keep the request.
+    /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). Returns 0
+    /// if nothing is private, or if a reach holds the lock and is about to expose anyway: keep the request.
     template <class Before = leave_alone>
     std::int64_t expose(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
@@ -224,30 +226,30 @@ public:
     [[nodiscard]] std::int64_t shared_size() const noexcept {
         return m_deque.m_split.load(rlx) - m_deque.m_top.load(rlx);
     }
-    /// After a hit of the tripwire: raises the limit as far as thieves have made room. False: the ring
-    /// is full, grow() it before the next push.
+    /// After a hit of the tripwire: raises the limit as far as thieves have made room. False if the ring is
+    /// full: grow() it before the next push.
     [[nodiscard]] bool make_room() noexcept {
         // E3: acquire pairs with the release of the thief's compare-and-swap: its slot may be reused.
         const std::int64_t limit = m_deque.m_top.load(acq) + m_deque.m_mask.load(rlx);
         move_limit(limit);
         return m_deque.m_bottom.load(rlx) <= limit;
     }
-    /// The same without a look at what thieves have made room for. True: the next push needs none.
+    /// True if the next push needs no make_room(). Does not look at the room that thieves have made since.
     [[nodiscard]] bool has_room() const noexcept {
         return m_deque.m_bottom.load(rlx) <= m_deque.m_limit.load(rlx);
     }
-    /// Where has_room(): clears the slot that the next push writes, for pushed_since(). No thief claims what
-    /// it reads there: the slot's last use is below top.
+    /// If has_room(): clears the slot that the next push writes, for pushed_since(). No thief can claim what
+    /// it reads there, because the slot's last use is below top.
     [[nodiscard]] std::int64_t mark() noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         at(b).store(0, rlx);
         return b;
     }
-    /// Has anything been pushed to that place since? A hint: what was pushed below it, or before the ring
-    /// grew, is missed.
+    /// True if an entry was pushed to that place since mark(). A hint: it misses an entry that was pushed
+    /// below that place, or before the ring grew.
     [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
-    /// Calls f while nobody reaches.
+    /// Calls f while no thief reaches.
     template <class F>
     auto locked(F f) noexcept {
         m_deque.lock();
@@ -256,8 +258,8 @@ public:
         return result;
     }
     [[nodiscard]] std::int64_t capacity() const noexcept { return m_deque.m_mask.load(rlx) + 1; }
-    /// Copies what is alive into `bigger`, which must hold as much as the present ring at least, and have
-    /// entries for weights where weighs().
+    /// Copies the live entries into `bigger`. It must hold at least as much as the present ring, and must
+    /// have entries for weights if weighs().
     void grow(ring<Atom>* bigger) noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
@@ -273,16 +275,17 @@ public:
     }
     [[nodiscard]] ring<Atom>* rings() noexcept { return m_deque.m_ring.load(rlx); }
 
-    /// Are there entries for weights? Else grow() into a ring that has them.
+    /// True if there are entries for weights. If not, grow() into a ring that has them.
     [[nodiscard]] bool can_weigh() const noexcept { return entries() != nullptr; }
-    /// Does each push have to weigh_newest()? From the first weighted task on, until one finds all positions
-    /// from there on popped or stolen.
+    /// True if each push must be followed by weigh_newest(). It is true from the first weighted task on. It
+    /// ends when a push finds all positions from there on popped or stolen.
     [[nodiscard]] bool weighs() const noexcept { return m_deque.m_weighs_from.load(rlx) != nothing_weighs; }
-    /// push() of a task with a weight, where can_weigh().
+    /// push() of a task with a weight. Requires can_weigh().
     [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         if (const std::int64_t from = m_deque.m_weighs_from.load(rlx); b < from) {
-            // The first one, or pops have gone below it since. Nothing lies at b or above.
+            // The first weighted task, or pops have gone below the first one since. No entry is at b or
+            // above.
             m_deque.m_weighs_from.store(b, rlx);
             if (from == nothing_weighs) {
                 m_deque.m_trip.pin(); // every push from now on
@@ -291,16 +294,16 @@ public:
         weigh(b, weight); // published with the slot (R2, E1)
         return push(task);
     }
-    /// After a push of a task without a weight, where weighs().
+    /// After a push of a task without a weight, if weighs().
     void weigh_newest() noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         if (b <= m_deque.m_weighs_from.load(rlx) || b <= m_deque.m_top.load(rlx)) {
-            stop_weighing(); // whatever had a weight was taken
+            stop_weighing(); // all weighted tasks were taken
         } else {
             weigh(b, 1);
         }
     }
-    /// Of the newest task, which there is.
+    /// The weight of the newest task. The deque must not be empty.
     [[nodiscard]] std::uint64_t newest_weight() const noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         return b < m_deque.m_weighs_from.load(rlx) ? 1 : entry(b).weight.load(rlx);
@@ -313,7 +316,8 @@ private:
     [[nodiscard]] weight_entry<Atom>& entry(std::int64_t index) const noexcept {
         return entries()[index & m_deque.m_mask.load(rlx)];
     }
-    /// The entry below is right: every push since `from` has made its own, and a pop leaves them alone.
+    /// The entry below `index` is right: every push since `from` has made its own, and a pop leaves entries
+    /// alone.
     void weigh(std::int64_t index, std::uint64_t weight) noexcept {
         std::uint64_t below = static_cast<std::uint64_t>(index);
         if (index > m_deque.m_weighs_from.load(rlx)) {
@@ -332,14 +336,15 @@ private:
         if (!weighs()) {
             return;
         }
-        // What is gone needs none: sums are differences, and the next entry may stand on any other.
+        // Entries that are gone need no weight: sums are differences, so the next entry may start from any
+        // value.
         const std::int64_t from = m_deque.m_weighs_from.load(rlx);
         for (std::int64_t i = top < from ? from : top; i < bottom; ++i) {
             to->weights[i & to->mask].below.store(entry(i).below.load(rlx), rlx);
             to->weights[i & to->mask].weight.store(entry(i).weight.load(rlx), rlx);
         }
     }
-    /// True: what lies at `b` is the owner's.
+    /// True: the entry at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         m_deque.m_bottom.store(b, rel);
         Atom::light_fence(); // R1, with the reaching thief's heavy fence
@@ -352,8 +357,8 @@ private:
         m_deque.m_trip.move_limit(limit - m_deque.m_limit.load(rlx));
         m_deque.m_limit.store(limit, rlx);
     }
-    /// Under the lock, private part empty: makes [result, s) private. The task AT top is contested and
-    /// is never taken this way. True if at least one became private.
+    /// Under the lock, with an empty private part: makes [result, s) private. The task AT top is contested
+    /// and is never taken this way. True if at least one became private.
     [[nodiscard]] bool lower_split(std::int64_t s, std::int64_t to) noexcept {
         m_deque.m_split.store(to, rel); // release too: the lowering store heads no release sequence of E1
         Atom::fence_sc();               // E2, with the fence in steal
@@ -365,7 +370,7 @@ private:
         m_deque.set_guard(kept);
         return kept < s;
     }
-    /// At most the task at top is left: taken as a thief takes it, without the lock (E4).
+    /// At most the task at top is left. It is claimed as a thief claims it, without the lock (E4).
     [[nodiscard]] task_word take_top(std::int64_t s) noexcept {
         std::int64_t t = m_deque.m_top.load(rlx);
         if (t >= s) {
@@ -379,15 +384,15 @@ private:
     split_deque& m_deque;
 };
 
-/// What any other worker may do.
+/// Operations of any other worker.
 template <class Atom>
 class split_deque<Atom>::thief_end {
 public:
     explicit thief_end(split_deque& deque) noexcept : m_deque(deque) {}
 
-    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline. Claiming
-    /// several by one compare-and-swap would be wrong: the owner takes back and exposes the later indices
-    /// again while top stands still.
+    /// Takes the oldest shared task. `accept(task)` is asked before the claim and may decline. One
+    /// compare-and-swap must not claim several tasks: the owner may take the later indices back and expose
+    /// them again while top is unchanged.
     template <class Accept>
     [[nodiscard]] steal_result steal(Accept accept) noexcept {
         std::int64_t t = m_deque.m_top.load(acq);
@@ -398,8 +403,8 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
-            // Declined is what was the oldest: where another thief has taken that, the slot may hold a later
-            // entry. Only a claim tells, and this one takes nothing.
+            // Check that the declined entry was the oldest. If another thief has taken the oldest, the slot
+            // may hold a later entry. Only a claim can say, and this claim takes nothing.
             return {m_deque.m_top.compare_exchange_strong(t, t, rlx, rlx) ? steal_status::refused
                                                                           : steal_status::lost,
                     0};
@@ -412,8 +417,9 @@ public:
         PILFER_CHAOS_POINT(claim);
         return {steal_status::success, task, weight};
     }
-    /// Is anything at all in there, private or shared? top (acquire) before bottom (S4): the other way round
-    /// a thief's new top meets an old bottom, and a task is overlooked until that thief hands on.
+    /// True if any task is in the deque, private or shared. top (acquire) is read before bottom (S4). In the
+    /// other order a thief's new top could meet an old bottom: a task would be overlooked until that thief
+    /// shares work itself.
     [[nodiscard]] bool has_any() const noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
@@ -430,7 +436,7 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         return {s > t ? s - t : 0, b > s ? b - s : 0, t};
     }
-    /// How many tasks, and what they weigh: see scales.
+    /// A view of the tasks and their weights: see the class `scales`.
     [[nodiscard]] detail::scales<Atom> scales() const noexcept {
         const std::int64_t t = m_deque.m_top.load(rlx);
         const std::int64_t s = m_deque.m_split.load(rlx);
@@ -438,7 +444,7 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
         return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
-    /// Calls f while nobody reaches and no scope of this pool leaves its chain out of turn.
+    /// Calls f while no thief reaches and no scope of this pool leaves its chain out of turn.
     template <class F>
     auto locked(F f) noexcept {
         lock();
@@ -446,11 +452,12 @@ public:
         unlock();
         return result;
     }
-    /// The same in two halves, for whoever takes several of these locks: in the order of the workers.
+    /// locked() in two halves. A caller that takes several of these locks takes them in the order of the
+    /// workers.
     void lock() noexcept { m_deque.lock(); }
     void unlock() noexcept { m_deque.unlock(); }
-    /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). 0:
-    /// none, or somebody else is at it. Costs one heavy fence.
+    /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). Returns
+    /// 0 if there is none, or if another thread holds the lock. Costs one heavy fence.
     template <class Before = leave_alone>
     std::int64_t reach(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
@@ -466,8 +473,8 @@ public:
         const std::int64_t b = m_deque.m_bottom.load(acq); // R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
-            // Only now do they stay what they are: the owner takes back none below the guard without the
-            // lock.
+            // Only now is it certain that these tasks stay: below the guard the owner takes none back without
+            // the lock.
             const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
             for (std::int64_t i = s; i < e; ++i) {
                 before(r->slots[i & r->mask].load(rlx));
@@ -480,10 +487,12 @@ public:
         m_deque.unlock();
         return e - s;
     }
-    /// Takes the oldest task, shared or private, whoever else is at it. 0 is a statement: at some moment
-    /// during the call there was none, or the oldest one was declined. (To look whether anything is shared
-    /// after a steal that found nothing would be none: another thief may have reached between the two.)
-    /// `tell(status)` hears of each try; before(task): as for reach().
+    /// Takes the oldest task, shared or private, whatever other thieves do. The answer 0 is a statement: at
+    /// some moment during the call there was no task, or the oldest one was declined. `tell(status)` is
+    /// called for each try; before(task): as for reach().
+    ///
+    /// A steal that found nothing, followed by a look at the shared part, would be no statement: another
+    /// thief may have reached between the two.
     template <class Accept, class Tell, class Before = leave_alone>
     [[nodiscard]] task_word insist(Accept accept, Tell tell, Before before = {}) noexcept {
         for (unsigned round = 0; has_any(); ++round) {
@@ -496,7 +505,7 @@ public:
                 return 0;
             }
             if (got.status == steal_status::empty && reach(1, before) == 0) {
-                Atom::relax(round); // somebody else is reaching, or has taken it
+                Atom::relax(round); // another thief is reaching, or has taken it
             }
         }
         return 0;

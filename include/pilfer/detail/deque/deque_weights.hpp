@@ -1,9 +1,9 @@
-// What the tasks of a deque weigh: sums of any part of it, from differences of two.
+// Weights of the tasks of a deque: the sum over any part, as a difference of two entries.
 //
-// Beside each slot lies an entry: the task's weight and the weight of everything announced below it. It means
-// something from the deque's first weighted task on (`from`); below that, and in a deque without weights,
-// every task weighs 1 and nothing is stored. Who writes what, and why thieves may read it: "Weights" in
-// src/deque/README.md.
+// Beside each slot is an entry: the task's weight, and the weight of everything announced below it. Entries
+// are valid from the deque's first weighted task on (`from`). Below that, and in a deque without weights,
+// every task weighs 1 and nothing is stored. "Weights" in src/deque/README.md says which thread writes what,
+// and why thieves may read it.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct weight_entry {
     typename Atom::template atomic<std::uint64_t> weight{1};
 };
 
-/// One deque as it was: numbers that need not belong together while others work on it. All results are within
-/// the number of tasks all the same. `top`, `split`, `bottom`, `from`: positions.
+/// A snapshot of one deque: numbers that need not be consistent with each other while other threads work on
+/// it. All results are nevertheless at most the number of tasks. `top`, `split`, `bottom`, `from`: positions.
 template <class Atom>
 class scales {
     std::int64_t m_top;
@@ -47,11 +47,11 @@ public:
     [[nodiscard]] std::uint64_t shared_weight() const noexcept { return sum(m_top, m_split); }
     [[nodiscard]] std::uint64_t own_weight() const noexcept { return sum(m_split, m_bottom); }
     [[nodiscard]] std::uint64_t weight() const noexcept { return sum(m_top, m_bottom); }
-    /// How many of the oldest tasks together come nearest to `weight`: at least one where there is any, and
-    /// of two numbers that are equally near the smaller one. Cost: a constant without weights, else the
-    /// logarithm of the number of tasks.
+    /// The number of oldest tasks whose sum is nearest to `weight`: at least one if there is any. If two
+    /// numbers are equally near, it is the smaller one. Cost: a constant without weights, else the logarithm
+    /// of the number of tasks.
     [[nodiscard]] std::uint64_t oldest(std::uint64_t weight) const noexcept { return nearest(m_top, weight); }
-    /// The same of the private tasks.
+    /// As oldest(), for the private tasks.
     [[nodiscard]] std::uint64_t oldest_own(std::uint64_t weight) const noexcept {
         return nearest(m_split, weight);
     }
@@ -81,7 +81,7 @@ private:
         const auto together = [&](std::uint64_t n) {
             return sum(first, first + static_cast<std::int64_t>(n));
         };
-        std::uint64_t fits = 0; // so many weigh no more than that
+        std::uint64_t fits = 0; // this many weigh at most `weight`
         for (std::uint64_t too_many = all + 1; too_many - fits > 1;) {
             const std::uint64_t middle = fits + (too_many - fits) / 2;
             if (together(middle) <= weight) {

@@ -17,7 +17,7 @@ public:
         typename Atom::template plain<node*> previous = nullptr; // in a one-lock pool only: src/onelock
     };
 
-    /// Anyone. True: what was pushed before has been fetched, to be taken.
+    /// Anyone. True if workers have fetched everything that was pushed before.
     bool push(node* n) noexcept {
         node* head = m_in.load(rlx);
         do {
@@ -25,16 +25,17 @@ public:
         } while (!m_in.compare_exchange_weak(head, n, rel, rlx)); // Q1
         return head == nullptr;
     }
-    /// Workers, also before they sleep. The order of the reads matters: a taker empties m_in only while
-    /// it holds the lock, and fills m_out before it lets go (Q2), so that one of the three tells.
+    /// Workers, also before they sleep. The order of the reads matters. A taker empties m_in only while it
+    /// holds the lock, and fills m_out before it releases the lock (Q2). So one of the three reads shows the
+    /// item.
     [[nodiscard]] bool empty() const noexcept {
-        // Usually this tells, and m_in is left to those who push.
+        // In the usual case this read decides, and the line of m_in is left to the pushers.
         if (m_out.load(rlx) != nullptr) {
             return false;
         }
         return m_in.load(acq) == nullptr && m_lock.load(acq) == 0 && m_out.load(acq) == nullptr;
     }
-    /// Workers: the oldest, or nothing if there is none or another worker is at it.
+    /// Workers: the oldest item. Null if there is none, or if another worker holds the lock.
     [[nodiscard]] node* pop() noexcept {
         if (m_out.load(rlx) == nullptr && m_in.load(rlx) == nullptr) {
             return nullptr;
@@ -50,7 +51,7 @@ public:
         if (oldest != nullptr) {
             node* const after = oldest->next;
             m_out.store(after, rel);
-            __builtin_prefetch(after, 1); // its pusher's core has it, and somebody is about to run it
+            __builtin_prefetch(after, 1); // it is in its pusher's cache, and a worker is about to run it
         }
         m_lock.store(0, rel); // Q2
         return oldest;

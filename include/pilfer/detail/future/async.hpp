@@ -1,4 +1,4 @@
-// How a task behind a future starts.
+// The start of a task whose result a future holds.
 #pragma once
 
 #include <type_traits>

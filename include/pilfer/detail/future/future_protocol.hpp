@@ -1,7 +1,7 @@
-// The life of a future: one claims its task or sets it, any number wait for its end, the last reference ends
-// it.
+// The life of a future: one thread claims its task or sets it, any number wait for its end, and the last
+// reference destroys it.
 //
-// States, edges F1..F7 and the argument why nobody is left waiting: src/future/README.md.
+// States, edges F1..F7 and the argument why every waiter is released: src/future/README.md.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,29 @@ class future_protocol {
 public:
     enum stage : std::uint32_t {
         pending, ///< a promise that is not set, or a task that waits for another future
-        queued,  ///< announced: who takes it, or waits for it, may claim it
+        queued,  ///< announced: a thread that takes it, or waits for it, may claim it
         running, ///< the result is being made
         done,
     };
     using word = std::uintptr_t;
 
-    /// In the frame of one that waits.
+    /// The entry of a waiter, in its frame.
     struct waiter {
         typename Atom::template plain<waiter*> next = nullptr;
-        typename Atom::template plain<word> who = 0; // what finish() hands to its caller
+        typename Atom::template plain<word> who = 0; // the word that finish() passes to go_on()
     };
 
-    /// With the handle's reference and the announcement's.
+    /// A queued task with two references, the handle's and the announcement's.
     future_protocol() noexcept = default;
     future_protocol(stage first, std::uint32_t references) noexcept
         : m_stage(first), m_references(references) {}
 
-    /// Whoever holds a reference makes another one.
+    /// Adds a reference. The caller must hold one.
     void retain() noexcept { m_references.fetch_add(1, rlx); }
-    /// True: it was the last one, and every use of the others happened before (F5); destroy the object.
-    /// False: never touch it again.
+    /// True: this was the last reference, and every use of the others happened before (F5); destroy the
+    /// object. False: never touch it again.
     [[nodiscard]] bool release() noexcept {
-        if (m_references.load(acq) == 1) { // F5: nobody is left who could make another one
+        if (m_references.load(acq) == 1) { // F5: no other thread is left that could add one
             return true;
         }
         const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
@@ -53,30 +53,30 @@ public:
     /// Acquires what the task wrote (F2).
     [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
     [[nodiscard]] stage now() const noexcept { return static_cast<stage>(m_stage.load(acq)); }
-    /// True: the caller runs the task, nobody else does. What it needs came with the announcement (F1), or
-    /// from enqueue() (F6).
+    /// True: the caller alone runs the task. The data of the task came with the announcement (F1), or from
+    /// enqueue() (F6).
     [[nodiscard]] bool claim() noexcept {
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = queued;
         return m_stage.compare_exchange_strong(expected, running, acq_rel, rlx);
     }
-    /// Setter of a promise. True: the caller writes the result, nobody else does.
+    /// Setter of a promise. True: the caller alone writes the result.
     [[nodiscard]] bool begin() noexcept {
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = pending;
-        // One winner is all: what it needs came with the promise, or with the entry that it was found by
-        // (F4).
+        // One winner is enough. The data for the setter came with the promise, or with the entry through
+        // which it was found (F4).
         return m_stage.compare_exchange_strong(expected, running, rlx, rlx);
     }
-    /// What a task waited for is there, and the caller is about to announce it: from now on others may claim
-    /// it, and see what the caller has seen (F6).
+    /// The future that a task waited for is done, and the caller is about to announce the task. From now on
+    /// other threads may claim it, and see what the caller has seen (F6).
     void enqueue() noexcept {
         PILFER_CHAOS_POINT(future);
         m_stage.store(queued, rel); // F6
         PILFER_CHAOS_POINT(future);
     }
-    /// Waiter, after it has left its stack: false if the task has ended (F3). True: `w` and the frame around
-    /// it are the claimer's until it goes on (F4).
+    /// Waiter, after it has left its stack. False: the task has ended (F3). True: `w` and the frame around it
+    /// are the claimer's until the frame is resumed (F4).
     [[nodiscard]] bool add_waiter(waiter& w) noexcept {
         word head = m_waiters.load(acq);
         do {
@@ -88,7 +88,7 @@ public:
         } while (!m_waiters.compare_exchange_weak(head, reinterpret_cast<word>(&w), rel, acq));
         return true;
     }
-    /// Claimer, the result is written: nobody waits from now on. `go_on(who)` for each that did.
+    /// Claimer, after the result is written: closes the list of waiters and calls `go_on(who)` for each.
     template <class GoOn>
     void finish(GoOn go_on) {
         PILFER_CHAOS_POINT(future);
@@ -104,7 +104,8 @@ public:
     }
 
 private:
-    /// Instead of the newest waiter: there is no instant between "done" and "nobody may join the list".
+    /// Stored instead of the newest waiter, so that the list is closed in the same instant in which the
+    /// waiters are taken.
     static constexpr word closed = 1;
 
     typename Atom::template atomic<std::uint32_t> m_stage{queued};
@@ -112,9 +113,9 @@ private:
     typename Atom::template atomic<word> m_waiters{0};
 };
 
-/// Those who wait for a future no longer than until some time: they leave before its end, so they wait in a
-/// list with removal. The room of a future is made for its first one, and told of the end once, for all of
-/// them. `Park` as for `sleepers`.
+/// The waiters with a time limit of one future. They may leave before its end, so they wait in a list with
+/// removal. The first one makes the room, and the future notifies the room once for all of them. `Park`: as
+/// for `sleepers`.
 template <class Atom, class Park>
 class future_room {
 public:
@@ -131,7 +132,7 @@ public:
         m_list.unlock();
         return open;
     }
-    /// The future is done: nobody enters from now on. Who was there, as a chain; the caller completes them.
+    /// The future is done: closes the room. Returns the entries in it, as a chain; the caller completes them.
     [[nodiscard]] entry* close() noexcept {
         m_list.lock();
         m_closed = true;
@@ -146,12 +147,12 @@ private:
     typename Atom::template plain<bool> m_closed = false;
 };
 
-/// Where a future keeps what only few futures need: nothing, then for good what the first one put there.
+/// The place for what only few futures need. It is empty until one is put, which then stays.
 template <class Atom, class Room>
 class room_place {
 public:
     [[nodiscard]] Room* look() const noexcept { return m_room.load(acq); } // F7
-    /// Null: `mine` is there now. Else what somebody else put there.
+    /// Null: `mine` is in the place now. Otherwise the one that another thread has put there.
     [[nodiscard]] Room* put(Room* mine) noexcept {
         PILFER_CHAOS_POINT(future);
         Room* there = nullptr;

@@ -1,4 +1,4 @@
-// The state behind a future: pending, queued, running, done; it only goes forward.
+// The state of a future: pending, queued, running, done, in this order.
 #pragma once
 
 #include <cstdint>
@@ -26,19 +26,19 @@ struct mark;
 
 namespace detail {
 
-/// On the stack of one that waits for a future. `who`: a suspension, or a foreign_waiter with
+/// The entry of a waiter for a future, on its stack. `who`: a suspension, or a foreign_waiter with
 /// waiter_is_foreign.
 using future_waiter = future_protocol<std_atom>::waiter;
 
 class future_core;
 
-inline constexpr std::uintptr_t waiter_is_listener = 1; // beside waiter_is_foreign
+inline constexpr std::uintptr_t waiter_is_listener = 1; // as waiter_is_foreign, a tag
 
-/// Waits for a future without a frame or a thread: told of its end, once.
+/// A waiter for a future without a frame or a thread: it is called once, at the end.
 struct future_listener : future_waiter {
-    /// On the stack of whoever ends the future, or of listen(): must not wait nor run code of the user. Null,
-    /// or a future that is running and has its result: the caller ends it and gives one of its references
-    /// back, so that ends which cause ends are a loop and no recursion.
+    /// Called on the stack of the thread that ends the future, or in listen(). It must not wait nor run code
+    /// of the user. Returns null, or a running future that has its result. The caller ends that future and
+    /// gives one of its references back. So a chain of ends is a loop, not a recursion.
     using fire_function = future_core* (*)(future_listener& self) noexcept;
 
     explicit future_listener(fire_function f) noexcept : fire(f) {
@@ -56,10 +56,10 @@ struct PILFER_API future_follower : future_listener {
     future_core* follower;
 };
 
-/// Those with a time limit who wait for one future.
+/// The waiters with a time limit for one future.
 struct timed_waiters : future_listener {
     timed_waiters() noexcept;
-    /// As the states themselves: a worker keeps the memory.
+    /// A worker keeps the memory, as for future states.
     [[nodiscard]] static void* operator new(std::size_t bytes) {
         if (void* p = take_block(bytes)) {
             return p;
@@ -70,10 +70,10 @@ struct timed_waiters : future_listener {
     future_room<std_atom, futex_park> room;
 };
 
-/// Who makes the result; for reports.
+/// The maker of the result; for reports.
 enum class future_source : std::uint8_t { task, promise, follower, combination, coroutine };
 
-/// Claim and waiters, without the result.
+/// Claim and waiters of a future, without the result.
 class PILFER_API future_core : public submission {
 public:
     void retain() noexcept { m_life.retain(); }
@@ -82,7 +82,7 @@ public:
             destroy();
         }
     }
-    // Of whatever derives from this. What is aligned to more than operator new does by itself is not
+    // For all derived types. Memory of a type that is aligned to more than the default of operator new is not
     // recycled.
     [[nodiscard]] static void* operator new(std::size_t bytes) {
         void* const p = take_block(bytes);
@@ -106,43 +106,43 @@ public:
     [[nodiscard]] bool is_done() const noexcept { return m_life.is_done(); }
     /// For reports, from a frame that waits for this.
     void look(wait_facts& f) const noexcept;
-    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is,
-    /// and the result is not there.
+    /// Claims and runs a queued task on a worker of its pool, else waits. Throws stopped if the caller is
+    /// cancelled and the result is not there.
     void wait();
-    /// The same, also where the caller is stopped.
+    /// As wait(), but waits to the end even if the caller is cancelled.
     void wait_to_the_end() noexcept;
-    /// Waits, without claiming, at most until about `until`. True: the result is there. Throws
-    /// std::bad_alloc: the first one for this future makes a room for all of them.
+    /// Waits at most until about `until`, without claiming. True: the result is there. Throws std::bad_alloc:
+    /// the first such wait for this future makes a room for all of them.
     [[nodiscard]] bool wait_until(instant until);
-    /// Where those wait who may leave before the end, made for the first one; null: no memory for it.
+    /// The room of the waiters that may leave before the end, made for the first one; null: no memory for it.
     [[nodiscard]] timed_waiters* try_room() noexcept;
-    /// `l` is told when the result is there, which may be at once, in this call.
+    /// Calls `l` when the result is there, perhaps at once, in this call.
     void listen(future_listener& l) noexcept;
-    /// Announces the task: on the own deque on a worker of `p`, else by submission. May throw pool_closed.
+    /// Announces the task: on a worker of `p` in its deque, else by submission. May throw pool_closed.
     void start(pool_core& p);
-    /// With a priority always by submission, which has no weight.
+    /// start() with options. A task with a priority is always submitted, and a submission has no weight.
     void start(pool_core& p, const task_options& o);
-    /// Announces the task as soon as `source` is done: in `p`; null: the pool of `source`, else of the
-    /// calling worker, else the common one. Where that pool is closed by then, refuse(). May throw what
-    /// making the common pool throws.
+    /// Announces the task in `p` as soon as `source` is done. If `p` is null, it is the pool of `source`,
+    /// else of the calling worker, else the common one. If that pool is closed by then, calls refuse(). May
+    /// throw what making the common pool throws.
     void start_behind(future_core& source, pool_core* p, future_follower& place);
 
 protected:
     future_core() noexcept;
-    /// A pending one. `references`: what the maker gives away, to the handle and to whoever ends it.
+    /// A pending one. `references`: those of the handle and of the party that ends it.
     future_core(future_source from, std::uint32_t references) noexcept;
     virtual ~future_core();
     /// Runs the function into the outcome.
     virtual void execute() noexcept = 0;
     virtual void break_promise() noexcept = 0;
-    /// The pool does not take the task.
+    /// Called if the pool does not take the task.
     virtual void refuse() noexcept { break_promise(); }
 
-    /// Before anybody else sees it: what follows it runs in `p`.
+    /// Sets the pool of its followers. Called before another thread sees it.
     void belongs_in(pool_core& p) noexcept;
-    /// Of a pending one that is no task. True: the caller alone writes the result, then calls end().
+    /// For a pending one that is no task. True: the caller alone writes the result, then calls end().
     [[nodiscard]] bool begin() noexcept { return m_life.begin(); }
-    /// The caller has a reference, so that those who wait may give theirs back meanwhile.
+    /// Ends it. The caller has a reference, because the waiters may give theirs back meanwhile.
     void end() noexcept;
 
 private:
@@ -163,17 +163,17 @@ private:
     enum class may_leave { no, when_stopped };
     void wait_for_end(may_leave when);
     [[nodiscard]] bool wait_stoppably();
-    /// announce(worker, entry) on a worker of `p`.
+    /// Calls announce(worker, entry) on a worker of `p`.
     template <class Announce>
     void start_by(pool_core& p, Announce announce);
 
     future_protocol<std_atom> m_life;
     future_source m_source = future_source::task;
-    pool_core* m_pool = nullptr;     // set before anybody else sees the task
-    std::uint64_t m_pool_number = 0; // the same; its pool may have ended
+    pool_core* m_pool = nullptr;     // set before another thread sees the task
+    std::uint64_t m_pool_number = 0; // number of m_pool, which may have ended
     room_place<std_atom, timed_waiters> m_room;
-    std::atomic<const context*> m_runner{nullptr}; // where the task runs, from its claim on; for reports
-    const profile::mark* m_end = nullptr;          // written before the end is seen; null: nobody records
+    std::atomic<const context*> m_runner{nullptr}; // runs the task, from its claim on; for reports
+    const profile::mark* m_end = nullptr;          // written before the end is seen; null: no recording
 };
 
 template <class T>
@@ -209,8 +209,8 @@ private:
             std::destroy_at(&m_function);
         }
     }
-    // The function dies with the execution, not with the last handle: who sees the result also sees what
-    // the function held released.
+    // The function is destroyed with the execution, not with the last handle. So a thread that sees the
+    // result also sees released what the function held.
     void execute() noexcept override {
         this->m_outcome.fill(m_function);
         std::destroy_at(&m_function);
@@ -224,7 +224,7 @@ private:
     };
 };
 
-/// What a task of `then` or `continue_with` is called with.
+/// The argument of a function of `then` or `continue_with`.
 enum class follows { value, handle };
 
 template <class T, follows How, class F>
@@ -244,7 +244,7 @@ struct followed<void, follows::value, F> {
     using type = std::invoke_result_t<F&>;
 };
 
-/// The task behind another future, to which it holds a reference until it has run.
+/// A task that follows another future. It holds a reference to that future until it has run.
 template <class T, follows How, class F>
 class following_task final : public future_state<typename followed<T, How, F>::type> {
     using result = typename followed<T, How, F>::type;
@@ -260,12 +260,12 @@ public:
 
 private:
     ~following_task() override {
-        if (!this->is_done()) { // it never came to wait for anything
+        if (!this->is_done()) { // it never waited for any future
             leave();
         }
     }
     void execute() noexcept override {
-        m_source->wait(); // it is done: for the record of who waited for whom
+        m_source->wait(); // it is done: records the task that waited and the one that it waited for
         if constexpr (How == follows::handle) {
             auto call = [this]() -> result {
                 return std::invoke(m_function, future<T>(std::exchange(m_source, nullptr)));
@@ -295,7 +295,8 @@ private:
         this->m_outcome.fail(detail::closed_error());
         leave();
     }
-    /// The function and the reference die with the execution: in a long chain nobody's end is the next one's.
+    /// Drops the function and the reference with the execution: in a long chain no end of a task causes that
+    /// of the next.
     void leave() noexcept {
         std::destroy_at(&m_function);
         if (m_source != nullptr) {
@@ -310,13 +311,13 @@ private:
     };
 };
 
-/// The write end, whose reference is the promise's.
+/// The state of a promise, with the promise's reference.
 template <class T>
 class promise_state final : public future_state<T> {
 public:
     promise_state() noexcept : future_state<T>(future_source::promise, 1) {}
 
-    /// False: somebody has set it, or is about to.
+    /// False: another thread has set it, or is about to.
     template <class F>
     [[nodiscard]] bool set(F make) noexcept {
         if (!this->begin()) {

@@ -26,7 +26,7 @@ inline constexpr bool is_future<future<T>> = true;
 template <class It>
 concept future_iterator = std::input_iterator<It> && is_future<std::iter_value_t<It>>;
 
-/// Calls f(number, core) for each.
+/// Calls f(number, core) for each future.
 template <class T, class F>
 void for_each_core(const std::vector<future<T>>& futures, F f) {
     for (std::size_t i = 0; i < futures.size(); ++i) {
@@ -43,7 +43,7 @@ void for_each_core(const std::tuple<future<Ts>...>& futures, F f) {
         futures);
 }
 
-/// Those that refer to nothing throw before anything has happened.
+/// Counts the futures. Throws for one that refers to nothing, before anything has happened.
 template <class Sequence>
 [[nodiscard]] std::size_t count_valid(const Sequence& futures) {
     std::size_t n = 0;
@@ -66,7 +66,7 @@ public:
         : future_state<Sequence>(future_source::combination, 2), m_left(n + 1), m_places(new place[n]),
           m_inputs(std::move(futures)) {}
     void attach() noexcept {
-        // The inputs are not handed on before this loop arrives, too.
+        // The inputs are not moved out before this loop calls arrive(), too.
         for_each_core(m_inputs, [this](std::size_t i, future_core& input) noexcept {
             m_places[i].all = this;
             input.listen(m_places[i]);
@@ -79,11 +79,11 @@ public:
 
 private:
     [[nodiscard]] future_core* arrive() noexcept {
-        // Each releases, the last acquires: the result of every input is seen behind this one's.
+        // Each fetch_sub releases, the last one acquires: the result of every input is seen after this one's.
         if (m_left.fetch_sub(1, acq_rel) != 1) {
             return nullptr;
         }
-        (void)this->begin(); // nobody else can
+        (void)this->begin(); // no other thread can
         auto make = [this] { return std::move(m_inputs); };
         this->m_outcome.fill(make);
         return this;
@@ -96,7 +96,7 @@ private:
     Sequence m_inputs;
 };
 
-/// Ends with the first of its inputs. Those that end later still know it, so it lives as long as they do.
+/// Ends with the first of its inputs. Later inputs still refer to it, so it lives as long as they do.
 template <class Sequence>
 class any_state final : public future_state<when_any_result<Sequence>> {
     struct place : future_listener {
@@ -111,7 +111,7 @@ public:
     any_state(const Sequence& futures, std::size_t n)
         : future_state<when_any_result<Sequence>>(future_source::combination, 1), m_places(new place[n]),
           m_inputs(futures) {}
-    /// `futures`: the caller's own. Those in here may be handed on at any time.
+    /// `futures`: the caller's own. The copies in this object may be moved out at any time.
     void attach(const Sequence& futures, std::size_t n) noexcept {
         for_each_core(futures, [this](std::size_t i, future_core& input) noexcept {
             if (!m_over.load(rlx)) {

@@ -1,8 +1,8 @@
 // Sleeping and waking without polling, without a lock and without a shared counter.
 //
-// A sleeper announces itself, tells every worker, fences, looks at everything once more and only then
-// sleeps on a word of its own. A publisher reads nothing but its own tripwire while nobody sleeps. The
-// rule, the seven simpler rules that lose wake-ups, and edges S1..S6: src/idle/README.md.
+// A sleeper announces itself, sets `wanted` in every worker's tripwire, fences, and looks at everything once
+// more. Only then it sleeps, on a word of its own. While no worker sleeps, a publisher reads nothing but its
+// own tripwire. src/idle/README.md has the rule, seven simpler rules that lose wake-ups, and edges S1 to S8.
 #pragma once
 
 #include <bit>
@@ -15,9 +15,10 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the
-/// word differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`.
-/// `Bell`: `void ring() noexcept` ends the sleep of one that lies elsewhere than on its word, begun or not.
+/// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the word
+/// differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`. `Bell`: `void
+/// ring() noexcept` ends the sleep of a worker that sleeps elsewhere than on its word, even if that sleep has
+/// not begun.
 struct no_bell {
     void ring() noexcept {}
 };
@@ -29,34 +30,36 @@ public:
         running = 0,
         asleep = 1,
         token = 2,  // woken, and obliged to look again before it runs what it finds
-        afield = 3, // asleep, and not on this word: a bell has to be rung
+        afield = 3, // asleep, but not on this word: the bell must be rung
         alert = 4,  // searching, and obliged to look at what is queued before it runs what it finds
     };
-    /// One per worker, on a line of its own.
+    /// The state of one worker, on a cache line of its own.
     struct alignas(line_bytes) seat {
         typename Atom::template atomic<std::uint32_t> state{running};
         typename Atom::template atomic<std::uint32_t> hint{0};
     };
     using map_word = typename Atom::template atomic<std::uint64_t>;
-    /// `found`: the scan saw something. Who held a token before still owes what it stands for: a publisher
-    /// may have been throttled by it, and another worker may take what this one saw. `woken`: a token.
+    /// `found`: the scan saw work. A worker that held a token before still owes the look that the token
+    /// stands for. A publisher may have been throttled by it, and another worker may take what this one saw.
+    /// `woken`: the worker holds a token.
     enum class outcome { found, woken };
 
-    /// `seats`: n of them; `map`: ceil(n / 64) words, all zero; `aside`: as many for who steps aside, null
-    /// where nobody does. All outlive this object.
+    /// `seats`: n of them. `map`: ceil(n / 64) words, all zero. `aside`: as many words for workers that step
+    /// aside, null if none ever does. All outlive this object.
     sleepers(seat* seats, map_word* map, unsigned n, map_word* aside = nullptr) noexcept
         : m_seats(seats), m_map(map), m_aside(aside), m_count(n) {}
 
-    /// There are only `n` workers after all. Before anybody else knows this object.
+    /// Reduces the number of workers to `n`. Before any other thread knows this object.
     void shrink(unsigned n) noexcept { m_count = n; }
 
     /// Worker `i` found nothing and goes to sleep. `tell_all()` sets `wanted` in every other worker's
-    /// tripwire where it is clear; `ready()` says whether anything at all is there to do.
+    /// tripwire in which it is clear; `ready()` returns true if there is anything to do.
     template <class TellAll, class Ready>
     outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
         return sleep(i, tell_all, ready, [](auto& word) { Park::wait(word, asleep); });
     }
-    /// The same; `rest(word)` parks on the state, and may come back early.
+    /// Worker `i` goes to sleep as in the other overload; `rest(word)` parks on the state, and may return
+    /// early.
     template <class TellAll, class Ready, class Rest>
     outcome sleep(unsigned i, TellAll tell_all, Ready ready, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
@@ -83,13 +86,13 @@ public:
         }
         return outcome::woken;
     }
-    /// Worker `i`, which owes nobody a look, steps aside: no work wakes it, only unpark(). `called()` says
-    /// whether there is what it has to come back for; `rest(word)` as above.
+    /// Worker `i`, which owes no look, steps aside: no work wakes it, only unpark(). `called()` returns true
+    /// if there is a reason to come back; `rest(word)` parks on the state, and may return early.
     template <class Called, class Rest>
     outcome park(unsigned i, Called called, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
         aside(i).fetch_or(bit(i), rel); // S8: asleep before it can be called
-        Atom::fence_sc();               // S7: aside before the look, with the fence of whoever calls it
+        Atom::fence_sc(); // S7: aside before the look, with the fence of the thread that calls it back
         if (called()) {
             PILFER_CHAOS_POINT(idle);
             if ((aside(i).fetch_and(~bit(i), rlx) & bit(i)) != 0) {
@@ -107,10 +110,10 @@ public:
         }
         return outcome::woken;
     }
-    /// Calls worker `i` back if it has stepped aside; behind what it is called for, and a fence.
+    /// Calls worker `i` back if it has stepped aside. The caller has stored the reason and has fenced.
     bool unpark(unsigned i) noexcept {
         if (m_aside == nullptr || (aside(i).load(rlx) & bit(i)) == 0 ||
-            (aside(i).fetch_and(~bit(i), acq) & bit(i)) == 0) { // S8: so the token comes behind
+            (aside(i).fetch_and(~bit(i), acq) & bit(i)) == 0) { // S8: so the token comes after "asleep"
             return false;
         }
         PILFER_CHAOS_POINT(wake);
@@ -119,8 +122,8 @@ public:
         Park::wake(m_seats[i].state);
         return true;
     }
-    /// Worker `i` has no thread: it counts as one that has stepped aside. Before its thread is made, and by
-    /// who makes it.
+    /// Worker `i` has no thread: it counts as one that has stepped aside. Called before its thread is made,
+    /// by the thread that makes it.
     void seat_empty(unsigned i, bool empty) noexcept {
         m_seats[i].state.store(empty ? asleep : running, rlx);
         if (empty) {
@@ -129,44 +132,44 @@ public:
             aside(i).fetch_and(~bit(i), acq_rel);
         }
     }
-    /// Has stepped aside, or has no thread.
+    /// True if worker `i` has stepped aside or has no thread.
     [[nodiscard]] bool is_aside(unsigned i) const noexcept {
         return m_aside != nullptr && (aside(i).load(acq) & bit(i)) != 0;
     }
-    /// Worker `i`, inside `rest`: from now on it is woken by `bell`, the same for all of these sleepers.
-    /// False: it is woken already. Not while another one is afield.
+    /// Worker `i`, inside `rest`: from now on `bell` wakes it, the same bell for all of these sleepers. False
+    /// if it is already woken. At most one worker is afield at a time.
     [[nodiscard]] bool go_afield(unsigned i, Bell& bell) noexcept {
         m_bell.store(&bell, rlx);
         std::uint32_t expected = asleep;
         return m_seats[i].state.compare_exchange_strong(expected, afield, rel, rlx); // N1
     }
-    /// Behind that, when it sleeps no more, and behind silencing the bell: on its word again, unless it is
-    /// woken.
+    /// Worker `i`, after its sleep afield and after silencing the bell: it is asleep on its word again,
+    /// unless it is woken.
     void come_home(unsigned i) noexcept {
         std::uint32_t expected = afield;
         (void)m_seats[i].state.compare_exchange_strong(expected, asleep, rlx, rlx); // N2
     }
-    /// Worker `i` holds a token and has found work: gives the token back. A look at everything must
-    /// follow before the work is run, and wake_one() if anything is left.
+    /// Worker `i` holds a token and has found work: it gives the token back. Before the work is run, a look
+    /// at everything must follow, and wake_one() if anything is left.
     void settle_token(unsigned i) noexcept {
         m_seats[i].state.store(running, rlx);
         Atom::fence_sc(); // S5, with the publisher's fence before is_searching()
     }
-    /// Worker `i`, which holds no token, begins to search: whoever queues something for anybody need wake
-    /// nobody meanwhile.
+    /// Worker `i`, which holds no token, begins to search. Meanwhile a thread that queues something for any
+    /// worker need not wake one.
     void be_alert(unsigned i) noexcept { m_seats[i].state.store(alert, rlx); }
-    /// Worker `i` was alert and has found work. A look at what is queued must follow before the work is run,
-    /// and somebody be told if anything is.
+    /// Worker `i` was alert and has found work. Before the work is run, a look at what is queued must follow,
+    /// and a notification of another worker if anything is.
     void settle_alert(unsigned i) noexcept {
         m_seats[i].state.store(running, rlx);
-        Atom::fence_sc(); // S6, with the fence of whoever calls anyone_alert()
+        Atom::fence_sc(); // S6, with the fence of the caller of anyone_alert()
     }
-    /// After a push to a queue of all workers and a fence: is one of them awake that will look there? Of
-    /// those from `first` on, in the ring; it says which. At most `most` are asked.
+    /// After a push to a queue of all workers and a fence: returns an awake worker that will look there, else
+    /// `nobody`. Asks at most `most` workers of the ring, from `first` on.
     [[nodiscard]] unsigned anyone_alert(unsigned first, unsigned most) const noexcept {
         const unsigned n = most < m_count ? most : m_count;
         for (unsigned k = 0, i = first < m_count ? first : 0; k < n; ++k, i = i + 1 < m_count ? i + 1 : 0) {
-            // Not with a token: who was woken may not have a CPU for long.
+            // A worker with a token does not count: a woken worker may not get a CPU for long.
             if (is_alert(i)) {
                 return i;
             }
@@ -181,13 +184,13 @@ public:
         }
         return false;
     }
-    /// Of several that lie down at once the last one sees all of them: the fence in sleep() stands between
-    /// its own bit and this look.
+    /// True if all workers are asleep. Of several that go to sleep at once the last one sees all: the fence
+    /// in sleep() is between its own bit and this look.
     [[nodiscard]] bool everybody_asleep() const noexcept {
         for (unsigned k = 0; k * 64 < m_count; ++k) {
             const unsigned here = m_count - k * 64 < 64 ? m_count - k * 64 : 64;
             const std::uint64_t all = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
-            std::uint64_t down = m_map[k].load(acq); // what they counted before they lay down
+            std::uint64_t down = m_map[k].load(acq); // what each counted before it went to sleep
             if (m_aside != nullptr) {
                 down |= m_aside[k].load(acq);
             }
@@ -197,23 +200,24 @@ public:
         }
         return true;
     }
-    /// Where a debugger finds the state of worker `i`.
+    /// The address of the state of worker `i`, for debuggers.
     [[nodiscard]] const void* state_of(unsigned i) const noexcept { return &m_seats[i].state; }
     [[nodiscard]] bool is_asleep(unsigned i) const noexcept {
         const std::uint32_t now = m_seats[i].state.load(acq);
         return now == asleep || now == afield;
     }
-    /// Asleep, and nobody is about to wake it.
+    /// True if worker `i` is asleep and no thread is about to wake it.
     [[nodiscard]] bool is_left_asleep(unsigned i) const noexcept {
         return ((word(i).load(acq) & bit(i)) != 0 || is_aside(i)) && is_asleep(i);
     }
-    /// Has `i` been woken without having found work yet? Then it will look again by itself.
+    /// True if `i` has been woken and has not found work yet. It then looks again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
-    /// Does it search without a token, and owe a look at what is queued? One that was woken (a token) is not.
+    /// True if `i` searches without a token and owes a look at what is queued. A woken worker (a token) is
+    /// not alert.
     [[nodiscard]] bool is_alert(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == alert; }
-    /// Neither asleep nor owing a look: a worker that runs a task, or that has ended.
+    /// True if `i` neither sleeps nor owes a look: a worker that runs a task, or that has ended.
     [[nodiscard]] bool is_running(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == running; }
-    /// Wakes the first sleeper behind `from` in the ring and tells it to look at `victim` first.
+    /// Wakes the first sleeper after `from` in the ring and lets it look at `victim` first.
     unsigned wake_one(unsigned from, unsigned victim) noexcept {
         for (unsigned i = next_asleep(from); i != nobody; i = next_asleep(from)) {
             if (wake(i, victim)) {
@@ -231,7 +235,7 @@ public:
         m_seats[i].hint.store(victim, rlx);
         // S3: the token carries the push. N1: one word says how it sleeps and that it is woken.
         const std::uint32_t slept = m_seats[i].state.exchange(token, acq_rel);
-        PILFER_CHAOS_POINT(wake); // it may wake by itself, and be gone
+        PILFER_CHAOS_POINT(wake); // the sleeper may wake by itself, and be gone
         if (slept == afield) [[unlikely]] {
             if (Bell* const bell = m_bell.load(rlx)) { // N1: there is one
                 bell->ring();
@@ -242,9 +246,8 @@ public:
         return true;
     }
     [[nodiscard]] unsigned hint(unsigned i) const noexcept { return m_seats[i].hint.load(rlx); }
-    /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the one it woke last is
-    /// still searching. Clears `wanted` when nobody sleeps any more. True: somebody was woken, and
-    /// `last_woken` says who.
+    /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the worker that it woke last is
+    /// still searching. Clears `wanted` when no worker sleeps any more. Returns true if it woke `last_woken`.
     bool publish(unsigned self, unsigned& last_woken, tripwire<Atom>& trip) noexcept {
         Atom::fence_sc(); // S5: the push before the look at the searcher
         if (last_woken < m_count && is_searching(last_woken)) {

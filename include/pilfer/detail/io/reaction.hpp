@@ -1,4 +1,4 @@
-// Functions that run each time, without a stack in between.
+// Reactions: functions that run at each event, without a stack in between.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,7 @@ class subscription;
 
 namespace detail {
 
-/// What is run each time, its place in the list of what it waits for between two runs, and its place in the
+/// A repeated function, its place in the list of the object that it waits for, and its place in the
 /// submission queue. Stages and edges: src/io/README.md.
 class PILFER_API reaction : public submission {
 public:
@@ -36,15 +36,15 @@ public:
             delete this;
         }
     }
-    /// Throws pool_closed and what enter() throws the first time.
+    /// Begins to wait. Throws pool_closed and what the first enter() throws.
     void start(pool_core& p);
     [[nodiscard]] bool cancel() noexcept;
     [[nodiscard]] bool is_over() const noexcept { return m_wait.is_over(); }
-    /// By the end of its pool, which has taken it out of its list: see repeated_wait::sweep().
+    /// Called at the end of its pool, which has taken it out of its list: see repeated_wait::sweep().
     [[nodiscard]] bool sweep() noexcept {
         return m_wait.sweep([this]() -> waiters& { return list(); });
     }
-    /// Behind that, where code of the user may run.
+    /// After sweep(), when code of the user may run.
     void pool_has_ended() noexcept;
 
 protected:
@@ -52,23 +52,23 @@ protected:
 
     reaction() noexcept;
     virtual ~reaction() = default;
-    /// waits: `e` is in list(). ready: it has what it waits for. closed: it never will. Throws nothing but
-    /// from start().
+    /// Enters the list. waits: `e` is in list(). ready: what it waits for is there. closed: it will never be
+    /// there. Throws only when called by start().
     [[nodiscard]] virtual found enter(waiters::entry& e, bool first) = 0;
     [[nodiscard]] virtual waiters& list() noexcept = 0;
-    /// It was notified: takes what came; false: nothing will come any more.
+    /// Called after a notification: takes what came. False: nothing will come any more.
     [[nodiscard]] virtual bool take(waiters::entry& e) noexcept = 0;
-    /// Runs the function; false: not again.
+    /// Runs the function. False: do not run it again.
     [[nodiscard]] virtual bool execute() = 0;
-    /// It ends: what was taken and is not used goes back.
+    /// Called at the end: gives back what was taken and not used.
     virtual void give_back() noexcept {}
-    /// It will not run again; once.
+    /// Called once, when the function will not run again.
     virtual void end_function() noexcept = 0;
     [[nodiscard]] pool_core& pool() noexcept { return *m_pool; }
 
 private:
     friend class pool_core;
-    /// In the word of an entry, with the bit waiter_is_told.
+    /// The waiter in the word of an entry, with the bit waiter_is_told.
     struct caller : told_waiter {
         caller() noexcept : told_waiter{nullptr} {}
         reaction* owner = nullptr;
@@ -84,15 +84,15 @@ private:
 
     repeated_wait<std_atom, futex_park> m_wait;
     caller m_caller;
-    std::atomic<std::uint32_t> m_references{2}; // the handle's, and that of whatever makes it run
+    std::atomic<std::uint32_t> m_references{2}; // the handle's, and that of what makes it run
     pool_core* m_pool = nullptr;                // not to be touched once it is over
-    bool m_taken = false;                       // of whoever runs it: enter() has found it ready
+    bool m_taken = false;                       // of the thread that runs it: enter() has found it ready
     // Of the pool's list:
     reaction* m_next_in_pool = nullptr;
     reaction* m_previous_in_pool = nullptr;
 };
 
-/// f(args...) again and again, unless it returns false.
+/// Calls f(args...) repeatedly, until f returns false.
 template <class F>
 class reaction_function {
 public:
@@ -121,7 +121,7 @@ private:
     };
 };
 
-/// What an event does for those who react to it.
+/// The part of a reaction to an event that knows the event.
 class PILFER_API event_reaction : public reaction {
 protected:
     explicit event_reaction(event& e) noexcept;
@@ -131,7 +131,7 @@ private:
     waiters& list() noexcept override;
     bool take(waiters::entry& e) noexcept override;
     event& m_event;
-    std::uint64_t m_seen = 0; // of its settings
+    std::uint64_t m_seen = 0; // number of settings of the event that were seen
 };
 
 class PILFER_API descriptor_reaction : public reaction {
@@ -147,7 +147,7 @@ private:
     waiters* m_list = nullptr; // null: it has not begun
 };
 
-/// `Base` knows what is waited for and hands nothing to the function.
+/// A reaction whose function has no arguments. `Base` knows the object of the wait.
 template <class Base, class F>
 class plain_reaction final : public Base {
 public:
@@ -200,7 +200,7 @@ private:
     reaction_function<F> m_function;
 };
 
-/// `Handle`: subscription, which is not complete here.
+/// Starts a reaction and returns its handle. `Handle`: subscription, which is incomplete here.
 template <class Handle = subscription>
 [[nodiscard]] Handle started(pool_core& p, reaction* made) {
     Handle handle(made);

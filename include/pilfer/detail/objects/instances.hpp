@@ -1,4 +1,4 @@
-// The instances of a worker_local, whatever they are.
+// The instances of a worker_local, independent of their type.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ class PILFER_API instances {
 
 public:
     struct instance : protocol::node {
-        instance* newer = nullptr;       // all of them, in the order in which they were made
-        protocol::place* home = nullptr; // of one that take_all() has: where it lay; null: outside
+        instance* newer = nullptr;       // the next of all instances, in the order in which they were made
+        protocol::place* home = nullptr; // while take_all() has it: the place that it was in; null: outside
     };
 
     instances() noexcept = default;
@@ -35,7 +35,7 @@ public:
     instances& operator=(const instances&) = delete;
     ~instances();
 
-    /// One that nobody uses; null: there is none.
+    /// An instance that is not in use; null: there is none.
     [[nodiscard]] PILFER_ALWAYS_INLINE instance* take() noexcept {
         worker* const w = this_worker();
         if (w != nullptr) [[likely]] {
@@ -59,15 +59,16 @@ public:
         }
         give_cold(w, i);
     }
-    /// A new one, which the caller uses.
+    /// Adds a new instance, which the caller uses.
     void add(instance* i) noexcept;
-    /// All become the caller's, who calls give_all(); false: some are in use. `first`, `last`: the list.
+    /// Takes all instances for the caller, who calls give_all(). False: some are in use. `first`, `last`: the
+    /// list.
     [[nodiscard]] bool take_all(instance*& first, instance*& last) noexcept;
     void give_all(instance* first, instance* last) noexcept;
     [[nodiscard]] std::size_t size() const noexcept { return m_size.load(rlx); }
 
 private:
-    /// Places are found by the workers' numbers, in pieces of 16, 16, 32, 64, ...
+    /// A place is found by its worker's number, in pieces of 16, 16, 32, 64, ...
     static constexpr unsigned first_piece = 16;
     static constexpr unsigned pieces = 13;
 

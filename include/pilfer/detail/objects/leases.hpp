@@ -1,7 +1,9 @@
-// Free instances, one list for each worker: who takes and gives back there uses no atomic read-modify-write.
+// Free instances, one list for each worker. The worker takes and gives back at its own list without an atomic
+// read-modify-write.
 //
-// A list belongs to the thread that is that worker now. Anybody else stops all owners first. Edges E1..E3 and
-// why no instance is lost or has two users: src/objects/README.md, "worker_local".
+// A list belongs to the thread that is that worker now. Any other thread stops all owners first.
+// "worker_local" in src/objects/README.md has edges E1..E3, and says why no instance is lost or has two
+// users.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +25,22 @@ public:
     struct node {
         atomic<node*> next{nullptr};
     };
-    /// Of one worker.
+    /// The list of one worker.
     struct alignas(line_bytes) place {
         atomic<std::uint32_t> busy{0};
         atomic<node*> free{nullptr};
     };
 
-    /// The node below `n` in its list. ThreadSanitizer takes the contexts of one thread for strangers, so the
-    /// edge from the last user of `n`, or from its maker, is announced before `n` is read at all.
+    /// The node after `n` in its list. ThreadSanitizer treats the contexts of one thread as different
+    /// threads. So the edge from the last user of `n`, or from its maker, is announced before `n` is read at
+    /// all.
     [[nodiscard]] static PILFER_ALWAYS_INLINE node* below(const node* n) noexcept {
         san::acquire(n);
         return n->next.load(rlx);
     }
 
-    /// On the thread of the worker whose place `p` is. `fence`: heavy fences do not reach this thread. Null:
-    /// nothing lies there, or somebody has stopped the owners.
+    /// Takes a node from `p`, on the thread of its worker. `fence`: heavy fences do not reach this thread.
+    /// Null: the list is empty, or another thread has stopped the owners.
     [[nodiscard]] PILFER_ALWAYS_INLINE node* take(place& p, bool fence) noexcept {
         node* n = nullptr;
         if (enter(p, fence)) [[likely]] {
@@ -49,7 +52,7 @@ public:
         p.busy.store(0, rel); // E2
         return n;
     }
-    /// The same for one that comes back. False: somebody has stopped the owners.
+    /// Gives a node back to `p`, on the thread of its worker. False: another thread has stopped the owners.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool give(place& p, node* n, bool fence) noexcept {
         const bool may = enter(p, fence);
         if (may) [[likely]] {
@@ -60,11 +63,11 @@ public:
         return may;
     }
 
-    /// Anyone; never across a switch of contexts. While it is held nobody but the holder stops the owners.
+    /// Anyone; never held across a switch of contexts. While it is held, only the holder stops the owners.
     void lock() noexcept { m_lock.lock(); } // E3
     void unlock() noexcept { m_lock.unlock(); }
 
-    /// By the holder of the lock: what threads outside have given back.
+    /// By the holder of the lock: takes a node that a thread outside has given back.
     [[nodiscard]] node* take_outside() noexcept {
         node* const n = m_outside.load(rlx);
         if (n != nullptr) {
@@ -78,7 +81,7 @@ public:
         m_outside.store(n, rlx);
     }
     /// By the holder of the lock: calls f() while no owner is at its list. `each_place` calls its argument
-    /// with every place that there is. Cost: a heavy fence.
+    /// with every existing place. Cost: a heavy fence.
     template <class Each, class F>
     void stop_owners(Each each_place, F f) noexcept {
         m_stopped.store(1, rlx);
@@ -102,7 +105,7 @@ private:
         return m_stopped.load(acq) == 0; // E3
     }
 
-    alignas(line_bytes) atomic<std::uint32_t> m_stopped{0}; // read by all owners, hardly ever written
+    alignas(line_bytes) atomic<std::uint32_t> m_stopped{0}; // read by all owners, rarely written
     alignas(line_bytes) raw_lock<Atom, Park> m_lock;
     atomic<node*> m_outside{nullptr}; // under the lock
 };

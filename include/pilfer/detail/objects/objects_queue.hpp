@@ -1,4 +1,5 @@
-// The queue of an object whose calls have conditions: who changes the object serves those that can go now.
+// The queue of an object whose calls have conditions: a call that changes the object serves the calls that
+// can run now.
 //
 // All but a withdrawal happens inside the object's lock. States, edges Q1..Q3 and the argument:
 // src/objects/README.md.
@@ -13,7 +14,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`.
+/// `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class call_queue {
     template <class T>
@@ -23,44 +24,45 @@ public:
     using list_type = wait_list<Atom, Park>;
     using entry = typename list_type::entry;
     using fate = typename list_type::fate;
-    /// What a look at a monitor call has come to.
+    /// The result of a look at a waiting monitor call.
     enum class verdict {
         waits,  ///< its condition does not hold
         served, ///< it was run, or its condition threw
-        given,  ///< its condition holds, and it has to run itself: it gets the object's lock
+        given,  ///< its condition holds, and it must run itself: it gets the object's lock
     };
-    /// Why a monitor call goes on.
+    /// The reason why a monitor call stops waiting.
     enum class ending { served, given, over };
 
-    /// Inside: nobody waits, which may be found out late.
+    /// Inside: true if no call waits. It may become true late.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool nobody() const noexcept { return !m_queued; }
-    /// Inside, where the condition of `e` does not hold. Leave the object's lock, then wait.
+    /// Inside, if the condition of `e` does not hold. The caller then leaves the object's lock and waits.
     void enter(entry& e) noexcept {
         m_waiting.lock();
         m_waiting.add(e);
         m_waiting.unlock();
         m_queued = true;
     }
-    /// Behind the wait.
+    /// After the wait: the reason for its end.
     [[nodiscard]] static ending ended(const entry& e) noexcept {
         if (e.end == fate::withdrawn) {
             return ending::over;
         }
         return e.wants == gets_the_lock ? ending::given : ending::served;
     }
-    /// What is left to do behind serve().
+    /// The caller's duties after serve().
     struct rest {
-        bool is_given; ///< the object's lock is another call's: nothing of the object may be touched
+        bool is_given; ///< the object's lock belongs to another call: touch nothing of the object
         entry* last;   ///< to be completed once the object's lock is free; null: none
     };
-    /// Inside, before the lock is left. Looks at the monitor calls, the oldest first, and from the beginning
-    /// again once one was served, until none of them can go. `look(entry)` decides about one; it may take as
-    /// long as it likes. Before it returns `given` it gets the object's lock ready for its next holder.
-    /// `go_on(entry)` completes one.
+    /// Inside, before the lock is left. Looks at the waiting monitor calls, the oldest first, and starts
+    /// again after each one that was served. It ends when none of them can run.
+    ///
+    /// `look(entry)` decides about one call, and may take long. Before it returns `given` it gets the
+    /// object's lock ready for its next holder. `go_on(entry)` completes one call.
     template <class Look, class GoOn>
     [[nodiscard]] rest serve(Look look, GoOn go_on) noexcept {
         entry* last = nullptr;
-        entry* gone = nullptr; // goes on as soon as the list is unlocked
+        entry* gone = nullptr; // completed as soon as the list is unlocked
         m_waiting.lock();
         entry* e = m_waiting.first();
         while (e != nullptr) {
@@ -81,7 +83,7 @@ public:
                 continue;
             }
             m_waiting.take(*e);
-            gone = last; // the object has another user now, whose call has not returned
+            gone = last; // `e` is another user of the object, whose call has not returned
             last = e;
             if (v == verdict::given) {
                 e->wants = gets_the_lock;
@@ -108,7 +110,7 @@ private:
     static constexpr std::uintptr_t gets_the_lock = 1;
 
     list_type m_waiting;
-    plain<bool> m_queued = false; // belongs to the object's lock; true: look into the list
+    plain<bool> m_queued = false; // under the object's lock; true: look into the list
 };
 
 } // namespace detail

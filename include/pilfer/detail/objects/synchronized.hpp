@@ -19,8 +19,8 @@ struct synchronized_part {
     void (*enter)(void*);
     void (*leave)(void*) noexcept;
 };
-/// Enters all of them in the order of their addresses, so that no two callers wait for each other. Throws
-/// usage_error where one is named twice, or the caller is inside of one; then it is inside of none.
+/// Enters all objects in the order of their addresses, so that no two callers wait for each other. Throws
+/// usage_error if one is named twice, or if the caller is inside one. Then the caller has entered none.
 PILFER_API void enter_all(synchronized_part* parts, std::size_t n);
 PILFER_API void leave_all(const synchronized_part* parts, std::size_t n) noexcept;
 

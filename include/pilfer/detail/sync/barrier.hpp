@@ -1,4 +1,4 @@
-// What a barrier does whatever its completion is.
+// The part of a barrier that does not depend on its completion.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What does not depend on the completion.
+/// The state of a barrier, independent of its completion.
 class PILFER_API barrier_core {
 public:
     struct arrival {
@@ -23,12 +23,12 @@ public:
     barrier_core& operator=(const barrier_core&) = delete;
     ~barrier_core();
 
-    /// `leave`: one of them will not come again.
+    /// Counts `update` arrivals. `leave`: one of them will not come again.
     [[nodiscard]] arrival arrive(std::ptrdiff_t update, bool leave) noexcept;
     void begin_next() noexcept;
     /// False: the time is over.
     [[nodiscard]] bool wait(std::uint64_t phase, instant until) noexcept;
-    /// By one that has arrived. Stopped: it is not expected again, and leaves.
+    /// By a task that has arrived. If it is cancelled, it is not expected again, and `stopped` is thrown.
     void wait_or_drop(std::uint64_t phase);
 
 private:

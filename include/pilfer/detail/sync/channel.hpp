@@ -1,4 +1,4 @@
-// What a channel does whatever its values are.
+// The part of a channel that does not depend on its values.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What does not depend on what is sent.
+/// A channel of cells, independent of the type of the values.
 class PILFER_API channel_core {
 public:
     using protocol = channel_protocol<std_atom, futex_park>;
@@ -22,7 +22,7 @@ public:
     channel_core& operator=(const channel_core&) = delete;
     ~channel_core();
 
-    /// True: the cell is taken. `until` 0: without a wait.
+    /// True: the cell is taken. `until` 0: do not wait.
     [[nodiscard]] bool send(cell& c, instant until);
     /// Null: closed and empty, or the time is over.
     [[nodiscard]] cell* receive(instant until);
@@ -38,7 +38,7 @@ private:
 template <class T, class F>
 class channel_reaction;
 
-/// A value on its way.
+/// A value in a channel.
 template <class T>
 struct channel_item : channel_core::cell {
     template <class U>

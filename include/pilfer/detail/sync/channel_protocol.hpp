@@ -1,7 +1,7 @@
-// What a channel holds, and who waits for it: see src/sync/README.md.
+// The content of a channel and its waiters: see src/sync/README.md.
 //
-// All under one lock, and no code of the user under it: what travels are cells, each made and emptied by one
-// task or thread that owns it meanwhile.
+// Everything is under one lock, and no code of the user runs under it. The values travel in cells. Each cell
+// is made and emptied by one task or thread, which owns it meanwhile.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`.
+/// `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class channel_protocol {
     template <class T>
@@ -24,8 +24,8 @@ class channel_protocol {
 public:
     using list_type = wait_list<Atom, Park>;
     using entry = typename list_type::entry;
-    /// One value under way. Belongs to whoever made it until offer() has taken it, and to whoever it was
-    /// given to behind that.
+    /// One value under way. It belongs to its maker until offer() has taken it. Afterwards it belongs to the
+    /// receiver.
     struct cell {
         plain<cell*> next = nullptr;
     };
@@ -35,7 +35,7 @@ public:
         busy, ///< full or empty, and the caller does not wait
         wait, ///< the caller's entry is in the list
     };
-    /// What a step leaves to the caller, who has to complete `next` if there is one. The channel may be gone
+    /// The result of a step. If `next` is not null the caller must complete it. The channel may be gone by
     /// then.
     struct outcome {
         step what;
@@ -45,7 +45,8 @@ public:
 
     constexpr explicit channel_protocol(std::size_t capacity) noexcept : m_capacity(capacity) {}
 
-    /// done: the cell is the channel's, or a receiver's. `e`: where to wait; null: not at all.
+    /// Sends a cell. done: the cell is the channel's, or a receiver's. `e`: the entry to wait with; null: do
+    /// not wait.
     [[nodiscard]] outcome offer(cell& c, entry* e) noexcept {
         m_waiting.lock();
         outcome o{step::done};
@@ -66,8 +67,8 @@ public:
         m_waiting.unlock();
         return o;
     }
-    /// Sender, behind its wait. done, closed, or busy: its time is over. But for done the cell is its own
-    /// again.
+    /// The result of a sender's wait: done, closed, or busy (its time is over). Unless it is done, the cell
+    /// is the sender's again.
     [[nodiscard]] static step offered(const entry& e) noexcept {
         if (e.end == list_type::fate::withdrawn) {
             return step::busy;
@@ -75,7 +76,7 @@ public:
         return e.wants == 0 ? step::done : step::closed;
     }
 
-    /// done: `got` is the caller's. The oldest first.
+    /// Receives the oldest cell. done: `got` is the caller's. `e`: the entry to wait with; null: do not wait.
     [[nodiscard]] outcome take(entry* e) noexcept {
         m_waiting.lock();
         outcome o{step::done};
@@ -101,7 +102,7 @@ public:
         m_waiting.unlock();
         return o;
     }
-    /// Receiver, behind its wait. Null: closed, or its time is over.
+    /// The result of a receiver's wait. Null: the channel is closed, or the time is over.
     [[nodiscard]] static cell* taken(const entry& e) noexcept {
         if (e.end == list_type::fate::withdrawn) {
             return nullptr;
@@ -109,7 +110,8 @@ public:
         const std::uintptr_t got = e.wants;
         return got == receives ? nullptr : reinterpret_cast<cell*>(got);
     }
-    /// Receiver: what it took could not be received. It is the first again, closed or not.
+    /// Receiver: returns a cell whose value could not be received. The cell is the first again, even if the
+    /// channel is closed.
     [[nodiscard]] entry* put_back(cell& c) noexcept {
         m_waiting.lock();
         entry* const receiver = first_receiver();
@@ -127,7 +129,7 @@ public:
         m_waiting.unlock();
         return receiver;
     }
-    /// Nobody sends any more: those who wait for that, and receivers who wait, go on. A chain by `next`.
+    /// Closes the channel. Returns its waiters, receivers and waiting senders, as a chain by `next`.
     [[nodiscard]] entry* close() noexcept {
         m_waiting.lock();
         m_closed = true;
@@ -148,7 +150,7 @@ public:
         m_waiting.unlock();
         return n;
     }
-    /// A moment ago an offer would not have had to wait.
+    /// True if an offer would not have waited at a moment of this call.
     [[nodiscard]] bool accepts() noexcept {
         m_waiting.lock();
         const bool would = !m_closed && (m_count < m_capacity || first_receiver() != nullptr);
@@ -159,10 +161,10 @@ public:
     [[nodiscard]] list_type& list() noexcept { return m_waiting; }
 
 private:
-    // In entry::wants: receivers wait with 0 and go on with a cell or 0; senders the other way round.
+    // In entry::wants: a receiver waits with 0 and ends with a cell or 0; a sender the other way round.
     static constexpr std::uintptr_t receives = 0;
 
-    // Both kinds never wait at once: who comes meets the other kind.
+    // The two kinds never wait at the same time: a newcomer meets a waiter of the other kind.
     [[nodiscard]] entry* first_receiver() noexcept {
         entry* const first = m_waiting.first();
         return first != nullptr && first->wants == receives ? first : nullptr;

@@ -1,7 +1,7 @@
-// Who holds a mutex: one word for the quick ways, and a list of those who wait.
+// The state of a mutex: one word for the fast paths, and a list of waiters.
 //
-// Whoever comes may take a mutex that is free, past those who wait; but not past one that was passed over 64
-// times: that one is given it. States, edges M1..M3 and the argument: src/sync/README.md.
+// A newcomer may take a free mutex ahead of the waiters. It may not take it ahead of a waiter that was passed
+// over 64 times: that waiter is given the mutex. States, edges M1..M3 and the argument: src/sync/README.md.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`. `Patience`: so often others take the mutex that came later than one who waits;
-/// then it is handed over.
+/// `Park`: as for `sleepers`. `Patience`: number of times that later comers may take the mutex ahead of a
+/// waiter; then it is handed to the waiter.
 template <class Atom, class Park, std::uint32_t Patience = 64>
 class mutex_protocol {
     template <class T>
@@ -30,17 +30,17 @@ public:
         wait,  ///< the entry is in the list: wait, then call look()
         over,  ///< the time is over, and the entry is outside
     };
-    /// Nobody holds it, and nobody waits.
+    /// Locks if the mutex is free and no entry waits.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lock_fast() noexcept {
         std::uint32_t seen = 0;
         return m_word.compare_exchange_strong(seen, held, acq, rlx); // M1
     }
-    /// Nobody waits. False: call unlock_slow().
+    /// Unlocks if no entry waits. False: call unlock_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE bool unlock_fast() noexcept {
         std::uint32_t seen = held;
         return m_word.compare_exchange_strong(seen, 0, rel, rlx); // M1
     }
-    /// Nobody holds it, whether or not somebody waits.
+    /// Locks if the mutex is free, even if entries wait.
     [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t seen = m_word.load(rlx);
         while ((seen & held) == 0) {
@@ -50,7 +50,7 @@ public:
         }
         return false;
     }
-    /// owned or wait.
+    /// Locks, or puts `e` into the list. Returns owned or wait.
     [[nodiscard]] step enter(entry& e) noexcept {
         for (unsigned round = 0; round < spins; ++round) {
             if (try_lock()) {
@@ -75,8 +75,8 @@ public:
         m_waiting.unlock();
         return step::wait;
     }
-    /// Behind a wait, for whatever reason it has ended. `over()`: the time is over, asked under the list's
-    /// lock.
+    /// After a wait, for whatever reason it has ended. `over()` returns true if the time is over; it is asked
+    /// under the list's lock.
     template <class Over>
     [[nodiscard]] step look(entry& e, Over over) noexcept {
         m_waiting.lock();
@@ -90,13 +90,13 @@ public:
             if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // M1
                 m_waiting.take(e);
                 m_in_order = true;
-                m_word.store(held | queue(), rlx); // nobody else writes it: held, and under the list's lock
+                m_word.store(held | queue(), rlx); // the only writer: held, and under the list's lock
                 m_waiting.unlock();
                 return step::owned;
             }
         }
         if (over()) {
-            m_waiting.take(e, fate::withdrawn); // whoever holds it calls the next one
+            m_waiting.take(e, fate::withdrawn); // the holder calls the next one
             m_waiting.unlock();
             return step::over;
         }
@@ -104,15 +104,15 @@ public:
         m_waiting.unlock();
         return step::wait;
     }
-    /// Holder, after unlock_fast(). The entry that is to go on now, or null. Nothing of the mutex may be
-    /// touched afterwards.
+    /// Holder, after unlock_fast() has failed. Returns the entry to be completed now, or null. Nothing of the
+    /// mutex may be touched afterwards.
     [[nodiscard]] entry* unlock_slow() noexcept {
         for (;;) {
             m_waiting.lock();
             entry* const first = m_waiting.first();
             if (first == nullptr) {
-                // Those who waited have withdrawn. Not released here: the next holder may end the mutex while
-                // this thread is still inside the list's lock.
+                // All waiters have withdrawn. The mutex is not released here: the next holder may destroy it
+                // while this thread is still inside the list's lock.
                 m_word.store(held, rlx);
                 m_waiting.unlock();
                 if (unlock_fast()) {
@@ -129,7 +129,7 @@ public:
             if (passed >= Patience) {
                 m_waiting.take(*first);
                 m_in_order = true;
-                m_word.store(held | queue(), rlx); // M3: it goes from hand to hand
+                m_word.store(held | queue(), rlx); // M3: the holder hands it over
             } else {
                 if (!is_called) {
                     m_waiting.call(*first);
@@ -142,7 +142,7 @@ public:
     }
 
     [[nodiscard]] list_type& waiting() noexcept { return m_waiting; }
-    /// For checks: nobody holds it, and nobody waits.
+    /// For checks: true if the mutex is free and no entry waits.
     [[nodiscard]] bool at_rest() const noexcept {
         return (m_word.load(rlx) & held) == 0 && m_waiting.empty();
     }
@@ -157,8 +157,8 @@ private:
 
     typename Atom::template atomic<std::uint32_t> m_word{0};
     // Under the list's lock.
-    plain<std::uint32_t> m_turn = 0; // how often somebody who unlocked had taken it past those who wait
-    plain<bool> m_in_order = false;  // who holds it was the first of the list
+    plain<std::uint32_t> m_turn = 0; // number of unlocks by holders that took it ahead of the waiters
+    plain<bool> m_in_order = false;  // the holder was the first of the list
     list_type m_waiting;
 };
 

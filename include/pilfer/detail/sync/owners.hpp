@@ -1,7 +1,8 @@
-// Who waits for what whom holds: names a cycle of owners as it closes.
+// Cycles of waits for owners: a cycle is named as it closes.
 //
-// A table by who waits. Each looks, behind its own entry, from the owner of what it wants to what that one
-// waits for, and so on. Edges O1..O3 and why a cycle is certain: src/sync/README.md.
+// A table of waits, by the waiting task or thread. After its own entry each waiter follows the chain: from
+// the owner of what it wants to what that owner waits for, and so on. Edges O1..O3 and why a found cycle is
+// certain: src/sync/README.md.
 #pragma once
 
 #include <array>
@@ -15,19 +16,19 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Buckets`, a power of two: each has a lock.
+/// `Buckets`: a power of two. Each bucket has a lock.
 template <class Atom, class Park, std::size_t Buckets = 64>
 class owner_table {
     template <class T>
     using plain = typename Atom::template plain<T>;
 
 public:
-    /// Whose it is, null where nobody's: written by the holder, behind taking it, and cleared before it lets
-    /// go (O1).
+    /// The owner of an object, null if it is free. The holder writes it after it takes the object, and clears
+    /// it before it releases the object (O1).
     using owner_word = typename Atom::template atomic<const void*>;
 
-    /// One that waits without a time limit and is never taken out; in its frame. `who` is its name as an
-    /// owner.
+    /// A wait without a time limit, which is never taken out; in the waiter's frame. `who`: the waiter's name
+    /// as an owner.
     struct waiting {
         const void* who;
         const owner_word* wanted;
@@ -39,13 +40,13 @@ public:
             : who(w), wanted(&o), object(what) {}
     };
 
-    /// Whose bucket: for tests.
+    /// The index of the bucket of `who`: for tests.
     [[nodiscard]] static std::size_t place(const void* who) noexcept {
         // Fibonacci hashing: Knuth, The Art of Computer Programming, volume 3, section 6.4.
         const auto h = reinterpret_cast<std::uintptr_t>(who) * std::uint64_t{0x9e3779b97f4a7c15};
         return static_cast<std::size_t>(h >> 32) % Buckets;
     }
-    /// Before it waits. What it wants lives until remove().
+    /// Adds a wait, before it begins. The wanted object lives until remove().
     void add(waiting& w) noexcept {
         bucket& b = of(w.who);
         b.lock.lock(); // O3
@@ -54,7 +55,7 @@ public:
         b.lock.unlock();
         Atom::fence_sc(); // O2
     }
-    /// Before it says that what it has waited for is its own.
+    /// Removes a wait, before the waiter becomes the owner of what it wanted.
     void remove(waiting& w) noexcept {
         bucket& b = of(w.who);
         b.lock.lock(); // O3
@@ -69,9 +70,9 @@ public:
         }
         b.lock.unlock();
     }
-    /// Behind add(): does the chain of owners lead back to `w`, and has nobody named that cycle yet? Then
-    /// calls name(member) for each, `w` first, while all of the table is locked, and returns true. Cost:
-    /// without a cycle a short lock for each member of the chain.
+    /// After add(): true if the chain of owners leads back to `w`, and the cycle has not been named yet. Then
+    /// calls name(member) for each member, `w` first, while all of the table is locked. Cost without a cycle:
+    /// a short lock for each member of the chain.
     template <class Name>
     bool names_cycle(waiting& w, Name name) noexcept {
         if (!may_close(w)) {
@@ -97,7 +98,7 @@ public:
     }
 
 private:
-    /// Longer ones are not followed: nor are cycles that others are in, whose last member has named them.
+    /// Longer chains are not followed. Nor are cycles of other waiters, whose last member has named them.
     static constexpr unsigned longest = 1000;
 
     struct alignas(line_bytes) bucket {
@@ -106,7 +107,7 @@ private:
     };
 
     [[nodiscard]] bucket& of(const void* who) noexcept { return m_buckets[place(who)]; }
-    /// Its bucket is locked.
+    /// The caller has locked the bucket of `owner`.
     [[nodiscard]] waiting* found(const void* owner) noexcept {
         if (owner == nullptr) {
             return nullptr;
@@ -117,7 +118,7 @@ private:
         }
         return at;
     }
-    /// One bucket at a time: what is seen may never have held at one moment.
+    /// Locks one bucket at a time, so the chain that it sees may never have existed at one moment.
     [[nodiscard]] bool may_close(const waiting& w) noexcept {
         const void* owner = w.wanted->load(rlx);
         for (unsigned i = 0; i < longest && owner != nullptr; ++i) {
@@ -127,13 +128,13 @@ private:
             bucket& b = of(owner);
             b.lock.lock(); // O3
             const waiting* const next = found(owner);
-            // While it is in the table it has not got what it wants, so that lives.
+            // While the entry is in the table, its waiter has not got what it wants, so that object lives.
             owner = next != nullptr ? next->wanted->load(rlx) : nullptr;
             b.lock.unlock();
         }
         return false;
     }
-    /// All of the table is locked.
+    /// The caller has locked all of the table.
     [[nodiscard]] bool closes(waiting& w) noexcept {
         const waiting* at = &w;
         for (unsigned i = 0; i < longest; ++i) {

@@ -1,7 +1,7 @@
-// One that waits again and again in the list of what it waits for, without a stack: `on`.
+// A wait that is repeated in the list of its object, without a stack: `on`.
 //
-// Each round is brought further by exactly one: who notifies, who cancels, or the end of the pool. States,
-// edges O1..O6 and the argument: src/io/README.md.
+// Exactly one party advances each round: the notifier, the canceller, or the end of the pool. States, edges
+// O1..O6 and the argument: src/io/README.md.
 #pragma once
 
 #include <cstdint>
@@ -13,49 +13,49 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`.
+/// `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class repeated_wait {
 public:
     using list_type = wait_list<Atom, Park>;
     enum stage : std::uint32_t {
-        waiting,  ///< its entry is in the list, or on its way into it or out of it
-        busy,     ///< queued, or running
-        leaving,  ///< cancelled while it waited, and the canceller is still at its list
-        stopping, ///< cancelled: whoever has it next ends it
-        refused,  ///< its pool was closed when its turn came: the end of the pool ends it
-        ending,   ///< the end of the pool takes it; somebody is still at its entry
-        left,     ///< not any more
+        waiting,  ///< Its entry is in the list, or on its way into it or out of it.
+        busy,     ///< Queued, or running.
+        leaving,  ///< Cancelled while it waited, and the canceller is still at its list.
+        stopping, ///< Cancelled: the next party that has it ends it.
+        refused,  ///< Its pool was closed when its turn came: the end of the pool ends it.
+        ending,   ///< The end of the pool takes it; another thread is still at its entry.
+        left,     ///< The other thread has left the entry.
         over,
     };
     enum class turn {
-        run,     ///< queue it
-        end,     ///< queue it to be ended
-        nothing, ///< touch it no more
+        run,     ///< Queue it.
+        end,     ///< Queue it to be ended.
+        nothing, ///< Touch it no more.
     };
     enum class canceller {
-        no,     ///< it would not have run again
-        others, ///< somebody else ends it
-        self,   ///< the caller does
+        no,     ///< It would not have run again.
+        others, ///< Another thread ends it.
+        self,   ///< The caller ends it.
     };
 
-    /// Before it enters the list once more. False: it was cancelled.
+    /// Called before it enters the list once more. False: it was cancelled.
     [[nodiscard]] bool begin_round() noexcept {
         entry.done.reset();
         entry.end = list_type::fate::outside;
         std::uint32_t expected = busy;
         return m_stage.compare_exchange_strong(expected, waiting, rel, rlx); // O1
     }
-    /// Behind entering; `word` is what who notifies finds. True: it waits, and the caller touches it no more.
-    /// False: the caller calls take_turn().
+    /// Called after it entered the list; the notifier finds `word`. True: it waits, and the caller touches it
+    /// no more. False: the caller calls take_turn().
     [[nodiscard]] bool settle(list_type& list, std::uintptr_t word) noexcept {
-        // O2, by the list's lock: who has stopped it may have looked into the list before.
+        // O2, by the list's lock: a canceller may have looked into the list before the entry was in it.
         if (m_stage.load(rlx) != waiting && list.withdraw(entry)) {
             return false;
         }
         return entry.done.publish(word);
     }
-    /// Once a round, by whoever finds its word, or whose settle() failed.
+    /// Called once a round, by the thread that finds its word, or whose settle() failed.
     [[nodiscard]] turn take_turn() noexcept {
         std::uint32_t was = waiting;
         if (m_stage.compare_exchange_strong(was, busy, rlx, rlx)) { // O1
@@ -67,7 +67,7 @@ public:
         }
         return turn::end;
     }
-    /// Behind take_turn(): the pool does not take it any more. Touch it no more.
+    /// After take_turn(), if the pool does not accept it any more. The caller touches it no more.
     void refuse() noexcept {
         await_canceller();
         m_stage.store(refused, rel); // O3
@@ -76,18 +76,18 @@ public:
         const std::uint32_t now = m_stage.load(rlx);
         return now == leaving || now == stopping;
     }
-    /// By whoever ends it, before anything that a canceller may still use is given up: the list, and the
+    /// Called by the thread that ends it, before it gives up what a canceller may still use: the list and the
     /// pool.
     void await_canceller() const noexcept {
         for (unsigned round = 0; m_stage.load(acq) == leaving; ++round) { // O6
             Atom::relax(round);
         }
     }
-    /// It has ended. Nobody else brings it further.
+    /// Marks its end. No other thread advances it any more.
     void finish() noexcept { m_stage.store(over, rel); }                              // O5
     [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
 
-    /// `list()`: where it waits; asked only while it does.
+    /// Cancels it. `list()`: the list that it waits in; called only while it waits.
     template <class List>
     [[nodiscard]] canceller cancel(List list) noexcept {
         std::uint32_t was = m_stage.load(rlx);
@@ -100,11 +100,11 @@ public:
             return canceller::others;
         }
         const bool mine = take_out(list());
-        m_stage.store(stopping, rel); // O6: where it is not mine, the last touch
+        m_stage.store(stopping, rel); // O6: if it is not mine, this is the last touch
         return mine ? canceller::self : canceller::others;
     }
-    /// By the end of the pool, when nothing runs in it. True: the caller ends it. False: one who cancels
-    /// does, and until then needs the pool.
+    /// Called at the end of the pool, when nothing runs in it. True: the caller ends it. False: a canceller
+    /// ends it, and needs the pool until then.
     template <class List>
     [[nodiscard]] bool sweep(List list) noexcept {
         std::uint32_t was = m_stage.load(acq);
@@ -127,7 +127,7 @@ public:
     typename list_type::entry entry;
 
 private:
-    /// True: it was in the list, and whoever put it there is through with it.
+    /// True: the entry was in the list, and the thread that put it there is done with it.
     [[nodiscard]] bool take_out(list_type& list) noexcept {
         return list.withdraw(entry) && entry.done.complete() != 0;
     }

@@ -1,4 +1,4 @@
-// What a semaphore does whatever its largest count is.
+// The part of a semaphore that does not depend on its largest count.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What does not depend on the bound. `max` is for the checked build.
+/// The state of a semaphore, independent of its bound. `max` is for the checked build.
 class PILFER_API semaphore_core {
 public:
     constexpr explicit semaphore_core(std::ptrdiff_t count) noexcept : m_count(count) {}
@@ -18,12 +18,12 @@ public:
     ~semaphore_core();
 
     void release(std::ptrdiff_t update, std::ptrdiff_t max) noexcept;
-    /// False: the time is over. `until` 0: without a wait. Throws stopped, without having acquired.
+    /// False: the time is over. `until` 0: do not wait. Throws stopped, without having acquired.
     [[nodiscard]] bool acquire(instant until);
 
 private:
     waiters m_waiting;
-    std::ptrdiff_t m_count; // under the list's lock; above 0 nobody waits
+    std::ptrdiff_t m_count; // under the list's lock; if it is above 0 the list is empty
 };
 
 } // namespace detail

@@ -1,4 +1,4 @@
-// Functions that run later.
+// Functions that run at a later time.
 #pragma once
 
 #include <concepts>
@@ -21,8 +21,8 @@ namespace detail {
 
 PILFER_API void sleep_until(instant until);
 
-/// What a timer runs: the function, its alarm between two runs, and its place in the submission queue. Stages
-/// and edges: src/timer/README.md.
+/// The task of a timer: its function, its alarm between two runs, and its place in the submission queue.
+/// Stages and edges: src/timer/README.md.
 class PILFER_API timed_task : public submission {
 public:
     timed_task(const timed_task&) = delete;
@@ -42,18 +42,18 @@ public:
     /// Before start(): the function belongs to the library, is short and does not throw. The worker that
     /// fires it runs it before other tasks. If all workers are busy the timekeeper's thread runs it.
     void is_prompt() noexcept { m_prompt = true; }
-    /// By the timekeeper, which has fired it.
+    /// Runs it, on the timekeeper's thread, which has fired it.
     void run_by_timekeeper() noexcept;
-    /// By the end of its pool, which it had outlived in a queue.
+    /// Called at the end of its pool, if it was still in a queue.
     void pool_has_ended() noexcept;
     void wait_for_canceller() const noexcept;
 
 protected:
     timed_task() noexcept;
     virtual ~timed_task() = default;
-    /// Runs the function; false: not again.
+    /// Runs the function. False: do not run it again.
     virtual bool execute() = 0;
-    /// It will not run again. Once.
+    /// Called once, when the function will not run again.
     virtual void end_function() noexcept = 0;
 
 private:
@@ -69,8 +69,8 @@ private:
     void end() noexcept;
 
     std::atomic<std::uint64_t> m_stage{0};
-    std::atomic<std::uint32_t> m_references{2}; // the handle's, and the one of whatever makes it run
-    pool_core* m_pool = nullptr;                // where it runs; not to be touched once it is over
+    std::atomic<std::uint32_t> m_references{2}; // the handle's, and that of what makes it run
+    pool_core* m_pool = nullptr;                // its pool; not to be touched once it is over
     instant m_due = never;
     instant m_period = 0;
     bool m_prompt = false;
@@ -107,7 +107,7 @@ private:
     return w != nullptr ? *w->pool : common_core();
 }
 
-/// `Handle`: timer, which is not complete here.
+/// Starts a timer and returns its handle. `Handle`: timer, which is incomplete here.
 template <class F, class Handle = timer>
 [[nodiscard]] Handle start_timer(pool_core& p, F&& f, instant first, instant period) {
     auto* task = new timed_function<std::decay_t<F>>(std::forward<F>(f));

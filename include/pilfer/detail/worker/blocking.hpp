@@ -8,7 +8,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// In the frame that waits for it.
+/// The job, in the frame that waits for it.
 struct blocking_job {
     void (*run)(blocking_job& self) noexcept;
     waiters::entry done;

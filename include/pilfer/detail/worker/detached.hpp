@@ -1,4 +1,4 @@
-// A task that nobody waits for.
+// A task for which no other task or thread waits.
 #pragma once
 
 #include <exception>
@@ -13,16 +13,16 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// On a worker, behind a task that nobody waits for: hands what it threw to options.on_error, or ends the
+/// On a worker, after a task for which no task waits: passes its exception to options.on_error, or ends the
 /// program.
 PILFER_API void nobody_waits_for(worker* w, std::exception_ptr error) noexcept;
 
 class PILFER_API detached_task : public submission {
 public:
-    /// Announces it, as future_core::start() does. It ends itself. Throws pool_closed; then it is the
-    /// caller's.
+    /// Announces the task, as future_core::start() does. The task destroys itself. Throws pool_closed; then
+    /// the caller still owns it.
     void start(pool_core& p);
-    /// With a priority it is submitted, whoever calls.
+    /// start() with options. A task with a priority is always submitted.
     void start(pool_core& p, const task_options& o);
     virtual ~detached_task() = default;
 

@@ -1,7 +1,8 @@
-// Who waits and who finishes: the two counters behind every join, and the word on which a thread waits.
+// The handshake between a waiter and the end of what it waits for: the two counters of every join, and the
+// word on which a thread waits.
 //
-// All follow one rule: the last party to arrive goes on with the waiting frame, and for everybody else
-// the arrival is the last access to it. States, edges J1..J4 and the argument: src/scope/README.md.
+// All follow one rule. The last party to arrive resumes the waiting frame. For every other party the arrival
+// is the last access to the frame. States, edges J1..J6 and the argument: src/scope/README.md.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// One child, one waiter. State: 0 (running, nobody waits), done, or the word of the waiter.
+/// One child, one waiter. State: 0 (running, no waiter), done, or the word of the waiter.
 template <class Atom>
 class handover {
 public:
@@ -27,31 +28,31 @@ public:
         word expected = 0;
         return m_state.compare_exchange_strong(expected, waiter, acq_rel, acq);
     }
-    /// Child: releases the result (J1), acquires the waiter (J2). The returned waiter has to be resumed
-    /// by the caller; 0: never touch the frame again.
+    /// Child: releases the result (J1), acquires the waiter (J2). The caller must resume the returned waiter;
+    /// 0: never touch the frame again.
     [[nodiscard]] word complete() noexcept {
         PILFER_CHAOS_POINT(complete);
         return m_state.exchange(done, acq_rel);
     }
-    /// Waiter, behind the end of its wait: one more child, which is told of this by other means.
+    /// Waiter, after its wait: prepares for one more child, which is notified of this by other means.
     void reset() noexcept { m_state.store(0, rlx); }
 
 private:
     typename Atom::template atomic<word> m_state{0};
 };
 
-/// Where a thread outside the pool waits: one word on its own stack, which ends with the wait.
+/// The wait of a thread outside the pool: one word on its own stack, which ends with the wait.
 template <class Atom>
 class thread_latch {
 public:
-    /// Acquires what whoever released it wrote (J5). `Park` as for `sleepers`.
+    /// Acquires what the releasing thread wrote (J5). `Park`: as for `sleepers`.
     template <class Park>
     void wait() noexcept {
         while (m_word.load(acq) == 0) {
             Park::wait(m_word, 0);
         }
     }
-    /// As wait(), but false once `left()` says that 0 nanoseconds are left; it may be released all the same.
+    /// As wait(), but returns false once `left()` is 0 nanoseconds; the latch may be released nevertheless.
     template <class Park, class Left>
     [[nodiscard]] bool wait_while(Left left) noexcept {
         while (m_word.load(acq) == 0) {
@@ -63,8 +64,8 @@ public:
         }
         return true;
     }
-    /// Only the address is used behind the store: the waiter may be gone. A wake-up that hits a stranger at
-    /// the same address is one that every futex user has to expect anyway.
+    /// After the store only the address is used: the waiter may be gone. The wake-up may reach another object
+    /// at that address, which every futex user has to expect anyway.
     template <class Park>
     void release() noexcept {
         auto& word = m_word;
@@ -72,17 +73,17 @@ public:
         Park::wake(word);
     }
 
-    /// A look on the way: wait() acquires.
+    /// True if released. A relaxed look: only wait() acquires.
     [[nodiscard]] bool is_released() const noexcept { return m_word.load(rlx) != 0; }
-    /// 0 until it is released, for who sleeps on something else as well.
+    /// The word, 0 until the release, for a thread that also sleeps on another word.
     [[nodiscard]] auto& word() noexcept { return m_word; }
 
 private:
     typename Atom::template atomic<std::uint32_t> m_word{0};
 };
 
-/// Any number of children, one waiter. `owed` is plain: it belongs to whoever executes the parent and
-/// counts what others will subtract. The waiter adds it once, together with `waiting`.
+/// Any number of children, one waiter. `owed` is plain: it belongs to the executor of the parent, and counts
+/// what other threads will subtract. The waiter adds it once, together with `waiting`.
 template <class Atom>
 class child_counter {
 public:
@@ -90,7 +91,7 @@ public:
     static constexpr count waiting = count{1} << 48;
 
 #if defined(PILFER_CHAOS)
-    // Children that exist on paper only: both halves begin far from zero and mean the same.
+    // Chaos: children that do not exist. Both halves begin far from zero and cancel out.
     child_counter() noexcept {
         const count start = chaos::start_children();
         m_count.store(-start, rlx);
@@ -103,27 +104,27 @@ public:
     /// Parent's executor: it ran such a child itself.
     void settle() noexcept { m_owed = m_owed - 1; }
     [[nodiscard]] count owed() const noexcept { return m_owed; }
-    /// A task below the parent, itself unfinished, adds a child. It need not be counted here.
+    /// An unfinished task below the parent adds a child. The task itself need not be counted here.
     void announce_from_below() noexcept { m_count.fetch_add(1, rlx); }
-    /// A child elsewhere has ended: releases what it wrote (J3), acquires the waiter's registers (J4).
-    /// True: it was the last and the parent waits; resume it. False: never touch the scope again.
+    /// The end of a child elsewhere: releases what the child wrote (J3), acquires the waiter's registers
+    /// (J4). True: it was the last and the parent waits; resume it. False: never touch the scope again.
     [[nodiscard]] bool finish_one() noexcept {
         PILFER_CHAOS_POINT(complete);
         return m_count.fetch_sub(1, acq_rel) == waiting + 1;
     }
-    /// Parent's executor: everything has ended (J3).
+    /// Parent's executor: true if all children have ended (J3).
     [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -owed(); }
-    /// Parent's executor: none of its own announcements was ever out of its hands. One load.
+    /// Parent's executor: true if no other thread ever took one of its own announcements. One load.
     [[nodiscard]] bool untouched() const noexcept { return m_owed == 0; }
-    /// Nothing owed, nothing counted: as it was made.
+    /// True if nothing is owed and nothing counted, as after construction.
     [[nodiscard]] bool at_rest() const noexcept { return m_owed == 0 && m_count.load(rlx) == 0; }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
         const count add = owed() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
-    /// Parent, published and not resumed by a child: undoes publish(). False: all have ended, and the last
-    /// one is about to tell the parent so.
+    /// Parent, published and not resumed by a child: undoes publish(). False: all children have ended, and
+    /// the last one is about to resume the parent.
     [[nodiscard]] bool withdraw() noexcept {
         count seen = m_count.load(rlx);
         while (seen != waiting) {
@@ -133,9 +134,9 @@ public:
         }
         return false;
     }
-    /// For reports, while the parent waits: how many children have not ended.
+    /// For reports, while the parent waits: the number of children that have not ended.
     [[nodiscard]] count left() const noexcept { return m_count.load(rlx) - waiting; }
-    /// Parent, resumed or told that all is done: the same scope may be used again at once.
+    /// Parent, after it was resumed or found all children ended: prepares the scope for its next use.
     void reset() noexcept {
         (void)m_count.load(acq); // J3 for a parent that was resumed without reading the counter
         m_count.store(0, rlx);

@@ -1,4 +1,5 @@
-// A submission queue for each priority. Programs that use one only pay a load of a word that nobody writes.
+// A submission queue for each priority. Programs that use one level only pay a load of a word that is never
+// written.
 #pragma once
 
 #include <array>
@@ -15,8 +16,9 @@ namespace detail {
 /// The number of levels of a queue: priority::automatic is none.
 inline constexpr unsigned priorities = 3;
 
-/// Edge Q3: src/worker/README.md. `Patience`: pauses for which a taker waits for another one. A pop is a few
-/// instructions, so that one has lost its CPU then, or turns round what a burst of pushes has left.
+/// Edge Q3: src/worker/README.md. `Patience`: number of pauses for which a taker waits for another taker. A
+/// pop takes a few instructions. If it takes longer, the other taker has lost its CPU, or is reversing the
+/// list of a burst of pushes.
 template <class Atom, unsigned Patience = 64>
 class leveled_queue {
     using queue = submission_queue<Atom>;
@@ -28,18 +30,18 @@ public:
         priority level = priority::normal;
     };
 
-    /// Anyone. True: what was pushed before at this level has been fetched, to be taken.
+    /// Anyone. True if workers have fetched everything that was pushed before at this level.
     bool push(node* n, priority level) noexcept {
         if (level != priority::normal && !leveled()) {
-            m_leveled.store(1, rlx); // Q3: before the fence of who tells others, as the push
+            m_leveled.store(1, rlx); // Q3: before the pusher's fence and notification, as the push is
         }
         return at(level).push(n);
     }
-    /// Somebody has used a level other than normal, ever.
+    /// True if a level other than normal has ever been used.
     [[nodiscard]] bool leveled() const noexcept { return m_leveled.load(rlx) != 0; }
-    /// Workers, also before they sleep.
+    /// True if all levels are empty. Workers, also before they sleep.
     [[nodiscard]] bool empty() const noexcept { return empty_from(priority::low); }
-    /// The same of `lowest` and what goes before it.
+    /// True if `lowest` and all higher levels are empty.
     [[nodiscard]] bool empty_from(priority lowest) const noexcept {
         if (!leveled()) {
             return at(priority::normal).empty();
@@ -51,9 +53,9 @@ public:
         }
         return true;
     }
-    /// Workers: the next one, or nothing if there is none or another worker is at it, at its level or one
-    /// that goes before: none of a lower level goes first because of that. `turn`: the caller's own count of
-    /// what it has taken here while there were levels.
+    /// Workers: the next task. Nothing if there is none, or if another worker holds the queue of its level or
+    /// of a higher one. In that case no task of a lower level is taken instead. `turn`: the caller's own
+    /// count of what it has taken here while there were levels.
     [[nodiscard]] taken pop(std::uint32_t& turn) noexcept {
         if (!leveled()) [[likely]] {
             return {at(priority::normal).pop(), priority::normal};
@@ -73,10 +75,10 @@ public:
         turn += got.what != nullptr ? 1 : 0;
         return got;
     }
-    /// The same of `lowest` and what goes before it, and never out of turn.
+    /// As pop(), of `lowest` and all higher levels, and strictly by priority.
     [[nodiscard]] taken pop_from(priority lowest) noexcept { return first_from(lowest, false); }
-    /// The same, and nothing only if there was none at a moment of the call, level by level: it waits for
-    /// whoever is at it.
+    /// As pop_from(), but it waits for a worker that holds a queue. Returns nothing only if, level by level,
+    /// there was none at a moment of the call.
     [[nodiscard]] taken insist_from(priority lowest) noexcept { return first_from(lowest, true); }
     /// For reports and tests.
     [[nodiscard]] queue& at(priority level) noexcept { return m_levels[static_cast<unsigned>(level)]; }
@@ -85,7 +87,7 @@ public:
     }
 
 private:
-    /// Of so many one is taken from the lowest level, and one from normal.
+    /// Of this many tasks, one is taken from the lowest level, and one from normal.
     static constexpr std::uint32_t fair = 64;
 
     [[nodiscard]] taken first_from(priority lowest, bool insists) noexcept {
@@ -97,7 +99,7 @@ private:
         }
         return got;
     }
-    /// True: look no further, with something, or with nothing because another one is at it.
+    /// True: the search ends, with a task, or without one because another worker holds the queue.
     [[nodiscard]] bool pop_at(priority level, bool insists, taken& got) noexcept {
         queue& q = at(level);
         for (unsigned round = 0; !q.empty(); ++round) {

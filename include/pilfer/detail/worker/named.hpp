@@ -15,12 +15,12 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Copies it. Throws std::invalid_argument for what is no name.
+/// Returns a copy of the name. Throws std::invalid_argument if it is not valid.
 [[nodiscard]] PILFER_API std::string checked_name(std::string_view name);
 
-/// In the frame of a function with a name: what runs on this stack is called so meanwhile. Outside of pools
-/// nothing. A frame never leaves its stack, so the record at the top of that is the place, whatever thread
-/// the frame goes on on.
+/// In the frame of a function with a name: while it lives, everything that runs on this stack has this name.
+/// No effect outside of pools. A frame never leaves its stack, so the record at the top of the stack keeps
+/// the name, whatever thread resumes the frame.
 class PILFER_API name_frame {
 public:
     explicit name_frame(const char* name) noexcept;
@@ -45,7 +45,8 @@ public:
         const name_frame here(m_name.c_str());
         return std::invoke(m_function, std::forward<A>(arguments)...);
     }
-    /// The same where `failed()` is called in the catch block, while the name is still there.
+    /// As operator(), but if f throws: calls `failed()` in the catch block, while the name is still set, and
+    /// returns `otherwise`.
     template <class R, class Failed, class... A>
     R call_or(R otherwise, Failed failed, A&&... arguments) noexcept {
         const name_frame here(m_name.c_str());

@@ -1,4 +1,4 @@
-// Results that travel: void becomes std::monostate, references stay references, exceptions are kept.
+// Results of tasks: void becomes std::monostate, references stay references, exceptions are kept.
 #pragma once
 
 #include <exception>
@@ -20,8 +20,8 @@ namespace detail {
 template <class T>
 using regular_t = std::conditional_t<std::is_void_v<T>, std::monostate, T>;
 
-/// What a call without arguments gives. With none, std::invoke(f) is f(), and std::invoke_result would be a
-/// dozen classes more to make for each function that is passed.
+/// The result type of a call without arguments. It is not std::invoke_result, which instantiates a dozen more
+/// classes for each function.
 template <class F>
 using called_t = decltype(std::declval<F&>()());
 
@@ -39,8 +39,8 @@ template <class F>
     }
 }
 
-/// A place for a result or an exception, filled once by whoever runs the task and read once it is known
-/// to be filled. Nothing is initialised before: the usual join never uses it.
+/// A place for a result or an exception. The thread that runs the task fills it once; it is read once it is
+/// known to be filled. Nothing is initialised before, because the usual join never uses it.
 template <class T>
 class outcome {
     using stored = std::conditional_t<std::is_reference_v<T>, std::remove_reference_t<T>*, T>;
@@ -69,12 +69,13 @@ public:
         m_failed = true;
     }
     [[nodiscard]] bool failed() const noexcept { return m_failed; }
-    /// Of one that failed.
+    /// The exception, if failed().
     [[nodiscard]] const std::exception_ptr& error() const noexcept { return m_error; }
-    /// Ends the life of what was filled in.
+    /// Destroys the result or the exception.
     void discard() noexcept {
         if (m_failed) {
-            // Whoever caught it elsewhere has given up its share by a count inside the C++ runtime.
+            // A thread that caught the exception elsewhere has given up its share, by a count inside the C++
+            // runtime.
             const san::hidden_order count_of_the_runtime;
             std::destroy_at(&m_error);
         } else {

@@ -1,4 +1,4 @@
-// Coroutines that wait, for reports: nothing of theirs lies on a stack that could be found.
+// Waiting coroutines, for reports: they have no stack on which a report could find them.
 #pragma once
 
 #include <atomic>
@@ -15,24 +15,23 @@ namespace detail {
 
 struct coroutine_driver;
 
-/// What stands for a coroutine where it is resumed: a base of its promise, or beside a handle of a foreign
-/// one.
+/// A coroutine as its driver sees it: a base of its promise, or beside a handle of a foreign coroutine.
 struct coroutine_frame {
     std::coroutine_handle<> handle;     // null: a root
-    coroutine_driver* driver = nullptr; // of whoever resumed it last; valid while it runs
-    coroutine_frame* then = nullptr;    // goes on behind its end
+    coroutine_driver* driver = nullptr; // of its last resumption; valid while it runs
+    coroutine_frame* then = nullptr;    // resumed after its end
 };
 
-/// One for each reason to wait.
+/// One object for each reason to wait.
 struct parked_kind {
     const char* what; ///< as in "waits for ..."
-    /// May read whatever the coroutine may; null: there is nothing.
+    /// Adds facts for a report. It may read what the coroutine may read. Null: there are no facts.
     void (*look)(const void* object, wait_facts&) noexcept;
-    bool may_stall; ///< false: what it waits for is not of this library, or known to come
+    bool may_stall; ///< false: the awaited thing is not of this library, or is certain to come
 };
 
-/// In the frame of a coroutine, from before it is published until somebody makes it go on; under the lock of
-/// its list.
+/// The entry of a coroutine in a list, in its frame, from before it is published until a thread resumes it.
+/// Under the lock of the list.
 struct parked {
     parked* next = nullptr;
     parked* previous = nullptr;
@@ -41,8 +40,8 @@ struct parked {
     const void* object = nullptr;
 };
 
-/// Of one worker: those that suspended on it. Whoever makes one go on takes it out, first of all; so what is
-/// in the list stays as it is while its lock is held.
+/// The coroutines that suspended on one worker. A thread that resumes one takes it out of the list first of
+/// all. So everything in the list stays unchanged while its lock is held.
 class parked_list {
 public:
     void add(parked& p) noexcept {
@@ -65,9 +64,9 @@ public:
         count(p, UINT64_MAX);
         m_lock.unlock();
     }
-    /// How many may be part of a stall; for whoever has nothing to do.
+    /// The number of coroutines that may be part of a stall; read by idle workers.
     [[nodiscard]] std::uint64_t may_stall() const noexcept { return m_may_stall.load(rlx); }
-    /// f(p) for each; what f throws comes out.
+    /// Calls f(p) for each entry. Throws what f throws.
     template <class F>
     void for_each(F f) {
         struct holder {
@@ -84,7 +83,7 @@ public:
 private:
     void count(const parked& p, std::uint64_t n) noexcept {
         if (p.why->may_stall) {
-            m_may_stall.store(m_may_stall.load(rlx) + n, rlx); // written under the lock only
+            m_may_stall.store(m_may_stall.load(rlx) + n, rlx); // written only under the lock
         }
     }
 

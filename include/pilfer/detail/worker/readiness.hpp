@@ -1,7 +1,7 @@
-// Who waits for which descriptor: a list for each, and the kernel asked for one event at a time.
+// Waits for descriptors: a list of waiters for each, and the kernel is asked for one event at a time.
 //
-// Whoever waits asks the kernel anew; an event is an answer to the last question only. States, edges N1..N5
-// and the argument: src/io/README.md.
+// Every waiter asks the kernel anew. An event answers the last question only. States, edges N1..N5 and the
+// argument: src/io/README.md.
 #pragma once
 
 #include <bit>
@@ -17,7 +17,7 @@ inline namespace v0 {
 namespace detail {
 
 /// `Kernel`: `int arm(int fd, uint32_t what, uint64_t tag, bool known) noexcept` asks for one event, see
-/// os::poller. `Park` as for `sleepers`. `First`: numbers in the first segment, a power of two.
+/// os::poller. `Park`: as for `sleepers`. `First`: number of slots of the first segment, a power of two.
 template <class Atom, class Park, class Kernel, unsigned First = 64>
 class descriptor_waits {
     template <class T>
@@ -26,16 +26,18 @@ class descriptor_waits {
 public:
     using list_type = wait_list<Atom, Park>;
     using entry = typename list_type::entry;
-    /// In entry::wants: what it waits for (bits of `Kernel`'s `what`), or, once it is taken out, this.
+    /// In entry::wants: the awaited events (bits of `Kernel`'s `what`). After the descriptor was forgotten:
+    /// this value.
     static constexpr std::uintptr_t forgotten = 0;
 
-    /// Of one number, whatever file it stands for: for as long as the pool lives, for an event may come late.
+    /// The waits for one descriptor number, for whatever file it refers to. Slots live as long as the pool,
+    /// because an event may come late.
     struct slot {
         list_type list;
-        // Of the list's lock:
+        // Under the list's lock:
         plain<std::uint32_t> question{0}; ///< the last one that the kernel was asked
         plain<bool> known{false};         ///< the kernel was asked about this number before: a hint
-        plain<slot*> held_too{nullptr};   ///< of whoever forgets: slots of other pools that it has locked
+        plain<slot*> held_too{nullptr};   ///< next slot that a forgetting thread has locked, of another pool
     };
 
     explicit descriptor_waits(Kernel& kernel) noexcept : m_kernel(kernel) {}
@@ -47,7 +49,7 @@ public:
         }
     }
 
-    /// Null: no memory.
+    /// The slot of `fd`, made if need be. Null: no memory.
     [[nodiscard]] slot* slot_for(int fd) noexcept {
         const unsigned k = segment_of(fd);
         if (slot* const there = m_segments[k].load(acq)) { // N3
@@ -61,14 +63,15 @@ public:
         }
         return made == nullptr ? nullptr : made + place_in(fd, k);
     }
-    /// Null: nobody has ever waited for such a number.
+    /// The slot of `fd`. Null: no task has ever waited for such a number.
     [[nodiscard]] slot* slot_if_made(int fd) const noexcept {
         const unsigned k = segment_of(fd);
         slot* const there = m_segments[k].load(acq); // N3
         return there == nullptr ? nullptr : there + place_in(fd, k);
     }
 
-    /// `e` waits for `what` from now on: 0. Otherwise the kernel's errno, and it does not.
+    /// Adds `e` as a waiter for `what` and returns 0. Otherwise returns the kernel's errno, and `e` does not
+    /// wait.
     [[nodiscard]] int enter(slot& s, int fd, entry& e, std::uint32_t what) noexcept {
         s.list.lock();
         const int error = ask(s, fd, what | awaited_by_others(s));
@@ -79,24 +82,25 @@ public:
         s.list.unlock();
         return error;
     }
-    /// An event: who waits for what has happened goes on, as a chain for go_on_all().
+    /// An event has come: takes out its waiters, as a chain for go_on_all().
     [[nodiscard]] entry* happened(std::uint64_t tag, std::uint32_t what) noexcept {
         const auto fd = static_cast<int>(tag & UINT32_MAX);
         slot& s = *slot_if_made(fd);
         entry* chain = nullptr;
         s.list.lock();
-        // The answer to an older question is none: what is awaited now was asked for behind it, and the
-        // kernel looked then whether it is so. It may even be about a file that had this number before.
+        // An answer to an older question is ignored. What is awaited now was asked for after it, and the
+        // kernel looked then whether it is so. The old answer may even be about a file that had this number
+        // before.
         if (s.question == static_cast<std::uint32_t>(tag >> 32)) {
             chain = take(s, what);
             if (const std::uint32_t left = awaited_by_others(s); left != 0 && ask(s, fd, left) != 0) {
-                chain = append(chain, take(s, ~std::uint32_t{0})); // closed: their next call says so
+                chain = append(chain, take(s, ~std::uint32_t{0})); // closed: their next call reports it
             }
         }
         s.list.unlock();
         return chain;
     }
-    /// Under the lock of the slot: everybody goes on, as a chain, and finds `forgotten`.
+    /// Under the lock of the slot: takes out all waiters, as a chain. Each finds `forgotten`.
     [[nodiscard]] static entry* forget_locked(slot& s) noexcept {
         for (entry* e = s.list.first(); e != nullptr; e = e->next) {
             e->wants = forgotten;
@@ -116,7 +120,7 @@ public:
     }
 
 private:
-    // Segments of 64, 64, 128, 256 ... slots: those that are there never move.
+    // Segments of 64, 64, 128, 256 ... slots. Existing ones never move.
     static constexpr std::uint32_t first_slots = First;
     static constexpr unsigned segments = 32 - static_cast<unsigned>(std::bit_width(First - 1));
     [[nodiscard]] static unsigned segment_of(int fd) noexcept {
@@ -160,7 +164,7 @@ private:
         if (error == 0) {
             s.known = true;
         } else {
-            s.question = question - 1; // what was asked before still is
+            s.question = question - 1; // the former question stays valid
         }
         return error;
     }

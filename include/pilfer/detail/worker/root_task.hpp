@@ -18,13 +18,13 @@ public:
     using value = result_t<F>;
 
     explicit root_task(F& f) noexcept : m_function(f) { run = &root_task::run_root; }
-    /// `submits(p, s)`: hands it over.
+    /// Runs the function as a task of `p` and waits for it. `submits(p, s)`: submits it.
     template <class Submit>
     [[nodiscard]] value run_in(pool_core& p, Submit submits) {
         scope_place* const within = detail::share_scopes(p);
         const worker* w = this_worker();
-        // A destructor that runs because of an exception must not get a second one: below of nothing, it is
-        // not stopped.
+        // A destructor that runs because of an exception must not get a second one. So its task has no
+        // enclosing scope, and is not cancelled.
         is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
         submits(p, this);
         detail::wait_for(m_done, this, &p);

@@ -1,7 +1,7 @@
-// What has to happen at a time: a heap per worker, and one sleeper that watches over all heaps.
+// Timers: a heap per worker, and one sleeper that watches over all heaps.
 //
-// Whoever arms a timer tells the one that watches, if that sleeps for longer. States, edges T1..T6 and the
-// argument: README.md.
+// A thread that arms a timer notifies the watching sleeper, if that one sleeps for longer. States, edges
+// T1..T9 and the argument: src/timer/README.md.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, 1986) under a lock: arming takes a few instructions,
-/// firing and disarming the logarithm of the length in the long run, and none of it needs memory. `Park` as
-/// for `sleepers`.
+/// A pairing heap (Fredman, Sedgewick, Sleator, Tarjan, 1986) under a lock. Arming takes a few instructions,
+/// firing and disarming the amortised logarithm of the length. No operation needs memory. `Park`: as for
+/// `sleepers`.
 template <class Atom, class Park>
 class timer_heap {
     template <class T>
@@ -26,26 +26,28 @@ public:
     static constexpr std::uint64_t never = UINT64_MAX;
     enum state : std::uint32_t { idle, armed, firing };
 
-    /// Lies in the frame that waits or the object that it belongs to.
+    /// A timer, in the frame that waits or in the object that it belongs to.
     struct timer {
-        // Of the heap's lock while it is armed.
+        // Under the heap's lock while it is armed.
         plain<timer*> child = nullptr;
         plain<timer*> next = nullptr;     // sibling to the right
         plain<timer*> previous = nullptr; // sibling to the left, or the parent of the first child
         plain<std::uint64_t> due = never;
         plain<std::uint64_t> order = 0; // first come, first served among equals
-        // Written while it is idle, by whoever arms it.
+        // Written while it is idle, by the thread that arms it.
         plain<timer_heap*> home = nullptr;
         typename Atom::template atomic<std::uint32_t> now{idle};
 
-        /// What fires calls this when it will not touch the timer again: its owner may end it from now on.
+        /// Called by the firing function when it will not touch the timer again: the owner may destroy the
+        /// timer from now on.
         void over() noexcept { now.store(idle, rel); } // T2
     };
 
-    /// Anyone who reads it for a decision to sleep has to fence: see timer_watch.
+    /// The time of the first timer. A thread that reads it to decide about a sleep must fence: see
+    /// timer_watch.
     [[nodiscard]] std::uint64_t earliest() const noexcept { return m_earliest.load(rlx); }
 
-    /// `t` is idle. It fires once at `due` or later, if nobody disarms it before.
+    /// Arms `t`, which is idle. It fires once at `due` or later, unless it is disarmed before.
     void arm(timer& t, std::uint64_t due) noexcept {
         ensure([&t] { return t.now.load(rlx) == idle; }, "a timer was armed twice");
         t.home = this;
@@ -61,8 +63,8 @@ public:
         note_earliest();
         m_lock.unlock();
     }
-    /// By the owner of `t`, which was armed, or in its name, on any thread. True: it has not fired and will
-    /// not. False: it has, and whoever fired it is through with it.
+    /// Disarms `t`, which was armed; by its owner or on the owner's behalf, on any thread. True: it has not
+    /// fired and will not. False: it has fired, and the thread that fired it is done with it.
     static bool disarm(timer& t) noexcept {
         timer_heap* const home = t.home;
         home->m_lock.lock();
@@ -78,7 +80,8 @@ public:
         }
         return mine;
     }
-    /// Takes one timer that is due at `when`; null: none is. The caller fires it, and then says over().
+    /// Takes one timer that is due at `when`; null: none is. The caller fires it, and calls over()
+    /// afterwards.
     [[nodiscard]] timer* take_due(std::uint64_t when) noexcept {
         if (earliest() > when) {
             return nullptr;
@@ -95,7 +98,7 @@ public:
         m_lock.unlock();
         return first;
     }
-    /// Takes whatever comes first, due or not, for which `wanted(timer&)`; null: there is none. Cost: the
+    /// Takes the first timer, due or not, for which `wanted(timer&)` is true; null: there is none. Cost: the
     /// whole heap.
     template <class Wanted>
     [[nodiscard]] timer* take_if(Wanted wanted) noexcept {
@@ -187,7 +190,7 @@ private:
         }
         m_root = meld(m_root, pairs(t.child));
     }
-    /// Each one once, the root first, without a stack.
+    /// The next timer of a walk over all, the root first, without a stack.
     [[nodiscard]] static timer* after(timer& t) noexcept {
         if (t.child != nullptr) {
             return t.child;
@@ -215,27 +218,29 @@ private:
     typename Atom::template atomic<std::uint64_t> m_earliest{never};
 };
 
-/// At most one sleeper of a pool sleeps no longer than until the first timer of all heaps is due.
+/// At most one sleeper of a pool, the holder, sleeps no longer than until the first timer of all heaps is
+/// due.
 template <class Atom>
 class timer_watch {
 public:
     static constexpr std::uint64_t never = UINT64_MAX;
     static constexpr std::uint32_t nobody = UINT32_MAX;
 
-    /// Worker `self` is in the map of sleepers, its fence behind it, and has nothing to do. Until when it may
-    /// sleep; never: there are no timers, or another one watches. `earliest()`: of all heaps.
+    /// Worker `self` is in the map of sleepers, has fenced, and has nothing to do. Returns the time until
+    /// which it may sleep. never: there are no timers, or another worker watches. `earliest()`: the earliest
+    /// time of all heaps.
     template <class Earliest>
     [[nodiscard]] std::uint64_t lie_down(std::uint32_t self, Earliest earliest) noexcept {
         for (;;) {
             const std::uint64_t due = earliest();
             std::uint32_t holder = m_holder.load(rlx);
             if (due == never) {
-                // The alarm that it watched for was disarmed while it was up: as the holder it would stand
-                // for a time that it no longer sleeps until.
+                // The timer that this holder watched for was disarmed while it was up. It must not stay the
+                // holder for a time until which it no longer sleeps.
                 if (holder == self && get_up(earliest)) {
                     continue;
                 }
-                return never; // who arms one now finds this sleeper in the map (T3)
+                return never; // a thread that arms one now finds this sleeper in the map (T3)
             }
             if (holder != self) {
                 holder = nobody;
@@ -251,8 +256,8 @@ public:
         }
     }
     [[nodiscard]] bool held_by(std::uint32_t self) const noexcept { return m_holder.load(rlx) == self; }
-    /// The holder is about to run something. True: timers are left, and a sleeper has to be woken, who then
-    /// watches in its place, if there is any.
+    /// The holder is about to run something. True: timers are left, and a sleeper must be woken, if there is
+    /// any, to watch instead.
     template <class Earliest>
     [[nodiscard]] bool get_up(Earliest earliest) noexcept {
         m_until.store(never, rlx);
@@ -260,8 +265,8 @@ public:
         Atom::fence_sc();            // T4, T5
         return earliest() != never;
     }
-    /// Somebody has armed a timer that is due at `due`. True: whoever watches sleeps for longer; wake
-    /// holder(), if it sleeps; if there is none, anybody.
+    /// Called after a timer was armed that is due at `due`. True: the holder sleeps for longer. The caller
+    /// wakes holder(), if it sleeps; if there is no holder, any sleeper.
     [[nodiscard]] bool is_late_for(std::uint64_t due) noexcept {
         Atom::fence_sc(); // T3, T4
         return due < m_until.load(rlx);
@@ -273,27 +278,27 @@ private:
     typename Atom::template atomic<std::uint32_t> m_holder{nobody};
 };
 
-/// One thread, the timekeeper, watches over what no sleeper of any pool watches over. It is a sleeper of its
-/// own watch, and the only one. `Park` as for `sleepers`.
+/// One thread, the timekeeper, watches over timers that no sleeper of any pool watches over. It is the only
+/// sleeper of its own watch. `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class time_keeping {
 public:
     static constexpr std::uint64_t never = UINT64_MAX;
 
-    /// Anyone, after a look at a pool in which nobody sleeps or watches: something is due there at `due`.
+    /// Anyone, after a look at a pool in which no worker sleeps or watches: a timer is due there at `due`.
     void expect(std::uint64_t due) noexcept {
         if (m_watch.is_late_for(due)) { // T8
             call();
         }
     }
-    /// The timekeeper looks again.
+    /// Lets the timekeeper look again.
     void call() noexcept {
         m_calls.fetch_add(1, rel); // T9
         Park::wake(m_calls);
     }
-    /// The timekeeper: looks, by `look()`, which fires what is due; then sleeps, by `sleep(word, expected,
-    /// until)`, while the word holds what is expected and until then. `earliest()`: of all pools that nobody
-    /// watches over.
+    /// The timekeeper's round. It calls `look()`, which fires what is due. Then it calls `sleep(word,
+    /// expected, until)`, which sleeps until then while the word has the expected value. `earliest()`: the
+    /// earliest time of all pools that no sleeper watches over.
     template <class Look, class Earliest, class Sleep>
     void look_and_sleep(Look look, Earliest earliest, Sleep sleep) noexcept {
         const std::uint32_t seen = m_calls.load(acq); // T9: before the looks at what a call may be about

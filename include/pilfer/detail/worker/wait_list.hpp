@@ -1,8 +1,8 @@
-// Who waits for an object: a list under a lock, from which exactly one takes each waiter.
+// The waiters of an object: a list under a lock, from which exactly one thread takes each waiter.
 //
-// A waiter enters while it still runs, and only then leaves its stack or blocks. Who takes it out decides why
-// it goes on: notified, or withdrawn because its time was over. States, edges P1..P3 and the argument:
-// src/sync/README.md.
+// A waiter enters while it still runs, and only then leaves its stack or blocks. The thread that takes it out
+// decides why its wait ends: notified, or withdrawn because its time was over. States, edges P1..P3 and the
+// argument: src/sync/README.md.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` as for `sleepers`.
+/// `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class wait_list {
     template <class T>
@@ -24,34 +24,36 @@ class wait_list {
 
 public:
     enum class fate : std::uint32_t {
-        outside,  ///< not entered yet
-        waiting,  ///< in the list
-        called,   ///< in the list, but on its way: it looks itself, under the lock, whether it is still there
-        claimed,  ///< in the list, but somebody looks whether it can go on, and withdraws it if need be
-        late,     ///< claimed, and its time is over meanwhile
-        notified, ///< taken out by who has what it waits for
-        withdrawn, ///< taken out because it waits no longer
+        outside,   ///< Not entered yet.
+        waiting,   ///< In the list.
+        called,    ///< In the list, but about to be resumed: it looks itself, under the lock, whether it is
+                   ///< still there.
+        claimed,   ///< In the list, but another thread decides whether its wait can end, and may withdraw it.
+        late,      ///< Claimed, and its time is over meanwhile.
+        notified,  ///< Taken out by the thread that has what it waits for.
+        withdrawn, ///< Taken out because its time is over or it was cancelled.
     };
-    /// In the frame of one that waits, until that goes on. All members but `done` belong to the list's lock
-    /// while it is in the list, then to who took it out, and from the completion of `done` on to the waiter.
+    /// The entry of a waiter, in its frame, until its wait ends. All members but `done` belong to the list's
+    /// lock while it is in the list. Then they belong to the thread that took it out, and from the completion
+    /// of `done` on to the waiter.
     struct entry {
         plain<entry*> next = nullptr;
         plain<entry*> previous = nullptr;
         plain<fate> end = fate::outside;
-        plain<std::uint32_t> passed = 0; ///< for the object: how often others were quicker
-        plain<std::uintptr_t> wants = 0; ///< for the object: what it waits for, or where to put it
+        plain<std::uint32_t> passed = 0; ///< For the object: how often later comers were served first.
+        plain<std::uintptr_t> wants = 0; ///< For the object: what it waits for, or where to put it.
         handover<Atom> done;
     };
 
     void lock() noexcept { m_lock.lock(); }
     void unlock() noexcept { m_lock.unlock(); }
 
-    // The rest under the lock, unless it says otherwise.
+    // The other functions are called under the lock, unless they say otherwise.
 
     [[nodiscard]] bool empty() const noexcept { return m_first == nullptr; }
-    /// The one that has waited longest; null: none.
+    /// The entry that has waited longest; null: none.
     [[nodiscard]] entry* first() const noexcept { return m_first; }
-    /// Behind all others.
+    /// Adds `e` at the end.
     void add(entry& e) noexcept {
         ensure([&e] { return e.end != fate::waiting; }, "a waiter entered a list twice");
         e.end = fate::waiting;
@@ -65,26 +67,26 @@ public:
         }
         m_last = &e;
     }
-    /// It goes on without being taken out: nobody withdraws it any more but itself. Who calls this completes
-    /// `e.done` behind unlock().
+    /// Resumes `e` without taking it out: from now on only the waiter itself withdraws it. The caller
+    /// completes `e.done` after unlock().
     void call(entry& e) noexcept {
         ensure([&e] { return e.end == fate::waiting; }, "a waiter was called that does not wait");
         e.end = fate::called;
     }
-    /// By an entry that was called and goes on: waits again, at the same place.
+    /// By an entry that was called and resumed: it waits again, at the same place.
     void wait_again(entry& e) noexcept {
         ensure([&e] { return e.end == fate::called; }, "a waiter waits again that was not called");
         e.done.reset();
         e.end = fate::waiting;
     }
-    /// Nobody withdraws it from now on but who calls this, who ends that by take() or disclaim(). Needed
-    /// where the decision takes longer than the lock is held.
+    /// From now on only the caller withdraws `e`, until it calls take() or disclaim(). Needed if the decision
+    /// takes longer than the lock is held.
     void claim(entry& e) noexcept {
         ensure([&e] { return e.end == fate::waiting; }, "a waiter was claimed that does not wait");
         e.end = fate::claimed;
     }
-    /// By who has claimed it. True: it waits as before, at the same place. False: its time was over
-    /// meanwhile, and it is outside; its completion is the caller's.
+    /// By the thread that has claimed `e`. True: it waits as before, at the same place. False: its time was
+    /// over meanwhile, and it is outside; the caller completes it.
     [[nodiscard]] bool disclaim(entry& e) noexcept {
         if (e.end == fate::late) {
             take(e, fate::withdrawn);
@@ -94,8 +96,8 @@ public:
         e.end = fate::waiting;
         return true;
     }
-    /// Who calls this completes `e.done` behind unlock(), where nobody else can withdraw it any more; unless
-    /// it was called, for then whoever did that completes it.
+    /// Takes `e` out. The caller completes `e.done` after unlock(), when no other thread can withdraw it any
+    /// more. If `e` was called, the caller of call() completes it instead.
     void take(entry& e, fate why = fate::notified) noexcept {
         ensure([&e] { return e.end != fate::outside && e.end != fate::notified && e.end != fate::withdrawn; },
                "a waiter was taken out of a list twice");
@@ -114,7 +116,7 @@ public:
         e.end = why;
         e.next = nullptr;
     }
-    /// Everybody, as a chain by `next`. Read `next` before `done` is completed.
+    /// Takes all entries, as a chain by `next`. Read `next` before `done` is completed.
     [[nodiscard]] entry* take_all() noexcept {
         entry* const all = m_first;
         for (entry* e = all; e != nullptr; e = e->next) {
@@ -124,8 +126,8 @@ public:
         m_last = nullptr;
         return all;
     }
-    /// Without the lock; by the waiter itself or for it. True: nobody else takes it out; its completion is
-    /// the caller's. False: somebody has taken it out, called or claimed it, and completes it.
+    /// Without the lock; by the waiter itself or on its behalf. True: the caller has taken it out and
+    /// completes it. False: another thread has taken it out, called or claimed it, and completes it.
     [[nodiscard]] bool withdraw(entry& e) noexcept {
         lock();
         const fate now = e.end;

@@ -1,4 +1,4 @@
-// The inline part of a worker: what announcing and taking back a task touches.
+// The inline part of a worker: the words that announcing and taking back a task touch.
 #pragma once
 
 #include <atomic>
@@ -39,19 +39,19 @@ struct exception_state {
     }
 };
 
-/// The head of a recycled record of `fork`; the payload lies behind it. It stays as it is while the
-/// record is in use, so that giving back the record that was taken last writes one word.
+/// The head of a recycled record of `fork`; the payload follows it. The head is unchanged while the record is
+/// in use, so that giving back the record that was taken last writes one word.
 struct free_record {
     std::atomic<free_record*> next;
     std::atomic<std::uint32_t> rank; // length of the list from here
 };
 
 inline constexpr std::size_t record_bytes[] = {64, 160};
-/// A worker's list that has grown so long gives a batch back to the pool of records.
+/// A worker's list of this length gives a batch back to the pool of records.
 inline constexpr std::uint32_t most_free_records = 1024;
 
-/// All members but the deque belong to whatever runs on the worker's thread. They are relaxed atomics
-/// because ThreadSanitizer takes the contexts of one thread for strangers.
+/// All members but the deque belong to the code that runs on the worker's thread. They are relaxed atomics
+/// because ThreadSanitizer treats the contexts of one thread as different threads.
 struct worker {
     split_deque<std_atom> deque;
     std::atomic<activation*> current{nullptr};
@@ -60,9 +60,9 @@ struct worker {
     exception_state* exceptions = nullptr;
     pool_core* pool = nullptr;
     unsigned index = 0;
-    bool recording = false; ///< the pool records work and span: loops split as if everybody wanted work
-    /// Among all workers of the process that live; used again when this one has ended. no_serial: they are
-    /// used up.
+    bool recording = false; ///< the pool records work and span: loops split as if every worker asked for work
+    /// The number of this worker among all live workers of the process, reused after its end. no_serial:
+    /// there is no free number.
     std::uint32_t serial = no_serial;
     static constexpr std::uint32_t no_serial = UINT32_MAX;
 
@@ -70,20 +70,21 @@ struct worker {
         : deque(first, pinned, start) {}
 };
 
-/// What stands at the beginning of each scope. One store clears all but the continuation, and the mark behind
-/// it.
+/// The beginning of each scope. One store clears all but the continuation, and the mark after it.
 struct scope_head {
     continuation rest; // not initialised
-    /// What the quick test of sync must not miss though nothing is owed: the number of exceptions thrown
-    /// by children, and that a task below announced a child here. Such a task need not be counted by this
-    /// scope (it may be a branch of a join, or the child of an inner scope), but its end happens before
-    /// this scope's sync, which therefore sees the mark. At the beginning of its word: a load from the middle
-    /// of a wider store costs a forked child 1 ns.
+    /// Facts that the quick test of sync must see even if nothing is owed: the number of exceptions thrown by
+    /// children, and that a task below announced a child here. Such a task need not be counted by this scope:
+    /// it may be a branch of a join, or the child of an inner scope. But its end happens before this scope's
+    /// sync, which therefore sees the mark.
+    ///
+    /// It is at the beginning of its word: a load from the middle of a wider store costs a forked child 1 ns.
     std::atomic<std::uint32_t> disturbed{0};
     bool comes_home = false; // each wait returns on the thread that began it
     bool threw = false;      // scope::m_suppressed has a value; two bytes: one store clears them and the mark
 
-    /// Of one that is no scope of a user (disturb::shields), and has no continuation.
+    /// For a shield, which is no scope of a user (disturb::shields) and has no continuation: the scope that
+    /// it shields against.
     [[nodiscard]] const scope_place* shielded() const noexcept {
         return static_cast<const scope_place*>(rest.ip);
     }
@@ -95,36 +96,37 @@ struct scope_head {
 struct spark;
 struct suspension;
 
-/// What is known about a wait, for those who read a report.
+/// Facts about a wait, for readers of a report.
 struct wait_facts {
-    const char* state = nullptr;          ///< of what is awaited: "queued", "running"; null: not known
-    std::int64_t left = -1;               ///< children that have not ended; below 0: not counted
-    const spark* task = nullptr;          ///< whose end is awaited
-    const void* children_of = nullptr;    ///< the scope whose children are awaited
-    const context* runner = nullptr;      ///< where what is awaited runs
-    const pool_core* elsewhere = nullptr; ///< the other pool that what is awaited belongs to
-    int descriptor = -1;                  ///< what is awaited is no object, but this
+    const char* state = nullptr;          ///< Of the awaited thing: "queued", "running"; null: not known.
+    std::int64_t left = -1;               ///< Children that have not ended; below 0: not counted.
+    const spark* task = nullptr;          ///< The awaited task.
+    const void* children_of = nullptr;    ///< The scope whose children are awaited.
+    const context* runner = nullptr;      ///< The context on which the awaited thing runs.
+    const pool_core* elsewhere = nullptr; ///< The other pool to which the awaited thing belongs.
+    int descriptor = -1;                  ///< The awaited descriptor, if no object is awaited.
 };
 
-/// One for each reason to wait. look() may read whatever the waiting frame may read: the frame stays
-/// where it is meanwhile.
+/// One object for each reason to wait. look() may read whatever the waiting frame may read: the frame is not
+/// resumed meanwhile.
 struct wait_kind {
     const char* what; ///< as in "waits for ..."; first, because the gdb script reads it
     void (*look)(const suspension&, wait_facts&) noexcept;
 };
 
-/// On the stack of a task that waits.
+/// The record of a wait, on the stack of the task that waits.
 struct suspension : submission_queue<std_atom>::node {
     void* sp = nullptr;
     activation* act = nullptr;
     worker* home = nullptr;
-    /// Runs on the scheduler's stack after the switch; false: go on at once. Where it returns true the
-    /// frame may be gone already.
+    /// Runs on the scheduler's stack after the switch. False: resume the frame at once. If it returns true
+    /// the frame may be gone already.
     bool (*publish)(suspension&) noexcept = nullptr;
     exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
-    const wait_kind* why = nullptr;         // null: it makes way, and is queued somewhere
+    const wait_kind* why = nullptr;         // null: it makes way, and is queued
     const void* object = nullptr;           // what it waits for
-    /// Its scopes are not marked as it suspends: who resumes it on another worker does that (M6, src/scope).
+    /// Its scopes are not marked as it suspends: the worker that resumes it, if another one, marks them (M6,
+    /// src/scope).
     bool marked_late = false;
     bool timed = false;                // its time limit ends it
     priority level = priority::normal; // of what its worker ran
@@ -136,18 +138,19 @@ inline constexpr task_word kind_spark = 0;        // spark: join, async, submiss
 inline constexpr task_word kind_continuation = 1; // continuation of a scope
 inline constexpr task_word kind_forked = 2;       // child of a scope
 
-/// An announced task. run() executes it on a context of its own and returns whom to resume, if the end
-/// of this task was what a suspended one waited for.
+/// An announced task. run() executes it on a context of its own. If a suspended frame waited for the end of
+/// this task, run() returns that suspension, to be resumed.
 struct spark {
     using run_function = suspension* (*)(spark*, worker*) noexcept;
     run_function run;
 
     spark(run_function f, scope_place* within) noexcept : run(f) { is_within(within); }
-    /// The innermost scope that the task is below of: its own for a child, that of the joining frame for a
-    /// branch of a join, none for an async. Relaxed atomic accesses: stale entries may be looked at.
+    /// The innermost scope that encloses the task: for a child its own, for a branch of a join that of the
+    /// joining frame, none for an async. Relaxed atomic accesses: a stale entry may be read.
     [[nodiscard]] scope_place* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
-    /// The same for who starts the task. ThreadSanitizer must not see this look: on the thread that announced
-    /// the task it needs no edge, and one to the scheduler would order all tasks that start there.
+    /// within() for the worker that starts the task. ThreadSanitizer must not see this look. On the thread
+    /// that announced the task it needs no edge, and an edge to the scheduler would order all tasks that
+    /// start there.
     [[nodiscard]] PILFER_NO_SANITIZE scope_place* within_to_start() noexcept {
         return __atomic_load_n(&m_within, __ATOMIC_RELAXED); // std::atomic_ref's load() would be instrumented
     }
@@ -198,7 +201,8 @@ namespace detail {
 #endif
 }
 
-/// A frame goes on, perhaps on another thread: what that thread did before its first task comes first.
+/// Called when a frame is resumed, perhaps on another thread: everything that thread did before its first
+/// task happens before.
 PILFER_ALWAYS_INLINE void arrive() noexcept {
 #if defined(PILFER_TSAN)
     san::acquire(this_worker());
@@ -218,24 +222,24 @@ template <class T>
 #endif
 }
 
-/// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are
-/// points where a frame may move anyway. `fork` and `async` are not: their caller may hold a lock.
-/// A spark that comes with `keep` is a `submission`, which a one-lock pool relies on.
+/// May an announcement suspend the announcing frame to let waiting work pass? `spawn` and `join` are points
+/// at which a frame may move anyway. `fork` and `async` are not: their caller may hold a lock. A spark that
+/// is announced with `keep` is a `submission`; a one-lock pool relies on that.
 enum class way { make, keep };
 
-/// The tripwire was hit by the push of `task`: makes room, exposes, wakes, makes way. False: there is no
-/// memory for a larger ring and `task` was taken back; run it as a plain call. With way::make the caller
-/// may be on another worker afterwards.
+/// The push of `task` hit the tripwire: makes room, exposes, wakes, makes way. False: there is no memory for
+/// a larger ring and `task` was taken back; run it as a plain call. With way::make the caller may be on
+/// another worker afterwards.
 PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
 
-/// Puts a task with that weight on the bottom of the own deque. False: there is no memory for a larger
-/// ring; run it as a plain call. May be on another worker afterwards, as after announce_tripped().
+/// Puts a task with a weight on the bottom of the own deque. False: there is no memory for a larger ring; run
+/// it as a plain call. The caller may be on another worker afterwards, as after announce_tripped().
 [[nodiscard]] PILFER_API bool announce_weighted(worker* w, task_word task, std::uint64_t weight,
                                                 way may) noexcept;
 
-/// Between two tasks or pieces of a loop: does what others ask for (tripwire::asked) without announcing
-/// anything. Exposes, wakes, and lets queued submissions and contexts pass, so that the caller may be on
-/// another worker afterwards.
+/// Between two tasks or pieces of a loop: does what other threads ask for (tripwire::asked) without
+/// announcing anything. It exposes, wakes, and lets queued submissions and contexts pass, so that the caller
+/// may be on another worker afterwards.
 PILFER_API void attend(worker* w) noexcept;
 
 /// Puts `task` on the bottom of the own deque. True: call announce_tripped().
@@ -252,11 +256,11 @@ PILFER_API void attend(worker* w) noexcept;
     return true;
 }
 
-/// The bottom was lowered below the guard: goes on taking `task` back.
+/// The bottom was lowered below the guard: finishes taking `task` back.
 PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
 
-/// Takes `task` back if it is still the newest of this worker. Returns the worker on which the caller
-/// goes on, or null if the task is gone.
+/// Takes `task` back if it is still the newest of this worker. Returns the worker on which the caller now
+/// runs, or null if the task is gone.
 [[nodiscard]] PILFER_ALWAYS_INLINE worker* reclaim(worker* w, task_word task) noexcept {
     using owner = split_deque<std_atom>::owner_end;
     if (w == nullptr) {
@@ -270,18 +274,18 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
     return got == owner::popped::gone ? nullptr : reclaim_slow(w, task);
 }
 
-/// Leaves the stack to the scheduler of this worker; s.publish(s) runs there. Returns when somebody
-/// resumes `s`, possibly on another worker of the same pool.
+/// Leaves the stack to the scheduler of this worker; s.publish(s) runs there. Returns when a thread resumes
+/// `s`, possibly on another worker of the same pool.
 PILFER_API void suspend(worker* w, suspension& s) noexcept;
 
-/// Hands a suspended context to the scheduler of a worker of its pool. Anyone.
+/// Gives a suspended context to the scheduler of a worker of its pool. Anyone.
 PILFER_API void make_runnable(suspension* s) noexcept;
 
-/// Fills the worker's own list, which is empty, and returns its head; 0: no context can be had.
+/// Fills the worker's own list, which is empty, and returns its head; 0: no context is available.
 PILFER_API std::uintptr_t refill_contexts(worker* w) noexcept;
 PILFER_API void put_context_cold(worker* w, context* c) noexcept;
 
-/// Null: no context can be had; run the child as a plain call.
+/// Null: no context is available; run the child as a plain call.
 [[nodiscard]] PILFER_ALWAYS_INLINE context* take_context(worker* w) noexcept {
     std::uintptr_t head = w->free_contexts.load(rlx);
     if (head == 0) [[unlikely]] {
@@ -302,10 +306,10 @@ PILFER_API void put_context_cold(worker* w, context* c) noexcept;
 
 PILFER_ALWAYS_INLINE void put_context(worker* w, context* c) noexcept {
     PILFER_CHAOS_POINT(contexts);
-    // A child of spawn on this stack would count on from there: it does not set this word.
+    // A child of spawn does not set this word: on this stack it would count on from what is left here.
     ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
     // In the usual case the list is as it was when this context was taken from it. The comparison includes
-    // the rank of the first one: a list that grew below would otherwise never be cut.
+    // the rank of the first one: otherwise a list that grew below it would never be cut.
     c->change(context_state::running, context_state::cached);
     const std::uintptr_t head = w->free_contexts.load(rlx);
     const bool as_taken = c->next.load(rlx) == head;
@@ -336,8 +340,8 @@ PILFER_ALWAYS_INLINE void put_record(worker* w, unsigned size_class, void* paylo
     free_record* head = w->free_records[size_class].load(rlx);
     san::acquire(head);
     san::release(r);
-    // Usually the list is as it was when this record was taken. Its rank is compared too: a list that
-    // grew below would otherwise keep the small rank and never be cut.
+    // Usually the list is as it was when this record was taken. Its rank is compared too: otherwise a list
+    // that grew below it would keep the small rank and never be cut.
     if (head != nullptr && r->next.load(rlx) == head && r->rank.load(rlx) == head->rank.load(rlx) + 1)
         [[likely]] {
         w->free_records[size_class].store(r, rlx);
