@@ -12,7 +12,7 @@ constexpr parked_kind parked_for_value{"a channel's next value", nullptr, true};
 
 } // namespace
 
-/// What a step of the channel left to do. True: it was no wait.
+/// Completes the entry that a step of the channel has left. True: the step was no wait.
 bool channel_resumption::settle(const protocol::outcome& o) noexcept {
     if (o.next != nullptr) {
         detail::go_on(*o.next);
@@ -23,7 +23,7 @@ bool channel_resumption::settle(const protocol::outcome& o) noexcept {
 }
 
 bool channel_resumption::wait(channel_core& c, const protocol::outcome& o) noexcept {
-    m_waited = o.what == protocol::step::wait; // before anybody can make it go on
+    m_waited = o.what == protocol::step::wait; // before another thread can resume it
     if (!settle(o)) {
         return suspend_in(c.state().list(), m_entry);
     }

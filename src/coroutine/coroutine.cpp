@@ -1,4 +1,4 @@
-// Coroutines in a pool: suspended, woken, waited for. Argument: README.md.
+// Coroutines in a pool: suspension, resumption, and waits for them. Argument: README.md.
 #include <pilfer/detail/coroutine/coroutine.hpp>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
     return reinterpret_cast<task_word>(static_cast<spark*>(s)) | kind_spark;
 }
 
-/// On a worker, inside a task, of a pool that does not record.
+/// True on a worker, inside a task, of a pool that does not record.
 [[nodiscard]] bool may_announce(const worker* w) noexcept {
     return w->current.load(rlx) != nullptr && !static_cast<const scheduler*>(w)->records();
 }
@@ -46,14 +46,14 @@ const parked_kind parked_elsewhere{"something that is none of this library's", n
 
 namespace {
 
-/// `within`: the innermost scope of the running task but for those of the coroutines.
+/// `within`: the innermost scope of the running task, not counting those of the coroutines.
 suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
     note_suppressed(0); // of an earlier task on this thread
     coroutine_driver d{within};
     if (coroutine_root* const ended = drive(first, d)) {
         return ended->over(this_worker());
     }
-    unit_ends(this_worker()); // where it suspended it has begun another one
+    unit_ends(this_worker()); // a coroutine that suspended has begun another one
     return nullptr;
 }
 
@@ -106,16 +106,17 @@ void resumption::withdraw() noexcept {
     }
 }
 
-/// The scopes of the coroutine, and of those that await it, are of the running task, which ends before they
-/// do. Each is empty, so that its owner, whom children read, may change; the task that goes on is the next.
+/// The scopes of the coroutine, and of those that await it, belong to the running task, which ends before
+/// they do. Each is empty, so its owner, which children read, may change. The task that resumes the coroutine
+/// is the next owner.
 void resumption::take_scopes_along(const pool_core& to) {
     const coroutine_driver* d = m_who->driver;
     if (d == nullptr) {
-        return; // of another library: nobody knows where its own scopes begin
+        return; // of another library: it is unknown where its own scopes begin
     }
     worker* w = this_worker();
     activation* a = w->current.load(rlx);
-    if (a->locks != 0) { // whose count and place are of the task that would end here
+    if (a->locks != 0) { // the count and the mark are of the task that would end here
         throw usage_error("pilfer: a lock of the library is held across a co_await that suspends");
     }
     scope_place* const innermost = a->innermost.load(rlx);
@@ -129,10 +130,10 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     is_within(d->within);
     if (scope_place::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
-        share_scopes(*w->pool, scope_place::as_free(innermost)); // M4: another worker may go on in them
+        share_scopes(*w->pool, scope_place::as_free(innermost)); // M4: another worker may resume it in them
     }
     if (m_scopes != nullptr) {
-        a->innermost.store(d->within, rlx); // what runs on in this task stands in none of them
+        a->innermost.store(d->within, rlx); // the rest of this task is in none of them
     }
 }
 
@@ -149,7 +150,7 @@ void resumption::bring_scopes() noexcept {
 }
 
 void resumption::go_on() noexcept {
-    unpark(); // first: a report that looks at it holds up whoever makes it go on
+    unpark(); // first: a report that looks at it delays the resumption
     worker* w = this_worker();
     if (w != nullptr && w->pool == m_pool && m_of_worker && may_announce(w) &&
         announce(w, word_of(this), way::keep)) {
@@ -215,8 +216,8 @@ void stoppable_resumption::stay() noexcept {
     withdraw();
 }
 
-/// On whatever worker it goes on, the list is that of the one where it suspended. Who took it out may still
-/// be in there, with this frame in hand.
+/// The listener is in the list of the worker on which the coroutine suspended, whatever worker resumes it.
+/// The canceller that took it out may still be in that list, with this frame in hand.
 suspension* stoppable_resumption::run_listening(spark* self, worker* /*w*/) noexcept {
     auto* r = static_cast<stoppable_resumption*>(static_cast<submission*>(self));
     r->m_listener.where->remove(r->m_listener);
@@ -263,7 +264,7 @@ bool future_resumption::wait_for(future_core& f) {
     return true;
 }
 
-/// Those who listen for the end leave only with it: see future_core::wait_stoppably().
+/// Listeners of a future leave only with its end: see future_core::wait_stoppably().
 bool future_resumption::wait_stoppably(future_core& f) noexcept {
     waiters::entry& e = *new (&m_entry) waiters::entry;
     if (timed_waiters* const there = f.try_room()) {
@@ -273,7 +274,7 @@ bool future_resumption::wait_stoppably(future_core& f) noexcept {
         withdraw(); // the result is there
         return false;
     }
-    if (is_stopped()) { // it is not told later
+    if (is_stopped()) { // no cancellation reaches it later
         m_taken_out = true;
         withdraw();
         return false;
@@ -288,7 +289,7 @@ future_core* future_resumption::result_is_there(future_listener& self) noexcept 
 }
 
 bool timed_resumption::wait_until(instant when) {
-    if (when <= detail::now()) { // nothing suspends, so scopes may stay, and coroutines of others go on
+    if (when <= detail::now()) { // nothing suspends, so scopes may stay, and foreign coroutines proceed
         leave_if_stopped();
         return false;
     }
@@ -329,7 +330,7 @@ void timed_resumption::time_has_come(alarm& self) noexcept {
     static_cast<timed_resumption&>(self).go_on();
 }
 
-/// Of one that a cancellation might take out: it may not have suspended yet.
+/// For a coroutine that a cancellation might take out: it may not have suspended yet.
 void timed_resumption::time_has_come_first(alarm& self) noexcept {
     auto& r = static_cast<timed_resumption&>(self);
     self.over();
@@ -355,8 +356,8 @@ bool moving_resumption::move_to(pool_core& p) {
     leave_if_stopped();
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
-        // It has begun, so it is not dropped. Behind the others: not on the own deque, where it would be
-        // next.
+        // The coroutine has begun, so it is not dropped. It is queued after the others; on the own deque it
+        // would be next.
         begin();
         p.queue_begun(this, true);
         return true;
@@ -373,7 +374,7 @@ bool moving_resumption::move_to(pool_core& p) {
 suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
     auto* r = static_cast<moving_resumption*>(static_cast<submission*>(self));
     if (dropping(w)) {
-        r->m_dropped = true; // it hears of it, and goes on to its end
+        r->m_dropped = true; // it sees this flag and runs to its end
         count_dropped(w);
     }
     return r->drive_on();
@@ -406,11 +407,11 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     m_first = &first;
     first.then = this;
     worker* w = this_worker();
-    // In a destructor that runs because of an exception it is below of nothing, and not stopped: what comes
-    // out of here would be a second one.
+    // In a destructor that runs because of an exception the coroutine has no enclosing scope and is not
+    // cancelled: an exception of it would be a second one.
     const bool unwinding = w != nullptr && unwinds(w);
     if (w != nullptr && w->pool == &p) {
-        // It waits for all of it: so what begins here stands in its scopes.
+        // The caller waits for all of it, so what begins here is enclosed by the caller's scopes.
         const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->innermost.load(rlx));
         if (drive(first) != nullptr) {
             return; // within the caller's unit, without a suspension at its end
@@ -467,7 +468,7 @@ suspension* waited_root::run_root(spark* self, worker* w) noexcept {
 }
 
 suspension* waited_root::over(worker* w) noexcept {
-    root_ends(w); // before the waiter may go on and destroy the pool: shutdown joins this thread
+    root_ends(w); // before the waiter may return and destroy the pool: shutdown joins this thread
     san::release(this);
     const auto waiter = m_done.complete();
     return waiter != 0 ? release_waiter(waiter, w) : nullptr;

@@ -1,4 +1,4 @@
-// The life of a future: who claims its task, who waits, who is woken.
+// The life of a future: claims of its task, waits for it, and wake-ups.
 #include <pilfer/future.hpp>
 
 #include <memory>
@@ -16,7 +16,7 @@ struct future_wait : suspension {
     future_waiter entry;
 };
 
-/// Of waits with and without a time limit.
+/// Facts for a report about a wait with or without a time limit.
 void look_at(const suspension& self, wait_facts& f) noexcept {
     static_cast<const future_core*>(self.object)->look(f);
 }
@@ -44,8 +44,8 @@ constexpr wait_kind kinds[] = {{"a future", &look_at},
     return "incomplete";
 }
 
-/// A claim that leaves its announcement behind looks for others of the kind so often: a look costs about a
-/// tenth of what a claim does.
+/// Every this many claims that leave their announcement in the deque, the worker looks for others of the
+/// kind. A look costs about a tenth of a claim.
 constexpr unsigned sweep_every = 32;
 
 } // namespace
@@ -114,7 +114,7 @@ void future_core::start_by(pool_core& p, Announce announce) {
     unit_begins(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
         nested_activation child(this_worker(), nullptr);
-        (void)run_task(this, this_worker()); // it never resumes anybody directly
+        (void)run_task(this, this_worker()); // it never resumes another task directly
     }
 }
 
@@ -140,12 +140,12 @@ void future_core::start_behind(future_core& source, pool_core* p, future_followe
     source.listen(place);
 }
 
-/// What it waited for is there. On the stack of whoever brought that about; so the task is announced, not
-/// run, whatever happens.
+/// The future that it waited for is done. Runs on the stack of the thread that ended that future. So the task
+/// is announced, and never run here.
 future_core* future_core::go_ahead() noexcept {
     m_life.enqueue();
     worker* w = this_worker();
-    // On the stack of a scheduler nothing can be announced, and a worker that records has ended its task
+    // On the stack of a scheduler nothing can be announced. A worker that records has already ended its task
     // here.
     if (w != nullptr && belongs_to(*w->pool) && w->current.load(rlx) != nullptr &&
         !static_cast<scheduler*>(w)->records()) {
@@ -153,7 +153,7 @@ future_core* future_core::go_ahead() noexcept {
         if (announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
             return nullptr;
         }
-        unit_ends(w); // no memory for a larger ring: the queue of submissions needs none
+        unit_ends(w); // no memory for a larger ring; the submission queue needs none
     }
     if (registry::submit_to(m_pool_number, this)) {
         return nullptr;
@@ -162,7 +162,7 @@ future_core* future_core::go_ahead() noexcept {
         refuse();
         return this;
     }
-    release(); // somebody who waits has claimed it
+    release(); // a waiter has claimed it
     return nullptr;
 }
 
@@ -178,27 +178,28 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
-/// By the number: the pool of a task that is still to begin may have ended, and another one lie at its
+/// By the number: the pool of a task that has not begun may have ended, and another pool may have its
 /// address.
 bool future_core::belongs_to(const pool_core& p) const noexcept { return p.listed.number == m_pool_number; }
 
-/// Where nobody has started it, it runs on top of the caller's frame, as a task of its own.
+/// If no worker has started the task, it runs on top of the caller's frame, as a task of its own.
 bool future_core::run_here(worker* w) noexcept {
-    // The newest announcement of this very worker is taken back first: who announces and gets in a loop would
-    // fill the deque otherwise. Any other one stays where it is and finds the task claimed.
+    // If the task is the newest announcement of this very worker, it is taken back first: a loop that
+    // announces and gets would otherwise fill the deque. Any other announcement stays in its place and finds
+    // the task claimed.
     worker* home = m_life.now() == future_protocol<std_atom>::queued
                        ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
                        : nullptr;
     w = home != nullptr ? home : this_worker();
-    // The deques of a one-lock pool are empty; its tasks are taken back from wherever they lie. Only tasks: a
-    // coroutine lies there, too, and is nothing that a waiter may run.
+    // The deques of a one-lock pool are empty; its tasks are taken back from any place in the queue. Only
+    // tasks: the queue holds coroutines, too, and a waiter must not run one.
     if (home == nullptr && w->pool->by_one_lock() != nullptr &&
         m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->take_back(*this)) {
         home = w;
     }
     const bool mine = m_life.claim();
     if (mine) {
-        nested_activation child(w, nullptr); // whoever awaits it, it is below of no scope
+        nested_activation child(w, nullptr); // no scope encloses it, whichever task awaits it
         run_claimed(w);
     }
     if (home != nullptr) {
@@ -216,8 +217,8 @@ bool future_core::run_here(worker* w) noexcept {
 }
 
 /// Ends announcements of this worker that found their tasks claimed, newest first, up to the first other
-/// task. A task that never returns to its scheduler, and gets what it has started oldest first, would collect
-/// them.
+/// task. Otherwise they would pile up in a task that never returns to its scheduler and gets its oldest
+/// future first.
 void future_core::sweep() noexcept {
     for (;;) {
         auto& here = *static_cast<scheduler*>(this_worker());
@@ -278,7 +279,7 @@ void future_core::end() noexcept {
     end_all(more);
 }
 
-/// Everybody who waits for this. Behind it only its references keep this object.
+/// Releases all waiters of this future. Afterwards only its references keep this object alive.
 void future_core::tell(future_core*& more) noexcept {
     ensure([this] { return m_life.now() == future_protocol<std_atom>::running; },
            "a future was finished that nobody runs");
@@ -286,7 +287,7 @@ void future_core::tell(future_core*& more) noexcept {
         if ((who & waiter_is_listener) != 0) {
             auto& l = *reinterpret_cast<future_listener*>(who & ~waiter_is_listener);
             if (future_core* const ended = l.fire(l)) {
-                ended->next = more; // it lies in no queue
+                ended->next = more; // it is in no queue
                 more = ended;
             }
         } else if ((who & waiter_is_foreign) != 0) {
@@ -297,7 +298,7 @@ void future_core::tell(future_core*& more) noexcept {
     });
 }
 
-/// These have their results, and the ends of some may bring about those of others.
+/// Ends futures that have their results. The end of one may cause the end of others.
 void future_core::end_all(future_core* more) noexcept {
     while (more != nullptr) {
         future_core* const f = more;
@@ -316,7 +317,7 @@ void future_core::listen(future_listener& l) noexcept {
     }
 }
 
-/// Where the task ended is part of the path of whoever goes on behind it.
+/// The end of the task is part of the critical path of a task that waited for it.
 void future_core::wait() {
     wait_for_end(may_leave::when_stopped);
     record_wait();
@@ -339,7 +340,7 @@ void future_core::record_wait() noexcept {
     }
 }
 
-/// Not done: who would bring the result about is in the parent process.
+/// Called if the future is not done. Throws if the task that would end it is in the parent process.
 void future_core::check_here() const {
     if (m_pool_number != 0 && registry::left_behind(m_pool_number)) [[unlikely]] {
         throw pool_forked();
@@ -365,8 +366,8 @@ void future_core::wait_for_end(may_leave when) {
         (void)is_done();
         return;
     }
-    // A worker that records leaves the task to its scheduler, which sees where it begins and ends.
-    // Only in its own pool: its workers, stacks and shutdown are what the task was promised.
+    // A worker that records leaves the task to its scheduler, which sees its begin and its end. A task runs
+    // here only in its own pool: its workers, stacks and shutdown are what the task was promised.
     if (belongs_to(*w->pool) && !static_cast<scheduler*>(w)->records() && run_here(w)) {
         return;
     }
@@ -399,7 +400,7 @@ bool future_core::wait_stoppably() {
     }
     timed_waiters* const there = try_room();
     if (there == nullptr) {
-        return false; // it is stopped behind its wait
+        return false; // without memory it is stopped after its wait
     }
     waiters::entry e;
     if (there->room.enter(e)) {
@@ -425,7 +426,7 @@ bool future_core::wait_until(instant until) {
         } else {
             give_way();
         }
-        if (!is_done()) { // the end may have come right behind the time
+        if (!is_done()) { // the end may have come right after the time
             leave_if_stopped();
             return false;
         }
@@ -441,7 +442,7 @@ timed_waiters& future_core::room() {
         there = m_room.put(mine.get());
         if (there == nullptr) {
             there = mine.release();
-            listen(*there); // at once, if the end has come: then nobody enters
+            listen(*there); // at once, if the end has come: then no entry enters
         }
     }
     return *there;

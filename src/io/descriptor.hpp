@@ -1,4 +1,4 @@
-// How a wait for a descriptor begins, for frames and for functions that wait without a stack.
+// The begin of a wait for a descriptor, for frames and for functions that wait without a stack.
 #pragma once
 
 #include <cerrno>
@@ -12,11 +12,11 @@ namespace detail {
 
 using descriptors = descriptor_waits<std_atom, futex_park, os::poller>;
 
-/// Where waits for `fd` are in the pool of `io`. 0, or an errno.
+/// Finds the waits for `fd` in the pool of `io`. Returns 0 or an errno.
 [[nodiscard]] inline int slot_of(readiness& io, int fd, descriptors::slot*& s) noexcept {
     s = io.waits.slot_if_made(fd);
     if (s == nullptr) {
-        // The number says how much memory: one that somebody has made up must not.
+        // The number decides how much memory is made: an invalid number must not.
         if (!os::is_open(fd)) {
             return EBADF;
         }

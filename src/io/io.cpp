@@ -1,4 +1,4 @@
-// Waits for descriptors, and calls that wait where they would block. States and edges: README.md.
+// Waits for descriptors, and calls that wait if they would block. Stages and edges: README.md.
 #include <pilfer/blocking.hpp>
 #include <pilfer/io.hpp>
 
@@ -45,7 +45,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     return os::poll(fd, what, ns);
 }
 
-/// 0, or an errno. The caller may be on another thread behind it.
+/// Waits for `fd`. Returns 0 or an errno. The caller may be on another thread afterwards.
 [[nodiscard]] int wait(int fd, std::uint32_t what, instant until) noexcept {
     detail::worker* const w = detail::this_worker();
     if (w == nullptr || fd < 0 || (until != detail::never && until <= detail::now())) {
@@ -92,7 +92,8 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
     return result == -EAGAIN || result == -EWOULDBLOCK;
 }
 
-/// Calls until that neither would block nor was interrupted, or the wait fails: what it returned, or -errno.
+/// Repeats `call` while it would block or was interrupted, unless the wait fails. Returns its result, or
+/// -errno.
 template <class Call>
 [[nodiscard]] std::int64_t insist(int fd, std::uint32_t what, instant until, Call call) noexcept {
     for (;;) {
@@ -107,7 +108,7 @@ template <class Call>
     }
 }
 
-/// Holds this number in place in every pool: nobody enters or leaves these lists.
+/// Locks the lists of one descriptor number in every pool: no entry enters or leaves them.
 class held_everywhere {
 public:
     explicit held_everywhere(int fd) noexcept {
@@ -115,7 +116,7 @@ public:
             detail::readiness* const io = e->pool->io_if_made();
             descriptors::slot* const s = io != nullptr && fd >= 0 ? io->waits.slot_if_made(fd) : nullptr;
             if (s != nullptr) {
-                s->list.lock(); // of one who forgets at a time: the lock of all pools
+                s->list.lock(); // the lock of all pools admits one such holder at a time
                 s->held_too = m_slots;
                 m_slots = s;
             }
@@ -184,7 +185,7 @@ accepted accept(int listener, deadline until) noexcept {
         if (fd >= 0) {
             return {static_cast<int>(fd), {}};
         }
-        if (fd != -ECONNABORTED) { // that one has gone again: the next
+        if (fd != -ECONNABORTED) { // that connection is gone again: try the next
             return {-1, error_of(static_cast<int>(-fd))};
         }
     }
@@ -223,7 +224,7 @@ std::error_code close(int fd) noexcept {
     {
         held_everywhere held(fd);
         all = held.forget();
-        error = os::close_descriptor(fd); // who comes now waits for these locks, and finds it closed
+        error = os::close_descriptor(fd); // a newcomer waits for these locks, and finds it closed
     }
     detail::go_on_all(all);
     return error_of(error);

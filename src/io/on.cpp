@@ -1,4 +1,4 @@
-// Functions that run each time something happens. Stages and edges: README.md.
+// Functions that run at each event. Stages and edges: README.md.
 #include <pilfer/on.hpp>
 
 #include <system_error>
@@ -16,11 +16,12 @@ reaction::reaction() noexcept {
     m_caller.owner = this;
 }
 
-/// By the one that has it, and that nobody else brings further. Code of the user runs here.
+/// Called by the thread that has the reaction, when no other thread advances it. Runs code of the user.
 void reaction::end() noexcept {
     m_wait.await_canceller();
     give_back();
-    // Before the function ends: the end of the pool need not wait for that, which may even call it.
+    // Before the function ends: the end of the pool need not wait for the function's destructor, which may
+    // even call it.
     m_pool->remove_reaction(*this);
     end_function();
     m_wait.finish();
@@ -41,14 +42,14 @@ void reaction::start(pool_core& p) {
     }
 }
 
-/// Behind the visit: the function's destructor is code of the user, which may end the pool.
+/// After the visit: the function's destructor is code of the user, which may end the pool.
 void reaction::end_unbegun() noexcept {
     end_function();
     m_wait.finish();
-    release(); // of what would have made it run
+    release(); // the reference of the wait
 }
 
-/// False: what it would wait for is closed.
+/// False: the object of the wait is closed.
 bool reaction::begin(pool_core& p) {
     p.check_here();
     const pool_core::visit visit(p); // it may run and end at once, and the pool with it
@@ -66,7 +67,7 @@ bool reaction::begin(pool_core& p) {
     return true;
 }
 
-/// Behind enter(); the last that the caller does with it.
+/// After enter(). The caller does not touch the reaction afterwards.
 void reaction::arm(found how) noexcept {
     if (how == found::waits &&
         m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
@@ -85,7 +86,7 @@ void reaction::next() noexcept {
     if (m_wait.take_turn() == turn::nothing) {
         return;
     }
-    // Until refuse(), or as a task until its end, it stays in the pool's list, and so the pool there.
+    // It stays in the pool's list until refuse(), or as a task until its end. So long the pool lives.
     {
         pool_core& p = *m_pool;
         const pool_core::visit here(p);
@@ -94,7 +95,7 @@ void reaction::next() noexcept {
             return;
         }
     }
-    m_wait.refuse(); // behind the visit: the pool may go
+    m_wait.refuse(); // after the visit: the pool may end
 }
 
 bool reaction::cancel() noexcept {
@@ -126,7 +127,7 @@ suspension* reaction::run_task(spark* self, worker* w) noexcept {
             how = found::closed; // the descriptor is bad by now
         }
         if (how == found::closed) {
-            r->end(); // it is in no list, so nobody else takes its turn
+            r->end(); // it is in no list, so no other thread takes its turn
         } else {
             r->arm(how);
         }
@@ -137,7 +138,7 @@ suspension* reaction::run_task(spark* self, worker* w) noexcept {
     return nullptr;
 }
 
-/// False: it ends.
+/// Runs the function once. False: the reaction ends.
 bool reaction::run_once(worker* w) noexcept {
     const bool there = m_taken || (m_wait.entry.end == waiters::fate::notified && take(m_wait.entry));
     m_taken = false;
@@ -172,7 +173,7 @@ reaction::found event_reaction::enter(waiters::entry& e, bool first) {
 
 bool event_reaction::take(waiters::entry&) noexcept {
     m_event.m_waiting.lock();
-    m_seen = m_event.m_times; // all so far are seen to by the run that begins now
+    m_seen = m_event.m_times; // the run that begins now answers all settings so far
     m_event.m_waiting.unlock();
     return true;
 }
@@ -190,7 +191,7 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     }
     if (error == 0) {
         if (first) {
-            io->one_more(); // until it ends: the watch is told once
+            io->one_more(); // until it ends: the watch is notified once
         }
         error = io->waits.enter(*s, m_when.fd, e, m_when.writable ? os::can_write : os::can_read);
         if (error != 0 && first) {
@@ -243,13 +244,13 @@ void pool_core::unlink_reaction(reaction& r) noexcept {
     }
 }
 
-/// Behind the last worker and the last visitor: nothing is queued any more, and nobody comes anew.
+/// After the last worker and the last visitor: nothing is queued any more, and no new reaction comes.
 void pool_core::sweep_reactions() noexcept {
     for (unsigned round = 0;;) {
         m_reactions_lock.lock();
         reaction* const r = m_reactions;
         const bool mine =
-            r != nullptr && r->sweep(); // under the lock: one who cancels it takes it out, and ends it
+            r != nullptr && r->sweep(); // under the lock: a canceller takes it out of the list, and ends it
         if (mine) {
             unlink_reaction(*r);
         }

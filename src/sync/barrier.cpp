@@ -57,7 +57,7 @@ void barrier_core::wait_or_drop(std::uint64_t phase) {
             return;
         }
         if (must_leave()) {
-            // Behind the end of the phase it would be expected in the next one already: hence under the lock.
+            // Under the lock: after the end of the phase it would be expected in the next one already.
             --m_expected;
             m_waiting.unlock();
             throw stopped();

@@ -30,8 +30,8 @@ void event::reset() noexcept {
 }
 
 bool event::wait_within(detail::instant until) {
-    // Under the lock although a load would tell: who goes on may destroy the event, and whoever has set it is
-    // through with it only then.
+    // Under the lock although a load would suffice: a waiter that returns may destroy the event, and the
+    // thread in set() is done with it only after the lock.
     m_waiting.lock();
     if (m_set.load(detail::rlx)) {
         m_waiting.unlock();

@@ -1,4 +1,4 @@
-// What the primitives say about their waits.
+// Descriptions of the waits of the primitives.
 #pragma once
 
 #include <pilfer/detail/worker/worker.hpp>
@@ -7,7 +7,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Nobody knows who will end such a wait.
+/// Adds no facts: it is unknown which task will end such a wait.
 inline void nothing_known(const suspension&, wait_facts&) noexcept {}
 
 } // namespace detail

@@ -34,7 +34,7 @@ bool latch::try_wait() const noexcept {
 }
 
 bool latch::wait_within(detail::instant until) const {
-    m_waiting.lock(); // who goes on may destroy it: whoever opened it is through with it behind this
+    m_waiting.lock(); // a waiter that returns may destroy it: the opener is done after this lock
     if (m_left == 0) {
         m_waiting.unlock();
         return true;

@@ -1,4 +1,4 @@
-// The slow halves of mutex, and who owns it: cycles of owners are named.
+// The slow halves of mutex, and its owners: cycles of owners are reported.
 #include <pilfer/mutex.hpp>
 
 #include <algorithm>
@@ -31,8 +31,7 @@ const void* mutex::outside() noexcept {
     return &thread;
 }
 
-/// One that waits for a mutex without a time limit, in its frame: a cycle may go through several pools and
-/// threads.
+/// A waiter for a mutex without a time limit, in its frame. A cycle may include several pools and threads.
 struct mutex::owner_wait {
     using table = owners;
 
@@ -47,14 +46,14 @@ struct mutex::owner_wait {
     ~owner_wait() { all.remove(m_self); }
 
 private:
-    /// Its text is not to lie in the frame that waits.
+    /// Not inlined, to keep the text out of the frame that waits.
     PILFER_NOINLINE void look() noexcept {
         text said;
         if (all.names_cycle(m_self, [&said](const table::waiting& w) noexcept { said.add(w); })) {
             said.say();
         }
     }
-    /// Without memory of its own: it may be short, and whoever waits has a stack.
+    /// The text needs no memory of its own: it is short, and a waiter has a stack.
     struct text {
         char bytes[1024];
         std::size_t used = 0;

@@ -40,7 +40,7 @@ void shared_mutex::unlock_shared() noexcept {
     detail::gives_lock(detail::running_task());
 }
 
-/// Under the lock: gives it to those at the head of the queue who can have it, as a chain.
+/// Under the lock: gives it to the first waiters of the queue that can have it, and returns them as a chain.
 shared_mutex::entry* shared_mutex::grant() noexcept {
     entry* chain = nullptr;
     entry** end = &chain;
@@ -59,7 +59,7 @@ shared_mutex::entry* shared_mutex::grant() noexcept {
     return chain;
 }
 
-/// Whoever shares it holds a lock, too.
+/// A task that shares the mutex holds a lock, too.
 bool shared_mutex::lock_within(detail::instant until) noexcept {
     const bool owned = try_lock_within(until);
     if (owned) {
@@ -92,7 +92,7 @@ void shared_mutex::lock_shared_cancellable() {
 
 bool shared_mutex::try_lock_within(detail::instant until, detail::leaves when) noexcept {
     m_waiting.lock();
-    if (!m_writer && m_readers == 0) { // then nobody waits
+    if (!m_writer && m_readers == 0) { // then no entry waits
         m_writer = true;
         m_waiting.unlock();
         return true;
@@ -110,14 +110,14 @@ bool shared_mutex::try_share_within(detail::instant until, detail::leaves when) 
     return enter_and_wait(reads, until, when);
 }
 
-/// The lock is held; free in the end.
+/// Called with the list's lock, which is free on return.
 bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until, detail::leaves when) noexcept {
     if (until == 0) {
         m_waiting.unlock();
         return false;
     }
     if (until != detail::never && until <= detail::now()) {
-        // Not in the list meanwhile: those who come would stand behind it.
+        // Not in the list meanwhile: newcomers would queue after it.
         m_waiting.unlock();
         detail::give_way(detail::awaited::a_holder);
         return as == writes ? try_lock_within(0) : try_share_within(0);
@@ -132,7 +132,7 @@ bool shared_mutex::enter_and_wait(std::uintptr_t as, detail::instant until, deta
         return true;
     }
     if (as == writes) {
-        // Readers behind this writer waited for it only.
+        // The readers after this writer waited only for it.
         m_waiting.lock();
         entry* const chain = grant();
         m_waiting.unlock();

@@ -19,8 +19,8 @@ struct wait_alarm : alarm {
     waiters::entry* entry;
 };
 
-/// The time of a waiting frame is over. If somebody has been faster, the frame may go on already, but it
-/// waits for over() before it ends this alarm, the entry, or its use of the list.
+/// The time of a waiting frame is over. If another thread was faster, the frame may already be running. But
+/// it waits for over() before it ends this alarm, the entry, or its use of the list.
 void time_is_over(alarm& self) noexcept {
     auto& a = static_cast<wait_alarm&>(self);
     waiters::entry& e = *a.entry;
@@ -36,8 +36,8 @@ struct wait_stop : decltype(scheduler::stoppable)::listener {
     waiters::entry* entry;
 };
 
-/// The waiting frame is stopped. It may go on at once, but waits for the lock of its listener before it ends
-/// the entry or its use of the list.
+/// The waiting task is cancelled. Its frame may be resumed at once. But it waits for the lock of its listener
+/// before it ends the entry or its use of the list.
 void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
     auto& l = static_cast<wait_stop&>(self);
     waiters::entry& e = *l.entry;
@@ -50,8 +50,8 @@ void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
 /// second time.
 [[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
 
-/// A thread outside. It works for a pool meanwhile where it is attached to one, but not where it may be
-/// handed what others wait for (see awaited::a_holder), and not with a time limit.
+/// Blocks a thread outside. If it is attached to a pool it works for that pool meanwhile. It does not while
+/// it may be handed what others wait for (see awaited::a_holder), nor with a time limit.
 void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noexcept {
     foreign_waiter self;
     if (!e.done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
@@ -66,7 +66,7 @@ void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noe
         return t < until ? until - t : 0;
     };
     if (!self.wait_while<futex_park>(left) && !list.withdraw(e)) {
-        self.wait<futex_park>(); // whoever took it out is about to release it
+        self.wait<futex_park>(); // the thread that took it out is about to release it
     }
 }
 
@@ -116,12 +116,12 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     }
     if (until != never && until <= now()) {
         if (list.withdraw(e)) {
-            if (what != awaited::a_holder) { // its caller may owe something to those who stand behind it
+            if (what != awaited::a_holder) { // its caller may owe something to the waiters after it
                 give_way(what);
             }
             return;
         }
-        until = never; // whoever took it out is about to complete it
+        until = never; // the thread that took it out is about to complete it
     }
     wait_alarm clock;
     if (until != never) {
@@ -132,8 +132,9 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         const bool leaves = what == awaited::a_holder || here.has_context();
         arm(here, clock, until, leaves ? told::soon : told::at_once);
     }
-    // A task on top of one that waits for a lock may want that lock, too: it would stand behind a frame that
-    // cannot go on before it. Whoever holds the lock needs no help: it runs, or helps where it waits itself.
+    // A task on top of one that waits for a lock may want that lock, too. It would wait for a frame below it,
+    // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
+    // wait.
     while (!e.done.is_done()) {
         if (what == awaited::a_holder || !static_cast<scheduler*>(this_worker())->help_on_top()) {
             suspend_in(e, why, object, what, until != never);
@@ -146,8 +147,8 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
 
 void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
-        // See the end of wait_in(). Nor under a lock: what runs on top might want it and wait for good, where
-        // a poll that runs nothing goes on to the unlock.
+        // See the end of wait_in(). Not under a lock either: a task on top might want that lock and wait for
+        // good, but a poll that runs nothing reaches the unlock.
         if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 ||
             !static_cast<scheduler*>(w)->help_on_top()) {
             static_cast<scheduler*>(this_worker())->let_others_first();

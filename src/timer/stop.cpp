@@ -1,4 +1,4 @@
-// A stop token for what a stopped task has called.
+// A stop token for functions that a stopped task has called.
 #include <pilfer/stop.hpp>
 
 #include "worker/pool_core.hpp"

@@ -13,17 +13,17 @@ namespace {
 
 constexpr wait_kind sleep_kind{"a time", [](const suspension&, wait_facts&) noexcept {}};
 
-/// Of a timed task, in the low bits of its word; the rest counts the times it was armed, so that who armed it
-/// cannot take a later round for its own.
+/// The stage of a timed task, in the low bits of its word. The other bits count the times it was armed, so
+/// that the thread that armed it cannot mistake a later round for its own.
 enum stage : std::uint64_t {
-    arming,    ///< its alarm is set, or is about to be; whoever sets it has to look again
-    waiting,   ///< its alarm is set
-    queued,    ///< its alarm has fired: it is among the submissions
-    running,   ///< of a worker
-    stopping,  ///< the same, and it was cancelled
-    cancelled, ///< the canceller took it from `waiting` and ends it, or from `monitor`: the worker does
-    forsaken,  ///< cancelled while it was being armed: who armed it ends it
-    ending,    ///< one ends it, the canceller or the end of the pool; out of the heap for good
+    arming,    ///< Its alarm is set, or is about to be; the thread that sets it must look again.
+    waiting,   ///< Its alarm is set.
+    queued,    ///< Its alarm has fired: it is among the submissions.
+    running,   ///< A worker runs it.
+    stopping,  ///< A worker runs it, and it was cancelled.
+    cancelled, ///< Cancelled. From `waiting`: the canceller ends it. From `queued`: the worker ends it.
+    forsaken,  ///< Cancelled while it was being armed: the thread that armed it ends it.
+    ending,    ///< The canceller or the end of the pool ends it; it is out of the heap for good.
     over,
 };
 constexpr std::uint64_t stage_bits = 15;
@@ -36,10 +36,10 @@ constexpr std::uint64_t one_round = stage_bits + 1;
     return (word & ~stage_bits) | s;
 }
 
-/// Of an `every`: runs that it makes up for.
+/// The largest number of missed runs that an `every` makes up for.
 constexpr std::uint64_t most_missed = 16;
 
-/// The first point of the grid behind `due` that is not hopelessly late at `t`.
+/// The first point of the grid after `due` that is not hopelessly late at `t`.
 [[nodiscard]] instant next_on_grid(instant due, instant period, instant t) noexcept {
     if (due > never - 1 - period) {
         return never - 1;
@@ -56,10 +56,10 @@ constexpr std::uint64_t most_missed = 16;
 void sleep_until(instant until) {
     if (until <= now()) {
         give_way();
-        leave_if_stopped(); // a point like any other
+        leave_if_stopped(); // a cancellation point like any other
         return;
     }
-    waiters alone; // nobody else knows it: the alarm or a cancellation ends this wait
+    waiters alone; // no other thread knows it: the alarm or a cancellation ends this wait
     waiters::entry self;
     alone.lock();
     alone.add(self);
@@ -77,7 +77,7 @@ timed_task::timed_task() noexcept {
 
 bool timed_task::is_over() const noexcept { return stage_of(m_stage.load(acq)) == over; }
 
-/// Whoever has brought the stage to an end that nobody else brings further.
+/// Called by the thread that has brought the task into a stage that no other thread changes.
 void timed_task::end() noexcept {
     end_function();
     m_stage.store(with(m_stage.load(rlx), over), rel); // M3
@@ -95,7 +95,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     }
     if (m_clock.counts ? !p.expect() : p.is_closed()) {
         end();
-        release(); // of what would have made it run
+        release(); // the reference of the alarm
         throw pool_closed();
     }
     worker* w = this_worker();
@@ -113,7 +113,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     if (missed && cancel() && period == 0) {
         p.count_dropped_alarm();
     }
-    release(); // before the visit ends: no code of the user, the handle has one, too
+    release(); // before the visit ends; runs no code of the user, because the handle has a reference, too
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
@@ -121,13 +121,13 @@ void timed_task::settle_arming(std::uint64_t word) noexcept {
     if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // M1
         return;
     }
-    // Of this round: it may have fired, run, and be armed once more by now.
+    // Only of this round: by now it may have fired, run, and been armed once more.
     if (word == with(armed_as, forsaken)) {
         (void)disarm(m_clock);
         end();
         release();
     }
-    // Otherwise it has fired, whatever became of it then, or a shutdown has ended it.
+    // Otherwise it has fired, whatever followed, or a shutdown has ended it.
 }
 
 void timed_task::time_has_come(alarm& self) noexcept {
@@ -148,8 +148,8 @@ void timed_task::time_has_come(alarm& self) noexcept {
         }
         return;
     }
-    // Cancelled. Whoever did that is on the way to the heap, and nothing else keeps the pool for it (an
-    // `after` is counted until then): the end of the pool has to know.
+    // Cancelled. The canceller is on its way to the heap, and nothing else keeps the pool for it. (An `after`
+    // is counted until then.) So the end of the pool has to know.
     if (stage_of(word) == cancelled && t.m_period != 0) {
         t.retain();
         t.m_pool->leave_cancelled(&t);
@@ -217,7 +217,7 @@ bool timed_task::cancel() noexcept {
             if (counted) {
                 p->forget_expected();
             }
-            release(); // of what would have made it run; the caller has one, too
+            release(); // the reference of the alarm; the caller has one, too
         }
         return true;
     }
@@ -253,7 +253,8 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
             unit_ends(this_worker());
             return nullptr;
         }
-        // Not again, or cancelled meanwhile; a canceller that comes now finds it running, and is heard.
+        // It ends: it does not run again, or was cancelled meanwhile. A canceller that comes now finds it
+        // running, and is heard.
     }
     t->end();
     t->release();
@@ -265,7 +266,7 @@ void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     m_due = next_on_grid(m_due, m_period, now());
     retain(); // once it is armed it may run and end elsewhere
     auto& here = static_cast<scheduler&>(*w);
-    // Without a stack for others this run may lie on top of a frame that goes on for long.
+    // Without a stack for others, this run may be on top of a frame that runs for long.
     arm(here, m_clock, m_due, here.has_context() ? told::soon : told::at_once);
     settle_arming(word);
     release();
