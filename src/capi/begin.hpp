@@ -1,4 +1,4 @@
-// What C begins and holds a handle of: timers, subscriptions.
+// Timers and subscriptions, whose handles C holds.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace capi {
 
-/// For what runs again and again: false ends it.
+/// A call that is repeated until it returns false.
 struct bool_call {
     int (*function)(void*);
     void* argument;
     [[nodiscard]] bool operator()() const noexcept { return capi::call(function, argument) != 0; }
 };
 
-/// start(pool) gives the handle of what it began, which goes to *out. `complete`: all that it needs is there.
+/// Stores the handle that start(pool) returns in *out. `complete`: all arguments are there.
 template <class Handle, class Start>
 int begin_in(pilfer_pool* p, bool complete, Handle** out, Start start) noexcept {
     if (out != nullptr) {
@@ -31,7 +31,7 @@ int begin_in(pilfer_pool* p, bool complete, Handle** out, Start start) noexcept 
         return PILFER_EINVAL;
     }
     return capi::guarded([&] {
-        // First what may fail: what has been started cannot be taken back unseen.
+        // The step that may fail comes first: a started object cannot be stopped unnoticed.
         auto made = std::make_unique<Handle>();
         made->handle =
             start(p != nullptr ? reinterpret_cast<pool*>(p)->core() : pilfer::detail::own_or_common());

@@ -1,4 +1,4 @@
-// What C hands over, as a function of C++ that throws nothing.
+// Functions and arguments of C, as functions of C++ that throw nothing.
 #pragma once
 
 #include <pilfer/detail/worker/task_options.hpp>
@@ -15,7 +15,7 @@ struct void_call {
     void operator()() const noexcept { capi::call(function, argument); }
 };
 
-/// A value out of range becomes one that is refused.
+/// Maps a value out of range to one that is refused.
 [[nodiscard]] inline priority level_of(int value) noexcept {
     switch (value) {
     case PILFER_AUTOMATIC:
@@ -30,7 +30,7 @@ struct void_call {
         return static_cast<priority>(255);
     }
 }
-/// Throws std::invalid_argument for an empty name, which is no way to say none in C.
+/// Throws std::invalid_argument for an empty name: in C no name is NULL.
 [[nodiscard]] inline task_options options_of(const pilfer_task_options* o) {
     task_options options;
     if (o != nullptr) {

@@ -1,4 +1,4 @@
-// From exceptions to codes.
+// Codes for exceptions.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace capi {
 
-/// In a catch block: the code of what was caught; its text goes to `why`, if that is there. What the runtime
-/// does not throw ends the program.
+/// In a catch block: returns the code of the caught exception and writes its text to `why`, if `why` is not
+/// null. An exception that the runtime does not throw ends the program.
 [[nodiscard]] PILFER_COLD int code_of_caught(std::string* why = nullptr) noexcept;
 
-/// Of what the calls for descriptors return.
+/// The code for a result of the calls for descriptors.
 [[nodiscard]] int code_of(const std::error_code& error) noexcept;
 
-/// f() behind the wall that no exception passes.
+/// Calls f() and lets no exception pass. Returns 0 or a code.
 template <class F>
 PILFER_ALWAYS_INLINE int guarded(F f, std::string* why = nullptr) noexcept {
     try {

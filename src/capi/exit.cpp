@@ -21,8 +21,8 @@ namespace {
 
 using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 
-/// The value lies beside the scope of C++ and not in it: that one lets go of it where its owner is stopped,
-/// and a pointer has no destructor that would free what it refers to.
+/// The value is beside the scope of C++, not in it. The scope drops its value if its owner is stopped, and a
+/// pointer has no destructor that would free what it refers to.
 struct exits {
     void* value = nullptr;          ///< of the claimer, then of the owner (J3 in ../scope)
     first_result_scope<bool> scope; ///< has the claimer a value?
@@ -38,7 +38,7 @@ int on_exits(pilfer_first_result_scope* s, void (*function)(void*), void* argume
     return capi::guarded([&] { f(of(s).scope, void_call{function, argument}); });
 }
 
-/// make() returns a code, as a function of C does that cannot throw.
+/// Calls make(), which returns a code, because a function of C cannot throw.
 template <class Make>
 int leave(exits& e, Make make) noexcept {
     int code = 0;

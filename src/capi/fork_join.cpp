@@ -20,14 +20,14 @@ inline namespace v0 {
 namespace capi {
 namespace {
 
-/// A loop's body for a whole piece.
+/// A loop's body that is called once for a whole piece.
 struct piece_body {
     void (*function)(std::size_t, std::size_t, void*);
     void* argument;
     void operator()(std::size_t i) const noexcept { capi::call(function, i, i + 1, argument); }
 };
 
-/// A value of pilfer_reduce on the heap; without memory there is none, and who wanted it makes do.
+/// A value of pilfer_reduce on the heap. Without memory there is none, and the caller does without it.
 class value {
 public:
     explicit value(std::size_t size) noexcept : m_bytes(::operator new(size, std::nothrow)) {}
@@ -44,8 +44,8 @@ struct reduction {
     const pilfer_reducer& how;
     void* argument;
 
-    /// As detail::run_range, whose pieces are folded into `sum`; the upper half of a range gets a sum of its
-    /// own. Throws stopped, as a join does.
+    /// As detail::run_range, but the pieces are folded into `sum`; the upper half of a range gets a sum of
+    /// its own. Throws stopped, as a join does.
     void run(std::size_t first, std::size_t last, void* sum, detail::piece_size piece) const {
         piece.start();
         while (first != last) {
@@ -91,7 +91,7 @@ static_assert(sizeof(scope) <= sizeof(pilfer_scope) && alignof(scope) <= alignof
 
 [[nodiscard]] scope& of(pilfer_scope* s) noexcept { return *std::launder(reinterpret_cast<scope*>(s)); }
 
-/// f(s, call) on a scope.
+/// Calls f(s, call) on a scope.
 template <class F>
 int on_scope(pilfer_scope* s, void (*function)(void*), void* argument, F f) noexcept {
     if (s == nullptr || function == nullptr) {
@@ -105,8 +105,8 @@ int on_scope(pilfer_scope* s, void (*function)(void*), void* argument, F f) noex
 
 namespace detail {
 
-/// What C loops over is called once for each piece and not for each index. A specialisation, so that the loop
-/// itself is the one of C++.
+/// A loop of C is called once for each piece, not for each index. A specialisation, so that the loop itself
+/// is that of C++.
 template <>
 inline void run_piece(std::size_t first, std::size_t stop, capi::piece_body& body) {
     capi::call(body.function, first, stop, body.argument);

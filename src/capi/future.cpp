@@ -27,7 +27,7 @@ using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 [[nodiscard]] const result_core& of(const pilfer_future* f) noexcept {
     return *reinterpret_cast<const result_core*>(f);
 }
-/// `made` may be of any kind of future: the handle is that of the base, from which of() comes back.
+/// `made` may be any kind of future: the handle is that of the base, to which of() converts it back.
 [[nodiscard]] pilfer_future* handle_of(result_core* made) noexcept {
     return reinterpret_cast<pilfer_future*>(made);
 }
@@ -39,7 +39,7 @@ struct value_call {
     [[nodiscard]] void* operator()() const noexcept { return capi::call(function, argument); }
 };
 
-/// f(arg) as a task of `p`; null: of the caller's pool, or the common one.
+/// Starts f(arg) as a task of `p`; null: of the caller's pool, or the common one.
 int make_task(pilfer_pool* p, const pilfer_task_options* options, void* (*f)(void*), void* arg,
               pilfer_future** out) noexcept {
     if (out == nullptr) {
@@ -70,7 +70,7 @@ int make_task(pilfer_pool* p, const pilfer_task_options* options, void* (*f)(voi
     });
 }
 
-/// For `then`: called with the value, and not called where there is none.
+/// For `then`: called with the value; not called if there is none.
 struct with_value {
     void* (*function)(void*, void*);
     void* argument;
@@ -90,7 +90,8 @@ struct with_future {
     }
 };
 
-/// As detail::following_task: a task behind another future, to which it holds a reference until it has run.
+/// A task that follows another future, to which it holds a reference until it has run. As
+/// detail::following_task.
 template <class Function>
 class following final : public result_core {
 public:
@@ -102,12 +103,12 @@ public:
 
 private:
     ~following() override {
-        if (!is_done()) { // it never came to wait for anything
+        if (!is_done()) { // it never waited for any future
             m_source.release();
         }
     }
     void execute() noexcept override {
-        m_source.wait(); // it is done: for the record of who waited for whom
+        m_source.wait(); // it is done: records the task that waited and the one that it waited for
         m_function.run(m_source, m_result, m_error);
         m_source.release();
     }
@@ -144,11 +145,11 @@ int follow(pilfer_pool* p, pilfer_future* future, Function f, pilfer_future** ou
     });
 }
 
-/// The write end, whose reference is the promise's.
+/// The state of a promise, with the promise's reference.
 class promise_core final : public result_core {
 public:
     promise_core() noexcept : result_core(detail::future_source::promise, 1) {}
-    /// False: somebody has set it, or is about to.
+    /// False: another thread has set it, or is about to.
     [[nodiscard]] bool set(void* value, int code) noexcept {
         if (!begin()) {
             return false;
@@ -172,14 +173,15 @@ int set(pilfer_promise* p, void* value, int code) noexcept {
         return PILFER_EINVAL;
     }
     promise_core& core = of(p);
-    core.retain(); // whoever sees the result may free the promise before end() has returned
+    core.retain(); // a waiter that sees the result may free the promise before end() has returned
     const bool first = core.set(value, code);
     core.release();
     return first ? 0 : PILFER_EUSAGE;
 }
 
-/// Futures of one when_all or when_any. Its places are told of ends; it needs no reference to the inputs: who
-/// ends one keeps it meanwhile, and what nobody can end any more ends as broken.
+/// The state of a when_all or when_any. The ends of the inputs call its places. It needs no references to the
+/// inputs. A thread that ends an input keeps that input meanwhile, and an input that can no longer be set
+/// ends as broken.
 class several : public result_core {
 protected:
     struct place : detail::future_listener {
@@ -195,7 +197,7 @@ private:
     void break_promise() noexcept override {}
 };
 
-/// As detail::all_state, without the inputs.
+/// The state of when_all, as detail::all_state, without the inputs.
 class all_core final : public several {
     struct all_place : place {
         all_place() noexcept
@@ -221,11 +223,11 @@ public:
 private:
     ~all_core() override = default;
     [[nodiscard]] detail::future_core* arrive() noexcept {
-        // Each releases, the last acquires: the result of every input is seen behind this one's.
+        // Each fetch_sub releases, the last one acquires: the result of every input is seen after this one's.
         if (m_left.fetch_sub(1, detail::acq_rel) != 1) {
             return nullptr;
         }
-        (void)begin(); // nobody else can
+        (void)begin(); // no other thread can
         return this;
     }
 
@@ -233,7 +235,8 @@ private:
     std::unique_ptr<all_place[]> m_places;
 };
 
-/// As detail::any_state, without the inputs: those that end later still know it, so each keeps it.
+/// The state of when_any, as detail::any_state, without the inputs. Inputs that end later still refer to it,
+/// so each keeps it alive.
 class any_core final : public several {
     struct any_place : place {
         any_place() noexcept

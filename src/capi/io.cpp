@@ -1,4 +1,4 @@
-// Waits for descriptors, for C. Nothing of this throws; what the system says becomes a code.
+// Waits for descriptors, for C. None of it throws; an error of the system becomes a code.
 #include <pilfer/io.hpp>
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace {
 
 using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 
-/// PILFER_FOREVER lies behind the end of the clock, which is for good.
+/// PILFER_FOREVER is beyond the end of the clock, so it never ends.
 [[nodiscard]] pilfer::io::deadline in_at_most(std::uint64_t ns) noexcept { return c_nanoseconds(ns); }
 
 } // namespace

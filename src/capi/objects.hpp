@@ -1,4 +1,4 @@
-// The C++ objects behind the handles and the storage of C, for those that more than one file uses.
+// The C++ objects of the handles and the storage of C, for objects that several files use.
 #pragma once
 
 #include <cstddef>

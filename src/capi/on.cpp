@@ -1,4 +1,4 @@
-// Functions that run each time something happens, for C.
+// Functions that run at each event, for C.
 #include <pilfer/on.hpp>
 
 #include <system_error>
@@ -15,7 +15,7 @@ struct pilfer_subscription {
 
 namespace {
 
-/// f(value, arg) for each value of a channel: false ends it.
+/// Calls f(value, arg) for each value of a channel, until f returns false.
 struct received_call {
     int (*function)(void*, void*);
     void* argument;
@@ -31,7 +31,7 @@ int on_descriptor(pilfer_pool* pool, pilfer::io::when what, pilfer::capi::bool_c
     const auto start = [&](pilfer::detail::pool_core& core) {
         try {
             return pilfer::detail::started(core, new made(what, f));
-        } catch (const std::system_error& e) { // of the descriptor: says more than PILFER_ESYSTEM
+        } catch (const std::system_error& e) { // of the descriptor: more precise than PILFER_ESYSTEM
             refused = pilfer::capi::code_of(e.code());
             throw;
         }

@@ -22,7 +22,7 @@ using pilfer::options;
 struct option {
     std::string_view name;
     const char* takes;
-    bool (*set)(options&, std::string_view); ///< false: the text is none of what it takes
+    bool (*set)(options&, std::string_view); ///< false: the text is not one that it takes
     std::string (*get)(const options&);
 };
 
@@ -84,7 +84,7 @@ constexpr option choice(std::string_view name, const char* takes) {
             [](const options& o) { return std::string(Words[static_cast<std::size_t>(Member::of(o))]); }};
 }
 
-/// Its errors name the word that is wrong.
+/// Errors name the wrong word.
 bool set_balance(options& o, std::string_view text) {
     const pilfer::take_back kept = o.balance.take_back;
     o.balance = text.empty() ? pilfer::balance_options{} : pilfer::balance::named(text);
@@ -106,7 +106,7 @@ constexpr option table[] = {
     choice<member<&options::spin>, spins>("spin", "automatic, latency, balanced or battery"),
     {"name", "",
      [](options& o, std::string_view text) {
-         pilfer::detail::check_thread_name(text); // here, so that it is short when it is read
+         pilfer::detail::check_thread_name(text); // here, so that it is not cut when it is read
          o.name = text;
          return true;
      },
@@ -156,7 +156,7 @@ using call_of_thread = std::function<void(unsigned)>;
     });
 }
 
-/// What reads the environment, too, names that; here the text is an option's.
+/// The reader of the environment names the variable in its errors; here the text is an option's.
 void say_option(std::string& error) {
     constexpr std::string_view there = "PILFER_BALANCE=";
     if (const auto at = error.find(there); at != std::string::npos) {

@@ -1,4 +1,4 @@
-// What pilfer_options points at.
+// The object of a pilfer_options handle.
 #pragma once
 
 #include <string>

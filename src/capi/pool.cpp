@@ -30,7 +30,7 @@ using pilfer::capi::guarded;
     return *reinterpret_cast<const pilfer::pool*>(p);
 }
 
-// The struct of C has the members of the class, in their order.
+// The struct of C has the members of the class in the same order.
 static_assert(sizeof(pilfer_counters) == sizeof(pilfer::counters));
 static_assert(offsetof(pilfer_counters, steals_tried) == offsetof(pilfer::counters, steals_tried) &&
               offsetof(pilfer_counters, scopes_shared) == offsetof(pilfer::counters, scopes_shared) &&
@@ -38,7 +38,7 @@ static_assert(offsetof(pilfer_counters, steals_tried) == offsetof(pilfer::counte
               offsetof(pilfer_counters, no_context) == offsetof(pilfer::counters, no_context) &&
               offsetof(pilfer_counters, run_inline) == offsetof(pilfer::counters, run_inline));
 
-/// Null: nobody asked for it yet. Compared in place of pool::common(), which would make it.
+/// Null until the common pool is requested. Compared instead of pool::common(), which would make the pool.
 std::atomic<pilfer_pool*> common_handle{nullptr};
 
 } // namespace
@@ -65,7 +65,7 @@ int pilfer_pool_common(pilfer_pool** out) {
     *out = nullptr;
     return guarded([&] {
         *out = reinterpret_cast<pilfer_pool*>(&pilfer::pool::common());
-        common_handle.store(*out, std::memory_order_relaxed); // compared only, and always the same
+        common_handle.store(*out, std::memory_order_relaxed); // only compared, and always the same
     });
 }
 
@@ -77,8 +77,8 @@ int pilfer_pool_destroy(pilfer_pool* pool) {
         if (pool == common_handle.load(std::memory_order_relaxed)) {
             throw std::invalid_argument("pilfer: the common pool cannot be destroyed");
         }
-        if (!pilfer::detail::left_behind(of(pool).core())) { // else the destructor joins nothing
-            of(pool).shutdown(); // which says usage_error where the destructor would end the program
+        if (!pilfer::detail::left_behind(of(pool).core())) { // a child of fork() joins nothing
+            of(pool).shutdown(); // returns usage_error in cases in which the destructor would end the program
         }
         delete &of(pool);
     });

@@ -53,7 +53,7 @@ using pilfer::capi::in;
 [[nodiscard]] pilfer::latch& of(pilfer_latch* l) noexcept { return in<pilfer::latch>(l); }
 [[nodiscard]] pilfer::event& of(pilfer_event* e) noexcept { return in<pilfer::event>(e); }
 
-/// f(object) for a call that cannot fail but for its NULL, or because the task is stopped.
+/// Calls f(object). The call can fail only for NULL, or because the task is cancelled.
 template <class Storage, class F>
 int on(Storage* s, F f) noexcept {
     if (s == nullptr) {
@@ -61,7 +61,7 @@ int on(Storage* s, F f) noexcept {
     }
     return pilfer::capi::guarded([&] { f(of(s)); });
 }
-/// The same for one that says whether it came in time.
+/// Calls f(object), which returns true if it succeeded in time.
 template <class Storage, class F>
 int in_time(Storage* s, F f) noexcept {
     if (s == nullptr) {
@@ -85,7 +85,7 @@ void finish(Storage* s) noexcept {
     }
 }
 
-/// try_send(values) is false if the channel was closed or the time was over.
+/// Calls try_send(values), which returns false if the channel was closed or the time was over.
 template <class Send>
 int send(pilfer_channel* c, Send try_send) noexcept {
     if (c == nullptr) {
@@ -110,8 +110,8 @@ int receive(pilfer_channel* c, void** value, Receive try_receive) noexcept {
     }
     const bool closed = !got && c->values.closed();
     if (closed) {
-        // Between the end of the time and the close somebody may have sent. From now on nobody does, so that
-        // PILFER_ECLOSED means: nothing is left.
+        // A value may have been sent between the end of the time and the close. No further value is sent
+        // after the close, so PILFER_ECLOSED means that nothing is left.
         got = c->values.try_receive();
     }
     if (!got) {

@@ -1,4 +1,4 @@
-// Objects that are reached by calls only, for C.
+// Objects that are reached only by calls, for C.
 #include <pilfer/synchronized.hpp>
 
 #include <array>
@@ -67,7 +67,7 @@ int make(pilfer_synchronized** out, void* value) noexcept {
     return pilfer::capi::guarded([&] { *out = new pilfer_synchronized(std::in_place_type<Kind>, value); });
 }
 
-/// `complete`: all that the call needs is there.
+/// Calls f(object). `complete`: all arguments of the call are there.
 template <class F>
 int on(pilfer_synchronized* o, bool complete, F f) noexcept {
     if (o == nullptr || !complete) {
@@ -82,7 +82,7 @@ int on(pilfer_monitor* o, bool complete, F f) noexcept {
     }
     return pilfer::capi::guarded([&] { f(o->object); });
 }
-/// The same for a call that gives an optional.
+/// Calls f(object), which returns an optional.
 template <class Handle, class F>
 int in_time(Handle* o, bool complete, F f) noexcept {
     bool took_place = false;
@@ -90,7 +90,7 @@ int in_time(Handle* o, bool complete, F f) noexcept {
     return code == 0 && !took_place ? PILFER_ETIMEDOUT : code;
 }
 
-/// n of them, the first few without an allocation.
+/// An array of n elements, the first few without an allocation.
 template <class T>
 class row {
 public:

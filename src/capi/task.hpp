@@ -12,15 +12,15 @@ namespace pilfer {
 inline namespace v0 {
 namespace capi {
 
-/// The caller of a C function cannot be given an exception: whoever wrote the function could not say what
-/// becomes of it. That includes the one by which pthread_exit unwinds: it would end a worker.
+/// An exception has left a function of C. It cannot be passed on: the author of the function could not handle
+/// it. That includes the exception by which pthread_exit unwinds: it would end a worker.
 [[noreturn]] PILFER_COLD inline void escaped() noexcept {
     std::fputs("pilfer: an exception (or pthread_exit) left a function that was given to the C interface\n",
                stderr);
     std::terminate();
 }
 
-/// f(arguments...), which comes back.
+/// Calls f(arguments...), which must return.
 template <class F, class... Arguments>
 PILFER_ALWAYS_INLINE auto call(F* f, Arguments... arguments) noexcept {
     try {
@@ -30,10 +30,10 @@ PILFER_ALWAYS_INLINE auto call(F* f, Arguments... arguments) noexcept {
     }
 }
 
-/// What a future of C refers to, whoever makes its result.
+/// The state of a future of C, whatever makes its result.
 class result_core : public detail::future_core {
 public:
-    /// Once it is done (F2 of ../future): 0, or the code that says why there is no result.
+    /// Once it is done (F2 of ../future): 0, or the code for the reason why there is no result.
     [[nodiscard]] int error() const noexcept { return m_error; }
     [[nodiscard]] void* result() const noexcept { return m_result; }
 

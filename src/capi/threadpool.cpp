@@ -1,5 +1,5 @@
-// <pilfer/threadpool.h> over a pool and its futures. Uses public headers only: it is linked to libpilfer from
-// outside.
+// The functions of <pilfer/threadpool.h>, implemented by a pool and its futures. Uses public headers only: it
+// is linked to libpilfer from outside.
 #include <pilfer/threadpool.h>
 
 #include <cstdio>
@@ -22,13 +22,13 @@ struct fork_join_call {
 };
 using fork_join_task = pilfer::capi::task<fork_join_call>;
 
-// The two structs of C are never defined, so that no C++ name of theirs (a vtable, a destructor) can be that
-// of a class in the user's program.
+// The two structs of C are never defined, so that no C++ name of theirs (a vtable, a destructor) can collide
+// with a class of the user's program.
 [[nodiscard]] pilfer::pool& of(thread_pool* p) noexcept { return *reinterpret_cast<pilfer::pool*>(p); }
 [[nodiscard]] fork_join_task& of(future* f) noexcept { return *reinterpret_cast<fork_join_task*>(f); }
 
-/// Much, since C has buffers in its frames and nobody can ask for more here; only touched pages cost
-/// anything. The next power of two is beyond what the pool of stacks keeps at hand
+/// Large, because C has buffers in its frames, and this interface has no option for it. Only touched pages
+/// cost anything. The next power of two exceeds what the pool of stacks keeps in reserve
 /// (src/context/stack_pool.cpp).
 constexpr std::size_t stack_bytes = std::size_t{2} << 20;
 constexpr int most_threads = 4096;
@@ -55,7 +55,7 @@ thread_pool* thread_pool_new(int nthreads) {
         pilfer::options o;
         o.workers = static_cast<unsigned>(nthreads);
         o.stack_size = stack_bytes;
-        o.only_workers = true; // never more threads than were asked for, whatever the environment says
+        o.only_workers = true; // never more threads than were requested, whatever the environment contains
         auto* p = new pilfer::pool(o);
         // One worker is what recording takes (PILFER_PROFILE), and whoever asks for that knows.
         if (p->workers() == o.workers || p->settings().debug.profile) {
@@ -106,7 +106,7 @@ void* future_get(future* f) {
     if (f == nullptr) {
         give_up("future_get", "the future is NULL");
     }
-    of(f).wait_to_the_end(); // no code says that the caller, a task below of a cancelled scope, is stopped
+    of(f).wait_to_the_end(); // no code could report that the calling task was cancelled
     return of(f).result();
 }
 

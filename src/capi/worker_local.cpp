@@ -1,4 +1,4 @@
-// Values of their own for each use, for C.
+// One value for each use, for C.
 #include <pilfer/worker_local.hpp>
 
 #include <cstddef>
@@ -26,7 +26,7 @@ struct pilfer_worker_local {
 
 namespace {
 
-/// All that there are, leased to the caller. Throws usage_error.
+/// All existing instances, leased to the caller. Throws usage_error.
 class all_leases {
 public:
     explicit all_leases(pilfer_worker_local& o) : m_owner(o) {
@@ -37,7 +37,7 @@ public:
     all_leases(const all_leases&) = delete;
     all_leases& operator=(const all_leases&) = delete;
     ~all_leases() { m_owner.all.give_all(m_first, m_last); }
-    /// f may end the lease that it is given.
+    /// Calls f for each. f may end the lease that it gets.
     template <class F>
     void each(F f) {
         for (auto* i = m_first; i != nullptr;) {
@@ -46,7 +46,7 @@ public:
             i = next;
         }
     }
-    /// They are the caller's for good.
+    /// The instances stay the caller's.
     void keep() noexcept { m_first = nullptr; }
 
 private:

@@ -20,11 +20,11 @@ struct walk_state {
     void** addresses;
     unsigned most;
     unsigned count = 0;
-    bool outside = false; // behind the frame of pilfer_v0_trace: on the other stack
+    bool outside = false; // after the frame of pilfer_v0_trace: on the other stack
 };
 
 [[nodiscard]] void* start_of(_Unwind_Context* frame, void* ip) noexcept {
-    // A return address may lie behind the end of its function.
+    // A return address may be after the end of its function.
     int before = 0;
     (void)_Unwind_GetIPInfo(frame, &before);
     return _Unwind_FindEnclosingFunction(static_cast<char*>(ip) - (before != 0 ? 0 : 1));

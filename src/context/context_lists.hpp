@@ -1,6 +1,7 @@
-// Free contexts: the pool's stock, and the list that each worker keeps of its own.
+// Free contexts: the pool's stock, and each worker's own list.
 //
-// Owners and rule W2: src/context/README.md. Only addresses, counts and links; stacks are made elsewhere.
+// Owners and rule W2: src/context/README.md. Only addresses, counts and links are kept here; stacks are made
+// elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +17,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a pool has in reserve, and how many contexts there may be at all. `Node` has the links `next` and
-/// `link`.
+/// The reserve of a pool, and the limit of its contexts. `Node` has the links `next` and `link`.
 template <class Atom, class Node, class Lock>
 class context_stock {
     template <class T>
@@ -26,13 +26,13 @@ class context_stock {
 public:
     explicit context_stock(Lock& lock) noexcept : m_lock(lock) {}
 
-    /// Before anybody else knows this object. `most`: alive at once, 0: no limit; `reserve`: kept free.
+    /// Before any other thread knows this object. `most`: alive at once, 0: no limit; `reserve`: kept free.
     void set_limits(std::size_t most, std::size_t reserve) noexcept {
         m_most = most;
         m_reserve = reserve;
     }
-    /// A list of contexts or null: up to `n`, and no more than a worker that keeps `keep` has room for beside
-    /// what it keeps of a list that is cut. `build()` makes one, under the lock, or returns null.
+    /// Takes a list of up to `n` contexts, or null. The list leaves room for what a worker that keeps `keep`
+    /// retains when its list is cut. `build()` makes a context, under the lock, or returns null.
     template <class Build>
     [[nodiscard]] Node* take(std::uint32_t n, std::uint32_t keep, Build build) noexcept {
         const std::lock_guard guard(m_lock);
@@ -40,13 +40,14 @@ public:
         m_exhausted.store(list == nullptr, rlx);
         return list;
     }
-    /// One, also beyond the limit: for a frame that waits and must not start anything on its own stack.
+    /// Takes one, even beyond the limit: for a waiting frame that must not start anything on its own stack.
     template <class Build>
     [[nodiscard]] Node* take_beyond(std::uint32_t keep, Build build) noexcept {
         const std::lock_guard guard(m_lock);
         return take_locked(1, keep, build, true);
     }
-    /// Takes a list back. Beyond the reserve, or the limit, `discard(c)` ends one, under the lock.
+    /// Takes a list back. For each context beyond the reserve, or the limit, it calls `discard(c)`, under the
+    /// lock.
     template <class Discard>
     void give(Node* list, Discard discard) noexcept {
         using link = ranked<Node>;
@@ -67,7 +68,7 @@ public:
         }
         m_exhausted.store(false, rlx);
     }
-    /// The last one goes: one that is kept, null when there are no more.
+    /// Takes one of the kept contexts, at the end of the pool; null when there are no more.
     [[nodiscard]] Node* take_last() noexcept {
         Node* c = m_warm;
         if (c != nullptr) {
@@ -75,7 +76,7 @@ public:
         }
         return c;
     }
-    /// `c` is one of those kept. Under the lock.
+    /// True if `c` is one of the kept contexts. Under the lock.
     [[nodiscard]] bool keeps_locked(const Node* c) const noexcept {
         const Node* kept = m_warm;
         while (kept != nullptr && kept != c) {
@@ -83,7 +84,7 @@ public:
         }
         return kept != nullptr;
     }
-    /// Those kept, counted one by one.
+    /// The number of kept contexts, counted one by one.
     [[nodiscard]] std::size_t warm() noexcept {
         const std::lock_guard guard(m_lock);
         std::size_t n = 0;
@@ -92,7 +93,7 @@ public:
         }
         return n;
     }
-    /// Nobody could have one when it was asked for last, and none has been given back since.
+    /// True if the last request got none, and none has been given back since.
     [[nodiscard]] bool exhausted() const noexcept { return m_exhausted.load(rlx); }
     [[nodiscard]] std::size_t live() const noexcept { return m_live.load(rlx); }
     [[nodiscard]] std::size_t peak() const noexcept { return m_peak.load(rlx); }
@@ -144,20 +145,20 @@ private:
     atomic<std::size_t> m_peak{0};
 };
 
-/// A worker's own list: only whatever runs on its thread touches it. `c` goes to the front; what the list has
-/// too much is returned for the pool, or null. Never `c` itself: the caller still stands on it (W2).
+/// Puts `c` at the front of a worker's own list, which only the code on its thread touches. If the list gets
+/// too long, cuts it and returns the surplus for the pool, else null. `c` itself is never in the surplus: the
+/// caller still runs on it (W2).
 ///
-/// Ranks fall along a list, and none is above `keep`. So the list is never longer than that, whichever
-/// contexts come back by the quick way: each one's rank is above that of the context that it was taken from
-/// in front of.
+/// Ranks decrease along a list, and none is above `keep`. So the list is never longer than that, whichever
+/// contexts come back by the fast path. The rank of each is above that of the next context when it was taken.
 template <class Head, class Node>
 [[nodiscard]] Node* put_and_cut(Head& list, Node* c, std::uint32_t keep) noexcept {
     using link = ranked<Node>;
     std::uintptr_t rest = list.load(rlx);
     std::uint32_t rank = link::rank(rest) + 1;
     if (c->next.load(rlx) == 0) {
-        // The last one of a batch keeps its rank where it can: the others of the batch come next, and then
-        // find it as they left it.
+        // The last one of a batch keeps its rank if it can. The others of the batch come next, and then find
+        // it unchanged.
         rank = std::max(rank, link::rank(c->link.load(rlx)));
     }
     if (rank <= keep) {
@@ -167,7 +168,7 @@ template <class Head, class Node>
         list.store(link::of(c, rank), rlx);
         return nullptr;
     }
-    // Half stays behind `c`, whose rank is that of the last one of a batch.
+    // Half stays after `c`, whose rank is that of the last one of a batch.
     rank = keep / 2 + 1;
     list.store(link::of(c, rank), rlx);
     c->link.store(link::of(c, rank), rlx);
@@ -178,7 +179,7 @@ template <class Head, class Node>
         rest = k->next.load(rlx);
         k->link.store(link::of(k, rank), rlx);
         last->next.store(link::of(k, rank), rlx);
-        san::release(last); // looked at, and not to be looked at again: see put_context()
+        san::release(last); // after the last look at it: see put_context()
         last = k;
     }
     last->next.store(0, rlx);

@@ -44,7 +44,7 @@ const char* digits(std::size_t n, char (&buffer)[24]) noexcept {
     return at < low && at >= low - c->home->guard ? c : nullptr;
 }
 
-/// By kill, raise and the like: there is no address then.
+/// True if the signal was sent, by kill, raise and the like: then there is no address.
 [[nodiscard]] bool sent(const siginfo_t* info) noexcept { return info->si_code <= 0; }
 
 void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* machine) noexcept {
@@ -53,8 +53,8 @@ void pass_on(const struct sigaction& before, int signal, siginfo_t* info, void* 
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
     } else if (!sent(info) || before.sa_handler == SIG_DFL) {
-        // Back to the default: the faulting instruction runs again and ends the process. A signal that
-        // somebody sent has no such instruction.
+        // Restores the default: the faulting instruction runs again and ends the process. A signal that was
+        // sent has no such instruction.
         sigaction(signal, &before, nullptr);
         if (sent(info)) {
             raise(signal);
@@ -86,8 +86,8 @@ void put_back(int signal, const struct sigaction& before) noexcept {
     }
 }
 
-/// The end of the program, or of a library that this one is part of and that is being unloaded: the handler
-/// would be called where no code is any more. Under one that somebody has installed since it stays.
+/// Removes the handler at the end of the program, or when a library that contains this one is unloaded: its
+/// code would be gone. If another handler was installed after it, it stays.
 struct end_of_program {
     end_of_program() = default;
     end_of_program(const end_of_program&) = delete;
@@ -105,8 +105,9 @@ const end_of_program at_the_end;
 
 void install(current_context tell) noexcept {
     // Not std::call_once: libstdc++ keeps its argument in a thread-local, and a task that makes a pool may
-    // meet another task of its thread there. Nor a static local: a child of fork() would wait for ever for
-    // the thread that was at it. Who comes meanwhile does not wait: a moment without the message.
+    // meet another task of its thread there. Not a static local: a child of fork() would wait for ever for
+    // the thread that was initialising it. A thread that comes meanwhile does not wait: for a moment it has
+    // no message.
     static constinit std::atomic<bool> begun{false};
     if (!begun.exchange(true, std::memory_order_relaxed)) {
         current = tell;
@@ -136,7 +137,7 @@ thread_stack::thread_stack() noexcept {
 thread_stack::~thread_stack() {
     if (m_memory != nullptr) {
         stack_t present{};
-        if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == m_memory) { // not another one's
+        if (sigaltstack(nullptr, &present) == 0 && present.ss_sp == m_memory) { // only its own
             stack_t off{};
             off.ss_flags = SS_DISABLE;
             sigaltstack(&off, nullptr);

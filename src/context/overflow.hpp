@@ -7,7 +7,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace overflow {
 
-/// Tells on whose stack the calling thread is, null for none. Called from the signal handler.
+/// Returns the context on whose stack the calling thread is, null for none. Called from the signal handler.
 using current_context = const detail::context* (*)() noexcept;
 
 /// Installs the SIGSEGV and SIGBUS handler once per process; other faults go to the handler before it.

@@ -1,5 +1,5 @@
-// The floating-point modes of the calling thread: how results are rounded, and what is no error. Not <cfenv>,
-// whose functions stand in a library of their own, which users of pilfer_threadpool.o do not link.
+// The floating-point modes of the calling thread: rounding, and which exceptions trap. Not <cfenv>: its
+// functions are in a library of their own, which users of pilfer_threadpool.o do not link.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What contexts begin with is what the thread has that starts them.
+/// A set of modes. A context begins with the modes of the thread that starts it.
 class rounding {
 public:
-    /// Those of the calling thread.
+    /// Returns the modes of the calling thread.
     [[nodiscard]] static rounding now() noexcept {
         rounding r;
 #if defined(PILFER_ISA_X86_64)
@@ -29,7 +29,7 @@ public:
 #endif
         return r;
     }
-    /// The calling thread gets these.
+    /// Sets the modes of the calling thread.
     void set() const noexcept {
 #if defined(PILFER_ISA_X86_64)
         asm volatile("ldmxcsr %0\n\tfldcw %1" : : "m"(m_sse), "m"(m_x87));
@@ -52,7 +52,7 @@ private:
 #endif
 };
 
-/// These modes while one lives; those of before behind it.
+/// Sets modes while it lives, and restores the former ones afterwards.
 class with_rounding {
 public:
     explicit with_rounding(const rounding& modes) noexcept { modes.set(); }

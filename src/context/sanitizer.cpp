@@ -1,4 +1,4 @@
-// The half of ThreadSanitizer's interface that has no header, and what LeakSanitizer is told.
+// The half of ThreadSanitizer's interface that has no header, and the calls of LeakSanitizer.
 #include "context/sanitizer.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// What LeakSanitizer has to be told: memory that is no part of the heap, of the stack of a thread or of the
-// program's statics, and in which pointers to the heap lie.
+// Notifies LeakSanitizer of memory that contains pointers to the heap. This is memory outside the heap, the
+// stacks of threads and the program's statics.
 //
-// LeakSanitizer comes with AddressSanitizer or alone (-fsanitize=leak), which no macro tells. So its
+// LeakSanitizer comes with AddressSanitizer or alone (-fsanitize=leak), and no macro shows the latter. So its
 // functions are weak: null in a program without it.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace detail {
 namespace san {
 
 [[nodiscard]] bool leak_sanitizer() noexcept;
-/// It looks for pointers in there as long as it is mapped and can be read. No byte of it may be a guard.
+/// Lets LeakSanitizer look for pointers there while it is mapped and readable. No byte of it may be a guard.
 void is_root(const void* low, std::size_t size) noexcept;
-/// The frames of a suspended context that AddressSanitizer keeps elsewhere.
+/// Adds the frames of a suspended context that AddressSanitizer keeps elsewhere.
 void fake_stack_is_root(const stack_view& of) noexcept;
 
-/// What the calling thread allocates while it lives is never called a leak.
+/// While it lives, allocations of the calling thread are never reported as leaks.
 class never_lost {
 public:
     never_lost() noexcept;

@@ -21,8 +21,8 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-constexpr std::size_t slab_bytes = 4 << 20; // address space; a smaller `ulimit -v` shrinks it
-// Stacks whose tops lie at one offset of a page fight for the same cache sets; 16 offsets, 128 bytes
+constexpr std::size_t slab_bytes = 4 << 20; // Address space; a smaller `ulimit -v` shrinks it.
+// Stacks whose tops have the same offset in a page compete for the same cache sets. 16 offsets, 128 bytes
 // apart, leave half of the topmost page to the task.
 constexpr unsigned colours = 16;
 constexpr std::size_t colour_step = 128;
@@ -33,7 +33,7 @@ constexpr std::size_t tsan_beyond = 8'000;
 
 [[nodiscard]] std::size_t rounded(std::size_t bytes, std::size_t to) { return (bytes + to - 1) / to * to; }
 
-/// In the checked build only: a whole list changes hands.
+/// In the checked build only: changes the state of a whole list.
 void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state from,
                 [[maybe_unused]] context_state to) noexcept {
     if constexpr (checked_build) {
@@ -41,7 +41,7 @@ void change_all([[maybe_unused]] context* list, [[maybe_unused]] context_state f
             san::acquire(c);
             c->change(from, to);
             context* const next = ranked<context>::node(c->next.load(rlx));
-            san::release(c); // with whoever takes it from this list
+            san::release(c); // acquired by the thread that takes it from this list
             c = next;
         }
     }
@@ -59,7 +59,7 @@ stack_pool::stack_pool(pool_core* owner, std::size_t stack_size, std::size_t mos
     most = most == 0 ? tsan_limit : std::min(most, tsan_limit);
 #endif
     if (most != 0) {
-        // Workers must not hoard what others need.
+        // A worker must not hoard contexts that others need.
         m_keep =
             static_cast<std::uint32_t>(std::clamp<std::size_t>(most / (4 * std::size_t{workers}), 1, 64));
     }
@@ -79,7 +79,7 @@ stack_pool::~stack_pool() {
 #endif
     }
     if (shown()) {
-        return; // at the end of the program: LeakSanitizer goes on to read the stacks
+        return; // at the end of the program LeakSanitizer still reads the stacks
     }
     for (const auto& s : m_slabs) {
         san::unpoison(s->base, stride(*s) * s->count);
@@ -157,7 +157,7 @@ bool stack_pool::reserve_locked(slab& s, std::size_t guard) const noexcept {
 bool stack_pool::new_slab_locked() noexcept {
     try {
         if (m_slabs.size() == m_slabs.capacity()) {
-            m_slabs.reserve(2 * m_slabs.size() + 16); // by one, a million stacks would copy for seconds
+            m_slabs.reserve(2 * m_slabs.size() + 16); // one by one, a million stacks would copy for seconds
         }
         m_with_discarded.reserve(m_slabs.capacity());
         auto s = std::make_unique<slab>();

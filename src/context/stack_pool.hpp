@@ -1,5 +1,4 @@
-// Where contexts come from and go to: one per pool, shared by its workers, which keep lists of their own
-// and come here for 32 at a time.
+// The contexts of a pool. Its workers keep lists of their own and take 32 at a time from here.
 #pragma once
 
 #include <atomic>
@@ -40,24 +39,24 @@ public:
 
     /// A list of up to `n` contexts linked by next, or null: the limit is reached or memory is short.
     [[nodiscard]] context* take(unsigned n) noexcept;
-    /// One, also beyond the limit, or null: memory is short.
+    /// Takes one context, even beyond the limit. Null: memory is short.
     [[nodiscard]] context* take_beyond() noexcept;
-    /// Makes sure that there is a context at all, which then stays alive: with none no task could start,
-    /// and nobody would ever give one back. False: there is no room for a single one.
+    /// Makes sure that there is at least one context, which then stays alive. With none no task could start,
+    /// and none would ever be given back. False: there is no room for a single one.
     [[nodiscard]] bool stock_one() noexcept;
-    /// Takes a list back. Beyond a reserve of at least one their pages are given back to the system.
+    /// Takes a list back. The pages of contexts beyond a reserve of at least one go back to the system.
     void give(context* list) noexcept;
-    /// How many it holds with their pages: counted one by one, for checks.
+    /// The number of contexts that it holds with their pages: counted one by one, for checks.
     [[nodiscard]] std::size_t warm() noexcept { return m_stock.warm(); }
-    /// No context can be had at the moment.
+    /// True if no context is available at the moment.
     [[nodiscard]] bool exhausted() const noexcept { return m_stock.exhausted(); }
-    /// How many a worker may keep to itself.
+    /// The number of contexts that a worker may keep.
     [[nodiscard]] std::uint32_t keep() const noexcept { return m_keep; }
     [[nodiscard]] std::size_t live() const noexcept { return m_stock.live(); }
     [[nodiscard]] std::size_t peak() const noexcept { return m_stock.peak(); }
     [[nodiscard]] std::size_t stack_size() const noexcept { return m_stack_size; }
 
-    /// Held: no context is built or discarded, none changes hands between a worker and this pool.
+    /// While it is held, no context is built or discarded, and none moves between a worker and this pool.
     [[nodiscard]] std::mutex& mutex() noexcept { return m_mutex; }
     /// Calls visit(context&, number) for each context that is alive, under mutex().
     template <class Visit>
@@ -74,9 +73,9 @@ public:
     [[nodiscard]] static unsigned number_of(const context& c) noexcept {
         return c.home->number * most_in_slab + c.index;
     }
-    /// LeakSanitizer looks for pointers on the stacks of threads only. From here on it looks on the contexts
-    /// of this pool, too, also on those that are taken later, but not on free ones: what they still hold is
-    /// no reason to keep silent. `is_free(c)`: neither in use nor in stock.
+    /// LeakSanitizer looks for pointers on the stacks of threads only. From here on it also looks on the
+    /// contexts of this pool, including those that are taken later. It ignores free ones: their stale
+    /// contents must not hide a leak. `is_free(c)`: neither in use nor in stock.
     template <class IsFree>
     void show_to_leak_sanitizer(IsFree is_free) noexcept {
         const std::lock_guard hold(m_mutex);
@@ -88,21 +87,22 @@ public:
             }
         });
     }
-    /// The same in a child of fork(), where the mutex may be held for ever: every context.
+    /// Shows every context to LeakSanitizer. For a child of fork(), in which the mutex may be held for ever.
     void show_all_to_leak_sanitizer() noexcept {
         for_each_locked([](const context& c, unsigned) { show(c); });
     }
     static void show(const context& c) noexcept;
-    /// Whoever takes a context from a list that is_free() counts says so before it asks.
+    /// True after show_to_leak_sanitizer(). A thread that takes a context from a list that is_free() counts
+    /// marks it as taken before it asks.
     [[nodiscard]] bool shown() const noexcept { return m_shown.load(rlx); }
-    /// Where a debugger finds the list of slabs.
+    /// The address of the list of slabs, for debuggers.
     [[nodiscard]] const slab* const* newest_slab() const noexcept { return &m_newest; }
 
     static constexpr unsigned most_in_slab = 64;
     /// Each guard has at least this: a large frame would jump over one page.
     static constexpr std::size_t guard_bytes = std::size_t{64} * 1024;
-    /// The guards of about so many stacks of a pool are wide, if the address space has no limit: see the
-    /// README.
+    /// The guards of about the first `with_wide_guard` stacks of a pool are wide, if the address space has no
+    /// limit: see the README.
     static constexpr std::size_t wide_guard_bytes = std::size_t{1} << 20;
     static constexpr std::size_t with_wide_guard = 1'024;
 

@@ -15,7 +15,7 @@ struct saved {
     void* message = nullptr;
 };
 
-// makecontext passes ints; pointers travel in two halves.
+// makecontext passes ints: a pointer is passed in two halves.
 struct launch {
     pilfer::v0::detail::child_main main;
     void* top;

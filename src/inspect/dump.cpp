@@ -1,4 +1,4 @@
-// pool::dump, in its two forms.
+// The two forms of pool::dump.
 #include <ostream>
 
 #include <pilfer/pool.hpp>

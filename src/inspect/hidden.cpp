@@ -23,7 +23,7 @@ namespace {
     return false;
 }
 
-/// Who is among the sleepers may still scan, and owe others what a token stands for that it has not settled.
+/// A worker in the map of sleepers may still scan, and may owe the look of a token that it has not settled.
 [[nodiscard]] bool all_sleepers_are_blocked(pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         if (p.idle().is_asleep(i) && !os::is_blocked(p.at(i).thread_id.load(std::memory_order_relaxed))) {
@@ -108,7 +108,7 @@ std::optional<hidden_task> hidden_watch::look_at(pool_core& p, std::uint64_t num
 bool hidden_watch::counts(pool_core& p, unsigned owner, sight& s) {
     const std::uint64_t thread = p.at(owner).thread_id.load(std::memory_order_relaxed);
     const std::uint64_t cpu = os::cpu_ns_of(thread);
-    const bool moved = cpu > s.owner_cpu + 100'000; // far more than there is between a push and its wake-up
+    const bool moved = cpu > s.owner_cpu + 100'000; // far more than the time between a push and its wake-up
     s.owner_cpu = moved ? cpu : s.owner_cpu;
     return (moved || os::is_blocked(thread)) && all_sleepers_are_blocked(p);
 }

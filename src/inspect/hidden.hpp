@@ -1,4 +1,4 @@
-// Looks for what must not be: a ready task in a deque beside a worker that sleeps (row B8 of the tests).
+// A watch for a state that must not occur: a ready task in a deque beside a sleeping worker.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace detail {
 class pool_core;
 class scheduler;
 
-/// The oldest task of `owner` has lain where it is for so long while `sleeper` slept.
+/// The oldest task of `owner` has stayed in its place for this time while `sleeper` slept.
 struct hidden_task {
     std::uint64_t pool;
     unsigned owner;
@@ -25,18 +25,20 @@ struct hidden_task {
 
 /// Looks at all pools of the process from a thread that is no worker, about every millisecond.
 ///
-/// Time counts only while the promise of src/idle holds without any help of the system's scheduler: nobody
-/// has a token or looks for work (who does may be waiting for a CPU), all sleepers really sleep in the
-/// kernel, and the owner of the deque has moved since or is blocked inside its task, so that it does not
-/// stand between its push and the wake-up. So a machine that has more to do than CPUs stops the clock, and no
-/// limit is too short for it. Pools that lack stacks are left out: tasks wait for them.
+/// Time counts only while the promise of src/idle must hold without help of the system's scheduler:
+/// 1. No worker has a token or looks for work, because such a worker may be waiting for a CPU.
+/// 2. All sleepers really sleep in the kernel.
+/// 3. The owner of the deque has moved since or is blocked inside its task, so it is not between its push and
+/// the wake-up.
+///
+/// So a machine that has more to do than CPUs stops the clock, and no limit is too short for it. Pools that
+/// lack stacks are left out, because their tasks wait for stacks.
 class hidden_watch {
 public:
     explicit hidden_watch(std::uint64_t limit_microseconds = 10'000) : m_limit(limit_microseconds) {}
 
-    /// One look. What it returns is the first task that was hidden for longer than the limit. Costs a lock
-    /// that pools take when they are made and destroyed, and a few system calls for each deque that looks
-    /// forgotten.
+    /// Looks once, and returns the first task that was hidden for longer than the limit. Cost: a lock that
+    /// pools take when they are made and destroyed, and a few system calls for each suspicious deque.
     [[nodiscard]] std::optional<hidden_task> look();
     /// The longest time that counted so far, in microseconds.
     [[nodiscard]] std::uint64_t longest() const noexcept { return m_longest; }
@@ -44,7 +46,7 @@ public:
 
 private:
     static constexpr unsigned nobody = UINT32_MAX;
-    /// What was seen of one deque.
+    /// The last look at one deque.
     struct sight {
         std::int64_t oldest = 0;
         bool any = false;

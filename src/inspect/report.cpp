@@ -29,7 +29,7 @@ constexpr std::size_t most_waiters = 1'000; // listed in one text
     return std::to_string(n) + " " + noun + (n == 1 ? "" : "s");
 }
 
-/// Writes what a snapshot holds, from the point of view of one pool.
+/// Writes the contents of a snapshot, from the point of view of one pool.
 class writer {
 public:
     writer(const snapshot& s, const pool_core& p) : m_snapshot(s), m_pool(p) {}
@@ -60,7 +60,7 @@ std::string writer::name(const waiting_context& k) const {
     return context;
 }
 
-/// What a context waits for: "a future (0x...), which is queued".
+/// The wait of a context as a text: "a future (0x...), which is queued".
 std::string writer::wait(const waiting_context& k) const {
     if (k.why == nullptr) {
         return "its turn";
@@ -134,7 +134,7 @@ void writer::waiters(const std::vector<std::size_t>& pools) {
     }
 }
 
-/// Those of m_pool.
+/// Adds the coroutines of m_pool.
 void writer::coroutines() {
     for (const waiting_coroutine& c : m_snapshot.coroutines) {
         text += "  coroutine " + hexadecimal(c.frame) + " in " + m_symbols.name(c.code.front(), false) +
@@ -160,8 +160,8 @@ void writer::coroutines() {
     return "pool " + (m != nullptr ? std::to_string(m->number) : std::string("?"));
 }
 
-/// "none", "queued"; where the queue is bounded "3 of at most 64", and where it has levels "queued (high,
-/// low)".
+/// The state of the queue: "none", "queued". If the queue is bounded: "3 of at most 64". If it has levels:
+/// "queued (high, low)".
 [[nodiscard]] std::string submissions_of(const pool_core& p) {
     if (p.places().bounded()) {
         return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
@@ -181,7 +181,7 @@ void writer::coroutines() {
     return text.empty() ? "none" : text + ")";
 }
 
-/// The number of its thread, with what options.priority has made of that.
+/// The number of a worker's thread, and its nice value if options.priority changes it.
 [[nodiscard]] std::string thread_of(pool_core& p, unsigned i) {
     const std::uint64_t id = p.at(i).thread_id.load(rlx);
     std::string text = std::to_string(id);
@@ -192,7 +192,7 @@ void writer::coroutines() {
     return text;
 }
 
-/// Those that have a thread.
+/// Adds the places that have a thread.
 void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
     using state = pool_core::one_lock::state;
     for (unsigned i = 0; i < p.schedulers(); ++i) {
@@ -235,7 +235,7 @@ void add_workers(std::string& text, pool_core& p) {
 } // namespace
 
 std::string dump_text(pool_core& p) {
-    if (p.left_behind()) { // whoever held its locks is not here
+    if (p.left_behind()) { // the threads that held its locks are not here
         return "pilfer: a pool of the parent process, left behind by fork()\n";
     }
     const snapshot s = take_snapshot(&p);
@@ -278,9 +278,9 @@ void write_dump(pool_core& p) noexcept {
 
 namespace {
 
-/// Beside an alarm that is far away: whether a context of these pools waits for something that no time limit
-/// brings, neither its own nor that of a context whose end it awaits. A wait for children or tasks of which
-/// it is not known where they run may be such a one.
+/// True if a context of these pools waits for something that no time limit brings. Neither its own limit nor
+/// that of a context whose end it awaits counts then. Asked if an alarm is set that is far away. A wait for
+/// children or tasks that run at an unknown place may be such a wait.
 [[nodiscard]] bool anybody_is_stuck(const snapshot& s, const std::vector<std::size_t>& pools) {
     std::vector<bool> comes;
     for (const waiting_context& k : s.waiting) {
@@ -328,7 +328,7 @@ stall_verdict judge_stall(pool_core& p) noexcept {
         v.stalled = v.stalled && (!alarms || anybody_is_stuck(s, pools));
         return v;
     } catch (const std::bad_alloc&) {
-        return {false, 0}; // later, perhaps
+        return {false, 0}; // perhaps later
     }
 }
 
@@ -357,7 +357,7 @@ std::string blocked_report(pool_core& p) noexcept {
         w.coroutines();
         return std::move(w.text);
     } catch (const std::bad_alloc&) {
-        return {}; // nor is there memory for a shorter one
+        return {}; // there is no memory for a shorter one either
     }
 }
 

@@ -13,8 +13,8 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// Keeps every suspended context of every pool where it is: who resumes one waits in let_go(), so no frame of
-/// it returns, and everything that its wait refers to stays alive.
+/// Keeps every suspended context of every pool suspended: a worker that resumes one waits in let_go(). So no
+/// frame of the context returns, and everything that its wait refers to stays alive.
 class standstill {
 public:
     standstill() {
@@ -38,7 +38,7 @@ private:
     registry::all_pools m_pools;
 };
 
-/// No worker is inside a task, none is about to begin one, and nothing is expected that would make one begin.
+/// True if no worker is inside a task or about to begin one, and nothing is expected that would begin one.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
     return p.idle_now() && !p.expects_soon() && p.blocking().busy() == 0 &&
            (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
@@ -75,13 +75,13 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     s.waiting.push_back(std::move(k));
 }
 
-/// Where a suspended coroutine goes on: the first word of its frame, for g++ and clang++ alike (Itanium C++
-/// ABI). Names a function even for a coroutine at its first suspension.
+/// The address at which a suspended coroutine resumes: the first word of its frame, for g++ and clang++ alike
+/// (Itanium C++ ABI). Names a function even for a coroutine at its first suspension.
 [[nodiscard]] const void* code_of(const coroutine_frame& f) noexcept {
     return *static_cast<const void* const*>(f.handle.address());
 }
 
-/// `most`: listed; the others are only counted.
+/// Adds the coroutines of `p`. `most` are listed; the others are only counted.
 void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     for (unsigned i = 0; i < p.schedulers(); ++i) {
         p.at(i).waiting_coroutines.for_each([&](const parked& w) {
@@ -105,9 +105,9 @@ void add_coroutines(snapshot& s, pool_core& p, std::size_t most) {
     }
 }
 
-/// Who is awaited, as far as it is known: the branch of a join, a task of run(), and a future's task if they
-/// run on contexts of their own, forked children of a scope that do so. Not known are the children of
-/// spawn.
+/// Finds the awaited contexts, as far as they are known. Known are the branch of a join, the task of a run()
+/// and a future's task, if they run on contexts of their own. Forked children of a scope are known on the
+/// same condition. The children of spawn are not known.
 void connect(snapshot& s) {
     std::unordered_map<const void*, std::size_t> by_context;
     std::unordered_map<const void*, std::size_t> by_job;
@@ -150,12 +150,12 @@ snapshot take_snapshot(const pool_core* stacks_of) {
     {
         const standstill all;
         for (pool_entry* e = all.first(); e != nullptr; e = e->next) {
-            // Progress first: a pool that is idle afterwards and has not moved since, has been so all the
-            // time.
+            // Progress is read first: a pool that is idle afterwards and has not progressed since has been
+            // idle all the time.
             const std::uint64_t progress = e->pool->progress();
             s.pools.push_back(
                 {e->number, e->pool, nothing_begins(*e->pool), progress, e->pool->first_alarm() != never});
-            // A judgement has to know of every pool that somebody waits for; a text has room for some of one.
+            // A judgement must know every pool that is waited for; a text has room for a few of one pool.
             if (stacks_of == nullptr) {
                 add_coroutines(s, *e->pool, SIZE_MAX);
             } else if (e->pool == stacks_of) {
@@ -205,7 +205,7 @@ std::vector<std::vector<std::size_t>> cycles(const snapshot& s) {
     std::vector<std::vector<std::size_t>> found;
     enum class mark : unsigned char { fresh, on_path, finished };
     std::vector<mark> marks(s.waiting.size(), mark::fresh);
-    std::vector<std::pair<std::size_t, std::size_t>> path; // a context, and which of those it awaits is next
+    std::vector<std::pair<std::size_t, std::size_t>> path; // a context, and the index of its next awaited one
     for (std::size_t start = 0; start < s.waiting.size(); ++start) {
         if (marks[start] != mark::fresh) {
             continue;

@@ -1,4 +1,4 @@
-// Who waits for what: all suspended contexts of all pools at one moment.
+// Waits at one moment: all suspended contexts of all pools.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +14,30 @@ namespace detail {
 
 class pool_core;
 
-/// One suspended context. The pointers in it are names, not to be followed: the moment is over.
+/// One suspended context. Its pointers are names that must not be followed, because the moment is over.
 struct waiting_context {
-    std::uint64_t pool; ///< its number
+    std::uint64_t pool; ///< Its number.
     const pool_core* owner;
     const context* at;
-    unsigned number;      ///< of the context, in its pool
-    unsigned worker;      ///< on which it was suspended
-    const wait_kind* why; ///< null: it makes way and is queued
+    unsigned number;      ///< Of the context, in its pool.
+    unsigned worker;      ///< On which it was suspended.
+    const wait_kind* why; ///< Null: it makes way and is queued.
     const void* object;
     wait_facts facts;
-    std::string name;                  ///< of the innermost named function on it; empty: none
-    const void* job = nullptr;         ///< the task that it runs, if the scheduler started it
-    const void* child_of = nullptr;    ///< that task's scope, if it is a forked child
-    std::vector<void*> frames;         ///< return addresses, innermost first
-    std::vector<std::size_t> awaits{}; ///< others in the snapshot whose end it waits for, as far as known
-    bool timed = false;                ///< a time limit ends this wait
+    std::string name;                  ///< Of the innermost named function on it; empty: none.
+    const void* job = nullptr;         ///< The task that it runs, if the scheduler started it.
+    const void* child_of = nullptr;    ///< That task's scope, if it is a forked child.
+    std::vector<void*> frames;         ///< Return addresses, innermost first.
+    std::vector<std::size_t> awaits{}; ///< Others in the snapshot whose end it waits for, as far as known.
+    bool timed = false;                ///< A time limit ends this wait.
 };
 
-/// One coroutine that waits; these are names, too.
+/// One waiting coroutine. Its pointers are names that must not be followed.
 struct waiting_coroutine {
     const pool_core* owner;
-    unsigned worker; ///< on which it suspended
+    unsigned worker; ///< On which it suspended.
     const void* frame;
-    std::vector<const void*> code; ///< where it goes on, then where those do that await it
+    std::vector<const void*> code; ///< Where it resumes, then where its awaiters do.
     const char* what;
     const void* object;
     wait_facts facts;
@@ -46,35 +46,36 @@ struct waiting_coroutine {
 struct pool_moment {
     std::uint64_t number;
     const pool_core* pool;
-    bool idle; ///< no worker was inside a task, and nothing was queued that one could have begun
+    bool idle; ///< No worker was inside a task, and nothing was queued that one could have begun.
     std::uint64_t progress;
-    bool has_alarms; ///< one will fire, perhaps far away
+    bool has_alarms; ///< One will fire, perhaps far away.
 };
 
 struct snapshot {
     std::vector<waiting_context> waiting;
-    std::vector<waiting_coroutine> coroutines; ///< of `stacks_of`, at most most_coroutines; null: all of all
+    std::vector<waiting_coroutine> coroutines; ///< Of `stacks_of`, at most most_coroutines; null: all of all.
     std::size_t more_coroutines = 0;
-    std::vector<pool_moment> pools; ///< the newest first
+    std::vector<pool_moment> pools; ///< The newest first.
     [[nodiscard]] const pool_moment* find(const pool_core* p) const noexcept;
 };
 
-/// Most stacks that a snapshot unwinds, and most frames of each: nobody who is resumed goes on meanwhile.
+/// The most stacks that a snapshot unwinds, and the most frames of each. Limited, because no context can be
+/// resumed meanwhile.
 inline constexpr std::size_t most_stacks = 64;
 inline constexpr unsigned most_frames = 64;
 
 inline constexpr std::size_t most_coroutines = 1'000;
 inline constexpr std::size_t most_awaiting = 8;
 
-/// Takes one. `stacks_of`: the pool whose stacks are unwound, null: none. Holds up those who are resumed,
-/// make, end or ask for contexts meanwhile. Throws std::bad_alloc.
+/// Takes a snapshot. `stacks_of`: the pool whose stacks are unwound, null: none. Meanwhile threads that
+/// resume, make, end or take contexts have to wait. Throws std::bad_alloc.
 [[nodiscard]] snapshot take_snapshot(const pool_core* stacks_of);
 
-/// Indices of `p` and of the pools that its contexts wait for, directly or not, among s.pools.
+/// Indices in s.pools of `p` and of the pools that its contexts wait for, directly or indirectly.
 [[nodiscard]] std::vector<std::size_t> pools_behind(const snapshot& s, const pool_core* p);
 
-/// Cycles of waits: each member waits for the next one, the last for the first. A cycle is reported
-/// once; there may be more than are reported where they share members.
+/// Cycles of waits: each member waits for the next one, the last for the first. A cycle is reported once. If
+/// cycles share members, some of them may not be reported.
 [[nodiscard]] std::vector<std::vector<std::size_t>> cycles(const snapshot& s);
 
 } // namespace detail
