@@ -1,4 +1,4 @@
-// How much to take. Plain values: no atomics, no clock, no allocation.
+// The amount of a theft. Plain values: no atomics, no clock, no allocation.
 #pragma once
 
 #include <algorithm>
@@ -18,16 +18,16 @@ namespace balance {
     return whole / q * p + (whole % q * p + q - 1) / q;
 }
 
-/// What a thief remembers from one theft to the next, for steal_amount::adaptive.
+/// The memory of a thief from one theft to the next, for steal_amount::adaptive.
 class haul {
 public:
     haul() noexcept = default;
-    /// What another thief's next() said.
+    /// A copy of another thief's state; `next`: its next().
     explicit haul(std::uint64_t next) noexcept : m_next(next) {}
-    /// How much it takes next under steal_amount::adaptive, where there is twice as much.
+    /// The number of tasks that it takes next under steal_amount::adaptive, if there are twice as many.
     [[nodiscard]] std::uint64_t next() const noexcept { return m_next; }
-    /// How many of the oldest tasks, private and shared, to take: at least 1, also where there is nothing,
-    /// and no more than there are. A part is one of their weight.
+    /// The number of the oldest tasks, private and shared, to take: at least 1, even if there are none,
+    /// otherwise at most all. A rule that names a part means a part of their weight.
     template <loads Load>
     [[nodiscard]] std::uint64_t size(steal_amount rule, const Load& there) const noexcept {
         using what = steal_amount::rule;
@@ -49,11 +49,11 @@ public:
         }
         return whole < 2 || n < 1 ? 1 : n;
     }
-    /// Of `whole` tasks that weigh 1 each.
+    /// size() for `whole` tasks that weigh 1 each.
     [[nodiscard]] std::uint64_t size(steal_amount rule, std::uint64_t whole) const noexcept {
         return size(rule, load{whole, 0});
     }
-    /// The thief has run what it stole, and comes back for more. `fruitful`: some of it announced tasks.
+    /// The thief has run what it stole, and looks for more. `fruitful`: some of it announced tasks.
     void spent(bool fruitful) noexcept { m_next = fruitful ? 1 : (m_next < largest ? m_next * 2 : largest); }
 
 private:

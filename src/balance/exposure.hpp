@@ -1,4 +1,4 @@
-// How much of the private part to expose. Plain values: no atomics, no clock, no allocation.
+// The part of the private tasks to expose. Plain values: no atomics, no clock, no allocation.
 #pragma once
 
 #include <algorithm>
@@ -13,14 +13,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace balance {
 
-/// An exposure policy with what it remembers. One per worker.
+/// An exposure policy with its state. One per worker.
 class exposer {
 public:
     exposer(exposure policy, exposure_threshold threshold, std::uint64_t eager) noexcept
         : m_policy(policy), m_threshold(threshold), m_eager(eager) {}
 
-    /// After a push. How many of the private tasks to move, oldest first; 0: none. `waiting`: somebody waits
-    /// for work. The threshold and its part are weights, everything else counts tasks.
+    /// After a push: the number of private tasks to move, oldest first; 0: none. `waiting`: a thief waits for
+    /// work. The threshold and its part are weights, everything else counts tasks.
     template <loads Load = load>
     [[nodiscard]] std::uint64_t after_push(const Load& now, bool waiting) noexcept {
         switch (m_policy) {
@@ -53,8 +53,8 @@ public:
         }
         return 0;
     }
-    /// A thief has asked. As much as its amount needs, counted over everything there is, so that a policy
-    /// never cuts a theft down; 0 if enough is shared already.
+    /// After the request of a thief: as many tasks as its amount needs, counted over all tasks, so that a
+    /// policy never cuts a theft down. 0 if enough is shared already.
     template <loads Load = load>
     [[nodiscard]] static std::uint64_t for_thief(const haul& thief, steal_amount amount,
                                                  const Load& now) noexcept {

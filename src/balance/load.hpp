@@ -1,4 +1,4 @@
-// How much a worker has.
+// The load of a worker.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace balance {
 
-/// So many tasks, each of which weighs 1. The runtime's deque, whose tasks may have weights, answers the same
-/// questions: detail::scales.
+/// Tasks that weigh 1 each. detail::scales has the same functions for the runtime's deque, whose tasks may
+/// have weights.
 struct load {
     std::uint64_t shared = 0;
     std::uint64_t own = 0; ///< private
@@ -18,17 +18,17 @@ struct load {
     [[nodiscard]] constexpr std::uint64_t shared_weight() const noexcept { return shared; }
     [[nodiscard]] constexpr std::uint64_t own_weight() const noexcept { return own; }
     [[nodiscard]] constexpr std::uint64_t weight() const noexcept { return tasks(); }
-    /// How many of the oldest tasks together come nearest to `weight`: at least one where there is any.
+    /// The number of oldest tasks whose sum is nearest to `weight`: at least one if there is any.
     [[nodiscard]] constexpr std::uint64_t oldest(std::uint64_t weight) const noexcept {
         return std::min(std::max<std::uint64_t>(weight, 1), tasks());
     }
-    /// The same of the private tasks.
+    /// As oldest(), for the private tasks.
     [[nodiscard]] constexpr std::uint64_t oldest_own(std::uint64_t weight) const noexcept {
         return std::min(std::max<std::uint64_t>(weight, 1), own);
     }
 };
 
-/// A load, or what stands for one where tasks have weights.
+/// A load, or its equivalent for tasks with weights.
 template <class Load>
 concept loads = requires(const Load& l, std::uint64_t n) {
     n = l.shared;

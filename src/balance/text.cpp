@@ -63,7 +63,7 @@ struct fraction {
     return fraction{static_cast<std::uint32_t>(*p), static_cast<std::uint32_t>(*q)};
 }
 
-/// What one text names; what it does not name stays automatic.
+/// The options that one text names; the others stay automatic.
 class reader {
 public:
     explicit reader(std::string_view text) : m_text(text) {

@@ -1,4 +1,4 @@
-// Whom to rob. Plain values: no atomics, no clock, no allocation.
+// The choice of a victim. Plain values: no atomics, no clock, no allocation.
 #pragma once
 
 #include <cstdint>
@@ -43,16 +43,17 @@ struct group {
     unsigned last;
 };
 
-/// Whom one thief tries next. One per worker.
+/// Chooses the worker that one thief tries next. One per worker.
 class chooser {
 public:
-    /// `near`: the groups that `self` belongs to, the smallest first, the last one is everybody. Empty:
-    /// everybody. They outlive this object. `n`, the number of workers, is at least 2.
+    /// `near`: the groups that `self` belongs to, the smallest first, the last one contains all workers.
+    /// Empty: all workers are one group. The groups outlive this object. `n`, the number of workers, is at
+    /// least 2.
     chooser(victim rule, unsigned self, unsigned n, std::span<const group> near = {}) noexcept
         : m_rule(rule), m_self(self), m_count(n), m_last(before()), m_near(near) {}
 
-    /// `length(v)`: how much worker v has; asked for victim::longest only, where a look at all of them is one
-    /// attempt.
+    /// Returns the next victim. `length(v)`: the load of worker v; called for victim::longest only, for which
+    /// a look at all workers is one attempt.
     template <class Length>
     [[nodiscard]] unsigned next(random& r, Length length) noexcept {
         switch (m_rule) {
@@ -84,7 +85,8 @@ public:
 
 private:
     [[nodiscard]] unsigned before() const noexcept { return (m_self + m_count - 1) % m_count; }
-    /// In each group as many tries as it has others, at most 8; after the widest it starts again.
+    /// Tries each group as often as it has other members, at most 8 times. After the widest group it starts
+    /// again.
     [[nodiscard]] unsigned near(random& r) noexcept {
         for (;;) {
             unsigned tries = m_tries;
@@ -102,7 +104,7 @@ private:
             m_tries = 0;
         }
     }
-    /// Of equals the first behind a random one.
+    /// Of equally loaded workers it takes the first after a random one.
     template <class Length>
     [[nodiscard]] unsigned longest(random& r, Length length) noexcept {
         const unsigned start = random_other(r, m_self, m_count);
@@ -123,8 +125,8 @@ private:
     victim m_rule;
     unsigned m_self;
     unsigned m_count;
-    unsigned m_last;      // sticky: whom to try
-    unsigned m_tries = 0; // since the last success: how far to look
+    unsigned m_last;      // sticky: the next victim
+    unsigned m_tries = 0; // tries since the last success, which decide how far to look
     std::span<const group> m_near;
 };
 

@@ -1,4 +1,4 @@
-// Empty unless PILFER_CHAOS is defined: who is held up where, and what happens without a reason.
+// Delays and rare results for tests. Empty unless PILFER_CHAOS is defined.
 #include <pilfer/detail/base/chaos.hpp>
 
 #if defined(PILFER_CHAOS)
@@ -31,7 +31,7 @@ constexpr auto choices = static_cast<unsigned>(choice::count);
 
 std::atomic<std::uint64_t> the_seed{1};
 std::atomic<unsigned> the_level{0};
-std::atomic<std::uint64_t> the_generation{1}; // changes with every configure(): threads begin anew
+std::atomic<std::uint64_t> the_generation{1}; // changes with every configure(): threads start anew
 std::atomic<std::uint64_t> unnamed_threads{1ULL << 32};
 std::atomic<std::uint64_t> pool_starts{0};
 std::array<std::atomic<std::uint64_t>, points> disturbed{};
@@ -45,8 +45,8 @@ std::array<std::atomic<std::uint64_t>, choices> chosen{};
     return x ^ (x >> 31);
 }
 
-/// Relaxed atomics, plain moves for the machine: ThreadSanitizer takes the contexts of one thread for
-/// strangers.
+/// Relaxed atomics, which are plain moves for the machine: ThreadSanitizer treats the contexts of one thread
+/// as different threads.
 struct sequence {
     std::atomic<std::uint64_t> state{0};
     std::atomic<std::uint64_t> number{0};
@@ -55,7 +55,7 @@ struct sequence {
 };
 constinit thread_local sequence own;
 
-/// The frame that asks may be on another thread at its next question: no caller may keep an address in here.
+/// The calling frame may be on another thread at its next call: no caller may keep an address in here.
 [[nodiscard]] PILFER_NOINLINE PILFER_NO_SANITIZE std::uint64_t draw() noexcept {
     const std::uint64_t generation = the_generation.load(relaxed);
     if (own.generation.load(relaxed) != generation) {
@@ -73,8 +73,8 @@ constinit thread_local sequence own;
 }
 
 /// Every point has a temper, which changes after some thousand draws of a thread: mostly calm, sometimes
-/// slow, rarely stuck. Equal delays everywhere keep the threads in step, and little is found; what finds
-/// orders is one place that is slow while all others are quick.
+/// slow, rarely stuck. Equal delays everywhere would keep the threads in step, and find little. One place
+/// that is slow while all others are quick finds orders.
 enum class temper { calm, slow, stuck };
 [[nodiscard]] PILFER_NOINLINE temper temper_of(point p) noexcept {
     const std::uint64_t phase = own.drawn.load(relaxed) >> 12;
@@ -205,12 +205,13 @@ std::uint64_t start_word(unsigned bits) noexcept {
     if ((flags.load(relaxed) & 2U) == 0) {
         return 0;
     }
-    // Not draw(): the beginnings of a pool follow from the seed and the number of pools, whoever makes it.
+    // Not draw(): the beginnings of a pool follow from the seed and the number of pools, on whatever thread
+    // it is made.
     const std::uint64_t r = mixed(the_seed.load(relaxed) + mixed(pool_starts.fetch_add(1, relaxed)));
     static constexpr unsigned edges[] = {8, 16, 31, 32, 47, 48, 63, 64};
     unsigned edge = edges[r % std::size(edges)];
     edge = edge > bits ? bits : edge;
-    // Up to 128 steps before the edge: passed within moments.
+    // Up to 128 steps before the edge, so that it is passed within moments.
     return (edge == 64 ? 0 : std::uint64_t{1} << edge) - (1 + ((r >> 8) & 127));
 }
 
@@ -236,7 +237,7 @@ std::int64_t start_children() noexcept {
     if ((flags.load(relaxed) & 2U) == 0) {
         return 0;
     }
-    // Most scopes begin at 0: any other beginning takes sync's long way.
+    // Most scopes begin at 0, because any other beginning takes the slow path of sync.
     const std::uint64_t r = draw();
     if ((r & 15) != 0) {
         return 0;

@@ -43,8 +43,8 @@ std::uint64_t thread_cpu_ns() noexcept {
 }
 
 std::uint64_t cpu_ns_of(std::uint64_t thread) noexcept {
-    // The number that pthread_getcpuclockid() would give, which needs a handle in place of the system's
-    // number.
+    // The number that pthread_getcpuclockid() would return. That function needs a handle instead of the
+    // system's number.
     const auto clock = static_cast<clockid_t>((~static_cast<std::uint32_t>(thread) << 3) | 6U);
     timespec t{};
     if (thread == 0 || clock_gettime(clock, &t) != 0) {
@@ -55,7 +55,7 @@ std::uint64_t cpu_ns_of(std::uint64_t thread) noexcept {
 
 double measured_tick_rate() noexcept {
     constexpr std::uint64_t enough = 50'000;
-    // A reading takes 20 ns and more: a clock that has not moved by then stands still.
+    // A reading takes 20 ns and more: a clock that has not moved by then is stopped.
     constexpr unsigned most_readings = 1'000'000;
     const std::uint64_t ns = now_ns();
     const std::uint64_t ticks = detail::cheap_ticks();

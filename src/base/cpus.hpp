@@ -1,4 +1,4 @@
-// How many workers the machine grants this process.
+// The number of workers that the machine grants this process.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ namespace os {
 /// std::invalid_argument that names the variable and the range.
 [[nodiscard]] std::optional<unsigned> workers_from(const char* environment);
 
-/// The smaller of affinity mask and quota now, at least 1.
+/// The smaller of affinity mask and quota at present, at least 1.
 [[nodiscard]] unsigned granted_cpus();
-/// The automatic worker count: PILFER_WORKERS, else what is granted.
+/// The automatic worker count: PILFER_WORKERS, else granted_cpus().
 [[nodiscard]] unsigned automatic_workers();
 
 } // namespace os

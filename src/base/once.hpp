@@ -1,4 +1,4 @@
-// Answers that are asked for once.
+// Answers of the system that are requested once.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// An answer that is asked for at first use and stays. Not a static local: the guard of one that another
-/// thread was initialising at a fork() stays taken in the child for ever. Two threads may ask at once; the
-/// first answer counts.
+/// An answer that is requested at first use and kept. Not a static local: its guard stays taken for ever in a
+/// child of fork() if another thread was initialising it at that moment. Two threads may request it at once;
+/// the first answer counts.
 class asked_once {
 public:
-    /// ask() gives a number below 2^64 - 1; undo(number) is for one that came too late.
+    /// Returns the answer. ask() returns a number below 2^64 - 1; undo(number) is called for an answer that
+    /// came too late.
     template <class Ask, class Undo>
     [[nodiscard]] std::uint64_t get(Ask ask, Undo undo) noexcept {
         std::uint64_t known = m_known.load(std::memory_order_acquire);

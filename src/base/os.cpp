@@ -64,7 +64,7 @@ bool light_guards_work() noexcept {
     return works;
 }
 
-/// The CPUs that a pinned thread may be said to have; null: not pinned.
+/// The CPUs that affinity_mask() returns on a pinned thread; null: not pinned.
 constinit thread_local const std::vector<unsigned>* mask_before_pinning = nullptr;
 
 /// Never inlined: a task may ask on one thread and then, after a switch, on another.
@@ -105,7 +105,7 @@ private:
     std::unique_ptr<cpu_set_t, give_back> m_set;
 };
 
-/// use(set) with the mask of the calling thread. False: the system does not say.
+/// Calls use(set) with the mask of the calling thread. False: the system does not provide it.
 template <class Use>
 bool with_affinity(Use use) {
     // The kernel refuses a set that is smaller than its own.
@@ -313,7 +313,7 @@ bool make_nice(int value) noexcept {
 }
 
 bool is_blocked(std::uint64_t thread) noexcept {
-    char text[256]; // what is wanted stands behind a number and a name of 15 characters
+    char text[256]; // the wanted letter follows a number and a name of 15 characters
     std::snprintf(text, sizeof text, "/proc/self/task/%llu/stat", static_cast<unsigned long long>(thread));
     const int file = open(text, O_RDONLY | O_CLOEXEC);
     if (file < 0) {
@@ -466,8 +466,8 @@ void heavy_fence() noexcept {
     // Also a fence of the caller, and all there is when membarrier is missing: deques are pinned then.
     std::atomic_thread_fence(std::memory_order_seq_cst);
     if (heavy_fence_reaches_all()) {
-        // Deques already rely on it: after a refusal, say by a filter of system calls that was installed
-        // after registration, two threads could take the same task.
+        // Deques already rely on it. Membarrier may be refused later, say by a filter of system calls that
+        // was installed after registration. Then two threads could take the same task.
         if (syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0) != 0) {
             os::write_error("pilfer: the system call membarrier has stopped working\n");
             std::abort();
@@ -498,7 +498,7 @@ void backoff(unsigned round) noexcept {
     if (round < 64) {
         cpu_relax();
     } else {
-        sched_yield(); // the one waited for may have been preempted
+        sched_yield(); // the thread that it waits for may have been preempted
     }
 }
 

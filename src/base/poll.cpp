@@ -34,11 +34,11 @@ constexpr std::uint64_t tag_of_bell = UINT64_MAX;
     return t;
 }
 
-/// epoll_wait() with nanoseconds, where the kernel has that (5.11); else a millisecond late at most.
+/// epoll_wait() with nanoseconds, if the kernel has that (5.11); else a millisecond late at most.
 [[nodiscard]] int wait_for_events(int set, epoll_event* events, int n, std::uint64_t ns) noexcept {
 #if defined(SYS_epoll_pwait2)
     static std::atomic<bool> missing{false};
-    if (ns != 0 && !missing.load(std::memory_order_relaxed)) { // a fact of the kernel, and nothing behind it
+    if (ns != 0 && !missing.load(std::memory_order_relaxed)) { // relaxed: no data depends on it
         const timespec limit = as_timespec(ns);
         const long found =
             syscall(SYS_epoll_pwait2, set, events, n, ns == no_limit ? nullptr : &limit, nullptr, 0);
@@ -61,8 +61,8 @@ poller::poller() noexcept : m_set(epoll_create1(EPOLL_CLOEXEC)) {
         return;
     }
     m_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would sleep
-    // on.
+    // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would not
+    // wake.
     epoll_event bell{};
     bell.events = EPOLLIN;
     bell.data.u64 = tag_of_bell;
@@ -89,8 +89,8 @@ PILFER_NOINLINE int poller::arm(int fd, std::uint32_t what, std::uint64_t tag, b
     e.events = EPOLLONESHOT | ((what & can_read) != 0 ? EPOLLIN | EPOLLRDHUP : 0U) |
                ((what & can_write) != 0 ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
     e.data.u64 = tag;
-    // The set forgets what is closed, and a number comes back with another file: which of both calls is the
-    // right one is known only to the kernel. It changes while others open and close that number.
+    // The set forgets a closed descriptor, and its number may return with another file. So only the kernel
+    // knows which of both calls is right. That changes while other threads open and close the number.
     int error = 0;
     for (unsigned k = 0; k < 64; ++k) {
         if (epoll_ctl(m_set, known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd, &e) == 0) {

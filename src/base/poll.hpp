@@ -1,4 +1,4 @@
-// Descriptors as the operating system has them: who waits for them, and calls that do not.
+// Descriptors of the operating system: waits for them, and calls that do not wait.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// What may be awaited of a descriptor; both together as bits.
+/// The awaited events of a descriptor; both together as bits.
 inline constexpr std::uint32_t can_read = 1;
 inline constexpr std::uint32_t can_write = 2;
 /// poll() and poller::wait() without a limit.
 inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
-/// A set of descriptors (epoll), and a bell (eventfd) that ends the sleep of whoever waits for them.
+/// A set of descriptors (epoll), and a bell (eventfd) that ends the sleep of the thread that waits for them.
 class poller {
 public:
     struct event {
@@ -28,23 +28,26 @@ public:
     poller& operator=(const poller&) = delete;
     ~poller();
 
-    /// 0, or an errno: there were no descriptors, or no memory of the kernel. Then it is of no use.
+    /// 0, or an errno: there were no descriptors, or no memory of the kernel. Then this object cannot be
+    /// used.
     [[nodiscard]] int error() const noexcept { return m_error; }
 
-    /// One event with this tag, as soon as `fd` is one of `what`, which it may be already; in place of what
-    /// was asked for this descriptor before. 0, or an errno: EPERM: a file that is always ready, EBADF. Cost:
-    /// one system call, two or three the first time. `known`: it has been asked for before, a hint.
+    /// Asks for one event with this tag, as soon as `fd` is one of `what`, which it may be already. It
+    /// replaces the former request for this descriptor. Returns 0 or an errno: EPERM (a file that is always
+    /// ready), EBADF. Cost: one system call, two or three the first time. `known`: a hint that there was a
+    /// former request.
     [[nodiscard]] int arm(int fd, std::uint32_t what, std::uint64_t tag, bool known) noexcept;
     struct found {
         unsigned events;
         bool rung;
     };
-    /// Up to 64 events; none: the bell, the time is over, or a signal. `ns`: at most; 0: does not sleep.
+    /// Waits for up to 64 events, at most `ns`; 0: does not sleep. Returns none for the bell, at the end of
+    /// the time, or after a signal.
     [[nodiscard]] found wait(event (&to)[64], std::uint64_t ns) noexcept;
-    /// Anyone. One wait() that sleeps, or else the next one that would, ends; until silence().
+    /// Anyone. Ends one wait() that sleeps, or else the next one that would; until silence().
     void ring() noexcept;
     void silence() noexcept;
-    /// Gives the descriptors back early. In a child of fork() the parent's set goes on as it was.
+    /// Gives the descriptors back early. In a child of fork() the parent's set is unchanged.
     void close() noexcept;
 
 private:
@@ -53,17 +56,17 @@ private:
     int m_error = 0;
 };
 
-/// Blocks the calling thread, at most `ns`. 0: ready; ETIMEDOUT, EBADF.
+/// Blocks the calling thread, at most `ns`. Returns 0 (ready), ETIMEDOUT or EBADF.
 [[nodiscard]] int poll(int fd, std::uint32_t what, std::uint64_t ns) noexcept;
 
-// Each calls once, whether or not it blocks, and returns what the call does, or -errno. Not inline, for a
-// frame that moves to another thread must not keep the address of errno.
+// Each calls the system once, whether or not that blocks, and returns its result, or -errno. Not inline,
+// because a frame that moves to another thread must not keep the address of errno.
 [[nodiscard]] std::int64_t read_some(int fd, void* to, std::size_t bytes) noexcept;
 [[nodiscard]] std::int64_t write_some(int fd, const void* from, std::size_t bytes) noexcept;
 /// The new descriptor does not block and is closed by exec.
 [[nodiscard]] int accept_one(int fd) noexcept;
 [[nodiscard]] int connect_to(int fd, const sockaddr* to, unsigned bytes) noexcept;
-/// What became of a connect that was under way: 0, or an errno.
+/// The result of a connect that was under way: 0, or an errno.
 [[nodiscard]] int socket_error(int fd) noexcept;
 [[nodiscard]] bool is_open(int fd) noexcept;
 /// 0, or an errno.

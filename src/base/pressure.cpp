@@ -14,8 +14,8 @@ inline namespace v0 {
 namespace os {
 namespace {
 
-/// The begin of a file of text. Not a stream: one of those would wait for who writes to a named pipe, and
-/// leave its descriptor open in what another thread executes meanwhile.
+/// The beginning of a text file. Not a stream: a stream would wait for the writer of a named pipe, and its
+/// descriptor would stay open in a program that another thread executes meanwhile.
 class beginning {
 public:
     explicit beginning(const std::string& path) noexcept {
@@ -33,7 +33,7 @@ public:
     beginning(const beginning&) = delete;
     beginning& operator=(const beginning&) = delete;
 
-    /// Between spaces; empty: there is none.
+    /// The next word between spaces; empty: there is none.
     [[nodiscard]] std::string_view word() noexcept {
         constexpr std::string_view spaces = " \t\r\n";
         m_left.remove_prefix(std::min(m_left.find_first_not_of(spaces), m_left.size()));

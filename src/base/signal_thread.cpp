@@ -23,8 +23,8 @@ struct use {
 
 constinit std::mutex mutex; // of `uses`; the handler reads `before` of a signal that has users
 use uses[signals];
-/// Threads sleep on these words. Upper half: how often the signal has come; lower half: how often one of
-/// its threads was told to end, so that the word changes for that too.
+/// Threads sleep on these words. The upper half counts arrivals of the signal. The lower half counts how
+/// often one of its threads was asked to end, so that the word changes for that too.
 std::atomic<std::uint32_t> arrivals[signals];
 constexpr std::uint32_t one_arrival = 1U << 16;
 
@@ -36,9 +36,11 @@ void count_end(std::atomic<std::uint32_t>& word) noexcept {
 }
 
 /// A bit per signal whose earlier handler this thread is in. That handler may be one that was installed over
-/// an earlier installation of handle() and calls it: without the bit the two would call each other for ever.
-/// One that leaves by longjmp leaves the bit, and is not called again on its thread. A relaxed atomic: the
-/// signal may interrupt one task of a thread and then another, which ThreadSanitizer takes for strangers.
+/// an earlier installation of handle() and calls it. Without the bit the two would call each other for ever.
+/// A handler that leaves by longjmp leaves the bit set, and is not called again on its thread.
+///
+/// A relaxed atomic: the signal may interrupt one task of a thread and then another. ThreadSanitizer treats
+/// these as different threads.
 constinit thread_local std::atomic<std::uint64_t> in_earlier_handler
     __attribute__((tls_model("initial-exec"))){0};
 
@@ -58,7 +60,7 @@ void handle(int signal, siginfo_t* info, void* machine) noexcept {
         before.sa_sigaction(signal, info, machine);
     } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
         before.sa_handler(signal);
-    } // the default action, mostly the end of the process, is what the user has replaced
+    } // the user has replaced the default action, mostly the end of the process
     in_earlier_handler.store(in_earlier_handler.load(std::memory_order_relaxed) & ~bit,
                              std::memory_order_relaxed);
 }
@@ -88,7 +90,7 @@ void uninstall(int signal) noexcept {
     if (--u.users > 0) {
         return;
     }
-    // A handler that somebody installed over this one stays, and may go on calling it.
+    // A handler that was installed over this one stays, and may still call it.
     struct sigaction present {};
     sigaction(signal, nullptr, &present);
     if ((present.sa_flags & SA_SIGINFO) != 0 && present.sa_sigaction == &handle) {

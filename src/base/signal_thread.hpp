@@ -8,20 +8,21 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// Can be caught, and says nothing about a fault of the running instruction.
+/// True if the signal can be caught, and does not report a fault of the running instruction.
 [[nodiscard]] bool usable_signal(int signal) noexcept;
 
-/// While one lives, its signal has a handler that wakes its thread and then calls the handler that was there
-/// before. A handler itself may do next to nothing: it interrupts a thread that may hold any lock.
+/// While such an object lives, its signal has a handler that wakes the object's thread and then calls the
+/// handler that was there before. A handler itself may do next to nothing: it interrupts a thread that may
+/// hold any lock.
 class signal_thread {
 public:
     /// Throws std::system_error when no thread can be made.
     signal_thread(int signal, void (*react)(void*), void* argument);
     signal_thread(const signal_thread&) = delete;
     signal_thread& operator=(const signal_thread&) = delete;
-    /// Waits for a reaction in progress. The handler of before is put back by the last one of its signal.
+    /// Waits for a reaction in progress. The last object of a signal restores the former handler.
     ~signal_thread();
-    /// In a child of fork(), which has none of them: the handlers stay, and wake nobody.
+    /// In a child of fork(), which has none of the threads: the handlers stay, and wake no thread.
     static void forget_all() noexcept;
 
 private:

@@ -19,7 +19,7 @@ inline namespace v0 {
 namespace os {
 namespace {
 
-constexpr std::size_t longest_name = 240;   // templates of closures have no end
+constexpr std::size_t longest_name = 240;   // templates of closures have names without end
 constexpr std::size_t longest_path = 4'096; // PATH_MAX
 
 struct function {
@@ -30,7 +30,7 @@ struct function {
 
 /// One loaded file.
 struct module {
-    std::uintptr_t base = 0; // what is added to addresses of the file
+    std::uintptr_t base = 0; // the difference between addresses in memory and in the file
     std::string path;
     bool read = false;
     std::vector<function> functions;
@@ -92,7 +92,7 @@ void read_functions(module& m) {
             for (std::size_t at = 0; at + sizeof(ElfW(Sym)) <= symbols.size(); at += sizeof(ElfW(Sym))) {
                 ElfW(Sym) symbol;
                 std::copy_n(symbols.data() + at, sizeof symbol, reinterpret_cast<char*>(&symbol));
-                // The type lies in the low half of st_info for both sizes of ELF.
+                // The type is in the low half of st_info for both sizes of ELF.
                 if ((symbol.st_info & 0xf) == STT_FUNC && symbol.st_shndx != SHN_UNDEF &&
                     symbol.st_name < names.size()) {
                     m.functions.push_back({symbol.st_value, symbol.st_size, names.data() + symbol.st_name});
@@ -116,7 +116,7 @@ void read_functions(module& m) {
     char* plain = abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status);
     std::string text = plain != nullptr ? plain : name;
     std::free(plain);
-    // The inline namespace is no part of what users write.
+    // Users do not write the inline namespace.
     for (std::size_t at = 0; (at = text.find("pilfer::v0::", at)) != std::string::npos;) {
         text.erase(at + 8, 4);
     }
@@ -129,8 +129,8 @@ void read_functions(module& m) {
 struct search {
     std::uintptr_t address;
     std::uintptr_t base = 0;
-    // Copied under the loader's lock, behind which another thread may unload the file with its name; into
-    // room that is there already, for nothing may throw through the loader.
+    // Copied under the loader's lock, because afterwards another thread may unload the file with its name.
+    // The room is made before, because nothing may throw through the loader.
     std::string path{};
 };
 

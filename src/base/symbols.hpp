@@ -9,9 +9,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// Reads the files that the program was loaded from, so it also knows functions that are not exported;
-/// in a stripped one only those that are. Keeps what it has read until it is destroyed. Not for signal
-/// handlers.
+/// Reads the files that the program was loaded from, so it also knows functions that are not exported; in a
+/// stripped file only exported ones. Keeps what it has read until it is destroyed. Not for signal handlers.
 class symbols {
 public:
     symbols();
@@ -20,7 +19,7 @@ public:
     ~symbols();
 
     /// The function around `address`, demangled, or the file and the offset in it. `returns`: it is a return
-    /// address, so what counts is the instruction before. Throws std::bad_alloc.
+    /// address, so the instruction before counts. Throws std::bad_alloc.
     [[nodiscard]] std::string name(const void* address, bool returns);
 
 private:

@@ -9,9 +9,9 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 
-/// Ticks of the processor's counter: a few nanoseconds, no system call, no order with other instructions.
-/// Steady and the same on all cores on processors of the last ten years; whoever needs either to be certain
-/// checks. The rate is not known: compare with now_ns() at two points.
+/// Ticks of the processor's counter: a few nanoseconds, no system call, no order with other instructions. On
+/// processors of the last ten years the rate is steady and the same on all cores; a caller that needs
+/// certainty checks. The rate is not known: compare with now_ns() at two points.
 [[nodiscard]] inline std::uint64_t ticks() noexcept {
 #if defined(__x86_64__)
     return __builtin_ia32_rdtsc();

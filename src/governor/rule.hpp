@@ -1,4 +1,5 @@
-// How many workers to run, from what they have waited for CPUs. Pure values: no clock, no files.
+// The number of workers to run, computed from the time they have waited for CPUs. Pure values: no clock, no
+// files.
 #pragma once
 
 #include <algorithm>
@@ -9,32 +10,32 @@ namespace pilfer {
 inline namespace v0 {
 namespace governor {
 
-/// What was seen between two looks.
+/// The observations between two looks.
 struct interval {
-    std::uint64_t ns = 0;        ///< its length, above 0
-    std::uint64_t calm_ns = 0;   ///< so much of it counts where nobody waited
-    unsigned active = 1;         ///< workers that took work
-    unsigned wanted = 1;         ///< at most so many, by everybody else
-    std::uint64_t waited_ns = 0; ///< these workers together, for CPUs
+    std::uint64_t ns = 0;        ///< Its length, above 0.
+    std::uint64_t calm_ns = 0;   ///< The part of it that counts as calm, if no worker waited.
+    unsigned active = 1;         ///< Workers that took work.
+    unsigned wanted = 1;         ///< Limit for all reasons other than this rule.
+    std::uint64_t waited_ns = 0; ///< Waits of these workers for CPUs, in sum.
     std::optional<double>
-        stalled; ///< part of the time in which some thread of the machine waited; empty: unknown
+        stalled; ///< Part of the time in which some thread of the machine waited; empty: unknown.
 };
 
-/// Gives way at once and comes back carefully: workers that wait for CPUs together as long as a third of one
-/// is theirs take one away in two looks; one more is tried behind a calm of `patience`, which doubles each
-/// time the trial ends in waiting, and falls back once one has lasted. The shape of it is that of congestion
-/// avoidance (Jacobson 1988): whether there is room shows only by trying.
+/// Gives way at once and comes back carefully. If the workers together wait for CPUs as long as a third of
+/// one CPU, two looks take one worker away. After a calm of `patience` one more worker is tried. The patience
+/// doubles each time the trial ends in waiting, and falls back once a trial has lasted. The shape is that of
+/// congestion avoidance (Jacobson 1988): only a trial shows whether there is room.
 class rule {
 public:
-    static constexpr double short_of_cpus = 0.3;   ///< CPUs
-    static constexpr double machine_is_busy = 0.2; ///< of the time
+    static constexpr double short_of_cpus = 0.3;   ///< CPUs.
+    static constexpr double machine_is_busy = 0.2; ///< Of the time.
     static constexpr unsigned looks = 2;
     static constexpr std::uint64_t millisecond = 1'000'000;
     static constexpr std::uint64_t least_patience = 200 * millisecond;
     static constexpr std::uint64_t most_patience = 5'000 * millisecond;
-    static constexpr std::uint64_t lasting = 500 * millisecond; ///< a trial that has gone well for so long
+    static constexpr std::uint64_t lasting = 500 * millisecond; ///< Duration after which a trial has lasted.
 
-    /// How many should run from now on; at least 1.
+    /// The number of workers that should run from now on; at least 1.
     [[nodiscard]] unsigned next(const interval& i) noexcept {
         if (i.active > i.wanted) {
             return std::max(i.wanted, 1U);
@@ -60,8 +61,8 @@ public:
             m_trying = false;
             m_patience = least_patience;
         }
-        // Others wait, though none of these does: they are elsewhere, or took what was given up. Not for
-        // ever.
+        // Other threads wait, though none of these workers does. The waiting threads are elsewhere, or took
+        // what was given up. This counts only up to a limit.
         const bool busy = i.stalled.value_or(0) >= machine_is_busy;
         if (i.active >= i.wanted || m_calm < (busy ? most_patience : m_patience)) {
             return i.active;
@@ -72,7 +73,7 @@ public:
     }
 
 private:
-    unsigned m_short = 0;     // looks in a row
+    unsigned m_short = 0;     // looks in a row that were short of CPUs
     std::uint64_t m_calm = 0; // ns since the last shortage, or the last trial
     std::uint64_t m_patience = least_patience;
     bool m_trying = false;

@@ -21,18 +21,18 @@ struct destroy {
 using handle = std::unique_ptr<hwloc_topology, destroy>;
 
 [[nodiscard]] handle make() {
-    // Another major version has another layout behind the same names.
+    // Another major version may have another layout with the same names.
     hwloc_topology_t t = nullptr;
     if (hwloc_get_api_version() >> 16 != HWLOC_API_VERSION >> 16 || hwloc_topology_init(&t) != 0) {
         return {};
     }
     handle made(t);
-    // Only sysfs is asked: the other way, cpuid, puts the calling thread on one CPU after the other.
+    // Only sysfs is used: the alternative, cpuid, moves the calling thread to one CPU after the other.
     (void)hwloc_topology_set_components(t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, "x86");
     return made;
 }
 
-/// Objects of one level by what names them in any version of hwloc: their first CPU.
+/// Numbers the objects of one level. Their first CPU identifies them in any version of hwloc.
 class numbering {
 public:
     [[nodiscard]] unsigned of(hwloc_const_cpuset_t cpus) {
@@ -51,7 +51,7 @@ private:
     return found != nullptr ? found : otherwise;
 }
 
-/// The place of a CPU's kind, the slowest first, where hwloc could tell which that is.
+/// The rank of a CPU's kind, the slowest first, if hwloc knows it.
 [[nodiscard]] unsigned speed_of(hwloc_topology_t t, hwloc_obj_t pu) {
     const int kind = hwloc_cpukinds_get_by_cpuset(t, pu->cpuset, 0);
     int efficiency = -1;

@@ -1,4 +1,4 @@
-// Reading the topology, by hwloc where the library was built with it.
+// Reading of the topology, by hwloc if the library was built with it.
 #pragma once
 
 #include <optional>
@@ -14,8 +14,8 @@ namespace machine {
 /// "hwloc 2.9.0", or "without hwloc".
 [[nodiscard]] std::string reader();
 
-/// This machine as far as hwloc can tell, all of it; empty: it cannot, or there is none. Some milliseconds:
-/// nothing is kept between two calls.
+/// This machine, all of it, as far as hwloc knows it. Empty: hwloc cannot read it, or there is no hwloc.
+/// Takes some milliseconds: nothing is kept between two calls.
 [[nodiscard]] std::optional<topology> read_machine();
 
 /// Other machines, for tests and for `pilfer info`: hwloc's synthetic strings ("package:2 core:4 pu:2") and
@@ -23,7 +23,7 @@ namespace machine {
 [[nodiscard]] std::optional<topology> read_synthetic(const std::string& description);
 [[nodiscard]] std::optional<topology> read_file(const std::string& path);
 
-/// The CPUs of `mask` as they lie on this machine; flat() where nothing is known.
+/// The CPUs of `mask` with their positions on this machine; flat() if nothing is known.
 [[nodiscard]] topology this_machine(std::span<const unsigned> mask);
 
 } // namespace machine

@@ -20,7 +20,8 @@ namespace {
 using level = unsigned cpu::*;
 using places = std::vector<unsigned>;
 
-/// From each object of the first level in turn, and within it from each of the next level in turn.
+/// Places taken from each object of the first level in turn, and within it from each of the next level in
+/// turn.
 [[nodiscard]] places in_turn(const topology& cpus, const places& from, std::span<const level> levels) {
     if (levels.empty() || from.size() < 2) {
         return from;
@@ -44,7 +45,7 @@ using places = std::vector<unsigned>;
     return all;
 }
 
-/// All CPUs, those that are used first in front.
+/// All CPUs, in the order in which they are used.
 [[nodiscard]] places by_preference(const topology& cpus, pinning how) {
     places order(cpus.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -66,7 +67,7 @@ using places = std::vector<unsigned>;
     return order;
 }
 
-/// For each worker the workers around it that have the same `what`.
+/// For each worker the range of workers around it that have the same `what`.
 [[nodiscard]] std::vector<balance::group> runs(const topology& cpus, std::span<const unsigned> at,
                                                level what) {
     std::vector<balance::group> all(at.size());
@@ -104,7 +105,7 @@ neighbourhoods::neighbourhoods(const topology& cpus, std::span<const unsigned> a
         m_first.push_back(static_cast<unsigned>(m_groups.size()));
         balance::group widest{i, i + 1};
         const auto add = [&](balance::group g) {
-            // What adds nobody is left out.
+            // A group that adds no worker is left out.
             if (g.first <= widest.first && g.last >= widest.last &&
                 g.last - g.first > widest.last - widest.first) {
                 m_groups.push_back(g);

@@ -24,7 +24,7 @@ namespace {
     return next;
 }
 
-/// A CPU of which nothing is known but its number.
+/// Adds a CPU whose number is all that is known.
 void add_unknown(topology& to, unsigned number, unsigned package) {
     to.push_back({.number = number,
                   .core = behind_all(to, &cpu::core),

@@ -1,7 +1,8 @@
 // The one-lock back-end: all tasks and threads of a pool under one mutex, with one queue of idle threads.
 //
-// Nothing in here is clever: every word is read and written under the lock, but for one per thread that says
-// whether it is worth looking again. The argument, and what runs how in such a pool: README.md.
+// The design is simple: every word is read and written under the lock. The exception is one word per thread,
+// which says whether it is worth looking again. README.md has the argument, and says how each operation runs
+// in such a pool.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// `Park` and `Spins` as for `raw_lock`.
+/// `Park` and `Spins`: as for `raw_lock`.
 template <class Atom, class Park, unsigned Spins = 3>
 class one_lock_queue {
     template <class T>
@@ -24,26 +25,26 @@ class one_lock_queue {
 public:
     using node = typename submission_queue<Atom>::node;
 
-    /// What a look for work ended with.
+    /// The result of a look for work.
     enum class found : std::uint32_t {
-        nothing,   ///< the thread is idle: rest(), and look again
-        own,       ///< its own newest
-        submitted, ///< the oldest submission
-        others,    ///< the oldest of another thread's list
-        over,      ///< the thread ends: the pool does, or it was a temporary one and has nothing to do
+        nothing,   ///< The thread is idle: it calls rest(), and looks again.
+        own,       ///< Its own newest.
+        submitted, ///< The oldest submission.
+        others,    ///< The oldest of another thread's list.
+        over,      ///< The thread ends: the pool ends, or a temporary thread has nothing to do.
     };
     enum class state : std::uint32_t { spare, running, idle, blocked };
 
-    /// The place of one thread. As a node it lies in the queue of idle threads, or among the spare ones.
+    /// The place of one thread. It is a node of the queue of idle threads, or of the spare ones.
     struct seat : node {
         node tasks; // the end of its list, a ring: `next` is its newest task, `previous` its oldest
         plain<state> now = state::spare;
-        plain<bool> released = false; // what it waits for, or is about to wait for, is there
-        /// 0: nothing has happened since this thread looked last. Read without the lock in rest().
+        plain<bool> released = false; // what it waits for, or is about to wait for, has happened
+        /// 0: nothing has happened since this thread looked last. rest() reads it without the lock.
         typename Atom::template atomic<std::uint32_t> word{0};
     };
 
-    /// `threads` from the beginning, then `spare` places for temporary ones.
+    /// `threads` permanent places, followed by `spare` places for temporary threads.
     one_lock_queue(seat* seats, unsigned threads, unsigned spare) noexcept
         : m_seats(seats), m_permanent(threads), m_count(threads + spare), m_threads(threads) {
         make_empty(m_submitted);
@@ -61,32 +62,32 @@ public:
     one_lock_queue(const one_lock_queue&) = delete;
     one_lock_queue& operator=(const one_lock_queue&) = delete;
 
-    /// Before any thread uses this: only so many could be made.
+    /// Before any thread uses this: only `threads` threads could be made.
     void shrink(unsigned threads) noexcept {
         m_threads = threads;
         for (unsigned i = threads; i < m_permanent; ++i) {
-            m_seats[i].now = state::spare; // for reports: it is none of those that can be had
+            m_seats[i].now = state::spare; // for reports: it is not available
         }
     }
     [[nodiscard]] unsigned number_of(const seat& s) const noexcept {
         return static_cast<unsigned>(&s - m_seats);
     }
 
-    // ---- tasks. Where a seat comes back, the caller starts a thread for it, or says not_started().
+    // ---- tasks. If a seat is returned, the caller starts a thread for it, or calls not_started().
 
-    /// Anyone: behind all other submissions.
+    /// Anyone: adds a task after all other submissions.
     [[nodiscard]] seat* submit(node& task) noexcept {
         m_lock.lock();
         return queue_and_unlock(m_submitted, task);
     }
-    /// Thread `i`: in front of its own list.
+    /// Thread `i`: adds a task in front of its own list.
     [[nodiscard]] seat* push(unsigned i, node& task) noexcept {
         m_lock.lock();
         node* const newest = m_seats[i].tasks.next;
         return queue_and_unlock(*newest, task);
     }
-    /// Any thread of the pool, which has a right to `task`: takes it, wherever it lies. False: somebody else
-    /// has.
+    /// Any thread of the pool that may run `task`: takes it out of whatever list it is in. False: another
+    /// thread has taken it.
     [[nodiscard]] bool take_back(node& task) noexcept {
         m_lock.lock();
         const bool mine = is_in_list(task);
@@ -96,12 +97,13 @@ public:
         m_lock.unlock();
         return mine;
     }
-    /// Thread `i`, outside of any task: what it runs next. `nothing`: whoever queues a task calls it.
+    /// Thread `i`, outside of any task: the next task to run. If the result is `nothing`, a thread that
+    /// queues a task calls this one.
     [[nodiscard]] found look(unsigned i, node*& task) noexcept {
         m_lock.lock();
         seat& self = m_seats[i];
         self.word.store(0, rlx);
-        if (self.now == state::idle) { // nobody has called it: it looks for other reasons
+        if (self.now == state::idle) { // not called: it looks for other reasons
             take_out(self);
             self.now = state::running;
         }
@@ -118,8 +120,8 @@ public:
 
     // ---- waits
 
-    /// Thread `i`, inside a task, when others know what releases it: from here on it really blocks, unless it
-    /// has been released already.
+    /// Thread `i`, inside a task, once other threads can release it. From here on it really blocks, unless it
+    /// has already been released.
     [[nodiscard]] seat* block(unsigned i) noexcept {
         m_lock.lock();
         seat& self = m_seats[i];
@@ -131,7 +133,7 @@ public:
         m_lock.unlock();
         return wanted;
     }
-    /// Behind block(), until it is true; between two looks rest().
+    /// After block(): called until it is true, with rest() between two looks.
     [[nodiscard]] bool may_go_on(unsigned i) noexcept {
         m_lock.lock();
         seat& self = m_seats[i];
@@ -141,7 +143,8 @@ public:
         m_lock.unlock();
         return released;
     }
-    /// Anyone, once for each wait: thread `i` goes on. It may do so, and its pool end, before this returns.
+    /// Anyone, once for each wait: thread `i` may continue. It may do so, and its pool end, before this
+    /// returns.
     void release(unsigned i) noexcept {
         m_lock.lock();
         seat& other = m_seats[i];
@@ -155,8 +158,8 @@ public:
         m_lock.unlock();
         Park::wake(word);
     }
-    /// Thread `i`, behind a look without success. `wait(word)` sleeps while the word is 0, or for as long as
-    /// it likes.
+    /// Thread `i`, after a look without success. `wait(word)` sleeps while the word is 0; it may return at
+    /// any time.
     template <class Wait>
     void rest(unsigned i, Wait wait) noexcept {
         // Relaxed: it only says when to look, and a look is made under the lock.
@@ -164,7 +167,7 @@ public:
             wait(m_seats[i].word);
         }
     }
-    /// Everybody who rests looks again: an alarm was set, or this is the end.
+    /// Lets every resting thread look again: an alarm was set, or this is the end.
     void tell_all() noexcept {
         m_lock.lock();
         for (unsigned i = 0; i < m_count; ++i) {
@@ -178,20 +181,20 @@ public:
 
     // ---- threads
 
-    /// Whether all block beside a ready task once more: a thread may not have been had.
+    /// Checks once more whether all threads block beside a ready task: earlier there may have been no thread.
     [[nodiscard]] seat* help() noexcept {
         m_lock.lock();
         seat* const wanted = help_if_stuck();
         m_lock.unlock();
         return wanted;
     }
-    /// No thread could be made for `s`: what it was wanted for waits for one of the others, or for help().
+    /// No thread could be made for `s`. The task that needed it waits for another thread, or for help().
     void not_started(seat& s) noexcept {
         m_lock.lock();
         retire(s);
         m_lock.unlock();
     }
-    /// Nothing is left and nothing comes: look() says `over` from now on.
+    /// Nothing is left and nothing comes: look() returns `over` from now on.
     void end() noexcept {
         m_lock.lock();
         m_over = true;
@@ -217,7 +220,7 @@ public:
     }
 
 private:
-    // Lists are rings through a node that is no entry: what is in one has a `previous`.
+    // Lists are rings through a node that is no entry. A node that is in a list has a `previous`.
     static void make_empty(node& end) noexcept {
         end.next = &end;
         end.previous = &end;
@@ -232,7 +235,7 @@ private:
         return n != &end ? n : nullptr;
     }
     [[nodiscard]] static bool is_in_list(const node& n) noexcept { return n.previous != nullptr; }
-    /// In front of `place`; of the end of a ring: behind all others.
+    /// Inserts `n` in front of `place`. In front of the end of a ring: after all others.
     static void insert(node& place, node& n) noexcept {
         ensure([&n] { return !is_in_list(n); }, "something was put into two lists of a pool");
         node* const before = place.previous;
@@ -250,7 +253,7 @@ private:
         n.next = nullptr;
     }
 
-    // The rest under the lock.
+    // The other functions are called under the lock.
 
     void take_task(node& task) noexcept {
         take_out(task);
@@ -265,7 +268,8 @@ private:
             m_lock.unlock();
             return wanted;
         }
-        // It is called for this task; whoever is faster at it leaves it to look, and be idle, again.
+        // The thread is called for this task. If another thread is faster, the called one looks, and becomes
+        // idle, again.
         take_out(*called);
         called->now = state::running;
         auto& word = called->word;
@@ -302,7 +306,7 @@ private:
         }
         self.now = state::idle;
         node* const newest = m_idle.next;
-        insert(*newest, self); // the one that has slept for the shortest time is called first
+        insert(*newest, self); // the thread that has slept for the shortest time is called first
         return found::nothing;
     }
     void retire(seat& s) noexcept {
@@ -310,8 +314,9 @@ private:
         insert(m_spare, s);
         m_threads = m_threads - 1;
     }
-    /// All threads really block, and work is left that might release them: a temporary one, if there is a
-    /// place. It counts from now on, so that nobody asks for another one in its stead.
+    /// If all threads really block, and work is left that might release them, returns a place for a temporary
+    /// thread, if there is one. The thread counts from now on, so that no second one is requested for the
+    /// same reason.
     [[nodiscard]] seat* help_if_stuck() noexcept {
         if (m_ready == 0 || m_blocked != m_threads) {
             return nullptr;

@@ -9,7 +9,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace profile {
 
-/// What one task did, as the words of its line.
+/// The actions of one task, as the words of its line.
 class line {
 public:
     void computed(std::uint64_t ns) {

@@ -42,8 +42,8 @@ void path::raise(const path& other) noexcept {
     tasks = std::max(tasks, other.tasks);
 }
 
-/// Who runs or is suspended is in nobody's hands but a frame's, and without memory its end is not recorded
-/// any more. So each is in the list of all, too, from which the recorder ends those that are left.
+/// A task that runs or is suspended is referred to by a frame only, and without memory its end is no longer
+/// recorded. So each task is also in the list of all. From it the recorder ends those that are left.
 struct recorder::task {
     explicit task(task** list) noexcept : next(std::exchange(*list, this)), place(list) {
         if (next != nullptr) {
@@ -59,12 +59,12 @@ struct recorder::task {
         }
     }
     task* next;
-    task** place; // of the pointer to this one
+    task** place; // the pointer that points to this task
     std::uint64_t number = 0;
     key self = 0;
-    path longest;                 // up to the strand that is under way
+    path longest;                 // up to the current strand
     std::uint64_t strand_ns = 0;  // of that strand, so far
-    std::uint64_t split_from = 0; // the work done in all when this task began or its loop was split
+    std::uint64_t split_from = 0; // the total work when this task began or its loop was split
     line words;
 };
 
@@ -112,7 +112,7 @@ recorder::~recorder() {
 
 namespace {
 
-/// Both clocks at one moment: of several readings the one that took least, so that none that was interrupted.
+/// A reading of both clocks. Of several readings it keeps the shortest one, which was not interrupted.
 struct moment {
     std::uint64_t ns = 0;
     std::uint64_t ticks = 0;
@@ -134,10 +134,10 @@ struct moment {
 
 } // namespace
 
-/// The rate of the ticks from a millisecond, and what a stretch takes in which nothing happens.
+/// Measures the rate of the ticks over a millisecond, and the duration of an empty stretch.
 void recorder::calibrate() noexcept {
     constexpr std::uint64_t enough = 1'000'000;
-    constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then stands still
+    constexpr unsigned most_readings = 1'000'000; // a clock that has not moved by then is stopped
     const moment first;
     m_empty = first.took;
     for (unsigned i = 0; i < most_readings && os::now_ns() - first.ns < enough; ++i) {
@@ -145,7 +145,7 @@ void recorder::calibrate() noexcept {
         m_empty = std::min(m_empty, os::ticks() - m_began.load(std::memory_order_relaxed));
     }
     m_began.store(standing, std::memory_order_relaxed);
-    m_cpu = os::thread_cpu_ns(); // of another thread: the first comparison will be nobody's
+    m_cpu = os::thread_cpu_ns(); // of another thread: the first comparison is not counted
     m_compared = os::ticks();
     const moment last;
     const double rate = last.ticks != first.ticks ? static_cast<double>(last.ns - first.ns) /
@@ -161,7 +161,7 @@ std::uint64_t recorder::ns_of(std::uint64_t ticks) const noexcept {
     return static_cast<std::uint64_t>(static_cast<double>(ticks) * m_ns_per_tick + 0.5);
 }
 
-/// How long the thread has not been on a CPU since the last call: others were, or it slept.
+/// The time since the last call in which the thread was not on a CPU: other threads ran, or it slept.
 std::uint64_t recorder::off_cpu(std::uint64_t now) noexcept {
     const std::uint64_t before = std::exchange(m_cpu, os::thread_cpu_ns());
     const std::uint64_t passed = ns_of(now - std::exchange(m_compared, os::ticks()));
@@ -169,9 +169,9 @@ std::uint64_t recorder::off_cpu(std::uint64_t now) noexcept {
     return passed > used ? passed - used : 0;
 }
 
-/// A stretch so long that the thread may have lost its CPU meanwhile is asked how much of it was spent on
-/// one. The CPU's clock is a system call, ten times what a short strand takes; for the same reason it is not
-/// compared each time, but often enough for clocks that run differently.
+/// Ends a stretch. If it is so long that the thread may have lost its CPU meanwhile, the CPU's clock says how
+/// much of it was spent on one. That clock is a system call, ten times as long as a short strand. So it is
+/// not read each time, but often enough for clocks that run at different rates.
 void recorder::stop_clock(std::uint64_t now) noexcept {
     const std::uint64_t began = m_began.exchange(standing, std::memory_order_relaxed);
     m_stopped = now;
@@ -187,7 +187,7 @@ void recorder::stop_clock(std::uint64_t now) noexcept {
     m_running->strand_ns += ns;
 }
 
-/// The CPU was lost while no task was on it: that is nobody's time.
+/// If the CPU was lost while no task was on it, that time counts for no task.
 void recorder::before_start() noexcept {
     const std::uint64_t now = os::ticks();
     if (now - m_stopped > m_suspicious) {
@@ -209,10 +209,11 @@ void recorder::close_strand() {
     t.strand_ns = 0;
 }
 
-/// Whose fork it is: code that runs when its task has ended (the destructor of a result) counts as outside.
+/// The task that forks. Code that runs after the end of its task (the destructor of a result) counts as
+/// outside.
 recorder::task& recorder::running() noexcept { return m_running != nullptr ? *m_running : *m_outside; }
 
-/// Who forks or has waited, its strand so far closed.
+/// The task that forks or has waited, after its current strand was closed.
 recorder::task& recorder::behind_strand() {
     if (m_running != nullptr) {
         close_strand();
@@ -230,7 +231,7 @@ std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
     return child;
 }
 
-/// A child that begins when somebody takes it.
+/// Adds a child that begins when a worker takes it.
 recorder::task* recorder::add_child(key self, task& parent) {
     auto child = child_of(parent);
     child->self = self;
@@ -254,7 +255,7 @@ void recorder::go_on() noexcept {
 
 void recorder::forked(key child) noexcept {
     on_worker([&] {
-        // What was taken back to make way, and announced again, has been forked already.
+        // A task that was taken back to make way, and announced again, has already been forked.
         if (m_waiting.find(child) == m_waiting.end()) {
             task& parent = behind_strand();
             add_child(child, parent)->longest.burdened_ns += m_burden.theft_ns;
@@ -306,7 +307,7 @@ void recorder::enter(task* t) noexcept {
     start_clock();
 }
 
-/// The running task is over, its last strand closed.
+/// Ends the running task, whose last strand is closed.
 void recorder::retire() {
     const std::unique_ptr<task> t(std::exchange(m_running, nullptr));
     m_longest.raise(t->longest);
@@ -362,7 +363,7 @@ mark* recorder::fulfilled(key self) noexcept {
         made->home = shared_from_this();
         close_strand();
         made->end.longest = m_running->longest;
-        // One that could not be announced ran as a part of whoever made it, which goes on.
+        // A task that could not be announced ran as a part of its maker, which is not over.
         if (m_running->self == self) {
             made->end.task = m_running->number;
             retire();
@@ -372,7 +373,7 @@ mark* recorder::fulfilled(key self) noexcept {
     return m;
 }
 
-/// `t` goes on behind what it waited for.
+/// `t` is resumed after the end of what it waited for.
 void recorder::wait_over(task& t, const task_end& end) {
     path other = end.longest;
     other.burdened_ns += &t != m_outside.get() ? m_burden.resume_ns : 0;

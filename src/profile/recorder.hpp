@@ -1,8 +1,8 @@
-// Follows one worker from task to task and adds up work and span as it goes: the graph itself is never kept.
+// Follows one worker from task to task and adds up work and span meanwhile: the graph itself is never kept.
 //
-// Every function of the worker's side is called on the worker's thread, from its slow paths. Time passes for
-// a task between enter(), begun() ... and the next call of any of them; what is between pause() and those is
-// the scheduler's and the recorder's own, and counts for nobody.
+// Every function of the worker's side is called on the worker's thread, from its slow paths. A task's time
+// passes between enter(), begun() ... and the next call of any of them. The time between pause() and those
+// belongs to the scheduler and the recorder, and counts for no task.
 #pragma once
 
 #include <atomic>
@@ -20,7 +20,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace profile {
 
-/// What a task or a scope is called while it is under way: the word in the deque, the address of a scope.
+/// The identity of a live task or scope: the word in the deque, or the address of the scope.
 using key = std::uintptr_t;
 
 /// The lengths of a chain of strands.
@@ -30,38 +30,38 @@ struct path {
     std::uint64_t strands = 0;
     std::uint64_t tasks = 0;
 
-    /// Each length by itself: the chains that are longest in different units need not be the same.
+    /// Raises each length by itself: the longest chains in different units need not be the same chain.
     void raise(const path& other) noexcept;
 };
 
 class recorder;
 
-/// The end of a task: what those who waited for it go on from.
+/// The end of a task, from which its waiters continue.
 struct task_end {
     path longest;
-    std::uint64_t task = 0; // its number; 0: it was none of its own
+    std::uint64_t task = 0; // its number; 0: it was not a task of its own
 };
 
-/// In a future: lives on when its pool has ended.
+/// The mark in a future. It may outlive its pool.
 struct mark {
     std::shared_ptr<recorder> home;
     task_end end;
 };
 
-/// Of a theft and of a resumption. Why these: README.md.
+/// The burden of a theft and of a resumption. README.md gives the reasons for the values.
 struct burden {
     std::uint64_t theft_ns = 2'000;
     std::uint64_t resume_ns = 1'000;
 };
-/// "THEFT,RESUMPTION" in nanoseconds, 0 to 10^9 each, as PILFER_PROFILE_BURDEN has them; null: those above.
-/// Throws std::invalid_argument, which names the variable.
+/// Parses PILFER_PROFILE_BURDEN: "THEFT,RESUMPTION" in nanoseconds, 0 to 10^9 each; null: the default. Throws
+/// std::invalid_argument, which names the variable.
 [[nodiscard]] burden burden_from(const char* environment);
 
 class recorder : public std::enable_shared_from_this<recorder> {
 public:
     struct task;
 
-    /// `graph`: where the task graph goes, or null; outlives the recorder's use by tasks. Cost: a
+    /// `graph`: the stream for the task graph, or null; it outlives the recorder's use by tasks. Cost: a
     /// millisecond, in which clocks are compared. Throws std::bad_alloc.
     explicit recorder(std::ostream* graph, burden costs = {});
     ~recorder();
@@ -69,26 +69,26 @@ public:
     recorder& operator=(const recorder&) = delete;
 
     // -- the worker's side
-    /// The running task's time stands still until the next call.
+    /// Stops the running task's clock until the next call.
     void pause() noexcept;
-    /// The running task goes on as it was.
+    /// Resumes the running task's clock.
     void go_on() noexcept;
-    /// `child` was announced, its parent goes on.
+    /// `child` was announced, and its parent runs on.
     void forked(key child) noexcept;
     /// `rest`, the parent's continuation, was announced: from here on the child runs.
     void spawned(key rest) noexcept;
-    /// What was announced or submitted begins; a continuation goes on.
+    /// An announced or submitted task begins, or a continuation is resumed.
     void begun(key task_or_rest) noexcept;
-    /// The running task waits or makes way. What is returned goes to enter().
+    /// The running task waits or makes way. The returned task is passed to enter().
     [[nodiscard]] task* leave() noexcept;
     void enter(task* t) noexcept;
-    /// The running task ends; it is awaited under its key.
+    /// The running task ends; its key identifies it to its waiter.
     void ended() noexcept;
-    /// The same for a child of `scope`.
+    /// The running task ends, a child of `scope`.
     void child_ended(key scope) noexcept;
-    /// The same for a task that a thread outside waits for.
+    /// The running task ends, for which a thread outside waits.
     void root_ended() noexcept;
-    /// The same for the task of a future; null without memory. What it does afterwards counts for nobody.
+    /// The running task of a future ends; null without memory. Its time after that counts for no task.
     [[nodiscard]] mark* fulfilled(key self) noexcept;
     /// The running task has waited for `child`, for all children of `scope`, for a future.
     void joined(key child) noexcept;
@@ -96,8 +96,8 @@ public:
     void got(const mark& m) noexcept;
     /// The running task submits `child`.
     void submitted(key child) noexcept;
-    /// The running task's loop may be split: it has computed for `smallest_piece_ns` since it began or was
-    /// split.
+    /// True if the running task's loop may be split: it has computed for `smallest_piece_ns` since it began
+    /// or was split.
     [[nodiscard]] bool may_split() noexcept;
 
     // -- any other thread
@@ -106,10 +106,10 @@ public:
     void got_outside(const mark& m) noexcept;
     /// Exact while no task runs.
     [[nodiscard]] work_span figures() const noexcept;
-    /// Closes the graph: nothing is recorded from now on.
+    /// Closes the graph: from now on nothing is recorded.
     void finish() noexcept;
 
-    /// As long as the pieces of a loop between two looks (detail::piece_ticks()).
+    /// The length of the pieces of a loop between two looks (detail::piece_ticks()).
     static constexpr std::uint64_t smallest_piece_ns = 4'000;
 
 private:
@@ -142,7 +142,7 @@ private:
     static constexpr double often_ns = 1'000'000;
 
     mutable std::mutex
-        m_mutex; // everything below; the contexts of one thread are strangers to ThreadSanitizer
+        m_mutex; // everything below; ThreadSanitizer treats the contexts of one thread as different threads
     const burden m_burden;
     std::ostream* m_graph;
     double m_ns_per_tick = 1;
@@ -155,9 +155,9 @@ private:
     std::uint64_t m_cpu = 0;
     bool m_broken = false;
     bool m_finished = false;
-    task* m_tasks = nullptr; // all that have not ended: before those that hold some of them
+    task* m_tasks = nullptr; // all that have not ended; destroyed after the members that own some of them
     std::unique_ptr<task> m_outside;
-    task* m_running = nullptr; // owned by nobody else while it runs
+    task* m_running = nullptr; // owned here alone while it runs
     path m_work;               // sums, not a chain
     path m_longest;
     std::uint64_t m_made = 1;                                 // numbers given to tasks; 0 is the outside

@@ -29,7 +29,8 @@ file::file(purpose& why, const char* path)
     if (m_path.empty()) {
         throw std::invalid_argument(std::string("pilfer: ") + m_variable + " must name a file, but is empty");
     }
-    // A file that cannot be made takes a number too: of pools that begin at once no two may get the same.
+    // The counter also counts files that cannot be made: two pools that begin at the same time must not get
+    // the same number.
     if (const unsigned number = why.files.fetch_add(1, std::memory_order_relaxed) + 1; number > 1) {
         m_path += '.';
         m_path += std::to_string(number);
@@ -46,7 +47,7 @@ file::~file() = default;
 std::ostream& file::stream() noexcept { return *m_out; }
 
 void file::write(const std::function<void(std::ostream&)>& body) noexcept {
-    // The common pool's is written at exit, perhaps beside a thread that shuts that pool down.
+    // The common pool's file is written at exit, perhaps beside a thread that shuts that pool down.
     if (m_process != os::process_id() || m_written.exchange(true, std::memory_order_acq_rel)) {
         return;
     }

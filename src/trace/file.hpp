@@ -1,4 +1,4 @@
-// A file that an environment variable names.
+// A file named by an environment variable.
 #pragma once
 
 #include <atomic>
@@ -12,8 +12,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace trace {
 
-/// Opened when the pool begins, so that a path that cannot be written is an error before any work is done and
-/// a later change of the current folder is none; written once, when the pool ends.
+/// A file that is opened when the pool begins and written once, when the pool ends. So a path that cannot be
+/// written is an error before any work is done. A later change of the current folder does not matter.
 class file {
 public:
     /// One for each variable: the pools of a process count their files apart.
@@ -21,19 +21,19 @@ public:
         const char* variable;
         std::atomic<unsigned> files{0};
     };
-    /// `path`: %p stands for the process id; the second and later ones of a process get `.2`, `.3` ...
-    /// Throws std::invalid_argument for an empty path, std::system_error that names the variable and the path
-    /// if the file cannot be made.
+    /// Makes the file. `path`: %p becomes the process id; the second and later files of a process get `.2`,
+    /// `.3` ... Throws std::invalid_argument for an empty path, std::system_error that names the variable and
+    /// the path if the file cannot be made.
     file(purpose& why, const char* path);
     ~file();
     file(const file&) = delete;
     file& operator=(const file&) = delete;
 
-    /// Calls `body` with the stream, the first time and not in a forked child. What goes wrong is said on
-    /// standard error: the work is done, and its results must not be lost over a trace.
+    /// Calls `body` with the stream, the first time and not in a forked child. Errors are printed on standard
+    /// error: the work is done, and its results must not be lost over a trace.
     void write(const std::function<void(std::ostream&)>& body) noexcept;
 
-    /// For what is written before the end, until write().
+    /// The stream, for output before the end, until write().
     [[nodiscard]] std::ostream& stream() noexcept;
 
 private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::array task_names = {"spark", "continuation", "forked", "submission"};
 
-/// What stands in the file for one kind of event.
+/// The entry in the file for one kind of event.
 struct entry {
     enum shape { begin, end, instant } shape;
     const char* name; // of ends: how the slice ended
@@ -57,7 +57,8 @@ constexpr entry entries[kinds_of_event] = {
     return entries[std::min(static_cast<unsigned>(e.what), kinds_of_event - 1)];
 }
 
-/// Text that goes out in pieces. Not the stream's own formatting: a locale of the program may group digits.
+/// Text that is written in pieces. Not by the stream's own formatting: a locale of the program may group
+/// digits.
 class text {
 public:
     explicit text(std::ostream& out) : m_out(out) {}
@@ -73,7 +74,7 @@ public:
         const auto end = std::to_chars(digits, digits + sizeof digits, n).ptr;
         return *this << std::string_view(digits, static_cast<std::size_t>(end - digits));
     }
-    text& operator<<(char) = delete; // would go out as a number
+    text& operator<<(char) = delete; // would be written as a number
     void flush() {
         m_out.write(m_text.data(), static_cast<std::streamsize>(m_text.size()));
         m_text.clear();
@@ -84,7 +85,7 @@ private:
     std::string m_text;
 };
 
-/// Ticks to nanoseconds since the document's begin, by the two moments.
+/// Converts ticks to nanoseconds since the document's begin, by the two moments.
 class timeline {
 public:
     explicit timeline(const document& d)
@@ -122,14 +123,15 @@ public:
     }
 
 private:
-    /// Does the first slice that ends have no begin?
+    /// True if the first slice that ends has no begin.
     [[nodiscard]] static bool begins_in_the_middle(const std::vector<event>& events) {
         const auto first = std::find_if(events.begin(), events.end(), [](const event& e) {
             return entry_of(e).shape != entry::instant && !entry_of(e).nested;
         });
         return first != events.end() && entry_of(*first).shape == entry::end;
     }
-    /// A thread that moved to another core may read a counter that is behind: times stand still then.
+    /// Advances the time. A thread that moved to another core may read a counter that is late: then the time
+    /// does not change.
     void step(std::uint64_t ticks) { m_now = std::max(m_now, m_time.at(ticks)); }
 
     void add(const event& e) {
@@ -144,7 +146,7 @@ private:
             open(e, kind);
             break;
         case entry::end:
-            // What runs on top may have begun on another worker, below a wait: then there is nothing to end.
+            // A frame on top may have begun on another worker, below a wait: then there is nothing to end.
             if (!kind.nested) {
                 close_down_to(0, kind.name);
             } else if (m_depth > 1) {
@@ -176,7 +178,7 @@ private:
     }
     void close_down_to(unsigned depth, std::string_view how) {
         for (; m_depth > depth; --m_depth) {
-            // What runs on top of a frame that leaves goes with it.
+            // When a frame leaves, everything on top of it leaves, too.
             head('E') << R"(,"args":{"end":")" << (m_depth > depth + 1 ? "context " : "") << how << "\"}}";
         }
     }

@@ -1,4 +1,4 @@
-// From rings to the JSON that chrome://tracing and Perfetto read.
+// Conversion of rings to the JSON that chrome://tracing and Perfetto read.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace trace {
 
-/// One reading of both clocks; two of them tell how long a tick is.
+/// One reading of both clocks. Two readings give the length of a tick.
 struct moment {
     std::uint64_t ticks = 0;
     std::uint64_t ns = 0;
@@ -27,9 +27,9 @@ struct document {
     pilfer::v0::counters counters;
 };
 
-/// On every track each begin has its end and times never fall, whatever the rings have lost: an end whose
-/// begin was overwritten gets one at the first event that is left, and what is still open ends with the
-/// document. Throws what `out` is set to throw.
+/// Writes the document. On every track each begin has its end and times never decrease, whatever the rings
+/// have lost. An end whose begin was overwritten gets a begin at the first event that is left. A slice that
+/// is still open ends with the document. Throws what `out` is set to throw.
 void write(const document& d, std::ostream& out);
 
 } // namespace trace

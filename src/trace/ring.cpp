@@ -42,7 +42,7 @@ ring::~ring() { os::unreserve(m_slots, (m_mask + 1) * sizeof(slot)); }
 void ring::add(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept {
     const std::uint64_t i = m_next.load(std::memory_order_relaxed);
     slot& s = m_slots[i & m_mask];
-    // T1: a reader that sees a word of event i also sees that all before it were begun.
+    // T1: a reader that sees a word of event i also sees that all events before it were begun.
     std::atomic_ref(s.ticks).store(os::ticks(), std::memory_order_release);
     std::atomic_ref(s.rest).store(packed(what, task, who, n), std::memory_order_release);
     m_next.store(i + 1, std::memory_order_release); // T2: the event is complete
@@ -60,8 +60,9 @@ excerpt ring::read() const {
         const auto rest = std::atomic_ref(s.rest).load(std::memory_order_acquire);   // T1
         e.events.push_back(unpacked(ticks, rest));
     }
-    // What was overwritten meanwhile is not what was read. The event that is being written is not counted in
-    // m_next yet: its place counts as overwritten too, so a full ring of n yields n - 1.
+    // Events that were overwritten meanwhile are dropped, because the words may be those of later events. The
+    // event that is being written is not yet counted in m_next. Its place counts as overwritten too, so a
+    // full ring of n yields n - 1.
     const std::uint64_t begun = m_next.load(std::memory_order_relaxed) + 1;
     const std::uint64_t oldest = begun > size ? begun - size : 0;
     const std::uint64_t lost = std::min(oldest > first ? oldest - first : 0, end - first);

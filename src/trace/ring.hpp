@@ -1,4 +1,4 @@
-// What one worker did lately: a ring of events of 16 bytes, written by its thread, read by anybody.
+// The recent events of one worker: a ring of events of 16 bytes, written by its thread, read by any thread.
 //
 // The ring knows nothing of scheduling. Words, states and the argument why no reader sees half of one event
 // and half of another: README.md.
@@ -13,39 +13,39 @@ namespace pilfer {
 inline namespace v0 {
 namespace trace {
 
-/// What an event says. The first group begins a slice of the worker's track, the second ends one, the others
-/// are instants.
+/// Kinds of events. The first group begins a slice of the worker's track, the second ends one, the others are
+/// instants.
 enum class what : std::uint8_t {
-    // A context starts or goes on: `task` says what was found, `who` from whom.
-    run_own,       ///< newest of the own deque
-    run_stolen,    ///< oldest of worker `who`; `n` tasks came with this theft
-    run_submitted, ///< of the submission queue
-    resume_here,   ///< a context that had to go on on this worker
-    resume_any,    ///< a context that may go on anywhere
-    resume_next,   ///< the context that waited for the task which has just ended
-    resume_again,  ///< what it was about to wait for had just happened: the same context goes on
-    // The same on top of a waiting frame, for want of a stack.
+    // A context starts or is resumed. `task`: the kind of task; `who`: the worker it came from.
+    run_own,       ///< The newest of the own deque.
+    run_stolen,    ///< The oldest of worker `who`; `n` tasks came with this theft.
+    run_submitted, ///< From the submission queue.
+    resume_here,   ///< A context that had to be resumed on this worker.
+    resume_any,    ///< A context that may be resumed on any worker.
+    resume_next,   ///< The context that waited for the task which has just ended.
+    resume_again,  ///< The same context: the event that it was about to wait for had just happened.
+    // A task starts on top of a waiting frame, because there is no stack.
     top_own,
     top_stolen,
     top_submitted,
     sleep, ///< in the kernel, until somebody wakes this worker
     nap,   ///< tasks are ready and no stack can be had: it looks again soon
 
-    ended,     ///< the context's task is over
-    suspended, ///< the context waits
+    ended,     ///< The context's task is over.
+    suspended, ///< The context waits.
     top_ended,
     awake,
 
-    missed,     ///< steals without success since the last slice: `who` found nothing, `n` were too slow
-    reach,      ///< a private task of the silent worker `who` was made stealable
-    expose,     ///< `n` own tasks moved to the shared part
-    wake,       ///< worker `who` was woken
-    plain_call, ///< a spawn without a stack
-    make_way,   ///< the running frame goes behind what is queued
+    missed,     ///< Failed steals since the last slice: `who` found nothing, `n` were too slow.
+    reach,      ///< A private task of the silent worker `who` was made stealable.
+    expose,     ///< `n` own tasks moved to the shared part.
+    wake,       ///< Worker `who` was woken.
+    plain_call, ///< A spawn without a stack.
+    make_way,   ///< The running frame is queued after what is queued.
 };
 inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::make_way) + 1;
 
-/// What runs in a slice.
+/// The kind of task that runs in a slice.
 enum class task : std::uint8_t { spark, continuation, forked, submission };
 
 struct event {
@@ -56,15 +56,15 @@ struct event {
     std::uint32_t n = 0;
 };
 
-/// What a reader got: the newest events that were complete, oldest first.
+/// The result of a read: the newest events that were complete, oldest first.
 struct excerpt {
     std::vector<event> events;
-    std::uint64_t overwritten = 0; ///< how many older ones there were
+    std::uint64_t overwritten = 0; ///< number of older events
 };
 
 class ring {
 public:
-    static constexpr std::uint32_t most = (1U << 25) - 1; ///< of `who` and `n`: larger values are cut to it
+    static constexpr std::uint32_t most = (1U << 25) - 1; ///< of `who` and `n`: larger values are cut
 
     /// `events`: a power of two. 16 bytes of address space each, which become memory when they are
     /// written. Throws std::bad_alloc.
