@@ -390,7 +390,7 @@ TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_do
 
 /// What a task has forked before it unwinds is stopped as any.
 TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
-    bool stopped = false;
+    std::atomic<bool> stopped{false}; // the parent asks while the child may write it
     pool.run([&] {
         std::atomic<bool> waits{false};
         pilfer::scope s;
@@ -400,7 +400,7 @@ TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
                 pilfer::scope another;
                 another.fork([] { waits_a_little(); });
                 another.sync();
-                EXPECT_TRUE(soon([&] { return stopped; }));
+                EXPECT_TRUE(soon([&] { return stopped.load(); }));
             }};
             own.fork([&] {
                 try {
