@@ -61,6 +61,7 @@ TEST(Futex, ReturnsAtOnceForAnotherValueAndAfterTheTimeForThisOne) {
 TEST(Futex, WakesWhoWaits) {
     const watchdog dog("a futex");
     std::atomic<std::uint32_t> word{0};
+    std::atomic<unsigned> left{0};
     together(4, [&](unsigned i) {
         if (i == 0) {
             word.store(1);
@@ -70,7 +71,9 @@ TEST(Futex, WakesWhoWaits) {
         while (word.load() == 0) {
             os::futex_wait(word, 0);
         }
+        ++left;
     });
+    EXPECT_EQ(left, 3U); // without the wake-up the watchdog ends it
 }
 
 TEST(Threads, RunWithANameWithoutSignalsAndEnd) {

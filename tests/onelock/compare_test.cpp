@@ -503,6 +503,7 @@ TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
     auto third = pool.async([&] { go.set(); });
     third.wait();
     second.get();
+    SUCCEED() << "with one worker each of the two waits would last for ever without a temporary thread";
 }
 
 TEST(one_lock_io, a_wait_for_a_descriptor_blocks_its_thread_and_another_one_helps) {

@@ -426,11 +426,13 @@ TEST_P(cancel, scopes_that_end_out_of_turn) {
                     first.reset(); // `second`, whose child may look up, stood in it
                     if (i == round % 4) {
                         top.cancel();
+                        EXPECT_TRUE(pilfer::cancelled()); // the way up does not end at `first`
                     }
                     second->sync();
                 });
             }
             top.sync();
+            EXPECT_FALSE(pilfer::cancelled());
         }
     });
 }
@@ -695,10 +697,19 @@ TEST_P(cancel, row_D3_deadline) {
 }
 
 TEST(cancel_outside, row_D3_a_deadline_of_a_thread) {
+    std::atomic<bool> stopped{false};
     pilfer::scope s;
     const pilfer::deadline limit(s, 1ms);
-    s.spawn([] { pilfer::sleep_for(1h); });
+    s.spawn([&] {
+        try {
+            pilfer::sleep_for(1h);
+        } catch (const pilfer::stopped&) {
+            stopped = true;
+            throw;
+        }
+    });
     s.sync();
+    EXPECT_TRUE(stopped || s.shared()); // dropped where the deadline came before it began
 }
 
 TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {

@@ -438,13 +438,19 @@ TEST_F(row_C3_locks, a_thread_that_exits_lets_the_waiting_task_have_it) {
     pilfer::pool pool(workers(1));
     pilfer::mutex m;
     pilfer::future<void> task;
+    bool had_it = false;
     std::thread([&] {
         m.lock();
-        task = pool.async([&] { const std::lock_guard hold(m); });
+        task = pool.async([&] {
+            const std::lock_guard hold(m);
+            had_it = true;
+        });
         until_suspended(pool, 1);
+        EXPECT_FALSE(had_it);
         m.unlock();
     }).join();
     task.get();
+    EXPECT_TRUE(had_it);
 }
 
 // Others run on top of who waits (rule W4), and what they do not hold they may have.

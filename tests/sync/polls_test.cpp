@@ -101,6 +101,7 @@ TEST_P(row_C10_polls, of_a_barrier_and_of_a_condition) {
         std::unique_lock lock(m);
         while (!changed.wait_for(lock, 0ns, [&] { return holds; })) {
         }
+        EXPECT_TRUE(holds);
         lock.unlock();
         f.get();
     });
@@ -124,17 +125,20 @@ template <class Lock>
 void poll_beside_a_holder() {
     Lock m;
     pilfer::event holds;
+    bool went_on = false;
     auto f = pilfer::async([&] {
         m.lock();
         holds.set();
         for (int i = 0; i < 10; ++i) {
             pilfer::yield();
         }
+        went_on = true;
         m.unlock();
     });
     holds.wait();
     while (!m.try_lock_for(0ns)) {
     }
+    EXPECT_TRUE(went_on);
     m.unlock();
     f.get();
 }
@@ -152,13 +156,19 @@ TEST_P(row_C10_polls, under_a_lock_come_to_the_unlock) {
     in_pools([] {
         pilfer::mutex m;
         m.lock();
-        auto f = pilfer::async([&] { const std::lock_guard lock(m); });
+        bool had_it = false;
+        auto f = pilfer::async([&] {
+            const std::lock_guard lock(m);
+            had_it = true;
+        });
         for (int i = 0; i < 3; ++i) {
-            (void)f.wait_for(0ns);
+            EXPECT_EQ(f.wait_for(0ns), pilfer::future_status::timeout);
             pilfer::sleep_for(0ns);
         }
+        EXPECT_FALSE(had_it);
         m.unlock();
         f.get();
+        EXPECT_TRUE(had_it);
     });
 }
 
@@ -195,19 +205,30 @@ TEST_P(row_C10_polls, by_sleeps_without_length) {
         while (!f.ready()) {
             pilfer::sleep_for(0ns);
         }
+        EXPECT_EQ(f.get(), 1);
     });
 }
 
 TEST_P(row_C10_polls, let_sleepers_wake) {
     pilfer::pool pool(with_workers());
     pool.run([] {
+        int woken = 0;
         pilfer::scope s;
-        s.fork([] { pilfer::sleep_for(200us); });
+        s.fork([&] {
+            pilfer::sleep_for(200us);
+            ++woken;
+        });
         while (!s.sync_for(0ns)) {
         }
-        auto f = pilfer::async([] { pilfer::sleep_for(200us); });
+        EXPECT_EQ(woken, 1);
+        auto f = pilfer::async([&] {
+            pilfer::sleep_for(200us);
+            ++woken;
+        });
         while (f.wait_for(0ns) != pilfer::future_status::ready) {
         }
+        f.get();
+        EXPECT_EQ(woken, 2);
     });
 }
 
@@ -218,12 +239,15 @@ TEST_P(row_C10_polls, let_submissions_run) {
     pilfer::event told;
     auto f = pool.async([&] {
         begun.set();
+        int polls = 0;
         while (!told.wait_for(0ns)) {
+            ++polls;
         }
+        return polls;
     });
     begun.wait();
-    pool.run([&] { told.set(); });
-    f.get();
+    pool.run([&] { told.set(); }); // with one worker by the poller's, or never
+    EXPECT_GE(f.get(), GetParam() == 1 ? 1 : 0);
 }
 
 /// Outside of every pool it is the system's threads that run.

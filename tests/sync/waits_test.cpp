@@ -110,12 +110,20 @@ TEST_P(row_C3_latch, is_ended_by_who_saw_it_open) {
     pool.run([&] {
         for (int i = 0; i < 100; ++i) {
             std::optional<pilfer::latch> l(std::in_place, 3);
+            std::atomic<int> down{0};
             pilfer::scope s;
-            s.fork([&] { l->count_down(2); });
-            s.fork([&] { l->count_down(); });
+            s.fork([&] {
+                down += 2;
+                l->count_down(2);
+            });
+            s.fork([&] {
+                ++down;
+                l->count_down();
+            });
             while (!l->wait_for(1us)) {
             }
-            l.reset();
+            EXPECT_EQ(down, 3);
+            l.reset(); // the last one to count down may still be inside the call: sanitizers would see it
             s.sync();
         }
     });

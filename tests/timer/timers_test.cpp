@@ -249,9 +249,11 @@ TEST_P(timers, row_B12_an_alarm_wakes_a_pool_in_which_all_sleep) {
     pool.run([] {});
     for (unsigned i = 0; i < 5; ++i) {
         std::atomic<bool> done{false};
+        const auto begin = std::chrono::steady_clock::now();
         (void)pilfer::after(pool, 1ms, [&] { done = true; });
-        wait_until([&] { return done.load(); });
-        pilfer::sleep_for(1ms); // and of a thread that is none of its workers
+        wait_until([&] { return done.load(); }); // for ever where nobody wakes
+        pilfer::sleep_for(1ms);                  // and of a thread that is none of its workers
+        EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
     }
 }
 
@@ -275,6 +277,7 @@ TEST_P(timers, row_C4_a_worker_inside_a_long_task_holds_up_no_alarm_of_its_own) 
         });
         wait_until([&] { return woken.load(); });
         s.sync();
+        SUCCEED() << "each of these waits would be endless if the alarm waited for this worker";
     });
 }
 
@@ -471,6 +474,8 @@ TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
         }
         outside.join();
         s.sync();
+        EXPECT_EQ(turn, 10U);
+        EXPECT_TRUE(submitted);
     });
     pilfer::yield(); // of a thread that is no worker
 }
@@ -525,6 +530,7 @@ TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
         s.fork([&] { done = true; });                           // and looks at nothing any more
         wait_until([&] { return done.load(); });
         s.sync();
+        SUCCEED() << "this worker looks at nothing: only one that yields can have found the task";
     });
 }
 

@@ -141,6 +141,7 @@ TEST_P(no_seats, run_until_is_woken_by_notify) {
                 asked = true;
                 return ran == 3;
             });
+            EXPECT_EQ(ran, 3); // a notification that is lost leaves it asleep for ever
             other.join();
         }
     });

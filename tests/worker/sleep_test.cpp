@@ -145,6 +145,7 @@ TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
             while (!ran) { // never awaited by its owner: somebody must come
                 std::this_thread::yield();
             }
+            EXPECT_TRUE(ran);
         }
     });
 }

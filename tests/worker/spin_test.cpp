@@ -229,7 +229,8 @@ TEST_P(row_B16_spin, a_drop_ends_a_warm_pool) {
     pilfer::pool pool(spinning(GetParam(), idle::latency));
     const pilfer::keep_warm warm(pool);
     pool.submit([] {});
-    pool.shutdown(pilfer::shutdown_mode::drop);
+    pool.shutdown(pilfer::shutdown_mode::drop); // for ever where warm workers do not look at it
+    EXPECT_THROW(pool.submit([] {}), pilfer::pool_closed);
 }
 
 TEST_P(row_B16_spin, begun_and_ended_by_many_while_others_work) {

@@ -249,6 +249,7 @@ TEST_P(row_A17, run_until_is_woken) {
             pool.notify();
         });
         pool.run_until([&] { return stop.load(); });
+        EXPECT_TRUE(stop);
         other.join();
         std::thread last([&] {
             pool.submit([&] {
@@ -257,6 +258,7 @@ TEST_P(row_A17, run_until_is_woken) {
             });
         });
         pool.run_until([&] { return ran == 6; });
+        EXPECT_EQ(ran, 6);
         last.join();
     }
 }
@@ -272,6 +274,7 @@ TEST_F(row_A17_alone, run_until_sleeps_in_the_kernel) {
         pool.notify();
     });
     pool.run_until([&] { return stop.load(); });
+    EXPECT_GT(pool.counters(1).sleeps, 0U);
     other.join();
 }
 
