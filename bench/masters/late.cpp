@@ -5,9 +5,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <system_error>
 #include <thread>
+#include <vector>
 
 #include <pilfer/pilfer.hpp>
 
@@ -66,6 +71,46 @@ void figure(const setting& s, const char* name, Measure measure) {
 }
 
 constexpr auto wait = 5ms;
+
+/// How often the timekeeper has slept, by what the system says of its thread; 0 where there is none.
+std::uint64_t sleeps_of_timekeeper() {
+    std::uint64_t sum = 0;
+    for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
+        std::string name;
+        std::getline(std::ifstream(thread.path() / "comm"), name);
+        if (name != "pilfer/time")
+            continue;
+        std::ifstream status(thread.path() / "status");
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("voluntary_ctxt_switches:"))
+                sum += std::stoull(line.substr(line.find(':') + 1));
+    }
+    return sum;
+}
+
+/// Of `busy_workers` workers, beside what `armed` keeps alive.
+template <class Arm>
+void wake_ups(const setting& s, const char* name, unsigned busy_workers, Arm arm) {
+    busy tree;
+    pilfer::pool pool({.workers = s.workers});
+    pilfer::timer armed = arm(pool);
+    std::vector<pilfer::future<void>> trees;
+    for (unsigned i = 0; i < busy_workers; ++i)
+        trees.push_back(pool.async([&] {
+            while (!tree.stop.load(std::memory_order_relaxed))
+                (void)pilfer::join([] {}, [] {});
+        }));
+    std::this_thread::sleep_for(100ms);
+    const auto begin = clock::now();
+    const auto before = sleeps_of_timekeeper();
+    std::this_thread::sleep_for(s.tiny ? 10ms : 3s);
+    std::printf("%-50s %10.1f\n", name,
+                static_cast<double>(sleeps_of_timekeeper() - before) * 1e6 / us_since(begin));
+    armed.cancel(); // else the pool's end waits for it
+    tree.stop = true;
+    for (auto& t : trees)
+        t.get();
+}
 
 } // namespace
 
@@ -140,6 +185,12 @@ bool late(const setting& s) {
         }
         print("deadline", "over", by_join, late);
     }
+    std::printf("\nwake-ups of the timekeeper per second\n");
+    const auto alarm = [](pilfer::pool& p) { return pilfer::after(p, 1h, [] {}); };
+    const auto nothing = [](pilfer::pool&) { return pilfer::timer{}; };
+    wake_ups(s, "one worker busy, the others asleep, a far alarm", 1, alarm);
+    wake_ups(s, "all workers busy, nothing armed", s.workers, nothing);
+    wake_ups(s, "all workers busy, a far alarm", s.workers, alarm);
     return true;
 }
 
