@@ -136,6 +136,6 @@ def table(data):
         cells = [results.show(results.ratio(one, two)), results.show(results.ratio(of(records, kernel, "serial", 1), one))]
         cells += [results.show(results.ratio(of(records, kernel, rival, 2), two)) for rival in RIVALS]
         lines.append(f"| {kernel} | {what} | " + " | ".join(cells) + " |")
-    return lines + ["", "Times are multiples of pilfer's: above 1 is slower than pilfer. The serial code is compared on one core, the rivals",
-                    f"on two. Empty cells were not measured. Machine: {machine['cpu']}, {machine['cores']} cores, Linux "
+    return lines + ["", "The last four columns are times as multiples of pilfer's: a rival above 1 is slower than pilfer. The serial code is",
+                    f"compared on one core, the rivals on two. Empty cells were not measured. Machine: {machine['cpu']}, {machine['cores']} cores, Linux "
                     f"{machine['kernel']}; medians of interleaved runs, answers verified."]
