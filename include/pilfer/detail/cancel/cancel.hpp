@@ -1,7 +1,7 @@
-// Cancelled scopes: the bits that say so, how it is made known, and the look upwards of a task.
+// Cancelled scopes: their bits, how workers learn of a cancellation, and the look upwards of a task.
 //
-// A canceller writes into its scope only, and trips every worker. Each task looks up for itself where it next
-// looks at its worker's tripwire. States, edges C1..C6 and why no task is missed: src/scope/README.md.
+// A canceller writes into its scope only, and trips every worker. Each task looks up for itself at its
+// next look at its worker's tripwire. States, edges C1..C6 and why no task is missed: src/scope/README.md.
 #pragma once
 
 #include <cstddef>
@@ -19,23 +19,25 @@ struct activation;
 
 /// The bits of scope_head::disturbed. The rest of it counts exceptions.
 namespace disturb {
-inline constexpr std::uint32_t from_below = 1U << 31; ///< a task below announced a child here
-inline constexpr std::uint32_t requested = 1U << 30;  ///< this scope was cancelled: cancellations counts it
-inline constexpr std::uint32_t told = 1U << 29;       ///< the task that owns it is stopped
-inline constexpr std::uint32_t shields = 1U << 28;    ///< what is below is excepted from the exit of a scope
-inline constexpr std::uint32_t bare = 1U << 27;       ///< a place by itself: no scope is around it
-inline constexpr std::uint32_t cleanup = 1U << 26; ///< of a task that unwinds: nothing further out stops it
-inline constexpr std::uint32_t branch = 1U << 25;  ///< a bare place of a branch: see scope_head::join()
+inline constexpr std::uint32_t from_below = 1U << 31; ///< A task below announced a child here.
+inline constexpr std::uint32_t requested = 1U << 30;  ///< The scope was cancelled: `cancellations` counts it.
+inline constexpr std::uint32_t told = 1U << 29;       ///< The task that owns the scope is stopped.
+inline constexpr std::uint32_t shields = 1U << 28;    ///< Tasks below are exempt from the exit of one scope.
+inline constexpr std::uint32_t bare = 1U << 27;       ///< A place by itself: no scope is around it.
+inline constexpr std::uint32_t cleanup = 1U << 26;    ///< Its owner unwinds: a look from below ends here.
+inline constexpr std::uint32_t branch = 1U << 25;     ///< A bare place of a branch: see scope_head::join().
 inline constexpr std::uint32_t failures = branch - 1;
-inline constexpr std::uint32_t stops = requested | told; ///< its children are stopped
+inline constexpr std::uint32_t stops = requested | told; ///< Its children are stopped.
 inline constexpr std::uint32_t drops =
-    ~(from_below | shields | bare | cleanup | branch); ///< children that have not started never start
+    ~(from_below | shields | bare | cleanup | branch); ///< Children that have not started never start.
 } // namespace disturb
 
-/// Goes once more the way from `place` up to `end`, which is excluded and was `steps` away; up to the first
-/// link of which f says true. A scope that ends out of turn may have been taken out of the chain meanwhile,
-/// `end` itself among them: then the way ends where the chain does, or `steps` links on, which is no further
-/// out than `end` was (unless two went at once, of two tasks).
+/// Repeats a walk from `place` up to `end`, which is excluded and was `steps` links away. Returns true at
+/// the first link whose head satisfies f.
+///
+/// A scope that ends out of turn may have left the chain meanwhile, even `end` itself. The walk then ends
+/// at the end of the chain or after `steps` links. That is no further out than `end` was, unless two
+/// scopes of two tasks left at once.
 template <class Link, class F>
 bool walk_again(Link* place, const Link* end, std::size_t steps, F f) noexcept {
     for (Link* at = place; steps > 0; --steps) {
@@ -51,7 +53,7 @@ bool walk_again(Link* place, const Link* end, std::size_t steps, F f) noexcept {
     return false;
 }
 
-/// Is there a shield against that scope on the way?
+/// True if a shield against the scope `against` is among the `steps` links from `place` up.
 template <class Link>
 [[nodiscard]] bool is_shielded(Link* place, const Link* against, std::size_t steps) noexcept {
     return walk_again(place, against, steps, [against](auto& head) {
@@ -59,9 +61,11 @@ template <class Link>
     });
 }
 
-/// The owner of a scope unwinds, and forks there, or waits for its children: what is below is not stopped
-/// from further out. By the owner, before the child can be found. False: the scope was cancelled, has failed,
-/// or was told, which happens to scopes that are older than the exception; they stay as they are.
+/// Marks a scope as a cleanup: its owner unwinds, and forks there or waits for its children. Nothing
+/// further out stops the tasks below. The owner calls this before the child can be found.
+///
+/// False: the scope was cancelled, has failed, or is marked `told`. A scope that is older than the
+/// exception may be marked so. Such a scope stays as it is.
 template <class Disturbed>
 bool begin_cleanup(Disturbed& word) noexcept {
     std::uint32_t was = word.load(rlx);
@@ -71,7 +75,7 @@ bool begin_cleanup(Disturbed& word) noexcept {
     return (was & disturb::drops) == 0;
 }
 
-/// A scope learns that its owner is stopped.
+/// Marks a scope with `told`: its owner is stopped.
 template <class Disturbed>
 void tell_scope(Disturbed& word) noexcept {
     if ((word.load(rlx) & disturb::told) == 0) {
@@ -79,19 +83,22 @@ void tell_scope(Disturbed& word) noexcept {
     }
 }
 
-/// Is whoever stands at `place` stopped? Up to the first scope that says so; those below of it are told, so
-/// that the next look from there ends at once. Every scope on the way outlives the call. `Link` as
-/// scope_link, whose head has `disturbed` and shielded(): the scope whose exit what is below is excepted
-/// from.
+/// True if a task at `place` is stopped. The look goes up to the first scope that says so. It marks the
+/// scopes below that one with `told`, so that the next look from there ends at once. Every scope on the
+/// way outlives the call.
 ///
-/// Behind a shield and up to the scope that it is against, `told` says nothing: it may be because of that
-/// very exit. If a task on the way holds a lock, nothing further out counts until the lock is free.
+/// `Link` is like scope_link. Its head has `disturbed` and shielded(): the scope whose exit does not stop
+/// the tasks below.
 ///
-/// Where a scope on the way is the cleanup of a task that unwinds, nothing further out counts. `tells`: false
-/// for a task that unwinds itself, whose own scopes may be such and do not say so yet.
+/// After a shield, and up to the scope that it is against, `told` says nothing: that very exit may be its
+/// cause. If a task on the way holds a lock, nothing further out counts until the lock is free. If a scope
+/// on the way is the cleanup of a task that unwinds, nothing further out counts.
+///
+/// `tells`: whether the scopes below are marked. It is false for a task that unwinds itself: its own
+/// scopes may be cleanups that do not say so yet.
 template <class Link>
 [[nodiscard]] bool is_stopped(Link* place, bool tells = true) noexcept {
-    unsigned shields = 0; // passed, and against scopes further up
+    unsigned shields = 0; // those passed that are against scopes further up
     std::size_t steps = 0;
     Link* end = place;
     for (;; end = Link::strip(end)->above(), ++steps) {
@@ -104,17 +111,18 @@ template <class Link>
         if (shields == 0 && (word & disturb::told) != 0) {
             break;
         }
-        // Only of a cancelled one it matters whether a shield is against it: until then `told` says nothing
-        // for longer.
+        // Whether a shield is against this scope matters only if the scope is cancelled. Otherwise the
+        // shield stays counted, and `told` says nothing for longer.
         if ((word & disturb::requested) != 0) {
             const bool shielded = shields != 0 && is_shielded<Link>(place, s, steps);
             shields -= shielded ? 1 : 0;
-            // Its owner is not below of it: only what stops the owner itself counts.
+            // The owner is not below its scope: only what stops the owner itself counts.
             if (!Link::is_owner(end) && !shielded) {
                 break;
             }
         }
-        // It protects what is below of it, not its owner, who may be past the flight.
+        // A cleanup protects the tasks below it. It does not protect its owner, whose exception may have
+        // been handled.
         if ((word & disturb::cleanup) != 0 && !Link::is_owner(end)) {
             return false;
         }
@@ -130,11 +138,12 @@ template <class Link>
     return true;
 }
 
-/// Of a worker: it goes up a chain of scopes, and none on the way may end.
+/// A guard of a worker that goes up a chain of scopes: no scope on the way may end meanwhile.
 template <class Atom>
 class look_guard {
 public:
-    /// The worker. `pinned`: no membarrier, so that the other side's fence orders only itself.
+    /// Called by the worker: returns the result of `look`. `pinned`: there is no membarrier, so that the
+    /// other side's fence orders only itself.
     template <class Look>
     [[nodiscard]] bool during(bool pinned, Look look) noexcept {
         m_looks.store(true, rlx);
@@ -146,7 +155,8 @@ public:
         m_looks.store(false, rel); // C3
         return found;
     }
-    /// A scope that has unlinked itself, behind a heavy fence: nobody stands on it any more.
+    /// Called for a scope that has unlinked itself, after a heavy fence. On return the worker's look is
+    /// not at that scope.
     void wait_for_end() noexcept {
         for (unsigned round = 0; m_looks.load(acq); ++round) { // C3
             Atom::relax(round);
@@ -158,12 +168,12 @@ private:
 };
 
 /// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the tripwire of
-/// every worker there is.
+/// every worker.
 template <class Atom, class Park>
 class cancellations {
 public:
-    /// Cancels the scope of that word. True: it was not cancelled. `behind()` runs under the lock, after
-    /// every worker was told.
+    /// Cancels the scope of that word. True: the scope was not cancelled before. `behind()` runs under the
+    /// lock, after every worker's tripwire was set.
     template <class Disturbed, class Each, class Behind>
     bool request(Disturbed& word, Each each, Behind behind) noexcept {
         m_lock.lock();
@@ -175,7 +185,7 @@ public:
         m_lock.unlock();
         return first;
     }
-    /// A scope that was cancelled has no children left.
+    /// Counts the end of a cancelled scope that has no children left.
     template <class Each>
     void over(Each each) noexcept {
         m_lock.lock();
@@ -185,7 +195,7 @@ public:
         }
         m_lock.unlock();
     }
-    /// Workers that `each` has not reached before: add() makes them known.
+    /// Adds workers that `each` has not reached before: add() makes them known.
     template <class Add, class Trips>
     void join(Add add, Trips trips) noexcept {
         m_lock.lock();
@@ -195,13 +205,14 @@ public:
         }
         m_lock.unlock();
     }
-    /// Has any scope been cancelled yet? False: whoever will look up finds the caller's scope unlinked.
+    /// True if any scope of the process has been cancelled. False: every later look up finds the caller's
+    /// scope unlinked.
     [[nodiscard]] bool ever() const noexcept {
         Atom::fence_sc(); // C5
         return m_ever.load(rlx);
     }
-    /// What kept tasks from being stopped is over, which the caller has written before: another look at those
-    /// that wait. Nobody who cancels meanwhile misses it (C6).
+    /// Looks again at the tasks that wait, by `behind()`. The caller has ended what kept tasks from being
+    /// stopped, and has written that before. No task that cancels meanwhile misses it (C6).
     template <class Behind>
     void again(Behind behind) noexcept {
         m_lock.lock();
@@ -210,15 +221,18 @@ public:
         }
         m_lock.unlock();
     }
-    /// In a child of fork(), by its only thread. What was cancelled stays counted, for it ends here as
-    /// elsewhere; so does what only another thread would have ended, or may have been about to count: that
-    /// makes looks slow, and one too few would end the cancellations of others.
+    /// Called in a child of fork(), by its only thread. Cancelled scopes stay counted, because they end
+    /// here as elsewhere. A scope that only another thread would have ended stays counted, too. Another
+    /// thread may have been about to count one: that scope is added.
+    ///
+    /// A count that is too high makes looks slow. One that is too low would end the cancellations of
+    /// others.
     void forget_threads() noexcept {
         if (m_lock.open_for_good()) {
             m_live = m_live + 1;
         }
     }
-    /// While nobody cancels.
+    /// Calls f while no task cancels.
     template <class F>
     void apart(F f) noexcept {
         m_lock.lock();
@@ -234,7 +248,8 @@ private:
             m_ever.store(true, rlx);
             Atom::fence_sc(); // C5
         }
-        // Again for each: the bit may be there, but a worker that has seen it may have looked up before.
+        // Set again for each cancellation: the bit may be there, but a worker that has seen it may have
+        // looked up before.
         each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
         Atom::fence_sc();                                                                           // C6
     }
@@ -244,27 +259,29 @@ private:
     typename Atom::template atomic<bool> m_ever{false};
 };
 
-/// Those on a worker that a cancellation takes out of their waits. Link as for is_stopped().
+/// The tasks on a worker that a cancellation takes out of their waits. `Link` is as for is_stopped().
 template <class Atom, class Park, class Link>
 class stop_list {
     template <class T>
     using plain = typename Atom::template plain<T>;
 
 public:
-    /// In the frame of one that waits, from before it waits until behind that.
+    /// An entry of the list, in the frame or object that waits. It is listed from before the wait until
+    /// after it.
     struct listener {
         plain<listener*> next = nullptr;
         plain<listener*> previous = nullptr;
         plain<bool> told = false;
         plain<Link*> place = nullptr;
-        /// The task that waits with this in its frame. Null: what waits is no frame.
+        /// The task that waits with this entry in its frame. Null: no such frame waits.
         plain<activation*> task = nullptr;
-        /// Under the list's lock: what it listens for is there. It may go on at once, up to remove().
+        /// Called once, under the list's lock, if the task is stopped. The task may go on at once, up to
+        /// remove().
         void (*stop)(listener& self) noexcept = nullptr;
     };
 
-    /// Behind it the caller looks itself whether it is stopped: a canceller that has not found it here has
-    /// cancelled before (C2).
+    /// Enters `l`. After the call the caller looks itself whether it is stopped: a canceller that has not
+    /// found `l` here has cancelled before (C2).
     void add(listener& l) noexcept {
         m_lock.lock();
         listener* const first = m_first;
@@ -275,7 +292,7 @@ public:
         m_first = &l;
         m_lock.unlock();
     }
-    /// Behind it nobody calls its stop().
+    /// Takes `l` out. After the call no thread calls its stop().
     void remove(listener& l) noexcept {
         m_lock.lock();
         listener* const next = l.next;
@@ -290,11 +307,11 @@ public:
         }
         m_lock.unlock();
     }
-    /// Canceller, behind its mark: those that it stops.
+    /// Called by a canceller after its mark: stops the waits of the tasks that are stopped.
     void tell() noexcept {
         tell([](const listener& l) noexcept { return is_stopped<Link>(l.place); });
     }
-    /// The same, those of which `stops` says so.
+    /// Calls stop() once for each listener for which `stops` is true.
     template <class Stops>
     void tell(Stops stops) noexcept {
         m_lock.lock();
@@ -310,7 +327,7 @@ public:
     /// In a child of fork(), by its only thread.
     void forget_threads() noexcept {
         if (m_lock.open_for_good()) {
-            m_first = nullptr; // it may have been half linked; nobody on it can go on
+            m_first = nullptr; // it may have been half linked; no task on it can go on
         }
     }
 

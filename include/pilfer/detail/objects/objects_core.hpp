@@ -1,4 +1,5 @@
-// What `synchronized` and `monitor` do that does not depend on what they hold: see src/objects/README.md.
+// The part of `synchronized` and `monitor` that does not depend on the type they hold: see
+// src/objects/README.md.
 #pragma once
 
 #include <atomic>
@@ -21,12 +22,12 @@ namespace detail {
 
 [[noreturn]] PILFER_API PILFER_COLD void refuse_call_inside();
 
-/// The lock of an object. It knows whose call is inside, so that a call by that very task or thread is an
-/// error and not a wait for ever.
+/// The lock of an object. It knows whose call is inside. So a second call by that very task or thread is
+/// an error and not a wait for ever.
 template <class Lock>
 class call_lock {
 public:
-    /// Throws usage_error.
+    /// Takes the lock. Throws usage_error if the caller is inside already.
     void enter() {
         activation* const self = outside();
         m_lock.lock();
@@ -46,7 +47,7 @@ public:
             m_lock.lock();
         } else {
             const instant t = now();
-            // Not std::chrono::nanoseconds: the end may be 584 years away, and they end at 292.
+            // Not std::chrono::nanoseconds: the end may be 584 years away, and their range ends at 292.
             const std::chrono::duration<instant, std::nano> left(t < until ? until - t : 0);
             if (!m_lock.try_lock_for(left)) {
                 return false;
@@ -65,7 +66,7 @@ public:
     }
     void leave_shared() noexcept { m_lock.unlock_shared(); }
 
-    /// From now on `self`, which runs on top of whoever has entered, is inside.
+    /// Makes `self` the activation that is inside. It runs on top of the one that has entered.
     void is_inside(activation* self) noexcept { m_inside.store(self, rlx); }
     void pass() noexcept {
         m_inside.store(nullptr, rlx);
@@ -77,7 +78,7 @@ public:
     }
 
 private:
-    /// The caller, who must not be inside. Nobody else writes the caller's own name.
+    /// Returns the caller, which must not be inside. No other task or thread writes the caller's own name.
     [[nodiscard]] PILFER_ALWAYS_INLINE activation* outside() const {
         activation* const self = this_activation();
         if (m_inside.load(rlx) == self) [[unlikely]] {
@@ -93,12 +94,13 @@ private:
 /// A call that waits for its condition, in its caller's frame.
 struct monitor_call : waiters::entry {
     using queue = call_queue<std_atom, futex_park>;
-    /// Inside the object's lock, perhaps on another stack. `here`: runs the call if its condition holds.
+    /// Called inside the object's lock, perhaps on another stack. `here`: runs the call if its condition
+    /// holds.
     queue::verdict (*look)(monitor_call&, bool here) noexcept;
-    pool_core* pool = nullptr;              ///< whose tasks may run it; null: the caller only
-    scope_place* within = nullptr;          ///< what the caller stands in
-    exception_state exceptions{nullptr, 0}; ///< of the caller, where it waits
-    unsigned uncaught = 0;                  ///< how many of them were in flight before the caller began
+    pool_core* pool = nullptr;              ///< The pool whose tasks may run it. Null: only the caller.
+    scope_place* within = nullptr;          ///< The place of the call, inside the caller's scopes.
+    exception_state exceptions{nullptr, 0}; ///< Exceptions of the caller at its wait.
+    unsigned uncaught = 0;                  ///< How many exceptions were in flight before the caller began.
 };
 
 class PILFER_API monitor_core {
@@ -111,7 +113,7 @@ public:
     ~monitor_core();
 
     [[nodiscard]] call_lock<mutex>& lock() noexcept { return m_lock; }
-    /// Inside: the object may have changed.
+    /// Called inside: leaves the object, which may have changed, and serves the calls that wait.
     void leave() noexcept {
         if (m_calls.nobody()) [[likely]] {
             m_lock.leave();
@@ -119,13 +121,14 @@ public:
             leave_and_serve();
         }
     }
-    /// Inside, where the condition of `c` does not hold: leaves and waits. `given`: inside again. Throws
-    /// stopped, outside.
+    /// Called inside, if the condition of `c` does not hold: leaves and waits. Result `given`: the caller
+    /// is inside again. Throws `stopped`; then the caller is outside.
     [[nodiscard]] ending wait(monitor_call& c, instant until);
 
 private:
-    /// One runs no more calls of others than this: then the next one runs itself and goes on serving, so that
-    /// nobody pays for a long queue alone. So often a mutex may be taken past one that waits, too.
+    /// A call runs at most this many calls of others. Then the next one runs itself and goes on serving,
+    /// so that no caller pays for a long queue alone. A mutex may be taken past a waiting task as often,
+    /// too.
     static constexpr unsigned most_served = 64;
 
     void leave_and_serve() noexcept;
@@ -135,7 +138,8 @@ private:
     monitor_call::queue m_calls;
 };
 
-/// The result of a call on T; the object's lock guards nothing that is referred to from outside.
+/// The result of a call on T. It is no reference: the object's lock guards nothing that is referred to
+/// from outside.
 template <class F, class T>
 struct call_result {
     static_assert(std::is_invocable_v<F&, T&>, "a call takes a reference to the object");
@@ -145,7 +149,7 @@ struct call_result {
 };
 template <class F, class T>
 using call_result_t = typename call_result<F, T>::type;
-/// Of a call that may not take place.
+/// The result of a call that may not take place.
 template <class F, class T>
 using tried_t = std::optional<regular_t<call_result_t<F, T>>>;
 

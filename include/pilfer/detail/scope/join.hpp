@@ -18,8 +18,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// A small closure without state of its own is copied: the frame then needs it only once in memory, and
-/// the original may stay in registers.
+/// True if a function of a join is held by value. A small closure without state of its own is copied: the
+/// frame then needs it only once in memory. The original may stay in registers.
 template <class G>
 inline constexpr bool held_by_value = std::is_trivially_copyable_v<G> &&
                                       sizeof(std::conditional_t<std::is_object_v<G>, G, char>) <= 32 &&
@@ -27,23 +27,25 @@ inline constexpr bool held_by_value = std::is_trivially_copyable_v<G> &&
     g();
 };
 
-/// How a function goes to the cold half of a join.
+/// The type by which a function is passed to the cold half of a join.
 template <class F>
 using passed = std::conditional_t<held_by_value<F>, F, F&>;
 
-/// What becomes of the exceptions that a join swallows: a join of two tells its thread.
+/// The report of a join of two: the exceptions that the join swallows are reported to its thread.
 struct lone_report {
     void suppressed(std::uint64_t others) const noexcept {
         detail::count_suppressed(others);
         detail::note_suppressed(others);
     }
     void fails() const noexcept {}
-    /// Neither function can have failed before the other one has begun, but where that is asked already.
+    /// Always false. If one function has failed before the other one begins, the join has another check
+    /// for it.
     [[nodiscard]] static constexpr bool failed() noexcept { return false; }
-    /// Nothing but the two functions runs, and the first one runs to its end.
+    /// Null: there is no third branch to cancel, and the first function runs to its end.
     [[nodiscard]] static constexpr const void* join() noexcept { return nullptr; }
 };
-/// The joins within one join of several functions or one loop: the outermost frame adds up and tells.
+/// The report of all joins within one join of several functions or one loop. The outermost frame adds the
+/// suppressed exceptions up and reports them.
 class common_report {
 public:
     explicit common_report(std::atomic<std::uint64_t>& sum) noexcept : m_sum(&sum) {}
@@ -51,11 +53,13 @@ public:
         detail::count_suppressed(others);
         m_sum->fetch_add(others, rlx); // read after all joins that add to it have ended
     }
-    /// One function, or a part of the loop, has thrown: what has not started never starts, on any worker.
+    /// Notes that a function, or a part of the loop, has thrown. Parts that have not started never start,
+    /// on any worker.
     void fails() const noexcept { m_sum->fetch_or(failure, rlx); }
-    /// Whoever finds that leaves by `stopped`, which is nobody's error: see abandon().
+    /// True if a function or a part has thrown. The caller then leaves by `stopped`, which counts as no
+    /// error: see abandon().
     [[nodiscard]] bool failed() const noexcept { return (m_sum->load(rlx) & failure) != 0; }
-    /// The same address in all joins within.
+    /// An address that all joins within share.
     [[nodiscard]] const void* join() const noexcept { return m_sum; }
     [[nodiscard]] static std::uint64_t sum(std::uint64_t word) noexcept { return word & ~failure; }
 
@@ -63,7 +67,7 @@ private:
     static constexpr std::uint64_t failure = std::uint64_t{1} << 63;
     std::atomic<std::uint64_t>* m_sum;
 };
-/// Calls f(common_report), and lets the sum be known when an exception comes out.
+/// Calls f(common_report). If an exception comes out, notes how many others were suppressed.
 template <class F>
 PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
     std::atomic<std::uint64_t> sum{0};
@@ -74,7 +78,7 @@ PILFER_ALWAYS_INLINE std::invoke_result_t<F&, common_report> reporting(F&& f) {
     }
 }
 
-/// The last function of a join: its exception is the only one.
+/// Runs the last function of a join: its exception is the only one.
 template <class G, class Report>
 PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
     PILFER_TRY { return detail::invoke_regular(g); }
@@ -84,8 +88,7 @@ PILFER_ALWAYS_INLINE result_t<G> run_last(G& g, Report report) {
     }
 }
 
-/// A later function of a join. It lies in the frame that joins; nobody else touches that frame after
-/// complete().
+/// A later function of a join, in the joining frame. No other thread touches that frame after complete().
 template <class G, class Report>
 class join_spark final : public spark {
 public:
@@ -98,13 +101,15 @@ public:
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark;
     }
-    /// The same after a call; the compiler does not keep it in a register meanwhile.
+    /// entry() after a call: the compiler does not keep it in a register meanwhile.
     [[nodiscard]] PILFER_ALWAYS_INLINE task_word entry_again() noexcept {
         return detail::address_again(*this) | kind_spark;
     }
-    /// Before it is announced: no cancellation counts for it, as for what a holder of a lock announces.
+    /// Called before the announcement: no cancellation counts for this function, as for one that a holder
+    /// of a lock announces.
     void finishes_first() noexcept { this->is_within(scope_place::as_holder(this->within())); }
-    /// Stolen, or out of reach because this frame moved.
+    /// Waits for a function that was stolen, or that is out of reach because this frame moved. Returns its
+    /// result.
     template <std::uint64_t Functions>
     [[nodiscard]] PILFER_COLD value wait_and_take(Report report) {
         detail::wait_for(m_done, this);
@@ -123,9 +128,11 @@ public:
         }
         return m_outcome.take();
     }
-    /// The join throws, and not because of this function, which stands for `Functions` of them: takes it back
-    /// unstarted, or waits for its end. `leaves`: the join throws `stopped` only, so that an error of this
-    /// one goes out instead: that is thrown here. A `stopped` of this one never counts.
+    /// Ends this function, because the join throws for another reason. Reclaims the function unstarted, or
+    /// waits for its end. `Functions`: how many functions of the user it stands for.
+    ///
+    /// `leaves`: the join throws `stopped` only. Then an error of this function is thrown here instead. A
+    /// `stopped` of this function never counts.
     template <std::uint64_t Functions>
     PILFER_COLD void abandon(Report report, bool leaves) {
         report.fails();
@@ -177,7 +184,7 @@ private:
         }
         return ended(s);
     }
-    /// In place of it, once the frame that joins has thrown.
+    /// Replaces run_stolen() after the joining frame has thrown.
     static suspension* run_given_up(spark* self, worker*) noexcept {
         auto* s = static_cast<join_spark*>(self);
         s->m_begun = false;
@@ -203,11 +210,11 @@ private:
     handover<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
-    bool m_begun; // by run_stolen; false: the task was stopped before, or another function threw
+    bool m_begun; // set by run_stolen or run_given_up; false: the function did not begin
     [[no_unique_address]] Report m_report; // for run_stolen
 };
 
-/// The first function of a join; on its exception the other one is taken back or waited for.
+/// Runs the first function of a join. If it throws, the other one is reclaimed or waited for.
 template <std::uint64_t Functions, class F, class Spark, class Report>
 PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
     PILFER_TRY { return detail::invoke_regular(f); }
@@ -221,7 +228,7 @@ PILFER_ALWAYS_INLINE result_t<F> run_first(F& f, Spark& other, Report report) {
 template <class F, class G>
 using both_results = std::tuple<result_t<F>, result_t<G>>;
 
-/// The announced part of a join.
+/// The part of a join after the announcement.
 template <std::uint64_t Functions, class F, class G, class Report>
 PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Report>& spark, Report report) {
     result_t<F> first = detail::run_first<Functions>(f, spark, report);
@@ -238,8 +245,8 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_announced(F& f, join_spark<G, Repor
                                   ->template wait_and_take<Functions>(report)};
 }
 
-/// A join of a stopped task, announced. Throws stopped where that has to leave. Where it unwinds already,
-/// both functions run: a destructor that called join needs both results.
+/// Handles an announced join of a stopped task. Throws `stopped` if the task has to leave. If the task
+/// unwinds already, both functions run: a destructor that called join needs both results.
 template <std::uint64_t Functions, class G, class Report>
 PILFER_COLD void join_stopped(join_spark<G, Report>& spark, Report report) {
     if (detail::must_leave()) {
@@ -249,8 +256,8 @@ PILFER_COLD void join_stopped(join_spark<G, Report>& spark, Report report) {
     }
 }
 
-/// The whole rest of a join whose announcement hit the tripwire. With only the announcement out of line
-/// f would live across a call on the fast path too, and each frame would save one more register.
+/// The whole rest of a join whose announcement hit the tripwire. If only the announcement were out of
+/// line, f would live across a call on the fast path too. Each frame would save one more register.
 template <std::uint64_t Functions, class F, class G, class Report>
 PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G, Report>& spark,
                                             Report report) {
@@ -263,7 +270,7 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
         }
         return detail::join_announced<Functions, F, G>(f, spark, report);
     }
-    // Both here: no memory for the announcement is no error.
+    // Both functions run here: no memory for the announcement is no error.
     if (detail::must_leave()) [[unlikely]] {
         detail::drop_and_leave(Functions + 1);
     }
@@ -271,7 +278,7 @@ PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
 }
 
-/// `Functions`: how many of the user's g stands for.
+/// Joins two functions. `Functions`: how many functions of the user g stands for.
 template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
 PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
     join_spark<G, Report> spark(w, g, report);
@@ -307,7 +314,7 @@ PILFER_ALWAYS_INLINE auto join_all(worker* w, F& f, G& g, H&... h) {
     }
 }
 
-/// A temporary is kept by value where it can move, everything else by reference.
+/// A temporary is kept by value if it can move, everything else by reference.
 template <class F>
 using kept =
     std::conditional_t<!std::is_reference_v<F> && std::is_move_constructible_v<F>, std::remove_cv_t<F>, F&&>;

@@ -16,11 +16,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// How much of a range goes to whoever asks: the upper half of it. The only place that says so.
+/// How much of a range goes to a worker that asks: the upper half of it. No other function decides this.
 [[nodiscard]] constexpr std::uint64_t given_away(std::uint64_t left) noexcept { return left - left / 2; }
 
-/// Somebody asks. What was announced before goes first, a part of an outer loop as a rule, which is larger;
-/// and a worker that has been woken for it and has not come yet is no reason to cut this range once more.
+/// True if a part of the range should be announced. Called if the tripwire asks for something.
+///
+/// Older announcements go first: as a rule these are parts of an outer loop, which are larger. A worker
+/// that was woken for one of them, and has not come yet, is no reason to cut this range once more.
 [[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) {
     using trip = tripwire<std_atom>;
     if (w->deque.trip().has(trip::stop)) {
@@ -65,26 +67,28 @@ public:
     [[nodiscard]] std::uint64_t next(std::uint64_t left) const noexcept {
         return m_size < left ? m_size : left;
     }
-    /// Is a single iteration longer than a piece, or is nothing known of them yet? Then a range is split
-    /// before anybody asks: the next look may be far away, and announcing costs nothing beside such an
-    /// iteration.
+    /// True if a single iteration is longer than a piece, or if nothing is known of the iterations yet.
+    /// Then a range is split before any worker asks. The next look may be far away, and announcing costs
+    /// nothing beside such an iteration.
     [[nodiscard]] bool splits_unasked() const noexcept { return m_long; }
-    /// For the halves of a range that was split. Where nothing is known one split is enough. The lower half
-    /// runs a piece before it splits unasked again: a single iteration that was interrupted, and so looked
-    /// long, would cut the whole rest into single iterations otherwise. The upper half, which a thief takes
-    /// as a rule, may split once more at once; so such an error costs log2 n splits.
+    /// The piece size for the lower half of a range that was split. This half runs a piece before it
+    /// splits unasked again. Otherwise one iteration that was interrupted, and so looked long, would cut
+    /// the whole rest into single iterations.
     [[nodiscard]] piece_size of_lower() const noexcept {
         piece_size part = *this;
         part.m_long = false;
         return part;
     }
+    /// The piece size for the upper half of a range that was split. A thief takes this half as a rule, and
+    /// it may split unasked once more at once. So one interrupted iteration costs log2 n splits. If
+    /// nothing is known of the iterations, one split is enough.
     [[nodiscard]] piece_size of_upper() const noexcept {
         piece_size part = *this;
         part.m_long = m_long && m_known;
         return part;
     }
     void start() noexcept { m_started = cheap_ticks(); }
-    /// A piece has ended, and the next one begins: one reading for both.
+    /// Called when a piece has ended and the next one begins: one reading of the clock for both.
     void done() noexcept {
         const std::uint64_t now = cheap_ticks();
         const std::uint64_t took = now - m_started;
@@ -99,8 +103,8 @@ public:
     }
 
 private:
-    // No real iteration reaches it, 2^20 of them take longer than a piece should. Where the clock stands
-    // still it keeps a loop that never looks up from being deaf for ever.
+    // No real iteration reaches this limit: 2^20 of them take longer than a piece should. If the clock
+    // does not move, the limit makes a loop look up again.
     static constexpr std::uint64_t largest = std::uint64_t{1} << 20;
     std::uint64_t m_size = 1;
     std::uint64_t m_started = 0;
@@ -109,8 +113,8 @@ private:
     bool m_long = true;
 };
 
-/// Does anybody want a part of what this worker is at? One load. Lets those pass first that wait for the
-/// worker, which is no part of the next piece.
+/// True if another worker wants a part of what this worker is at. One load in the usual case. Tasks that
+/// wait for this worker pass first, and their time is no part of the next piece.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) {
     if (!w->deque.trip().has(tripwire<std_atom>::asked)) [[likely]] {
         return false;
@@ -122,8 +126,9 @@ private:
     return false;
 }
 
-/// What the inner loop calls. A small closure that may be copied unseen is: its captures stay in registers,
-/// while those of the shared one are read again after every store that might have changed them.
+/// The type of the function that the inner loop calls. A small closure is copied if no one can observe the
+/// copy: its captures stay in registers. The captures of a shared closure are read again after every store
+/// that might have changed them.
 template <class F, class... Arguments>
 using kept_close =
     std::conditional_t<std::is_trivially_copyable_v<F> && std::is_trivially_copy_constructible_v<F> &&
@@ -138,7 +143,7 @@ PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
     }
 }
 
-/// Code of the user in a loop. Once any has thrown, on whatever worker, no more of it begins.
+/// Runs code of the user in a loop. Once any has thrown, on whatever worker, no more of it begins.
 template <class F>
 PILFER_ALWAYS_INLINE auto as_part(common_report report, F part) {
     if (report.failed()) [[unlikely]] {

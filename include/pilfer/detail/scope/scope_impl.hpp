@@ -15,7 +15,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The end of a child whose continuation was taken by somebody else; the context is given back.
+/// Called at the end of a child if another worker has taken the rest of its parent. Gives the child's
+/// context back.
 [[noreturn]] PILFER_API void child_is_last_or_search(context* c, scope_core* s) noexcept;
 
 /// The function of a child whose parent's rest has a weight.
@@ -25,8 +26,8 @@ struct weighted {
     std::uint64_t rest;
     decltype(auto) operator()() { return function(); }
 };
-/// Announces the rest of the parent of `child`. False: there is no memory for that, or the child, which runs
-/// here, is stopped before it begins; is_left_out() says which.
+/// Announces the rest of the parent of a child that runs here. False: there is no memory for that, or the
+/// child is stopped before it begins. is_left_out() says which.
 template <class F>
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
     if (push_task(w, rest)) [[unlikely]] {
@@ -52,7 +53,7 @@ struct spawned {
         return reinterpret_cast<context*>(static_cast<std::byte*>(top) +
                                           context::distance(sizeof(spawned), align));
     }
-    /// The same, computed anew rather than kept in a register while the function runs.
+    /// context_of(), computed anew rather than kept in a register while the function runs.
     [[nodiscard]] static PILFER_ALWAYS_INLINE context* context_again(void* top) noexcept {
         asm volatile("" : "+r"(top));
         return context_of(top);
@@ -64,12 +65,12 @@ struct spawned {
         san::release(&s->m_children);
     }
     /// Everything main does between the switches: announces the rest of the parent, runs the function, and
-    /// prepares the way back. Null: the rest was taken by somebody else.
+    /// prepares the way back. Null: another worker took the rest.
     static PILFER_SAME_FRAME context* work(spawned* self, scope_core* s) noexcept {
-        arrive();           // the announcement looks at what this thread set up for itself
-        san::acquire(s);    // before the first look at it, and before a thief gives it a later edge
+        arrive();           // The announcement looks at what this thread set up for itself.
+        san::acquire(s);    // Before the first look at the scope, and before a thief gives it a later edge.
                             // Only here, off the parent's stack, may the rest of the parent be announced.
-#if defined(PILFER_CHECKED) // an atomic load is made whether anybody wants it or not
+#if defined(PILFER_CHECKED) // an atomic load is made even if its result is not used
         s->owner()->ctx->change(context_state::running, context_state::offered);
 #endif
         if (!detail::announce_rest(this_worker(), s->entry(), self->function)) [[unlikely]] {
@@ -82,14 +83,15 @@ struct spawned {
         call(self, s);
         return go_back(self, s);
     }
-    /// The rest of the parent lies announced; the child ends as any other.
+    /// The child was stopped before it began. The rest of the parent is announced, and the child ends as
+    /// any other.
     static PILFER_COLD context* never_begun(spawned* self, scope_core* s) noexcept {
         context_again(self)->job = nullptr;
         std::destroy_at(self);
         san::release(&s->m_children);
         return go_back(self, s);
     }
-    /// The child has ended.
+    /// Called after the child's end: returns the parent's context. Null: another worker took the rest.
     static PILFER_SAME_FRAME context* go_back(spawned* self, scope_core* s) noexcept {
         worker* w = detail::reclaim(this_worker(), s->entry_again());
         if (w == nullptr) [[unlikely]] {
@@ -97,7 +99,7 @@ struct spawned {
             if (c->job != c) {
                 return nullptr;
             }
-            c->job = nullptr; // it was never announced
+            c->job = nullptr; // the rest was never announced
             w = this_worker();
         }
         activation* const owner = s->owner();
@@ -112,11 +114,11 @@ struct spawned {
         return parent;
     }
 #if defined(PILFER_SANITIZED)
-    // Not inlined: g++ would mark locals of inlined functions as out of scope in main too, which has no
-    // instrumentation that takes such marks back, and the next user of the stack would be accused.
+    // Not inlined: g++ would mark locals of inlined functions as out of scope in main, too. No
+    // instrumentation of main takes such marks back, so the next user of the stack would be accused.
     static PILFER_NOINLINE context* work_seen(spawned* self, scope_core* s) noexcept { return work(self, s); }
 #endif
-    /// Entered on the child's stack; returns the continuation to go on with if it is still there.
+    /// Entered on the child's stack. Returns the continuation to go on with if it is still there.
     static PILFER_NO_SANITIZE continuation* main(void* top, continuation* rest) noexcept {
         auto* self = static_cast<spawned*>(top);
         auto* s = reinterpret_cast<scope_core*>(rest);
@@ -134,14 +136,15 @@ struct spawned {
     }
 };
 
-/// Larger functions run as plain calls rather than eat the new stack.
+/// True if a function fits on the stack of a new context. Larger functions run as plain calls rather than
+/// eat that stack.
 template <class F>
 inline constexpr bool fits_on_context = sizeof(spawned<F>) <= 2048 && spawned<F>::align <= 64;
 
-/// What the scheduler does to a scope whose continuation it took.
+/// The calls of the scheduler that use a scope, for example one whose continuation it took.
 struct scope_access {
-    /// Counts the theft and tells whose frame goes on. In the name of the frame's executor, which the
-    /// caller is from now on.
+    /// Counts the theft and returns the activation whose frame goes on. From now on the caller is that
+    /// frame's executor.
     [[nodiscard]] static activation* taken(scope_core& s) noexcept {
         san::acquire(&s);
         s.m_children.owe();
@@ -151,13 +154,13 @@ struct scope_access {
         return owner;
     }
     [[nodiscard]] static scope_place* link(scope_core& s) noexcept { return &s.m_link; }
-    /// Whoever it belongs to, for a task below of it: as long as that has not ended, nobody else.
+    /// The owner of `s`, for a task below `s`. The owner does not change before that task has ended.
     [[nodiscard]] static activation* owner(const scope_core& s) noexcept { return s.owner(); }
-    /// The scope that somebody at this place stands in.
+    /// The scope that a task at `place` is in.
     [[nodiscard]] static scope_core* of(scope_place* place) noexcept {
         return reinterpret_cast<scope_core*>(scope_place::strip(place)); // its first member
     }
-    /// The innermost scope that the task behind an entry is below of.
+    /// The innermost scope around the task of an entry.
     [[nodiscard]] static scope_place* within(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
         return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope_core*>(at))
@@ -166,35 +169,38 @@ struct scope_access {
     [[nodiscard]] static const continuation* rest(const scope_core& s) noexcept {
         return &s.m_link.head().rest;
     }
-    /// The name of the edge from the end of a child to sync. The one from a task to its children is the
-    /// scope's own address: a child must not be ordered before its parent's next statement.
+    /// The name of the edge from the end of a child to sync. The edge from a task to its children has
+    /// another name, the scope's own address. A child must not be ordered before its parent's next
+    /// statement.
     [[nodiscard]] static const void* ends(const scope_core* s) noexcept { return &s->m_children; }
-    /// A child has ended; true: it was the last one the parent waits for. False: the scope may be gone.
+    /// Counts the end of a child. True: it was the last one the parent waits for. False: the scope may be
+    /// gone.
     [[nodiscard]] static bool finish_one(scope_core& s) noexcept { return s.m_children.finish_one(); }
     [[nodiscard]] static std::uintptr_t waiter(const scope_core& s) noexcept { return s.m_waiter; }
-    /// No child of it is left that a sync() would have to wait for, cancelled or not. By the owner.
+    /// Called by the owner. True: no child is left that a sync() would have to wait for, cancelled or not.
     [[nodiscard]] static bool empty(const scope_core& s) noexcept {
         return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
     }
-    /// May the caller use what is the owner's?
+    /// True if the caller is the owner, and may use what is the owner's.
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
         const worker* w = this_worker();
         return s.owner() == (w != nullptr ? w->current.load(rlx) : activation_outside());
     }
-    /// What stands in `shield`, which nobody uses otherwise, is excepted from the exit of `against`.
+    /// Makes a shield: tasks in `shield` are exempt from the exit of `against`. `shield` has no other use.
     static void raise(scope& shield, scope& against) noexcept {
         shield.m_link.head().rest.ip = &against.m_link;
         shield.disturbed().store(disturb::shields, rlx);
     }
+    /// Ends a shield that raise() made.
     static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
-    /// The owner of an empty one goes on in another task.
+    /// Changes the owner of an empty scope, because the owner goes on in another task.
     static void hand_to(scope_core& s, activation* owner) noexcept { s.m_owner.store(owner, rlx); }
     static void forget_children(scope_core& s) noexcept { s.forget_children(); }
-    /// While its parent waits.
+    /// The number of children that are left. Called while the parent waits.
     [[nodiscard]] static std::int64_t left(const scope_core& s) noexcept { return s.m_children.left(); }
 };
 
-/// The end of a forked or submitted child away from the parent's stack: whom to resume.
+/// Ends a forked or submitted child away from the parent's stack. Returns the suspension to resume.
 PILFER_API suspension* child_ended(scope_core* s, worker* w) noexcept;
 
 /// Gives a context back if moving the function to it throws.
@@ -231,7 +237,8 @@ struct forked : spark {
     [[nodiscard]] task_word entry() noexcept {
         return reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_forked;
     }
-    /// `w` null: on top of the awaiting frame, whose owner does the counting.
+    /// `w` null: the child runs on top of the frame that awaits it, and the owner of that frame does the
+    /// counting.
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* d = static_cast<forked*>(self);
         scope_core* s = scope_access::of(d->within());
@@ -250,7 +257,7 @@ struct forked : spark {
     }
 };
 
-/// A child that goes through a submission queue: of a scope on a foreign thread or in another pool.
+/// A child that goes through a submission queue: its scope is of a foreign thread or in another pool.
 template <class F>
 struct submitted_child : submission {
     scope_core* owner;
@@ -343,14 +350,14 @@ PILFER_COLD void detail::scope_core::spawn_cold(F&& f) {
         drop_or_leave(w);
         return;
     }
-    // No stack, a catch block, or a function too large for one: the child is a plain call on top of the
-    // caller, which is not offered to anybody.
+    // There is no stack, a catch block is active, or the function is too large. So the child is a plain
+    // call on top of the caller, and the caller's rest is not announced.
     if (detail::fits_on_context<std::decay_t<F>> && w->exceptions->empty()) {
         detail::count_plain_call(w);
     }
     std::decay_t<F> function(std::forward<F>(f));
     w = detail::this_worker(); // moving f may have suspended
-    // Nothing is announced here, so nothing else would ever make way for what waits for this worker.
+    // Nothing is announced here, so no other check would make way for a task that waits for this worker.
     if (w->deque.trip().has(detail::tripwire<detail::std_atom>::summon)) {
         detail::attend(w);
         w = detail::this_worker();
@@ -403,22 +410,22 @@ PILFER_ALWAYS_INLINE Child* detail::scope_core::make_forked(detail::worker* w, F
     }
 }
 
-/// The tripwire was hit by the announcement of `c`.
+/// Goes on with the announcement of `c`, which has hit the tripwire.
 template <class Child>
 PILFER_COLD void detail::scope_core::fork_tripped(detail::worker* w, Child* c, bool own) {
     (void)is_cleanup(w); // before others can take the child
     if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
     }
-    // The function is the child's by now, which may run: who is stopped leaves at its next call.
+    // The child has the function by now, and may run. A caller that is stopped leaves at its next call.
     (void)detail::stopped_here(detail::this_worker());
 }
 
-/// There is no memory for the announcement of `c`.
+/// Runs `c` on top of the caller: there is no memory for its announcement.
 template <class Child>
 void detail::scope_core::run_unannounced(Child* c, bool own) {
     detail::nested_activation me(detail::this_worker(), c->within());
-    (void)detail::stopped_here(detail::this_worker()); // tells this scope: the child does not start
+    (void)detail::stopped_here(detail::this_worker()); // marks this scope: the child does not start
     Child::run_child(c, nullptr);
     if (own) {
         m_children.settle();
@@ -427,7 +434,8 @@ void detail::scope_core::run_unannounced(Child* c, bool own) {
     }
 }
 
-/// By a task below the scope, on the owner's stack or on any other one; or not by a task of its pool.
+/// Forks f. The caller is a task below the scope, on the owner's stack or on any other one. Or it is no
+/// task of the scope's pool.
 template <class F>
 PILFER_NOINLINE void detail::scope_core::fork_below(F&& f) {
     fork_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
@@ -451,7 +459,8 @@ void detail::scope_core::fork(const task_options& o, F&& f) {
     });
 }
 
-/// announce(worker, child, whether it runs on the owner's stack) puts the child on the deque.
+/// Forks f. `announce(worker, child, own)` puts the child on the deque. `own`: it runs on the owner's
+/// stack.
 template <class F, class Announce>
 PILFER_ALWAYS_INLINE void detail::scope_core::fork_from_anywhere(F&& f, Announce announce) {
     using child = detail::forked<detail::forkable<std::decay_t<F>>>;
@@ -483,7 +492,8 @@ template <class F>
 PILFER_COLD void detail::scope_core::submit_child(F&& f) {
     if (takes_submission()) {
         using child = detail::submitted_child<std::decay_t<F>>;
-        // Not in a unique_ptr: for each function that takes the compiler as long as all the rest of spawn.
+        // Not in a unique_ptr: for each function the compiler would need as long for that as for all the
+        // rest of spawn.
         submit_made(new child(this, std::forward<F>(f)), &child::destroy);
     }
 }

@@ -1,6 +1,7 @@
-// A branch of a join that a thief runs is stopped if the frame that joins throws, or another stolen branch.
+// A branch of a join that a thief runs is stopped if the joining frame throws, or another stolen branch.
 //
-// Both meet in the word of the branch that says how it is run. States, edges B1, B2: src/scope/README.md.
+// The joining frame and the thief meet in the word of the branch that says how it is run. States, edges
+// B1, B2: src/scope/README.md.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +15,34 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// In the frame of whoever runs the branch. `Word` is an atomic pointer, or a reference to one: it says
-/// "lies there" first, of which only the exchange here must not know more than that it is neither `given_up`
-/// nor null.
+/// The protocol of a branch that may be given up. The object is in the frame of the worker that runs the
+/// branch.
+///
+/// `Word` is an atomic pointer, or a reference to one. Its first value is `lies_there`: no worker has
+/// begun the branch. The exchanges of begins() and ends() rely on one fact: that value is neither
+/// `given_up` nor null.
 template <class Atom>
 class branch_protocol {
 public:
-    /// Whoever runs it, before it does. `here`: where it can be told to stop; null if it cannot. False: it
-    /// was given up, and does not begin.
+    /// Called by the worker that runs the branch, before it does. `here`: the address at which the branch
+    /// can be stopped; null if it cannot. False: the branch was given up, and does not begin.
     template <class Word, class Value>
     [[nodiscard]] static bool begins(Word&& word, Value here, Value given_up) noexcept {
         return word.exchange(here, rel) != given_up; // B1
     }
-    /// The frame that joins, once. Null: nobody is to be told, because it lies there yet, has ended, or
-    /// cannot be stopped. Otherwise `here` of begins(), which stays until is_told().
+    /// Called by the joining frame, once. Null: there is no worker to notify. The branch has not been
+    /// begun, has ended, or cannot be stopped. Otherwise the result is `here` of begins(), which stays
+    /// until is_told().
     template <class Word, class Value>
     [[nodiscard]] static Value give_up(Word&& word, Value lies_there, Value given_up) noexcept {
         const Value was = word.exchange(given_up, acq); // B1
         return was != lies_there ? was : nullptr;
     }
-    /// Who has given it up, behind the last access but this one.
+    /// Called for the joining frame that has given the branch up, as its last access to this object.
     void is_told() noexcept { m_told.store(true, rel); } // B2
-    /// Whoever has run it. True: it was told. Behind it nobody touches this. `gone()`: who has given it up is
-    /// in the parent process, and this in a child of fork().
+    /// Called by the worker that has run the branch. True: the branch was given up, and the joining frame
+    /// has made its last access. Afterwards no thread touches this object. `gone()`: true if the joining
+    /// frame is in the parent process, and this is a child of fork().
     template <class Word, class Value, class Gone>
     [[nodiscard]] bool ends(Word&& word, Value given_up, Gone gone) noexcept {
         if (word.exchange(nullptr, rlx) != given_up) {
@@ -55,31 +61,33 @@ private:
     typename Atom::template atomic<bool> m_told{false};
 };
 
-/// One that runs, on whatever stack: what it does is below of a place of its own, which is cancelled where
-/// the frame that joins throws. Not where the branch is a holder's: that finishes first.
+/// A branch that runs, on any stack. Its work is below a place of its own, which is cancelled if the
+/// joining frame throws. The branch of a holder of a lock has no such place: it finishes first.
 class PILFER_API stolen_branch {
 public:
     using word = spark::run_function;
 
-    /// By whoever is about to run it, standing where it was announced. `join`: an address that the branches
-    /// of one join of several functions, or of one loop, share; null for a join of two.
+    /// Called by the worker that is about to run `s`, in the scope where `s` was announced. `join`: an
+    /// address that the branches of one join of several functions, or of one loop, share; null for a join
+    /// of two.
     stolen_branch(spark& s, word given_up, const void* join) noexcept;
     stolen_branch(const stolen_branch&) = delete;
     stolen_branch& operator=(const stolen_branch&) = delete;
     ~stolen_branch();
-    /// False: it was given up before.
+    /// False: the branch was given up before.
     [[nodiscard]] bool begins() const noexcept { return m_begins; }
 
-    /// By the frame that joins: `s` could not be taken back, and its result is not wanted any more.
+    /// Called by the joining frame: `s` could not be reclaimed, and its result is not wanted any more.
     PILFER_COLD static void give_up(spark& s, word lies_there, word given_up) noexcept;
-    /// By the worker that has run `s`, which threw `error`, before `s` is done: cancels the branches of
-    /// `join` that are not on the stack of the frame that called it, and that wait for `s`.
+    /// Called by the worker that has run `s`, which threw `error`, before `s` is done. Cancels the
+    /// branches of `join` that wait for `s`, and all that is below them. The function on the stack of the
+    /// frame that called `join` goes on.
     PILFER_COLD static void fails(spark& s, const void* join, const std::exception_ptr& error) noexcept;
 
 private:
     spark& m_spark;
     word m_given_up;
-    activation* m_self = nullptr; ///< null: it cannot be stopped
+    activation* m_self = nullptr; ///< null: the branch cannot be stopped
     scope_place* m_within = nullptr;
     std::optional<scope_place> m_place;
     branch_protocol<std_atom> m_protocol;
