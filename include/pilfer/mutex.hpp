@@ -72,14 +72,18 @@ public:
     }
     /// Unlocks. Only the task or thread that locked may call it.
     void unlock() noexcept {
-        leaves();
-        if (!m_core.unlock_fast()) [[unlikely]] {
-            unlock_slow();
-        }
+        release();
         // The mutex may be gone. gives_lock() may call the user's code, which may want this mutex again.
         detail::gives_lock(detail::running_task());
     }
 
+    /// For the library: unlocks. The holder calls gives_lock() afterwards.
+    PILFER_ALWAYS_INLINE void release() noexcept {
+        leaves();
+        if (!m_core.unlock_fast()) [[unlikely]] {
+            unlock_slow();
+        }
+    }
     /// For the library: the holder passes the mutex, locked, to another task or thread, which then calls
     /// adopt(). The holder calls gives_lock() afterwards.
     void pass() noexcept { leaves(); }

@@ -38,7 +38,6 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
     // holder's.
     scope_place own(this_activation()->innermost.load(rlx));
-    own.head().disturbed.store(disturb::bare, rlx);
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
         c.within = &own;
@@ -98,14 +97,14 @@ void monitor_core::leave_and_serve() noexcept {
     const auto rest = m_calls.serve(
         [this, &left](waiters::entry& e) noexcept { return look(static_cast<monitor_call&>(e), left); },
         [](waiters::entry& e) noexcept { go_on(e); });
-    if (rest.is_given) {
-        gives_lock(running_task()); // behind the new owner's completion: see mutex::unlock()
-    } else {
-        m_lock.leave();
+    if (!rest.is_given) {
+        m_lock.release();
         if (rest.last != nullptr) {
             go_on(*rest.last);
         }
     }
+    // Last, because it may call the user's code, which may wait for a call that was served here.
+    gives_lock(running_task());
 }
 
 } // namespace detail

@@ -25,7 +25,7 @@ stolen_branch::stolen_branch(spark& s, word given_up, const void* join) noexcept
         m_self = self;
         m_within = within;
         m_place.emplace(within);
-        m_place->head().disturbed.store(disturb::bare | disturb::branch, rlx);
+        m_place->head().disturbed.store(disturb::branch, rlx);
         m_place->head().rest.ip = const_cast<void*>(join);
         if (scope_place::is_settled(within)) {
             m_place->seal(); // nothing above is left to mark: no walk has to go on

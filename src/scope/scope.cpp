@@ -542,7 +542,8 @@ void scope_outlives_lock(const activation* a) noexcept {
     scope_place& oldest = *scope_place::strip(at);
     oldest.outlives_lock();
     std_atom::fence_sc(); // C6
-    if (stops::stopped_at(this_worker(), &oldest)) {
+    worker* const w = this_worker();
+    if (stops::stopped_at(w, &oldest, !unwinds(w))) { // a cleanup's scope is not marked before its first fork
         stops::look_again();
     }
 }

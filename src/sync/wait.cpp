@@ -100,9 +100,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         wait_stop l;
         l.list = &list;
         l.entry = &e;
-        activation* const self = w->current.load(rlx);
-        l.task = self;
-        l.place = self->innermost.load(rlx);
+        l.place = w->current.load(rlx)->innermost.load(rlx);
         l.stop = &stop_wait;
         auto& where = static_cast<scheduler*>(w)->stoppable;
         PILFER_CHAOS_POINT(publish);

@@ -43,14 +43,9 @@ const auto each_trip = [](auto tell) noexcept {
     });
 };
 
-/// One in a list of those that wait.
-[[nodiscard]] bool stops_waiting(const decltype(scheduler::stoppable)::listener& l) noexcept {
-    return is_stopped(static_cast<scope_place*>(l.place));
-}
-
 /// Under the lock of `all`. The sources that this cancellation has found: another one finds its own.
 [[nodiscard]] told_source* tell_those_that_wait() noexcept {
-    each_worker([](scheduler& w) noexcept { w.stoppable.tell(&stops_waiting); });
+    each_worker([](scheduler& w) noexcept { w.stoppable.tell(); });
     return std::exchange(told_sources, nullptr);
 }
 

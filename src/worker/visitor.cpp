@@ -98,7 +98,10 @@ bool pool_core::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
     const blocking_threads::helping asks(*this);
     for (;;) {
         const std::uint32_t seen = m_notices.load(acq); // V3
-        if (ask(self)) {
+        visiting = true;
+        const bool holds = ask(self);
+        visiting = false;
+        if (holds) {
             return true;
         }
         if (left_behind() || stopping()) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
 #include <string>
 
 #include "sync/support.hpp"
@@ -1033,6 +1034,52 @@ TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
             EXPECT_EQ(turn.read([](int v) { return v; }), 3);
         });
     }
+}
+
+/// The call that leaves serves another one. Behind its unlock a callback of a cancelled child runs, and may
+/// wait for the call that was served.
+TEST_P(row_D8_monitor, a_callback_at_the_unlock_may_wait_for_the_call_that_was_served) {
+    if (GetParam() == 1) {
+        GTEST_SKIP() << "the callback holds the only worker";
+    }
+    pilfer::pool pool(with_workers());
+    pilfer::monitor<int> object(0);
+    std::atomic<bool> served{false};
+    std::atomic<bool> in_time{false};
+    pilfer::event leaves;
+    pool.run([&] {
+        entered first;
+        pilfer::scope all;
+        all.fork([&] {
+            object.call_when(first([](const int& v) { return v > 0; }), [](int& v) { v = 0; });
+            served = true;
+        });
+        pilfer::scope outer;
+        outer.fork([&] {
+            while (!first.are(1)) {
+                pilfer::yield();
+            }
+            std::optional<pilfer::scope> s;
+            pilfer::event ready;
+            object.call([&](int& v) {
+                s.emplace();
+                s->fork([&] {
+                    const pilfer::stop_on_cancel c;
+                    const std::stop_callback told(
+                        c.token(), [&] { in_time = support::eventually([&] { return served.load(); }); });
+                    ready.set();
+                    leaves.wait();
+                });
+                ready.wait();
+                outer.cancel();
+                v = 1;
+            });
+            s->sync();
+        });
+        outer.sync();
+        all.sync();
+    });
+    EXPECT_TRUE(in_time);
 }
 
 } // namespace

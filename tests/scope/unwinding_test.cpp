@@ -421,6 +421,36 @@ TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
     EXPECT_TRUE(stopped);
 }
 
+/// The unlock asks whether the scope is cancelled, before the scope has a child: it must not mark it.
+TEST_P(own_cleanup, a_scope_that_outlives_its_lock_runs_all_children) {
+    struct forks_after_unlock {
+        pilfer::mutex& m;
+        std::atomic<int>& ran;
+        ~forks_after_unlock() {
+            m.lock();
+            pilfer::scope s;
+            m.unlock();
+            for (int i = 0; i < 4; ++i) {
+                s.fork([this] { ran.fetch_add(1); });
+            }
+            s.sync();
+        }
+    };
+    pilfer::mutex m;
+    std::atomic<int> ran{0};
+    pool.run([&] {
+        pilfer::scope outer;
+        outer.fork([&] {
+            const forks_after_unlock c{m, ran};
+            outer.cancel();
+            pilfer::yield();
+            throw pilfer::stopped();
+        });
+        outer.sync();
+    });
+    EXPECT_EQ(ran, 4);
+}
+
 /// The cleanup has forked into an older scope, and is over: its task is stopped as any.
 TEST_P(own_cleanup, its_task_is_stopped_after_the_handler) {
     bool left = false;

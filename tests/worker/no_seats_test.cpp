@@ -187,7 +187,7 @@ TEST_P(no_seats, the_condition_is_called_as_outside) {
             EXPECT_EQ(thread_now(), me);
             EXPECT_EQ(pool.run([] { return 3; }), 3);
             EXPECT_THROW((void)pool.attach(), pilfer::usage_error);
-            pool.run_until([] { return true; });
+            EXPECT_THROW(pool.run_until([] { return true; }), pilfer::usage_error) << "as with seats";
             try {
                 pool.shutdown();
             } catch (const pilfer::usage_error&) {

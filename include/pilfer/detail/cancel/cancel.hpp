@@ -15,21 +15,18 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct activation;
-
 /// The bits of scope_head::disturbed. The rest of it counts exceptions.
 namespace disturb {
 inline constexpr std::uint32_t from_below = 1U << 31; ///< A task below announced a child here.
 inline constexpr std::uint32_t requested = 1U << 30;  ///< The scope was cancelled: `cancellations` counts it.
 inline constexpr std::uint32_t told = 1U << 29;       ///< The task that owns the scope is stopped.
 inline constexpr std::uint32_t shields = 1U << 28;    ///< Tasks below are exempt from the exit of one scope.
-inline constexpr std::uint32_t bare = 1U << 27;       ///< A place by itself: no scope is around it.
 inline constexpr std::uint32_t cleanup = 1U << 26;    ///< Its owner unwinds: a look from below ends here.
-inline constexpr std::uint32_t branch = 1U << 25;     ///< A bare place of a branch: see scope_head::join().
+inline constexpr std::uint32_t branch = 1U << 25;     ///< The place of a branch: see scope_head::join().
 inline constexpr std::uint32_t failures = branch - 1;
 inline constexpr std::uint32_t stops = requested | told; ///< Its children are stopped.
 inline constexpr std::uint32_t drops =
-    ~(from_below | shields | bare | cleanup | branch); ///< Children that have not started never start.
+    ~(from_below | shields | cleanup | branch); ///< Children that have not started never start.
 } // namespace disturb
 
 /// Repeats a walk from `place` up to `end`, which is excluded and was `steps` links away. Returns true at
@@ -273,8 +270,6 @@ public:
         plain<listener*> previous = nullptr;
         plain<bool> told = false;
         plain<Link*> place = nullptr;
-        /// The task that waits with this entry in its frame. Null: no such frame waits.
-        plain<activation*> task = nullptr;
         /// Called once, under the list's lock, if the task is stopped. The task may go on at once, up to
         /// remove().
         void (*stop)(listener& self) noexcept = nullptr;
@@ -309,14 +304,9 @@ public:
     }
     /// Called by a canceller after its mark: stops the waits of the tasks that are stopped.
     void tell() noexcept {
-        tell([](const listener& l) noexcept { return is_stopped<Link>(l.place); });
-    }
-    /// Calls stop() once for each listener for which `stops` is true.
-    template <class Stops>
-    void tell(Stops stops) noexcept {
         m_lock.lock();
         for (listener* l = m_first; l != nullptr; l = l->next) {
-            if (!l->told && stops(*l)) {
+            if (!l->told && is_stopped<Link>(l->place)) {
                 l->told = true;
                 l->stop(*l);
             }

@@ -60,6 +60,11 @@ public:
         m_inside.store(nullptr, rlx);
         m_lock.unlock();
     }
+    /// Like leave(). The caller calls gives_lock() afterwards.
+    void release() noexcept {
+        m_inside.store(nullptr, rlx);
+        m_lock.release();
+    }
     void enter_shared() {
         (void)outside();
         m_lock.lock_shared();

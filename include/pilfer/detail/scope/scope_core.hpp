@@ -70,7 +70,6 @@ public:
     void rethrow_first();
     [[nodiscard]] bool sync_within(std::uint64_t until);
     [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
-    [[nodiscard]] bool wait_until_as_task(worker* w, std::uint64_t until) noexcept;
     void sync_children(worker* w);
     void wait_for_children(worker* home) noexcept;
     void come_home(worker* home) noexcept;
