@@ -54,7 +54,7 @@ TEST(command, man_page_and_completion_know_every_option) {
             if (line.rfind("  -", 0) == 0 && std::regex_search(line, found, option)) {
                 ++count;
                 EXPECT_TRUE(has(man, found.str())) << subcommand << ' ' << found.str();
-                EXPECT_TRUE(has(completed, " " + found.str() + " "))
+                EXPECT_TRUE(has(completed, std::string(" ").append(found.str()).append(" ")))
                     << subcommand << ' ' << found.str() << " in" << completed.text;
             }
         }
