@@ -3,7 +3,6 @@
 #
 #  names    the standard library's ways of waiting lose wake-ups on some glibc and libstdc++ versions this library
 #           runs on, and sleeping is polling; `using std::` would hide both from this check. Comments may name them.
-#  rooms    who may include whom goes one way, downwards.
 #  prefix   what a C header declares is a name of every program that includes it: pilfer_ or PILFER_, but for those of
 #           threadpool.h, which are a library of their own.
 #  system   what knows the operating system stays in base and context, so that a port has two places to look at: its headers,
@@ -15,13 +14,6 @@ use File::Find;
 my $root = shift // '.';
 chdir $root or die "$root: $!\n";
 
-# From the ground up. A room includes itself and what stands before it.
-my @rooms = qw(base trace profile deque balance governor machine cancel context idle onelock worker scope future inspect timer sync io coroutine objects capi);
-my %rank = map { $rooms[$_] => $_ } 0 .. $#rooms;
-my %only = (
-    balance => { base => 1 },                 # pure values, shared with the simulator
-    machine => { base => 1, balance => 1 },   # may be asked without a pool
-);
 my %system_rooms = (base => 1, context => 1);
 
 my $system_header = qr{^(?:sys|linux|asm|netinet|arpa)/|^(?:unistd|pthread|sched|signal|fcntl|poll|dlfcn|dirent
@@ -82,17 +74,6 @@ sub room_of {
     return undef;
 }
 
-sub resolve {
-    my ($from, $name) = @_;
-    my $folder = $from =~ s{/[^/]*$}{}r;
-    for my $path ("$folder/$name", "src/$name", "include/$name") {
-        1 while $path =~ s{[^/]+/\.\./}{};
-        $path =~ s{(^|/)(?:\./)+}{$1}g;
-        return $path if -f $path;
-    }
-    return undef;
-}
-
 my $finds = 0;
 sub find_at { my ($file, $line, $what) = @_; print "$file:$line: $what\n"; $finds++; }
 
@@ -110,14 +91,12 @@ for my $file (@files) {
 for my $file (@files) {
     my $stem = $file =~ s{.*/}{}r =~ s{\.\w+$}{}r;
     my $room = room_of($file);
-    find_at($file, 1, "room '$room' has no place in the order of rooms; see ci/check_names.pl")
-        if defined $room && !exists $rank{$room};
-
     my $line = 0;
     for (split /\n/, $code{$file}) {
         $line++;
         if (/^\s*#\s*include\s*([<"])([^>"]+)[>"]/) {
-            check_include($file, $line, $room, $2);
+            find_at($file, $line, "<$2> outside base and context")
+                if $2 =~ $system_header && !(defined $room && $system_rooms{$room});
         }
         my $text = s/"(?:\\.|[^"\\])*"/""/gr;
         check_system($file, $line, $text) unless defined $room && $system_rooms{$room};
@@ -186,26 +165,6 @@ sub check_system {
         || $text =~ /(?<![\w>])::\s*($system_call|$system_call_with_colons)\s*\(/;
     find_at($file, $line, "'$1' asks for the operating system outside base and context")
         if $text =~ /^\s*#.*?($which_system)/;
-}
-
-sub check_include {
-    my ($file, $line, $room, $name) = @_;
-    if ($name =~ $system_header) {
-        find_at($file, $line, "<$name> outside base and context")
-            unless defined $room && $system_rooms{$room};
-        return;
-    }
-    my $target = resolve($file, $name) // return;
-    if ($file =~ m{^include/} && $target =~ m{^src/}) {
-        find_at($file, $line, "a public header includes $target");
-        return;
-    }
-    my $target_room = room_of($target);
-    return unless defined $room && defined $target_room && $room ne $target_room;
-    return unless exists $rank{$room} && exists $rank{$target_room};
-    if ($only{$room} ? !$only{$room}{$target_room} : $rank{$target_room} > $rank{$room}) {
-        find_at($file, $line, "$room may not include $target_room ($target)");
-    }
 }
 
 print scalar(@files), " files, $finds finds\n";

@@ -8,3 +8,5 @@ source "$(dirname "$0")/lib.sh"
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) \
     -DPILFER_BENCH_KERNELS=dispatch,fib,flat_loop"
 release_leg -LE '^(consume|headers|long_model)$'
+# The order of rooms, as what is linked shows it.
+ci/layers.py --linked "${PILFER_BUILD:-build}/release"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Formatting of every C and C++ file, syntax of every script, forbidden names and include directions,
-# generated pages.
+# Formatting of every C and C++ file, syntax of every script, forbidden names, the order of rooms as
+# far as includes show it, generated pages.
 # `ci/lint.sh --fix` formats in place; `ci/lint.sh --tidy` also runs clang-tidy (minutes).
 source "$(dirname "$0")/lib.sh"
 failed=0
@@ -26,6 +26,8 @@ done
 
 ci/check_names.sh || failed=1
 ci/check_names.sh --self-test || failed=1
+ci/layers.py || failed=1
+ci/layers.py --self-test || failed=1
 docs/features.py --check || failed=1
 bench/readme.py --check || failed=1
 

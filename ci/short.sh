@@ -6,3 +6,5 @@ PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) -DPILFER_BE
     -DPILFER_TOOLS=OFF -DPILFER_TEST_LONG=OFF $(rooms_but chaos consume docs fuzz headers showcase study tools)"
 export PILFER_CMAKE_ARGS
 release_leg
+# The order of rooms, as what is linked shows it.
+ci/layers.py --linked "${PILFER_BUILD:-build}/release"
