@@ -27,30 +27,30 @@ refuted() {
 private='N=3 PUSHES=2 SUBMITS=0'
 # Workers, a foreign thread that submits, summons and contexts that make way.
 queues='N=2 PUSHES=1 SUBMITS=1'
-proved idle/sleep "$private" "$queues" 'N=3 PUSHES=1 SUBMITS=0 PINNED' 'N=2 PUSHES=3 SUBMITS=0'
-refuted idle/sleep "$private" RING_ONLY ONE_SHOT TELL_AWAKE_ONLY NO_MEMBARRIER NO_MAP_FENCE \
+proved sleep "$private" "$queues" 'N=3 PUSHES=1 SUBMITS=0 PINNED' 'N=2 PUSHES=3 SUBMITS=0'
+refuted sleep "$private" RING_ONLY ONE_SHOT TELL_AWAKE_ONLY NO_MEMBARRIER NO_MAP_FENCE \
     NO_TOKEN TOKEN_ENDS_IN_SCAN LATE_TOKEN_DROPPED NO_PUBLISH_FENCE NO_SETTLE_FENCE TOKEN_IN_RUNNING_SEAT
-refuted idle/sleep 'N=2 PUSHES=2 SUBMITS=0' NO_SECOND_LOOK
-refuted idle/sleep "$queues" SCAN_WITHOUT_QUEUES NO_SUBMIT_FENCE NO_SUMMON SUMMON_FORGOTTEN NO_REMIND \
+refuted sleep 'N=2 PUSHES=2 SUBMITS=0' NO_SECOND_LOOK
+refuted sleep "$queues" SCAN_WITHOUT_QUEUES NO_SUBMIT_FENCE NO_SUMMON SUMMON_FORGOTTEN NO_REMIND \
     TOKEN_SUMMONS_NOBODY NO_WAKE_AT_REQUEUE
 
 race='WORKERS=2 SHUTTERS=2 SUBMITS=1 INNER=1'
 visited='WORKERS=2 SHUTTERS=1 SUBMITS=1 INNER=0 VISITOR=1'
-proved worker/shutdown "$race" "$visited" 'WORKERS=1 SHUTTERS=2 SUBMITS=2 INNER=1'
-refuted worker/shutdown "$race" BEGINS_BEFORE_ENDS BEGUN_AFTER_PUSH END_BEFORE_LAST_CHILD CLOSED_BEFORE_COUNT \
+proved shutdown "$race" "$visited" 'WORKERS=1 SHUTTERS=2 SUBMITS=2 INNER=1'
+refuted shutdown "$race" BEGINS_BEFORE_ENDS BEGUN_AFTER_PUSH END_BEFORE_LAST_CHILD CLOSED_BEFORE_COUNT \
     REFUSED_TELLS_NOBODY LATE_CLOSED LATE_LOOK_AT_CLOSED IDLE_TELLS_NOBODY EPOCH_STAYS EPOCH_AFTER_LOOK \
     EPOCH_WAKES_NOBODY SLEEP_OVER_STOP MAP_BEFORE_STOP STOP_WAKES_ONE STOP_WAKES_NOBODY NOBODY_JOINS \
     SECOND_RETURNS_AT_ONCE
-refuted worker/shutdown "$visited" NOBODY_COUNTS_VISITORS
+refuted shutdown "$visited" NOBODY_COUNTS_VISITORS
 
 megabytes=3000
 jobs=$(nproc)
 if [[ "${1:-}" == --long ]]; then
     megabytes=12000
     jobs=1
-    proved idle/sleep 'N=3 PUSHES=3 SUBMITS=0' 'N=2 PUSHES=2 SUBMITS=1' 'N=3 PUSHES=0 SUBMITS=1' \
+    proved sleep 'N=3 PUSHES=3 SUBMITS=0' 'N=2 PUSHES=2 SUBMITS=1' 'N=3 PUSHES=0 SUBMITS=1' \
         'N=3 PUSHES=2 SUBMITS=0 PINNED'
-    proved worker/shutdown 'WORKERS=2 SHUTTERS=2 SUBMITS=1 INNER=2' 'WORKERS=2 SHUTTERS=2 SUBMITS=2 INNER=0' \
+    proved shutdown 'WORKERS=2 SHUTTERS=2 SUBMITS=1 INNER=2' 'WORKERS=2 SHUTTERS=2 SUBMITS=2 INNER=0' \
         'WORKERS=2 SHUTTERS=1 SUBMITS=1 INNER=1 VISITOR=1'
 elif (($#)); then
     echo "spin.sh: unknown argument '$1'" >&2
@@ -63,7 +63,7 @@ explore() (
     local level=$1 depth=$2 model=${3%%:*} macros=()
     read -ra macros <<<"${3#*:}"
     cd "$(mktemp -d -p "$folder")"
-    cp "$top/src/$model.pml" model.pml
+    cp "$top/tests/model/spin/$model.pml" model.pml
     spin "${macros[@]/#/-D}" -a model.pml >spin.log 2>&1 || cat spin.log
     gcc "$level" -w -DSAFETY -DCOLLAPSE "-DMEMLIM=$megabytes" -o pan pan.c
     ./pan "-m$depth"
@@ -72,7 +72,7 @@ explore() (
 # judge <kind> <model:macros>: one line; returns 1 if the kind (proved, refuted) is not what came out.
 judge() {
     local kind=$1 row=$2 text states name
-    name=$(printf '%-15s %s' "${row%%:*}" "$(tr ':' ' ' <<<"${row#*:}")")
+    name=$(printf '%-8s %s' "${row%%:*}" "$(tr ':' ' ' <<<"${row#*:}")")
     if [[ $kind == proved ]]; then
         text=$(explore -O2 3000000 "$row" 2>&1)
     else

@@ -1,4 +1,4 @@
-/* The end of a pool, as README.md describes it and as these have it: closing.hpp (accept, worker_is_idle, quiet,
+/* The end of a pool, as src/worker/README.md describes it and as these have it: closing.hpp (accept, worker_is_idle, quiet,
  * wait_until_quiet, unit_counts), pool_core (shutdown, stop_threads, enqueue), scheduler (run, sleep).
  *
  * Checked: every shutdown() returns, no thread and no worker waits for good; then nothing is queued, every unit that was
@@ -8,7 +8,7 @@
  * Modelled: WORKERS; SUBMITS by a foreign thread that races with SHUTTERS threads, the last of which drops; units that
  * begin INNER further units on any worker; with VISITOR one unit that suspends until another pool's worker enqueues
  * it. The count of ended units is a plain store in a buffer that a fence of its worker or time empties. Each load of quiet() is a
- * step of its own. Going to sleep is the short form of ../idle/sleep.pml, whose wake-ups are proved there.
+ * step of its own. Going to sleep is the short form of sleep.pml, whose wake-ups are proved there.
  * Wrong variants: see the list in ci/spin.sh; each is one #ifdef below. */
 #ifndef WORKERS
 #define WORKERS 2

@@ -1,4 +1,4 @@
-/* Going to sleep and being woken, as README.md describes it and as these have it: sleepers (sleep, settle_token,
+/* Going to sleep and being woken, as src/idle/README.md describes it and as these have it: sleepers (sleep, settle_token,
  * wake, publish), tripwire, scheduler (sleep, found_work, anything_ready, remind, tripped, answer, make_way),
  * pool_core (wake_somebody, notify_any, requeue).
  *
