@@ -70,7 +70,7 @@ struct worker {
     balance::random random;
     balance::chooser chooser;
     balance::exposer exposer;
-    balance::haul haul;
+    balance::steal_batch steal_batch;
     entry in_hand{};
     std::uint64_t more = 0; // tasks to come with it
     unsigned victim = 0;
@@ -141,7 +141,7 @@ private:
     void scan(unsigned i);
     void lie_down(unsigned i);
     bool attempt(unsigned thief, unsigned victim, bool reach);
-    void haul(unsigned thief);
+    void steal_batch(unsigned thief);
     void found_work(unsigned i);
     void answer(unsigned i);
     void expose(unsigned i, std::uint64_t n);

@@ -76,7 +76,7 @@ void simulation::act(unsigned i) {
         lie_down(i);
         break;
     case phase::hauling:
-        haul(i);
+        steal_batch(i);
         break;
     case phase::asleep:
         break;

@@ -23,7 +23,7 @@ void simulation::look(unsigned i) {
         return;
     }
     if (w.robbed) {
-        w.haul.spent(w.fruitful);
+        w.steal_batch.spent(w.fruitful);
         w.robbed = false;
     }
     w.round = 0;
@@ -114,13 +114,13 @@ void simulation::lie_down(unsigned i) {
 }
 
 /// try_steal(), take_more(): as much as the amount says, of all that the victim has. What is private comes
-/// with `reach`, or when something is shared, so that no exposure cuts an amount down.
+/// with `force_expose`, or when something is shared, so that no exposure cuts an amount down.
 bool simulation::attempt(unsigned thief, unsigned victim, bool reach) {
     worker& w = m_workers[thief];
     worker& v = m_workers[victim];
     const auto load = v.deque.load();
     const std::uint64_t wanted =
-        v.deque.empty() ? 0 : w.haul.size(m_how.policy.steal, load.shared + load.own);
+        v.deque.empty() ? 0 : w.steal_batch.size(m_how.policy.steal, load.shared + load.own);
     if (wanted == 0 || (load.shared == 0 && !reach)) {
         if (wanted != 0) {
             v.asked_by = thief;
@@ -146,12 +146,12 @@ bool simulation::attempt(unsigned thief, unsigned victim, bool reach) {
     if (m_how.wake_before_haul) {
         found_work(thief);
     }
-    haul(thief);
+    steal_batch(thief);
     return true;
 }
 
 /// Task by task, and others may take some of them meanwhile. A few tasks are one event: they share a line.
-void simulation::haul(unsigned thief) {
+void simulation::steal_batch(unsigned thief) {
     worker& w = m_workers[thief];
     worker& v = m_workers[w.victim];
     constexpr unsigned in_a_line = 8;
@@ -209,7 +209,7 @@ void simulation::answer(unsigned i) {
         m_how.policy.exposure == pilfer::exposure::on_demand) {
         expose(i, load.shared > 0 ? 0 : std::min(load.own, std::clamp<std::uint64_t>(load.own / 8, 1, 64)));
     } else {
-        expose(i, balance::exposer::for_thief(m_workers[thief].haul, m_how.policy.steal, load));
+        expose(i, balance::exposer::for_thief(m_workers[thief].steal_batch, m_how.policy.steal, load));
     }
     if (m_sleepers.empty() || w.deque.empty()) {
         return;

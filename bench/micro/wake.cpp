@@ -103,13 +103,13 @@ void reach_latency(benchmark::State& state) {
         pool.run([&] {
             while (!held.load(std::memory_order_acquire)) {
             }
-            pilfer::join([] {}, [] {}); // answers what earlier rounds left in the tripwire
+            pilfer::join([] {}, [] {}); // answers what earlier rounds left in the signal word
             pilfer::scope scope;
             scope.fork([&] {
                 end = clock::now();
                 ran.store(true, std::memory_order_release);
             });
-            spin_for(20us); // the tripwire is silent, and stays so
+            spin_for(20us); // the signal word is silent, and stays so
             announced.store(true, std::memory_order_release);
             while (!ran.load(std::memory_order_acquire)) {
             }

@@ -83,7 +83,7 @@ struct exposure_threshold {
 };
 
 /// How many of its own shared tasks a worker makes private again at a time.
-enum class take_back {
+enum class unshare {
     one, ///< The newest: the default.
     all, ///< All that no thief has taken.
 };
@@ -102,7 +102,7 @@ struct balance_options {
     /// Tasks that exposure::short_eager keeps shared, from 1 to 65,536.
     std::uint64_t eager = 4;
     /// How many shared tasks an owner makes private again at a time.
-    pilfer::v0::take_back take_back = pilfer::v0::take_back::one;
+    pilfer::v0::unshare unshare = pilfer::v0::unshare::one;
 };
 
 } // namespace v0

@@ -87,7 +87,7 @@ public:
             }
         } at_end{*this};
         m_scope.sync();
-        return std::move(m_value); // written by a child: it has ended (J3)
+        return std::move(m_value); // written by a child: it has ended (worker.J3)
     }
 
 private:

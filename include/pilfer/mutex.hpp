@@ -121,7 +121,7 @@ private:
     void leaves() noexcept;
 #else
     PILFER_ALWAYS_INLINE bool took() noexcept {
-        m_owner.store(holder(), detail::rlx); // O1
+        m_owner.store(holder(), detail::rlx); // sync.O1
         return true;
     }
     PILFER_ALWAYS_INLINE void leaves() noexcept { m_owner.store(nullptr, detail::rlx); }

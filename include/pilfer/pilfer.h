@@ -68,7 +68,7 @@ PILFER_C_API void pilfer_options_free(pilfer_options* options);
  * 0 or 1: only_workers, debug.overflow_message, debug.count_all, debug.profile.
  * Words: pin = automatic, off, compact or spread; governor = automatic, off or on; spin = automatic, latency,
  * balanced or battery; resume = anywhere, own-thread or elsewhere; when_full = grow, wait or fail; backend =
- * automatic, work_stealing or one_lock; balance.take_back = one or all.
+ * automatic, work_stealing or one_lock; balance.unshare = one or all.
  * Texts: name; balance, a text as PILFER_BALANCE takes it, which sets the rest of that group: it makes
  * automatic all that it does not name.
  * Ranges are checked by pilfer_pool_new. PILFER_EINVAL: see pilfer_options_error; nothing changed.

@@ -19,11 +19,11 @@ namespace balance {
 }
 
 /// The memory of a thief from one theft to the next, for steal_amount::adaptive.
-class haul {
+class steal_batch {
 public:
-    haul() noexcept = default;
+    steal_batch() noexcept = default;
     /// A copy of another thief's state; `next`: its next().
-    explicit haul(std::uint64_t next) noexcept : m_next(next) {}
+    explicit steal_batch(std::uint64_t next) noexcept : m_next(next) {}
     /// The number of tasks that it takes next under steal_amount::adaptive, if there are twice as many.
     [[nodiscard]] std::uint64_t next() const noexcept { return m_next; }
     /// The number of the oldest tasks, private and shared, to take: at least 1, even if there are none,

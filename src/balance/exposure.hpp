@@ -56,7 +56,7 @@ public:
     /// After the request of a thief: as many tasks as its amount needs, counted over all tasks, so that a
     /// policy never cuts a theft down. 0 if enough is shared already.
     template <loads Load = load>
-    [[nodiscard]] static std::uint64_t for_thief(const haul& thief, steal_amount amount,
+    [[nodiscard]] static std::uint64_t for_thief(const steal_batch& thief, steal_amount amount,
                                                  const Load& now) noexcept {
         const std::uint64_t wanted = now.tasks() == 0 ? 0 : thief.size(amount, now);
         return wanted > now.shared ? std::min(wanted - now.shared, now.own) : 0;

@@ -12,7 +12,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/base/signal_word.hpp>
 
 #include "base/os.hpp"
 
@@ -149,7 +149,7 @@ const char* name_of(point p) noexcept {
 }
 const char* name_of(choice c) noexcept {
     static constexpr std::array<const char*, choices> names = {
-        "trip", "expose", "make way", "refuse context", "early return", "busy",
+        "trip", "expose", "yield", "refuse context", "early return", "busy",
     };
     return names[static_cast<unsigned>(c)];
 }
@@ -227,8 +227,8 @@ std::int64_t start_index(std::int64_t capacity) noexcept {
         return -before;
     }
     if (which > std::size(edges)) {
-        // As near to the tripwire's last limit as a run may come: 2^40 thefts more would reach it.
-        return tripwire<std_atom>::limit_mask - (std::int64_t{1} << 40) - before;
+        // As near to the signal word's last limit as a run may come: 2^40 thefts more would reach it.
+        return signal_word<std_atom>::limit_mask - (std::int64_t{1} << 40) - before;
     }
     return (std::int64_t{1} << edges[which]) - before;
 }

@@ -25,7 +25,7 @@ inline namespace v0 {
 namespace os {
 namespace {
 
-constexpr std::uint64_t tag_of_bell = UINT64_MAX;
+constexpr std::uint64_t tag_of_notifier = UINT64_MAX;
 
 [[nodiscard]] timespec as_timespec(std::uint64_t ns) noexcept {
     timespec t{};
@@ -60,13 +60,13 @@ poller::poller() noexcept : m_set(epoll_create1(EPOLL_CLOEXEC)) {
         m_error = errno;
         return;
     }
-    m_bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    m_notifier = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     // Level-triggered: an edge could be taken by a busy worker that only looks, and the sleeper would not
     // wake.
-    epoll_event bell{};
-    bell.events = EPOLLIN;
-    bell.data.u64 = tag_of_bell;
-    if (m_bell < 0 || epoll_ctl(m_set, EPOLL_CTL_ADD, m_bell, &bell) != 0) {
+    epoll_event notifier{};
+    notifier.events = EPOLLIN;
+    notifier.data.u64 = tag_of_notifier;
+    if (m_notifier < 0 || epoll_ctl(m_set, EPOLL_CTL_ADD, m_notifier, &notifier) != 0) {
         m_error = errno;
     }
 }
@@ -74,7 +74,7 @@ poller::poller() noexcept : m_set(epoll_create1(EPOLL_CLOEXEC)) {
 poller::~poller() { close(); }
 
 void poller::close() noexcept {
-    for (int* const fd : {&m_bell, &m_set}) {
+    for (int* const fd : {&m_notifier, &m_set}) {
         if (*fd >= 0) {
             ::close(std::exchange(*fd, -1));
         }
@@ -82,7 +82,7 @@ void poller::close() noexcept {
 }
 
 PILFER_NOINLINE int poller::arm(int fd, std::uint32_t what, std::uint64_t tag, bool known) noexcept {
-    if (fd == m_set || fd == m_bell) {
+    if (fd == m_set || fd == m_notifier) {
         return EBADF; // a guessed number
     }
     epoll_event e{};
@@ -112,7 +112,7 @@ poller::found poller::wait(event (&to)[64], std::uint64_t ns) noexcept {
     found f{0, false};
     for (int i = 0; i < n; ++i) {
         const epoll_event& e = events[i];
-        if (e.data.u64 == tag_of_bell) {
+        if (e.data.u64 == tag_of_notifier) {
             f.rung = true;
             continue;
         }
@@ -128,12 +128,12 @@ poller::found poller::wait(event (&to)[64], std::uint64_t ns) noexcept {
 
 void poller::ring() noexcept {
     const std::uint64_t one = 1;
-    (void)!::write(m_bell, &one, sizeof one); // EAGAIN: it has rung 2^64 - 2 times, and still does
+    (void)!::write(m_notifier, &one, sizeof one); // EAGAIN: it has rung 2^64 - 2 times, and still does
 }
 
-void poller::silence() noexcept {
+void poller::reset() noexcept {
     std::uint64_t rung = 0;
-    (void)!::read(m_bell, &rung, sizeof rung);
+    (void)!::read(m_notifier, &rung, sizeof rung);
 }
 
 PILFER_NOINLINE int poll(int fd, std::uint32_t what, std::uint64_t ns) noexcept {

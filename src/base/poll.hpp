@@ -16,7 +16,8 @@ inline constexpr std::uint32_t can_write = 2;
 /// poll() and poller::wait() without a limit.
 inline constexpr std::uint64_t no_limit = UINT64_MAX;
 
-/// A set of descriptors (epoll), and a bell (eventfd) that ends the sleep of the thread that waits for them.
+/// A set of descriptors (epoll), and a notifier (eventfd) that ends the sleep of the thread that waits for
+/// them.
 class poller {
 public:
     struct event {
@@ -41,18 +42,18 @@ public:
         unsigned events;
         bool rung;
     };
-    /// Waits for up to 64 events, at most `ns`; 0: does not sleep. Returns none for the bell, at the end of
-    /// the time, or after a signal.
+    /// Waits for up to 64 events, at most `ns`; 0: does not sleep. Returns none for the notifier, at the end
+    /// of the time, or after a signal.
     [[nodiscard]] found wait(event (&to)[64], std::uint64_t ns) noexcept;
     /// Anyone. Ends one wait() that sleeps, or else the next one that would; until silence().
     void ring() noexcept;
-    void silence() noexcept;
+    void reset() noexcept;
     /// Gives the descriptors back early. In a child of fork() the parent's set is unchanged.
     void close() noexcept;
 
 private:
     int m_set = -1;
-    int m_bell = -1;
+    int m_notifier = -1;
     int m_error = 0;
 };
 

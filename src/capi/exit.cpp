@@ -24,7 +24,7 @@ using c_nanoseconds = std::chrono::duration<std::uint64_t, std::nano>;
 /// The value is beside the scope of C++, not in it. The scope drops its value if its owner is stopped, and a
 /// pointer has no destructor that would free what it refers to.
 struct exits {
-    void* value = nullptr;          ///< of the claimer, then of the owner (J3 in ../scope)
+    void* value = nullptr;          ///< of the claimer, then of the owner (worker.J3 in ../scope)
     first_result_scope<bool> scope; ///< has the claimer a value?
 };
 

@@ -86,9 +86,9 @@ constexpr option choice(std::string_view name, const char* takes) {
 
 /// Errors name the wrong word.
 bool set_balance(options& o, std::string_view text) {
-    const pilfer::take_back kept = o.balance.take_back;
+    const pilfer::unshare kept = o.balance.unshare;
     o.balance = text.empty() ? pilfer::balance_options{} : pilfer::balance::named(text);
-    o.balance.take_back = kept;
+    o.balance.unshare = kept;
     return true;
 }
 
@@ -113,8 +113,8 @@ constexpr option table[] = {
      [](const options& o) { return o.name; }},
     number<member<&options::priority>, true>("priority"),
     choice<member<&options::resume>, resumes>("resume", "anywhere, own-thread or elsewhere"),
-    choice<member<&options::balance, &pilfer::balance_options::take_back>, takings>("balance.take_back",
-                                                                                    "one or all"),
+    choice<member<&options::balance, &pilfer::balance_options::unshare>, takings>("balance.unshare",
+                                                                                  "one or all"),
     number<member<&options::queue_capacity>>("queue_capacity"),
     choice<member<&options::when_full>, fulls>("when_full", "grow, wait or fail"),
     flag<member<&options::debug, &pilfer::debug_options::overflow_message>>("debug.overflow_message"),

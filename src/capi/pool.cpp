@@ -77,7 +77,7 @@ int pilfer_pool_destroy(pilfer_pool* pool) {
         if (pool == common_handle.load(std::memory_order_relaxed)) {
             throw std::invalid_argument("pilfer: the common pool cannot be destroyed");
         }
-        if (!pilfer::detail::left_behind(of(pool).core())) { // a child of fork() joins nothing
+        if (!pilfer::detail::is_forked_child(of(pool).core())) { // a child of fork() joins nothing
             of(pool).shutdown(); // returns usage_error in cases in which the destructor would end the program
         }
         delete &of(pool);

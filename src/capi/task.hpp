@@ -33,7 +33,7 @@ PILFER_ALWAYS_INLINE auto call(F* f, Arguments... arguments) noexcept {
 /// The state of a future of C, whatever makes its result.
 class result_core : public detail::future_core {
 public:
-    /// Once it is done (F2 of ../future): 0, or the code for the reason why there is no result.
+    /// Once it is done (future.F2 of ../future): 0, or the code for the reason why there is no result.
     [[nodiscard]] int error() const noexcept { return m_error; }
     [[nodiscard]] void* result() const noexcept { return m_result; }
 

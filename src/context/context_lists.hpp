@@ -1,7 +1,7 @@
 // Free contexts: the pool's stock, and each worker's own list.
 //
-// Owners and rule W2: src/context/README.md. Only addresses, counts and links are kept here; stacks are made
-// elsewhere.
+// Owners and rule worker.W2: src/context/README.md. Only addresses, counts and links are kept here; stacks
+// are made elsewhere.
 #pragma once
 
 #include <algorithm>
@@ -147,7 +147,7 @@ private:
 
 /// Puts `c` at the front of a worker's own list, which only the code on its thread touches. If the list gets
 /// too long, cuts it and returns the surplus for the pool, else null. `c` itself is never in the surplus: the
-/// caller still runs on it (W2).
+/// caller still runs on it (worker.W2).
 ///
 /// Ranks decrease along a list, and none is above `keep`. So the list is never longer than that, whichever
 /// contexts come back by the fast path. The rank of each is above that of the next context when it was taken.

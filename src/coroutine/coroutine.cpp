@@ -26,7 +26,7 @@ namespace {
 }
 
 struct root_wait : suspension {
-    handover<std_atom>* end;
+    completion<std_atom>* end;
     const pool_core* pool;
 };
 
@@ -53,7 +53,7 @@ suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
     if (coroutine_root* const ended = drive(first, d)) {
         return ended->over(this_worker());
     }
-    unit_ends(this_worker()); // a coroutine that suspended has begun another one
+    end_outstanding(this_worker()); // a coroutine that suspended has begun another one
     return nullptr;
 }
 
@@ -71,7 +71,7 @@ void resumption::begin() {
     if (m_of_worker) {
         m_pool = w->pool;
         take_scopes_along(*m_pool);
-        unit_begins(w); // before the end of the running unit (C1)
+        begin_outstanding(w); // before the end of the running unit (coroutine.C1)
         return;
     }
     m_pool = &common_core();
@@ -100,7 +100,7 @@ void resumption::withdraw() noexcept {
     unpark();
     if (m_of_worker) {
         bring_scopes();
-        unit_ends(this_worker());
+        end_outstanding(this_worker());
     } else {
         m_pool->forget_expected();
     }
@@ -130,7 +130,8 @@ void resumption::take_scopes_along(const pool_core& to) {
     }
     is_within(d->within);
     if (scope_place::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
-        share_scopes(*w->pool, scope_place::as_free(innermost)); // M4: another worker may resume it in them
+        share_scopes(*w->pool,
+                     scope_place::as_free(innermost)); // scope.M4: another worker may resume it in them
     }
     if (m_scopes != nullptr) {
         a->innermost.store(d->within, rlx); // the rest of this task is in none of them
@@ -201,12 +202,12 @@ bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) n
     PILFER_CHAOS_POINT(publish);
     l.where->add(l);
     PILFER_CHAOS_POINT(publish);
-    return is_stopped(); // C2
+    return is_stopped(); // coroutine.C2
 }
 
 bool stoppable_resumption::is_stopped() noexcept {
     worker* w = this_worker();
-    return w->deque.trip().has(tripwire<std_atom>::stop) && stops::stopped_at(w, place());
+    return w->deque.signal().has(signal_word<std_atom>::stop) && stops::stopped_at(w, place());
 }
 
 void stoppable_resumption::stay() noexcept {
@@ -231,15 +232,15 @@ bool listed_resumption::suspend_in(waiters& l, waiters::entry& e) noexcept {
     m_waits_as = &e;
     if (may_be_stopped() && listen(&listed_resumption::take_out) && l.withdraw(e)) {
         m_taken_out = true;
-    } else if (e.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
-                              waiter_is_told)) { // C2'
+    } else if (e.done.publish(reinterpret_cast<std::uintptr_t>(static_cast<callback_waiter*>(&m_caller)) |
+                              waiter_is_callback)) { // coroutine.C2'
         return true;
     }
     stay();
     return false;
 }
 
-void listed_resumption::wait_is_over(told_waiter& self) noexcept {
+void listed_resumption::wait_is_over(callback_waiter& self) noexcept {
     static_cast<caller&>(self).owner->go_on();
 }
 
@@ -260,7 +261,7 @@ bool future_resumption::wait_for(future_core& f) {
     if (may_be_stopped()) {
         return wait_stoppably(f);
     }
-    f.listen(*this); // C2
+    f.listen(*this); // coroutine.C2
     return true;
 }
 
@@ -268,8 +269,8 @@ bool future_resumption::wait_for(future_core& f) {
 bool future_resumption::wait_stoppably(future_core& f) noexcept {
     waiters::entry& e = *new (&m_entry) waiters::entry;
     if (timed_waiters* const there = f.try_room()) {
-        if (there->room.enter(e)) {
-            return suspend_in(there->room.waiters(), e);
+        if (there->waiter_list.enter(e)) {
+            return suspend_in(there->waiter_list.waiters(), e);
         }
         withdraw(); // the result is there
         return false;
@@ -279,7 +280,7 @@ bool future_resumption::wait_stoppably(future_core& f) noexcept {
         withdraw();
         return false;
     }
-    f.listen(*this); // C2
+    f.listen(*this); // coroutine.C2
     return true;
 }
 
@@ -297,7 +298,7 @@ bool timed_resumption::wait_until(instant when) {
     park(parked_for_time, nullptr);
     when = std::min(when, never - 1);
     if (!may_be_stopped()) {
-        arm_here(when); // C2
+        arm_here(when); // coroutine.C2
         return true;
     }
     if (is_stopped()) { // first: the time may be over before it could be disarmed
@@ -309,7 +310,7 @@ bool timed_resumption::wait_until(instant when) {
     arm_here(when);
     if (listen(&timed_resumption::take_out) && disarm(*this)) {
         m_taken_out = true;
-    } else if (m_done.publish(reinterpret_cast<std::uintptr_t>(this))) { // C2'
+    } else if (m_done.publish(reinterpret_cast<std::uintptr_t>(this))) { // coroutine.C2'
         return true;
     }
     stay();
@@ -387,7 +388,7 @@ bool start_in(pool_core& p, submission* s) noexcept {
     if (w == nullptr || w->pool != &p) {
         return p.try_accept(s);
     }
-    unit_begins(w);
+    begin_outstanding(w);
     if (!announce(w, word_of(s), way::keep)) {
         p.queue_begun(s, true);
     }

@@ -58,7 +58,7 @@ future_follower::future_follower(future_core& task) noexcept
 
 timed_waiters::timed_waiters() noexcept
     : future_listener([](future_listener& self) noexcept -> future_core* {
-          go_on_all(static_cast<timed_waiters&>(self).room.close());
+          go_on_all(static_cast<timed_waiters&>(self).waiter_list.close());
           return nullptr;
       }) {}
 
@@ -71,7 +71,7 @@ future_core::future_core(future_source from, std::uint32_t references) noexcept
 
 future_core::~future_core() {
     delete m_end;
-    delete m_room.look();
+    delete m_waiters_cell.look();
 }
 
 void future_core::start(pool_core& p) {
@@ -107,11 +107,11 @@ void future_core::start_by(pool_core& p, Announce announce) {
         }
         return;
     }
-    if (p.left_behind()) [[unlikely]] {
+    if (p.is_forked_child()) [[unlikely]] {
         release(); // the announcement's reference
         throw pool_forked();
     }
-    unit_begins(w);
+    begin_outstanding(w);
     if (!announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)) {
         nested_activation child(this_worker(), nullptr);
         (void)run_task(this, this_worker()); // it never resumes another task directly
@@ -149,11 +149,11 @@ future_core* future_core::go_ahead() noexcept {
     // here.
     if (w != nullptr && belongs_to(*w->pool) && w->current.load(rlx) != nullptr &&
         !static_cast<scheduler*>(w)->records()) {
-        unit_begins(w);
+        begin_outstanding(w);
         if (announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
             return nullptr;
         }
-        unit_ends(w); // no memory for a larger ring; the submission queue needs none
+        end_outstanding(w); // no memory for a larger ring; the submission queue needs none
     }
     if (registry::submit_to(m_pool_number, this)) {
         return nullptr;
@@ -174,7 +174,7 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
     // The last handle may be gone: then the result is destroyed here, which may run and suspend code of the
     // user. That is part of the unit; after its end the pool may shut down.
     f->release();
-    unit_ends(this_worker());
+    end_outstanding(this_worker());
     return nullptr;
 }
 
@@ -194,7 +194,7 @@ bool future_core::run_here(worker* w) noexcept {
     // The deques of a one-lock pool are empty; its tasks are taken back from any place in the queue. Only
     // tasks: the queue holds coroutines, too, and a waiter must not run one.
     if (home == nullptr && w->pool->by_one_lock() != nullptr &&
-        m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->take_back(*this)) {
+        m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->dequeue(*this)) {
         home = w;
     }
     const bool mine = m_life.claim();
@@ -204,12 +204,12 @@ bool future_core::run_here(worker* w) noexcept {
     }
     if (home != nullptr) {
         release(); // not the last reference: the caller has one
-        unit_ends(this_worker());
+        end_outstanding(this_worker());
         sweep();
     } else if (mine) {
-        auto& left_behind = static_cast<scheduler*>(this_worker())->left_behind;
-        left_behind = left_behind + 1;
-        if (left_behind % sweep_every == 0) {
+        auto& stale_announcements = static_cast<scheduler*>(this_worker())->stale_announcements;
+        stale_announcements = stale_announcements + 1;
+        if (stale_announcements % sweep_every == 0) {
             sweep();
         }
     }
@@ -222,12 +222,12 @@ bool future_core::run_here(worker* w) noexcept {
 void future_core::sweep() noexcept {
     for (;;) {
         auto& here = *static_cast<scheduler*>(this_worker());
-        if (here.left_behind == 0) {
+        if (here.stale_announcements == 0) {
             return;
         }
         const task_word newest = here.take_newest_spark();
         if (newest == 0) {
-            here.left_behind = 0;
+            here.stale_announcements = 0;
             return;
         }
         auto* const s = reinterpret_cast<spark*>(newest & ~kind_mask);
@@ -236,9 +236,9 @@ void future_core::sweep() noexcept {
             std::atomic_ref(s->run).load(rlx) == &future_core::run_task) {
             auto* const f = static_cast<future_core*>(static_cast<submission*>(s));
             if (f->m_life.now() > future_protocol<std_atom>::queued) {
-                here.left_behind = here.left_behind - 1;
+                here.stale_announcements = here.stale_announcements - 1;
                 f->release(); // may end the result, and with that move the frame
-                unit_ends(this_worker());
+                end_outstanding(this_worker());
                 continue;
             }
         }
@@ -342,7 +342,7 @@ void future_core::record_wait() noexcept {
 
 /// Called if the future is not done. Throws if the task that would end it is in the parent process.
 void future_core::check_here() const {
-    if (m_pool_number != 0 && registry::left_behind(m_pool_number)) [[unlikely]] {
+    if (m_pool_number != 0 && registry::is_forked_child(m_pool_number)) [[unlikely]] {
         throw pool_forked();
     }
 }
@@ -403,8 +403,8 @@ bool future_core::wait_stoppably() {
         return false; // without memory it is stopped after its wait
     }
     waiters::entry e;
-    if (there->room.enter(e)) {
-        wait_in(there->room.waiters(), e, never, kind_of(m_source), this, awaited::anything,
+    if (there->waiter_list.enter(e)) {
+        wait_in(there->waiter_list.waiters(), e, never, kind_of(m_source), this, awaited::anything,
                 leaves::when_stopped);
     }
     if (!is_done()) {
@@ -417,10 +417,10 @@ bool future_core::wait_until(instant until) {
     if (!is_done()) {
         check_here();
         if (until > detail::now()) {
-            auto& room = this->room().room;
+            auto& waiter_list = this->waiter_list().waiter_list;
             waiters::entry e;
-            if (room.enter(e)) {
-                wait_in(room.waiters(), e, until, kind_of(m_source), this, awaited::anything,
+            if (waiter_list.enter(e)) {
+                wait_in(waiter_list.waiters(), e, until, kind_of(m_source), this, awaited::anything,
                         leaves::when_stopped);
             }
         } else {
@@ -435,11 +435,11 @@ bool future_core::wait_until(instant until) {
     return true;
 }
 
-timed_waiters& future_core::room() {
-    timed_waiters* there = m_room.look();
+timed_waiters& future_core::waiter_list() {
+    timed_waiters* there = m_waiters_cell.look();
     if (there == nullptr) {
         auto mine = std::make_unique<timed_waiters>();
-        there = m_room.put(mine.get());
+        there = m_waiters_cell.put(mine.get());
         if (there == nullptr) {
             there = mine.release();
             listen(*there); // at once, if the end has come: then no entry enters
@@ -450,7 +450,7 @@ timed_waiters& future_core::room() {
 
 timed_waiters* future_core::try_room() noexcept {
     try {
-        return &room();
+        return &waiter_list();
     } catch (const std::bad_alloc&) {
         return nullptr;
     }

@@ -211,7 +211,7 @@ void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
 void add_workers(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         scheduler& w = p.at(i);
-        if (w.thread_id.load(rlx) == 0 && p.idle().is_aside(i)) {
+        if (w.thread_id.load(rlx) == 0 && p.idle().is_retired(i)) {
             continue; // a place that resize() may fill
         }
         const auto deque = w.deque.thief().look();
@@ -221,7 +221,7 @@ void add_workers(std::string& text, pool_core& p) {
             continue;
         }
         const char* state = w.current.load(rlx) != nullptr ? "runs a task"
-                            : p.idle().is_aside(i)         ? "has stepped aside"
+                            : p.idle().is_retired(i)       ? "has stepped aside"
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
         text += "  worker " + std::to_string(i) + " (thread " + thread_of(p, i) +
@@ -235,7 +235,7 @@ void add_workers(std::string& text, pool_core& p) {
 } // namespace
 
 std::string dump_text(pool_core& p) {
-    if (p.left_behind()) { // the threads that held its locks are not here
+    if (p.is_forked_child()) { // the threads that held its locks are not here
         return "pilfer: a pool of the parent process, left behind by fork()\n";
     }
     const snapshot s = take_snapshot(&p);

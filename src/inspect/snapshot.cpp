@@ -22,13 +22,14 @@ public:
             e->pool->stacks.mutex().lock();
             e->pool->stacks.for_each_locked([](context& c, unsigned) { c.walked.store(1, rlx); });
         }
-        std_atom::heavy_fence(); // I1: the marks before the looks
+        std_atom::heavy_fence(); // observe.I1: the marks before the looks
     }
     standstill(const standstill&) = delete;
     standstill& operator=(const standstill&) = delete;
     ~standstill() {
         for (pool_entry* e = m_pools.first(); e != nullptr; e = e->next) {
-            e->pool->stacks.for_each_locked([](context& c, unsigned) { c.walked.store(0, rel); }); // I1
+            e->pool->stacks.for_each_locked(
+                [](context& c, unsigned) { c.walked.store(0, rel); }); // observe.I1
             e->pool->stacks.mutex().unlock();
         }
     }
@@ -45,14 +46,14 @@ private:
 }
 
 void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned number, bool with_stack) {
-    const suspension* w = c.waiting.load(acq); // I2
+    const suspension* w = c.waiting.load(acq); // observe.I2
     if (w == nullptr) {
         return;
     }
     waiting_context k{e.number, e.pool, &c, number, w->home->index, w->why, w->object, {}, {},
                       {},       {},     {}, {}};
     k.timed = w->timed;
-    if (const char* const name = c.name.load(rlx)) { // I2; the frame that holds the text stays
+    if (const char* const name = c.name.load(rlx)) { // observe.I2; the frame that holds the text stays
         k.name = name;
     }
     if (k.why != nullptr) {

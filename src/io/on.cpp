@@ -52,8 +52,8 @@ void reaction::end_unbegun() noexcept {
 /// False: the object of the wait is closed.
 bool reaction::begin(pool_core& p) {
     p.check_here();
-    const pool_core::visit visit(p); // it may run and end at once, and the pool with it
-    std_atom::fence_sc();            // O4
+    const pool_core::pool_pin visit(p); // it may run and end at once, and the pool with it
+    std_atom::fence_sc();               // io.O4
     if (p.is_closed()) {
         throw pool_closed();
     }
@@ -70,15 +70,15 @@ bool reaction::begin(pool_core& p) {
 /// After enter(). The caller does not touch the reaction afterwards.
 void reaction::arm(found how) noexcept {
     if (how == found::waits &&
-        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<told_waiter*>(&m_caller)) |
-                                  waiter_is_told)) {
+        m_wait.settle(list(), reinterpret_cast<std::uintptr_t>(static_cast<callback_waiter*>(&m_caller)) |
+                                  waiter_is_callback)) {
         return;
     }
     m_taken = how != found::waits;
     next();
 }
 
-void reaction::is_called(told_waiter& self) noexcept { static_cast<caller&>(self).owner->next(); }
+void reaction::is_called(callback_waiter& self) noexcept { static_cast<caller&>(self).owner->next(); }
 
 /// Its turn has come, or it was stopped. On any thread.
 void reaction::next() noexcept {
@@ -89,7 +89,7 @@ void reaction::next() noexcept {
     // It stays in the pool's list until refuse(), or as a task until its end. So long the pool lives.
     {
         pool_core& p = *m_pool;
-        const pool_core::visit here(p);
+        const pool_core::pool_pin here(p);
         if (p.expect_again()) {
             p.queue_expected(this);
             return;
@@ -134,7 +134,7 @@ suspension* reaction::run_task(spark* self, worker* w) noexcept {
     } else {
         r->end();
     }
-    unit_ends(this_worker());
+    end_outstanding(this_worker());
     return nullptr;
 }
 
@@ -244,7 +244,7 @@ void pool_core::unlink_reaction(reaction& r) noexcept {
     }
 }
 
-/// After the last worker and the last visitor: nothing is queued any more, and no new reaction comes.
+/// After the last worker and the last guest: nothing is queued any more, and no new reaction comes.
 void pool_core::sweep_reactions() noexcept {
     for (unsigned round = 0;;) {
         m_reactions_lock.lock();

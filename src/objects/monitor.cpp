@@ -43,7 +43,7 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
         c.within = &own;
         c.uncaught = w->current.load(rlx)->uncaught;
         if (w->pool->size() > 1) {
-            own.seal(); // Q3: others may end this call, and nothing else that encloses it
+            own.seal(); // objects.Q3: others may end this call, and nothing else that encloses it
             static_cast<scheduler*>(w)->count.scopes_shared.add();
             what = awaited::anything_at_home;
         }

@@ -88,7 +88,7 @@ public:
     }
     /// Any thread of the pool that may run `task`: takes it out of whatever list it is in. False: another
     /// thread has taken it.
-    [[nodiscard]] bool take_back(node& task) noexcept {
+    [[nodiscard]] bool dequeue(node& task) noexcept {
         m_lock.lock();
         const bool mine = is_in_list(task);
         if (mine) {

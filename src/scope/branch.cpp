@@ -43,7 +43,8 @@ stolen_branch::~stolen_branch() {
     const auto gone = [this] { return forks::this_process() != m_process; };
     if (m_begins) {
         (void)m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up, gone);
-        if ((m_place->head().disturbed.load(rlx) & disturb::requested) != 0) { // B2, or J1 of who fails
+        if ((m_place->head().disturbed.load(rlx) & disturb::requested) !=
+            0) { // scope.B2, or worker.J1 of who fails
             stops::over();
         }
     }

@@ -53,9 +53,9 @@ constexpr wait_kind timed_scope_kind{
 
 using timed = timed_parent<std_atom, futex_park>;
 
-/// M5: whoever walks up through scopes of tasks of `p` may be on its way through the one that ends: a thief
-/// that reaches anywhere, a frame that suspends, a task that forks from below. Each holds one worker's lock
-/// and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
+/// scope.M5: whoever walks up through scopes of tasks of `p` may be on its way through the one that ends: a
+/// thief that reaches anywhere, a frame that suspends, a task that forks from below. Each holds one worker's
+/// lock and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
 /// worker.
 template <class F>
 [[nodiscard]] bool while_nobody_walks(pool_core& p, F unlink) noexcept {
@@ -90,7 +90,7 @@ bool scope_core::checked_home(resume where) {
 
 /// At the end of a wait that `home` began. Not the rule by which waiters are released: children run on top of
 /// the waiting frame, and their own waits may carry it off.
-void scope_core::come_home(worker* home) noexcept {
+void scope_core::resume_on_origin(worker* home) noexcept {
     if (m_link.head().comes_home && this_worker() != home) {
         static_cast<scheduler*>(this_worker())->go_to(home->index);
     }
@@ -122,7 +122,7 @@ void scope_core::submit_made(submission* child, void (*destroy)(submission*) noe
     pool_core& p = outside() ? common_core() : *owner()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
     if (owner_calls) {
-        m_children.owe();
+        m_children.add();
     } else {
         announce_from_below();
     }
@@ -132,7 +132,7 @@ void scope_core::submit_made(submission* child, void (*destroy)(submission*) noe
         submit(p, child, p.submissions.leveled() ? priority::high : priority::normal); // a frame waits for it
     } catch (...) {
         if (owner_calls) {
-            m_children.settle();
+            m_children.complete();
         } else {
             (void)m_children.finish_one();
         }
@@ -175,7 +175,7 @@ void scope_core::drop_or_leave(worker* w) {
 }
 
 std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
-    // The first one wins the right to write; it is read only after every child has ended (J3).
+    // The first one wins the right to write; it is read only after every child has ended (worker.J3).
     const std::uint32_t was = disturbed().fetch_add(1, rlx);
     if ((was & disturb::failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
@@ -202,7 +202,7 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
 PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
     d->run(d, nullptr);
-    m_children.settle();
+    m_children.complete();
 }
 
 /// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
@@ -244,9 +244,9 @@ bool scope_core::run_newest_child(worker* w) noexcept {
 void scope_core::wait_for_children(worker* home) noexcept {
     for (;;) {
         look_for_children(this_worker());
-        while (m_children.owed() > 0 && run_newest_child(this_worker())) {
-            using trip = tripwire<std_atom>;
-            if (this_worker()->deque.trip().has(trip::asked & ~trip::stop)) {
+        while (m_children.pending() > 0 && run_newest_child(this_worker())) {
+            using trip = signal_word<std_atom>;
+            if (this_worker()->deque.signal().has(trip::asked & ~trip::stop)) {
                 attend(this_worker());
             }
             if (!drops()) {
@@ -273,7 +273,7 @@ void scope_core::wait_for_children(worker* home) noexcept {
     m_children.reset();
     san::acquire(&m_children);
     record_sync(this_worker(), this);
-    come_home(home);
+    resume_on_origin(home);
 }
 
 void scope_core::block_for_children() noexcept {
@@ -293,7 +293,7 @@ void scope_core::block_for_children() noexcept {
 /// but those of the children, all of which run under one identity. `w` runs the owner.
 void scope_core::sync_children(worker* w) {
     worker* const home = w;
-    if (w->deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
+    if (w->deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
         wait_and_rethrow(home); // it looks before each child
         return;
     }
@@ -304,7 +304,7 @@ void scope_core::sync_children(worker* w) {
     }
     activation_on_top child(self, &m_link, in_flight);
     w->current.store(&child, rlx);
-    while (m_children.owed() > 0)
+    while (m_children.pending() > 0)
         [[likely]] {
             auto own = w->deque.owner();
             const auto newest = own.look_at_newest();
@@ -319,10 +319,10 @@ void scope_core::sync_children(worker* w) {
                 break;
             }
             w = this_worker();
-            if (w->deque.trip().has(tripwire<std_atom>::asked)) [[unlikely]] {
+            if (w->deque.signal().has(signal_word<std_atom>::asked)) [[unlikely]] {
                 attend(w);
                 w = this_worker();
-                if (w->deque.trip().has(tripwire<std_atom>::stop)) {
+                if (w->deque.signal().has(signal_word<std_atom>::stop)) {
                     break;
                 }
             }
@@ -331,7 +331,7 @@ void scope_core::sync_children(worker* w) {
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
         record_sync(w, this);
-        come_home(home);
+        resume_on_origin(home);
         return;
     }
     wait_and_rethrow(home);
@@ -433,7 +433,7 @@ bool scope_core::wait_until(instant until) noexcept {
             continue;
         }
         // Before the counter is published: what runs on top of this frame may fork into this scope, and
-        // counts itself plainly. (W4)
+        // counts itself plainly. (worker.W4)
         if (this_worker() != nullptr && static_cast<scheduler*>(this_worker())->help_on_top()) {
             continue;
         }
@@ -463,7 +463,7 @@ bool scope_core::sync_within(instant until) {
     }
     const bool all = wait_until(until);
     if (!outside()) {
-        come_home(home);
+        resume_on_origin(home);
     }
     if (!all) {
         leave_if_stopped();
@@ -541,7 +541,7 @@ void scope_outlives_lock(const activation* a) noexcept {
     }
     scope_place& oldest = *scope_place::strip(at);
     oldest.outlives_lock();
-    std_atom::fence_sc(); // C6
+    std_atom::fence_sc(); // cancel.C6
     worker* const w = this_worker();
     if (stops::stopped_at(w, &oldest, !unwinds(w))) { // a cleanup's scope is not marked before its first fork
         stops::look_again();

@@ -29,7 +29,7 @@ namespace detail {
 namespace {
 
 struct join_wait : suspension {
-    handover<std_atom>* end;
+    completion<std_atom>* end;
     const pool_core* pool;
 };
 
@@ -148,7 +148,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
 
 void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 
-void wait_for(handover<std_atom>& end, const spark* task, const pool_core* p) noexcept {
+void wait_for(completion<std_atom>& end, const spark* task, const pool_core* p) noexcept {
     worker* w = this_worker();
     if (w == nullptr) {
         if (short_wait::is_over([&end] { return end.is_done(); })) {

@@ -73,7 +73,7 @@ void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noe
 void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awaited what,
                 bool timed) noexcept {
     list_wait s;
-    s.marked_late = what == awaited::anything_at_home;
+    s.share_deferred = what == awaited::anything_at_home;
     s.timed = timed;
     s.entry = &e;
     s.why = &why;
@@ -106,7 +106,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         PILFER_CHAOS_POINT(publish);
         where.add(l);
         PILFER_CHAOS_POINT(publish);
-        if (!stopped_here(w) || !list.withdraw(e)) { // C2
+        if (!stopped_here(w) || !list.withdraw(e)) { // cancel.C2
             wait_in(list, e, until, why, object, what);
         }
         where.remove(l);
@@ -158,8 +158,8 @@ void go_on(waiters::entry& e) noexcept {
     const std::uintptr_t who = e.done.complete();
     if ((who & waiter_is_foreign) != 0) {
         (void)release_waiter(who, nullptr);
-    } else if (auto* told = reinterpret_cast<told_waiter*>(who & ~waiter_is_told);
-               (who & waiter_is_told) != 0) {
+    } else if (auto* told = reinterpret_cast<callback_waiter*>(who & ~waiter_is_callback);
+               (who & waiter_is_callback) != 0) {
         told->tell(*told);
     } else if (who != 0) {
         make_runnable(reinterpret_cast<suspension*>(who));

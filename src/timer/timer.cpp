@@ -80,7 +80,7 @@ bool timed_task::is_over() const noexcept { return stage_of(m_stage.load(acq)) =
 /// Called by the thread that has brought the task into a stage that no other thread changes.
 void timed_task::end() noexcept {
     end_function();
-    m_stage.store(with(m_stage.load(rlx), over), rel); // M3
+    m_stage.store(with(m_stage.load(rlx), over), rel); // timer.M3
 }
 
 void timed_task::start(pool_core& p, instant first, instant period) {
@@ -88,7 +88,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     m_due = std::min(first, never - 1);
     m_period = period;
     m_clock.counts = period == 0;
-    if (p.left_behind()) {
+    if (p.is_forked_child()) {
         end();
         release();
         throw pool_forked();
@@ -100,14 +100,14 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     }
     worker* w = this_worker();
     retain(); // it may run and end at once, and the pool with it
-    const pool_core::visit visit(p);
+    const pool_core::pool_pin visit(p);
     if (w != nullptr && w->pool == &p) {
         arm(static_cast<scheduler&>(*w), m_clock, m_due, told::at_once);
     } else {
         arm(p, m_clock, m_due);
     }
     settle_arming(arming);
-    // Armed first, then a look whether a shutdown has searched the heaps meanwhile (M4).
+    // Armed first, then a look whether a shutdown has searched the heaps meanwhile (timer.M4).
     std_atom::fence_sc();
     const bool missed = period != 0 ? p.is_closed() : p.dropping();
     if (missed && cancel() && period == 0) {
@@ -118,7 +118,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
     const std::uint64_t armed_as = word;
-    if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // M1
+    if (m_stage.compare_exchange_strong(word, with(word, waiting), acq_rel, acq)) { // timer.M1
         return;
     }
     // Only of this round: by now it may have fired, run, and been armed once more.
@@ -175,7 +175,7 @@ void timed_task::pool_ends(alarm& self) noexcept {
 
 void timed_task::wait_for_canceller() const noexcept {
     for (unsigned round = 0;; ++round) {
-        const stage now = stage_of(m_stage.load(acq)); // M3
+        const stage now = stage_of(m_stage.load(acq)); // timer.M3
         if (now == ending || now == over) {
             return;
         }
@@ -204,12 +204,12 @@ bool timed_task::cancel() noexcept {
             return false;
         }
         const stage then = now == running ? stopping : (now == arming ? forsaken : cancelled);
-        if (!m_stage.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // M2
+        if (!m_stage.compare_exchange_weak(word, with(word, then), acq_rel, acq)) { // timer.M2
             continue;
         }
         if (now == waiting) {
             (void)disarm(m_clock);
-            // M3: the end of the pool need not wait for the code of the user that end() runs.
+            // timer.M3: the end of the pool need not wait for the code of the user that end() runs.
             m_stage.store(with(word, ending), rel);
             pool_core* const p = m_pool;
             const bool counted = m_period == 0;
@@ -232,7 +232,7 @@ void timed_task::run_by_timekeeper() noexcept {
         if (m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
             (void)execute();
         }
-        if (p->left_behind()) {
+        if (p->is_forked_child()) {
             forks::no_way_back();
         }
         end();
@@ -250,7 +250,7 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
         w = this_worker();
         if (again && t->m_stage.compare_exchange_strong(word, with(word + one_round, arming), acq_rel, acq)) {
             t->arm_again(w, with(word + one_round, arming));
-            unit_ends(this_worker());
+            end_outstanding(this_worker());
             return nullptr;
         }
         // It ends: it does not run again, or was cancelled meanwhile. A canceller that comes now finds it
@@ -258,7 +258,7 @@ suspension* timed_task::run_task(spark* self, worker* w) noexcept {
     }
     t->end();
     t->release();
-    unit_ends(this_worker());
+    end_outstanding(this_worker());
     return nullptr;
 }
 

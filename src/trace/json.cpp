@@ -46,11 +46,11 @@ constexpr entry entries[kinds_of_event] = {
     {entry::end, "ended", nullptr, nullptr, false, true},
     {entry::end, "awake", nullptr, nullptr, false, false},
     {entry::instant, "missed steals", "failed", "lost", false, false},
-    {entry::instant, "reach", "victim", nullptr, false, false},
+    {entry::instant, "force expose", "victim", nullptr, false, false},
     {entry::instant, "expose", nullptr, "tasks", false, false},
     {entry::instant, "wake", "worker", nullptr, false, false},
     {entry::instant, "plain call", nullptr, nullptr, false, false},
-    {entry::instant, "make way", nullptr, nullptr, false, false},
+    {entry::instant, "yield", nullptr, nullptr, false, false},
 };
 
 [[nodiscard]] const entry& entry_of(const event& e) noexcept {

@@ -36,14 +36,14 @@ enum class what : std::uint8_t {
     top_ended,
     awake,
 
-    missed,     ///< Failed steals since the last slice: `who` found nothing, `n` were too slow.
-    reach,      ///< A private task of the silent worker `who` was made stealable.
-    expose,     ///< `n` own tasks moved to the shared part.
-    wake,       ///< Worker `who` was woken.
-    plain_call, ///< A spawn without a stack.
-    make_way,   ///< The running frame is queued after what is queued.
+    missed,       ///< Failed steals since the last slice: `who` found nothing, `n` were too slow.
+    force_expose, ///< A private task of the silent worker `who` was made stealable.
+    expose,       ///< `n` own tasks moved to the shared part.
+    wake,         ///< Worker `who` was woken.
+    plain_call,   ///< A spawn without a stack.
+    yield,        ///< The running frame is queued after what is queued.
 };
-inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::make_way) + 1;
+inline constexpr unsigned kinds_of_event = static_cast<unsigned>(what::yield) + 1;
 
 /// The kind of task that runs in a slice.
 enum class task : std::uint8_t { spark, continuation, forked, submission };

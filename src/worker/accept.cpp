@@ -14,7 +14,7 @@ void pool_core::accept(submission* s, priority level) {
         accept_bounded(s, level);
         return;
     }
-    const visit here(*this);
+    const pool_pin here(*this);
     if (!m_closing.accept()) {
         throw pool_closed();
     }
@@ -30,10 +30,10 @@ void pool_core::accept_inside(submission* s, priority level) noexcept {
 }
 
 bool pool_core::try_accept(submission* s) noexcept {
-    if (left_behind()) {
+    if (is_forked_child()) {
         return false;
     }
-    const visit here(*this);
+    const pool_pin here(*this);
     if (!m_closing.accept()) {
         return false;
     }
@@ -77,7 +77,7 @@ void pool_core::accept_bounded(submission* s, priority level) {
             throw queue_full();
         }
         wait_for_place();
-        const visit here(*this); // what was counted for us keeps the pool until then
+        const pool_pin here(*this); // what was counted for us keeps the pool until then
         queue(s, level);
         return;
     }
@@ -87,7 +87,7 @@ void pool_core::accept_bounded(submission* s, priority level) {
 }
 
 bool pool_core::accept_with_place(submission* s, priority level) noexcept {
-    const visit here(*this);
+    const pool_pin here(*this);
     if (!m_closing.accept()) {
         left_queue();
         return false;
@@ -111,7 +111,7 @@ void pool_core::wait_for_place() {
     places::entry self;
     switch (m_places.enter(self)) {
     case places::step::taken: {
-        const visit here(*this);
+        const pool_pin here(*this);
         if (m_closing.accept()) {
             return;
         }
@@ -146,7 +146,7 @@ void pool_core::give_place_back() noexcept {
 void pool_core::refuse_waiting() noexcept { go_on_all(m_places.close()); }
 
 void pool_core::queue_begun(submission* s, bool late) noexcept {
-    const visit here(*this);
+    const pool_pin here(*this);
     if (late) {
         m_queued_late.fetch_add(1, rlx);
     }

@@ -157,7 +157,7 @@ void pool_core::find_watch() noexcept {
     }
 }
 
-/// A worker that was woken, perhaps to watch, goes off to work. After the fence of settle_token() (T7).
+/// A worker that was woken, perhaps to watch, goes off to work. After the fence of settle_token() (timer.T7).
 void pool_core::keep_watch() noexcept {
     if (m_expects.load(rlx) && first_unwatched() != never) {
         find_watch();
@@ -199,7 +199,7 @@ void pool_core::run_prompt(timed_task& t) noexcept {
 }
 
 void pool_core::forget_expected() noexcept {
-    const visit here(*this); // once it is no longer counted the pool may end
+    const pool_pin here(*this); // once it is no longer counted the pool may end
     m_closing.withdraw();
 }
 

@@ -21,9 +21,9 @@ struct travelling : handing_on {
 
 } // namespace
 
-bool announce_tripped(worker* w, task_word task, way may) noexcept {
+bool announce_signalled(worker* w, task_word task, way may) noexcept {
     auto& self = *static_cast<scheduler*>(w);
-    return self.records() ? self.announce_recorded(task, may) : self.tripped(task, may);
+    return self.records() ? self.announce_recorded(task, may) : self.signalled(task, may);
 }
 
 void attend(worker* w) noexcept {
@@ -31,7 +31,7 @@ void attend(worker* w) noexcept {
     self.records() ? self.attend_recorded() : self.attend();
 }
 
-bool scheduler::tripped(task_word task, way may) noexcept {
+bool scheduler::signalled(task_word task, way may) noexcept {
     if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
         // All pushes come here, because the deque is pinned, and none stays there.
         [[maybe_unused]] const task_word back = deque.owner().pop(1);
@@ -46,12 +46,12 @@ bool scheduler::tripped(task_word task, way may) noexcept {
 
 /// What follows every push that is looked after.
 bool scheduler::follow_push(task_word task, way may) noexcept {
-    using trip = tripwire<std_atom>;
+    using trip = signal_word<std_atom>;
     trip::word bits = 0;
     {
-        const in_posture publishing(standing, posture::publishing);
+        const in_activity publishing(current_activity, activity::publishing);
         auto own = deque.owner();
-        if (own.weighs() && !own.pinned() && own.has_room() && !deque.trip().has(trip::asked)) {
+        if (own.weighs() && !own.pinned() && own.has_room() && !deque.signal().has(trip::asked)) {
             return true; // it is only here to be weighed
         }
         // Room first: nothing may be announced before there is some.
@@ -61,8 +61,8 @@ bool scheduler::follow_push(task_word task, way may) noexcept {
                 (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
                 return false;
             }
-            // Somebody took a task meanwhile: there is room for one more. E3: acquired before its slot is
-            // written.
+            // Somebody took a task meanwhile: there is room for one more. deque.E3: acquired before its slot
+            // is written.
             (void)own.make_room();
         }
         if (m_count_all) {
@@ -70,45 +70,45 @@ bool scheduler::follow_push(task_word task, way may) noexcept {
         }
         bits = after_push();
     }
-    if (PILFER_CHAOS_MAYBE(make_way)) {
-        bits |= trip::summon;
+    if (PILFER_CHAOS_MAYBE(yield)) {
+        bits |= trip::yield_request;
         m_patience = 1;
     }
-    if ((bits & trip::summon) != 0) {
+    if ((bits & trip::yield_request) != 0) {
         if (m_patience > 0) {
             m_patience = m_patience - 1;
         }
         if (m_patience == 0 && may == way::make) {
-            m_patience = summon_patience;
-            return make_way(task);
+            m_patience = yield_patience;
+            return yield_after_announcing(task);
         }
-        keep_summons(bits);
+        keep_yield_requests(bits);
     }
     return true;
 }
 
 /// Takes what others ask for. Whoever acts on it looks at the state behind each bit.
-tripwire<std_atom>::word scheduler::take_bits() noexcept {
+signal_word<std_atom>::word scheduler::take_bits() noexcept {
     if (deque.owner().pinned()) {
-        // S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its own.
-        // take() alone is no fence: it acquires, and the sleeper's set() releases.
+        // idle.S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its
+        // own. take() alone is no fence: it acquires, and the sleeper's set() releases.
         std_atom::fence_sc();
     }
-    return deque.trip().take();
+    return deque.signal().take();
 }
 
 /// A summons that cannot be followed here stays until somebody makes way: the next announcement counts, and
 /// loops and sync see it.
-void scheduler::keep_summons(tripwire<std_atom>::word bits) noexcept {
-    if ((bits & tripwire<std_atom>::summon) != 0) {
-        deque.trip().set(tripwire<std_atom>::summon);
+void scheduler::keep_yield_requests(signal_word<std_atom>::word bits) noexcept {
+    if ((bits & signal_word<std_atom>::yield_request) != 0) {
+        deque.signal().set(signal_word<std_atom>::yield_request);
     }
 }
 
-/// What every insertion owes to the policy and to others. Returns the bits that it took; `summon` is left to
-/// the caller.
-tripwire<std_atom>::word scheduler::after_push() noexcept {
-    using trip = tripwire<std_atom>;
+/// What every insertion owes to the policy and to others. Returns the bits that it took; `yield_request` is
+/// left to the caller.
+signal_word<std_atom>::word scheduler::after_push() noexcept {
+    using trip = signal_word<std_atom>;
     const auto bits = take_bits();
     if (m_pool.settings().balance.exposure != exposure::on_demand) {
         // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
@@ -129,7 +129,7 @@ scales<std_atom> scheduler::load_now() noexcept { return deque.thief().scales();
 /// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
 /// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
 /// takes up. Its older tasks stay; idle workers take them.
-bool scheduler::make_way(task_word task) noexcept {
+bool scheduler::yield_after_announcing(task_word task) noexcept {
     std_atom::fence_sc(); // see yield_to_queued()
     if (!has_others_to_run()) {
         return true;
@@ -147,15 +147,15 @@ bool scheduler::make_way(task_word task) noexcept {
 }
 
 /// Shares if somebody wants work, and wakes one who sleeps for lack of it.
-void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
-    using trip = tripwire<std_atom>;
-    if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.left_behind()) {
+void scheduler::answer(signal_word<std_atom>::word bits) noexcept {
+    using trip = signal_word<std_atom>;
+    if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.is_forked_child()) {
         return;
     }
     expose_some();
     if ((bits & trip::wanted) != 0 && deque.thief().has_any()) {
         unsigned last = m_last_woken;
-        if (m_pool.idle().publish(index, last, deque.trip())) {
+        if (m_pool.idle().publish(index, last, deque.signal())) {
             woke(last);
         }
         m_last_woken = last;
@@ -165,8 +165,8 @@ void scheduler::answer(tripwire<std_atom>::word bits) noexcept {
 void scheduler::attend() noexcept {
     const auto bits = take_bits();
     answer(bits);
-    if ((bits & tripwire<std_atom>::summon) != 0) {
-        m_patience = summon_patience;
+    if ((bits & signal_word<std_atom>::yield_request) != 0) {
+        m_patience = yield_patience;
         yield_to_queued();
     }
 }
@@ -186,7 +186,7 @@ void scheduler::expose_some() noexcept {
         }
         return;
     }
-    expose(balance::exposer::for_thief(balance::haul(wish.load(rlx)), o.balance.steal, now));
+    expose(balance::exposer::for_thief(balance::steal_batch(requested.load(rlx)), o.balance.steal, now));
 }
 
 bool scheduler::anything_queued(priority lowest) noexcept {
@@ -219,14 +219,14 @@ void scheduler::yield_to_queued() noexcept {
 /// Is there anything that the running frame would make way for? Not in a child of fork(), whatever the parent
 /// had queued: that runs in the parent.
 bool scheduler::has_others_to_run() noexcept {
-    return (anything_queued(m_level) || retires() || anything_left()) && !m_pool.left_behind();
+    return (anything_queued(m_level) || retires() || anything_left()) && !m_pool.is_forked_child();
 }
 
 /// Alone a worker has nobody to share with, whatever its policy exposes.
 void scheduler::mark_task(task_word task) noexcept {
     if (m_pool.size() > 1) {
         const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
-        san::acquire(at); // R2 again: the owner's stores are those of several fibers
+        san::acquire(at); // deque.R2 again: the owner's stores are those of several fibers
         mark_scopes(scope_access::within(task));
         san::release(at); // behind this look at its frame
     }
@@ -266,14 +266,14 @@ void scheduler::yield_here() noexcept {
         static_cast<handing_on&>(self).pool->requeue(&self);
         return true;
     };
-    note(trace::what::make_way);
+    note(trace::what::yield);
     m_submissions_first = true;
-    m_made_way_for = static_cast<priority>(m_level);
+    m_yielded_for = static_cast<priority>(m_level);
     suspend_here(s);
 }
 
 void scheduler::let_others_first() noexcept {
-    if (m_pool.by_one_lock() != nullptr || m_pool.left_behind()) {
+    if (m_pool.by_one_lock() != nullptr || m_pool.is_forked_child()) {
         std::this_thread::yield(); // the frame cannot leave its stack, nor anything run on top of it
         return;
     }
@@ -299,7 +299,7 @@ worker* reclaim_slow(worker* w, task_word task) noexcept {
 }
 
 worker* scheduler::reclaim_slow(task_word task) noexcept {
-    const std::int64_t most = m_pool.settings().balance.take_back == take_back::all ? INT64_MAX / 4 : 1;
+    const std::int64_t most = m_pool.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
     const task_word got = deque.owner().pop_slow(most);
     if (got != task) {
         // Thieves take the oldest first: when `task` is gone, so is everything older.
@@ -312,7 +312,7 @@ worker* scheduler::reclaim_slow(task_word task) noexcept {
     if (m_count_all) {
         count.run_inline.add();
     }
-    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.left_behind()) {
+    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.is_forked_child()) {
         return this;
     }
     // Test mode: this join goes on on another worker.
@@ -345,7 +345,7 @@ task_word scheduler::take_newest_spark() noexcept {
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (m_pool.left_behind() || has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
+    if (m_pool.is_forked_child() || has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
         return false;
     }
     const task_word task = help_own();
@@ -409,7 +409,7 @@ bool scheduler::takes_beyond() noexcept {
 /// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
 /// behind it is that frame's affair.
 task_word scheduler::help_other(unsigned victim) noexcept {
-    return m_pool.at(victim).deque.thief().insist(
+    return m_pool.at(victim).deque.thief().steal_until_settled(
         [](task_word t) { return (t & kind_mask) != kind_continuation; },
         [this](steal_status status) {
             count.steals_tried.add();
@@ -451,7 +451,7 @@ void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->su
 
 std::uintptr_t refill_contexts(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
-    if (self.core().left_behind()) {
+    if (self.core().is_forked_child()) {
         return 0; // in a child of fork(): another thread may have held the lock of the stacks
     }
     if (self.core().by_one_lock() != nullptr) {
@@ -471,7 +471,7 @@ std::uintptr_t refill_contexts(worker* w) noexcept {
 void put_context_cold(worker* w, context* c) noexcept {
     auto& stacks = static_cast<scheduler*>(w)->core().stacks;
     if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
-        if (!static_cast<scheduler*>(w)->core().left_behind()) { // else its lock may be held for ever
+        if (!static_cast<scheduler*>(w)->core().is_forked_child()) { // else its lock may be held for ever
             stacks.give(rest);
         }
     }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests before it ends
 
 /// Of a helper thread. No caller suspends between two looks, so it may be read as any thread-local. A relaxed
-/// atomic, a plain move for the machine: a visitor and the tasks that it runs share a thread, and
+/// atomic, a plain move for the machine: a guest and the tasks that it runs share a thread, and
 /// ThreadSanitizer takes the contexts of one thread for strangers.
 constinit thread_local std::atomic<const pool_core*> helper_of{nullptr};
 

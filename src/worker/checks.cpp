@@ -116,8 +116,8 @@ void pool_core::check_end() noexcept {
     }
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {
-        begun += w->units.begun();
-        ended += w->units.ended();
+        begun += w->outstanding.begun();
+        ended += w->outstanding.ended();
     }
     a.equal("units begun, ended", begun, ended);
 

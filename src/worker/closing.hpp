@@ -15,13 +15,13 @@ namespace detail {
 
 /// The units of one worker: written by its thread only, read by anybody.
 template <class Atom>
-class unit_counts {
+class outstanding_counts {
     using counter = typename Atom::template atomic<std::uint64_t>;
 
 public:
     /// An async was announced on this worker.
     void begin() noexcept { m_begun.store(m_begun.load(rlx) + 1, rlx); }
-    /// A unit ended here: who reads that also sees what the unit began, on whatever worker (D3).
+    /// A unit ended here: who reads that also sees what the unit began, on whatever worker (pool.D3).
     void end() noexcept { m_ended.store(m_ended.load(rlx) + 1, rel); }
 
     [[nodiscard]] std::uint64_t begun() const noexcept { return m_begun.load(rlx); }
@@ -60,14 +60,15 @@ public:
     }
     /// From now on accept() refuses.
     void close() noexcept {
-        m_closed.store(true, std::memory_order_seq_cst); // D1
-        Atom::fence_sc();                                // D2: m_closed before the ends
+        m_closed.store(true, std::memory_order_seq_cst); // pool.D1
+        Atom::fence_sc();                                // pool.D2: m_closed before the ends
     }
     [[nodiscard]] bool is_closed() const noexcept { return m_closed.load(std::memory_order_seq_cst); }
     /// A worker is about to sleep: a shutdown that waits for quiet looks again.
     void worker_is_idle() noexcept {
-        // D2: this worker's last end before m_closed; pairs with the fence in wait_until_quiet(). Without it
-        // the end could be missed by quiet() and the closing by this worker, and shutdown would sleep on.
+        // pool.D2: this worker's last end before m_closed; pairs with the fence in wait_until_quiet().
+        // Without it the end could be missed by quiet() and the closing by this worker, and shutdown would
+        // sleep on.
         Atom::fence_sc();
         if (m_closed.load(rlx)) {
             PILFER_CHAOS_POINT(close);
@@ -100,10 +101,10 @@ private:
         // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
         std::uint64_t ended = 0;
         for (unsigned i = 0; i < workers; ++i) {
-            ended += units(i).ended(); // D3
+            ended += units(i).ended(); // pool.D3
         }
         Atom::fence_sc();
-        std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst) - m_start; // D1
+        std::uint64_t begun = m_submitted.load(std::memory_order_seq_cst) - m_start; // pool.D1
         for (unsigned i = 0; i < workers; ++i) {
             begun += units(i).begun();
         }

@@ -37,7 +37,7 @@ name_frame::name_frame(const char* name) noexcept {
     m_context = a != nullptr ? a->ctx : nullptr;
     if (m_context != nullptr) {
         m_outer = m_context->name.load(rlx);
-        m_context->name.store(name, rlx); // a walker reads it behind I2
+        m_context->name.store(name, rlx); // a walker reads it behind observe.I2
     }
 }
 
@@ -86,7 +86,7 @@ void detached_task::start(pool_core& p, const task_options& o) {
         return;
     }
     p.check_here();
-    unit_begins(w);
+    begin_outstanding(w);
     if (!announce_weighted(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, o.weight,
                            way::keep)) {
         nested_activation child(this_worker(), nullptr); // below of no scope
@@ -107,7 +107,7 @@ suspension* detached_task::run_task(spark* self, worker* w) noexcept {
         }
     }
     delete t; // code of the user, which the pool waits for
-    unit_ends(this_worker());
+    end_outstanding(this_worker());
     return nullptr;
 }
 

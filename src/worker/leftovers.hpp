@@ -1,5 +1,5 @@
-// Tasks in deques whose owners have gone: workers that stepped aside, visitors that left their seats. Busy
-// workers steal nothing, so one word tells them. Edge S9: README.md.
+// Tasks in deques whose owners have gone: workers that stepped aside, guests that left their seats. Busy
+// workers steal nothing, so one word tells them. Edge idle.S9: README.md.
 #pragma once
 
 #include <pilfer/detail/base/atom.hpp>
@@ -13,7 +13,7 @@ class leftovers {
 public:
     /// Whoever leaves some, behind its last push and behind what says that it has gone. Not a store: it hands
     /// on what others said that nobody has looked at yet.
-    void leave() noexcept { (void)m_some.exchange(true, rel); } // S9
+    void leave() noexcept { (void)m_some.exchange(true, rel); } // idle.S9
     /// There may be some.
     [[nodiscard]] bool any() const noexcept { return m_some.load(rlx); }
     /// A worker that was summoned: are there any? `look()` goes over all deques whose owners have gone. Where
@@ -27,7 +27,7 @@ public:
         if (look()) {
             return true;
         }
-        if (!m_some.exchange(false, acq) || !look()) { // S9
+        if (!m_some.exchange(false, acq) || !look()) { // idle.S9
             return false;
         }
         leave();

@@ -1,4 +1,5 @@
-// Which scopes become shared when a frame leaves its worker, or gives work to another pool (M5, M6:
+// Which scopes become shared when a frame leaves its worker, or gives work to another pool (scope.M5,
+// scope.M6:
 // ../scope).
 #include "worker/pool_core.hpp"
 
@@ -8,7 +9,7 @@ namespace detail {
 
 /// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
 /// Under a reach lock.
-void scheduler::mark_standing(activation* from) noexcept {
+void scheduler::mark_scope_cursors(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->innermost.load(rlx));
         if (a == &a->ctx->self) {
@@ -17,10 +18,10 @@ void scheduler::mark_standing(activation* from) noexcept {
     }
 }
 
-/// M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
+/// scope.M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
 PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
     (void)s.home->deque.thief().locked([this, &s]() noexcept {
-        mark_standing(s.act);
+        mark_scope_cursors(s.act);
         return true;
     });
 }
@@ -41,7 +42,7 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
         return;
     }
     auto* const w = static_cast<scheduler*>(this_worker());
-    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (M5)
+    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (scope.M5)
     const std::uint64_t fresh =
         at.deque.thief().locked([inside]() noexcept { return scope_place::share(inside); });
     if (w != nullptr) {

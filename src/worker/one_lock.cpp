@@ -148,8 +148,8 @@ bool scheduler::queue_by_one_lock(task_word task, way may) noexcept {
     return true;
 }
 
-bool scheduler::take_back(submission& s) noexcept {
-    if (!m_pool.by_one_lock()->take_back(s)) {
+bool scheduler::dequeue(submission& s) noexcept {
+    if (!m_pool.by_one_lock()->dequeue(s)) {
         return false;
     }
     if (m_count_all) {
@@ -219,7 +219,7 @@ void pool_core::end_threads_by_one_lock() noexcept {
     for (unsigned i = 0; i < m_size; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
-    wait_for_visitors(); // one may be about to start a temporary thread
+    wait_for_guests(); // one may be about to start a temporary thread
     for (unsigned i = m_size; i < schedulers(); ++i) {
         if (m_workers[i]->thread != 0) {
             os::thread_join(m_workers[i]->thread);

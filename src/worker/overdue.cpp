@@ -77,15 +77,15 @@ bool overdue_watch::counts() noexcept {
         return false; // it waits for a CPU, perhaps right behind its push
     }
     // Blocked while it publishes: it has to wait for memory, say, which a thread without a CPU holds.
-    return m_owner->standing.load(acq) != posture::publishing && !somebody_looks() && still_there() &&
-           m_pool.idle().is_left_asleep(m_sleeper);
+    return m_owner->current_activity.load(acq) != activity::publishing && !somebody_looks() &&
+           still_there() && m_pool.idle().is_left_asleep(m_sleeper);
 }
 
 bool overdue_watch::somebody_looks() noexcept {
     for (unsigned i = 0; i < m_pool.size(); ++i) {
         const scheduler& w = m_pool.at(i);
-        const bool rests =
-            i == m_sleeper || (w.standing.load(acq) == posture::resting && m_pool.idle().is_left_asleep(i));
+        const bool rests = i == m_sleeper || (w.current_activity.load(acq) == activity::resting &&
+                                              m_pool.idle().is_left_asleep(i));
         const bool inside = m_pool.idle().is_running(i) && w.current.load(rlx) != nullptr;
         if (!rests && !inside) {
             return true;

@@ -1,4 +1,4 @@
-// The checked build's own look at row B8: no ready task grows old beside a worker that sleeps.
+// The checked build's own look at row scope.B8: no ready task grows old beside a worker that sleeps.
 //
 // The sleeper looks, because it has nothing else to do: its sleep gets a time limit. ../inspect/hidden.hpp
 // asks the same from outside, of any build.
@@ -19,27 +19,27 @@ class scheduler;
 
 /// Where a worker stands that neither looks for work nor is simply inside a task. Written by its own thread,
 /// in the checked build only.
-enum class posture : unsigned char {
+enum class activity : unsigned char {
     other,
     publishing, ///< between a push and what it owes to sleepers
     resting,    ///< asleep, and its last scan is over
 };
 
 /// `where` is `what` for as long as this lives.
-class in_posture {
+class in_activity {
 public:
-    in_posture(std::atomic<posture>& where, posture what) noexcept : m_where(where) { change(what); }
-    ~in_posture() { change(posture::other); }
-    in_posture(const in_posture&) = delete;
-    in_posture& operator=(const in_posture&) = delete;
+    in_activity(std::atomic<activity>& where, activity what) noexcept : m_where(where) { change(what); }
+    ~in_activity() { change(activity::other); }
+    in_activity(const in_activity&) = delete;
+    in_activity& operator=(const in_activity&) = delete;
 
 private:
-    void change([[maybe_unused]] posture to) noexcept {
+    void change([[maybe_unused]] activity to) noexcept {
         if constexpr (checked_build) {
             m_where.store(to, rel);
         }
     }
-    std::atomic<posture>& m_where;
+    std::atomic<activity>& m_where;
 };
 
 /// Nanoseconds. A look that comes late counts for no more than this: whoever kept the thread that looks from

@@ -185,7 +185,7 @@ void choose_governor(options& o) {
     check("resume", static_cast<std::size_t>(o.resume), 0, 2);
     choose_backend(o);
     check_attachable(o, asked.resume);
-    check("balance.take_back", static_cast<std::size_t>(o.balance.take_back), 0, 1);
+    check("balance.unshare", static_cast<std::size_t>(o.balance.unshare), 0, 1);
     if (o.debug.trace_events != 0) {
         check("debug.trace_events", o.debug.trace_events, least_traced, most_traced,
               " and a power of two (or 0 for none)");
@@ -228,7 +228,7 @@ pool::pool(const options& o) {
 }
 
 pool::~pool() {
-    if (m_core->left_behind()) {
+    if (m_core->is_forked_child()) {
         m_core->abandon();
         return;
     }
@@ -396,17 +396,17 @@ void check_child(const task_options& o) {
 
 pool_core& common_core() { return pool::common().core(); }
 
-bool left_behind(const pool_core& p) noexcept { return p.left_behind(); }
+bool is_forked_child(const pool_core& p) noexcept { return p.is_forked_child(); }
 
-void unit_begins(worker* w) noexcept { static_cast<scheduler*>(w)->units.begin(); }
+void begin_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.begin(); }
 
-void unit_ends(worker* w) noexcept { static_cast<scheduler*>(w)->units.end(); }
+void end_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.end(); }
 
 void root_ends(worker* w) noexcept {
     if (auto* r = static_cast<scheduler*>(w)->recorder()) {
         r->root_ended(); // while the pool is certain to live
     }
-    unit_ends(w);
+    end_outstanding(w);
 }
 
 bool dropping(const worker* w) noexcept { return w->pool->dropping(); }

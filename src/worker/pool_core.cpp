@@ -78,8 +78,8 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
-    m_aside = std::make_unique<pool_sleepers::map_word[]>(words);
-    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size, m_aside.get());
+    m_retired = std::make_unique<pool_sleepers::map_word[]>(words);
+    m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size, m_retired.get());
     if (m_one_lock == nullptr && !stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
@@ -158,7 +158,7 @@ void pool_core::start_threads() {
         at(i).has_no_thread();
     }
     const unsigned spare = m_size - m_first_spare;
-    m_free_seats.store(spare == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << spare) - 1, rel);
+    m_free_slots.store(spare == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << spare) - 1, rel);
     if (m_one_lock != nullptr) {
         m_one_lock->shrink(made);
     }
@@ -181,7 +181,7 @@ void pool_core::wait_for_start() noexcept {
 
 // ---- telling workers --------------------------------------------------------------------------
 
-/// Who searches will look before it runs anything (S6), so that a submission need not pay a system call.
+/// Who searches will look before it runs anything (idle.S6), so that a submission need not pay a system call.
 bool pool_core::somebody_is_alert() noexcept {
     const unsigned last = m_seen_alert.load(rlx);
     const unsigned who = m_idle->anyone_alert(last, most_asked_alert);
@@ -192,7 +192,7 @@ bool pool_core::somebody_is_alert() noexcept {
 }
 
 bool pool_core::wake_somebody(bool spare) noexcept {
-    std_atom::fence_sc(); // S2 for those without a tripwire of their own
+    std_atom::fence_sc(); // idle.S2 for those without a signal word of their own
     if (!m_idle->anyone_asleep()) {
         return false;
     }
@@ -227,9 +227,9 @@ void pool_core::notify_any(bool spare) noexcept {
     }
     // Any of them may be inside a task that announces nothing: all are told, the first to look takes it.
     for (unsigned i = 0; i < m_size; ++i) {
-        auto& trip = at(i).deque.trip();
-        if (!trip.has(tripwire<std_atom>::summon)) {
-            trip.set(tripwire<std_atom>::summon);
+        auto& trip = at(i).deque.signal();
+        if (!trip.has(signal_word<std_atom>::yield_request)) {
+            trip.set(signal_word<std_atom>::yield_request);
         }
     }
 }
@@ -254,14 +254,14 @@ bool pool_core::wake_up(unsigned i) noexcept {
 void pool_core::notify(unsigned i) noexcept {
     std_atom::fence_sc();
     if (!m_idle->wake(i, i) && !m_idle->unpark(i)) {
-        at(i).deque.trip().set(tripwire<std_atom>::summon);
+        at(i).deque.signal().set(signal_word<std_atom>::yield_request);
     } else if (worker* w = this_worker(); w != nullptr && w->pool == this) {
         static_cast<scheduler*>(w)->woke(i);
     }
 }
 
 void pool_core::enqueue(suspension* s) noexcept {
-    const visit here(*this);
+    const pool_pin here(*this);
     enqueue_here(s);
 }
 
@@ -272,7 +272,7 @@ void pool_core::enqueue_here(suspension* s) noexcept {
     }
     if (m_options.resume == resume::anywhere) {
         const unsigned home = s->home->index;
-        const bool at_home = s->marked_late; // behind the push it may be gone
+        const bool at_home = s->share_deferred; // behind the push it may be gone
         runnable.push(s);
         if (!at_home || !wake_up(home)) {
             notify_any();
@@ -305,7 +305,7 @@ void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
 void pool_core::send_to(suspension* s, unsigned worker) noexcept {
     scheduler& there = at(worker);
     there.inbox().push(s);
-    notify(worker); // V2: fences
+    notify(worker); // pool.V2: fences
     if (!there.is_there()) {
         there.forward_inbox();
     }
@@ -346,7 +346,7 @@ void pool_core::end_once() {
     m_closing.close();
     refuse_waiting();
     m_closing.wait_until_quiet(
-        schedulers(), [this](unsigned i) -> auto& { return m_workers[i]->units; });
+        schedulers(), [this](unsigned i) -> auto& { return m_workers[i]->outstanding; });
     PILFER_CHAOS_POINT(close);
     drop_alarms(false);
     stop_threads();
@@ -371,8 +371,8 @@ void pool_core::stop_threads() noexcept {
         m_stop.store(true, std::memory_order_release);
     }
     std_atom::fence_sc();
-    if (lacks_seats()) {
-        notify_visitors(); // they leave
+    if (lacks_guest_slots()) {
+        notify_guests(); // they leave
     }
     if (m_one_lock != nullptr) {
         end_threads_by_one_lock();
@@ -384,18 +384,18 @@ void pool_core::stop_threads() noexcept {
         }
     }
     for (unsigned i = m_first_spare; i < m_size; ++i) {
-        m_idle->wake(i, i); // visitors leave
+        m_idle->wake(i, i); // guests leave
     }
     for (unsigned i = 0; i < threads; ++i) {
         os::thread_join(m_workers[i]->thread);
     }
     m_blocking.join();
-    wait_for_visitors();
+    wait_for_guests();
     timekeeper::forget(*this);
 }
 
-void pool_core::wait_for_visitors() const noexcept {
-    for (unsigned round = 0; m_visitors.load(acq) != 0; ++round) {
+void pool_core::wait_for_guests() const noexcept {
+    for (unsigned round = 0; m_pins.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
 }

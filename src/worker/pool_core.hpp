@@ -32,6 +32,7 @@
 #include "worker/closing.hpp"
 #include "worker/forked.hpp"
 #include "worker/governor.hpp"
+#include "worker/guest.hpp"
 #include "worker/leftovers.hpp"
 #include "worker/queue_places.hpp"
 #include "worker/readiness.hpp"
@@ -40,7 +41,6 @@
 #include "worker/scheduler.hpp"
 #include "worker/stall.hpp"
 #include "worker/timekeeper.hpp"
-#include "worker/visitor.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -112,10 +112,10 @@ public:
     /// The calling process is a child of fork(), and this pool its parent's.
     /// Of the thread that has made this pool, and so of all its workers.
     [[nodiscard]] const rounding& modes() const noexcept { return m_modes; }
-    [[nodiscard]] bool left_behind() const noexcept { return m_process != forks::this_process(); }
+    [[nodiscard]] bool is_forked_child() const noexcept { return m_process != forks::this_process(); }
     [[nodiscard]] bool never_ends() const noexcept { return m_never_ends; }
     void check_here() const {
-        if (left_behind()) [[unlikely]] {
+        if (is_forked_child()) [[unlikely]] {
             throw pool_forked();
         }
         if (m_must_note_exit.load(rlx)) [[unlikely]] {
@@ -131,16 +131,16 @@ public:
     void forget_threads() noexcept;
 
     /// The deques that are looked at: of workers that there are or can be (resize.cpp), and behind them those
-    /// of spare seats (visitor.cpp).
+    /// of spare seats (guest.cpp).
     [[nodiscard]] unsigned size() const noexcept { return m_size; }
     /// Those that take work: the first so many. The others step aside.
     [[nodiscard]] unsigned active() const noexcept { return m_active.load(rlx); }
-    [[nodiscard]] bool steps_aside(unsigned worker) const noexcept {
+    [[nodiscard]] bool is_retired(unsigned worker) const noexcept {
         return worker >= active() && worker < m_first_spare;
     }
     /// A worker that has stepped aside, or is about to, or a free seat.
     [[nodiscard]] bool has_left(unsigned worker) const noexcept {
-        return steps_aside(worker) || (worker >= m_first_spare && !m_workers[worker]->is_there());
+        return is_retired(worker) || (worker >= m_first_spare && !m_workers[worker]->is_there());
     }
     /// See pool::resize().
     unsigned resize(unsigned n);
@@ -155,18 +155,18 @@ public:
     [[nodiscard]] pool_governor* governor() const noexcept { return m_governor.get(); }
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.
-    [[nodiscard]] bool receive(visitor& v) noexcept;
+    [[nodiscard]] bool receive(guest& v) noexcept;
     /// A recording follows one worker, and one lock knows no scheduler beside its threads: such a pool has no
-    /// seats, and visitors wait as any thread outside.
+    /// seats, and guests wait as any thread outside.
     [[nodiscard]] static unsigned seats(const options& o) noexcept {
         return o.debug.profile || o.backend == backend::one_lock ? 0 : o.attachable;
     }
-    [[nodiscard]] bool lacks_seats() const noexcept { return seats(m_options) < m_options.attachable; }
+    [[nodiscard]] bool lacks_guest_slots() const noexcept { return seats(m_options) < m_options.attachable; }
     /// For run_until() in such a pool: asks, and again after each notify(), until the answer is yes. False:
     /// the pool stops, or the question has forked.
     [[nodiscard]] bool ask_when_notified(bool (*ask)(void*), void* self) noexcept;
-    /// Something that a visitor asks for may have changed.
-    void notify_visitors() noexcept;
+    /// Something that a guest asks for may have changed.
+    void notify_guests() noexcept;
     [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
     [[nodiscard]] unsigned first_spare() const noexcept { return m_first_spare; }
     /// All sleep that are there.
@@ -205,18 +205,18 @@ public:
     [[nodiscard]] bool try_accept(submission* s) noexcept;
     /// While one lives the pool does: what a thread hands to a pool that is not its own may run, end, and
     /// with it the pool, while that thread still looks for somebody to wake.
-    class visit {
+    class pool_pin {
     public:
-        explicit visit(pool_core& p) noexcept : m_pool(is_own(p) ? nullptr : &p) {
+        explicit pool_pin(pool_core& p) noexcept : m_pool(is_own(p) ? nullptr : &p) {
             if (m_pool != nullptr) {
-                m_pool->m_visitors.fetch_add(1, rlx);
+                m_pool->m_pins.fetch_add(1, rlx);
             }
         }
-        visit(const visit&) = delete;
-        visit& operator=(const visit&) = delete;
-        ~visit() {
+        pool_pin(const pool_pin&) = delete;
+        pool_pin& operator=(const pool_pin&) = delete;
+        ~pool_pin() {
             if (m_pool != nullptr) {
-                m_pool->m_visitors.fetch_sub(1, rel);
+                m_pool->m_pins.fetch_sub(1, rel);
             }
         }
 
@@ -299,7 +299,7 @@ public:
     /// By who takes something: see left_queue().
     leveled_queue<std_atom> submissions;
     submission_queue<std_atom> runnable; // contexts that may go on anywhere
-    /// Workers that have stepped aside, and visitors, may have left tasks in their deques (S9).
+    /// Workers that have stepped aside, and guests, may have left tasks in their deques (idle.S9).
     leftovers<std_atom> left_tasks;
     const blocks_user uses_blocks; // first: it ends behind all that gives blocks back
     stack_pool stacks;
@@ -384,7 +384,7 @@ private:
     [[nodiscard]] std::exception_ptr wait_until_begun(unsigned threads) noexcept;
     void give_up(const std::exception_ptr& why);
     void end_threads_by_one_lock() noexcept;
-    void wait_for_visitors() const noexcept;
+    void wait_for_guests() const noexcept;
     void write_profile(std::ostream& out) const;
     void record_submission(submission* s) noexcept;
     void accept_bounded(submission* s, priority level);
@@ -413,7 +413,7 @@ private:
     const bool m_never_ends;
     options m_options;
     const rounding m_modes = rounding::now();
-    unsigned m_first_spare; // places of workers; behind them seats for visitors
+    unsigned m_first_spare; // places of workers; behind them seats for guests
     unsigned m_size;
     std::atomic<unsigned> m_active;
     const unsigned m_cpus;
@@ -425,7 +425,7 @@ private:
     bool m_follows_quota = false;
     mutable std::atomic<bool> m_must_note_exit{false};
     bool m_resized_no_more = false; // under it: the threads are being ended
-    std::atomic<std::uint64_t> m_free_seats{0};
+    std::atomic<std::uint64_t> m_free_slots{0};
     machine::seating m_seating;
     const unsigned m_workers_asked;            // 0: nobody asked for a number
     std::unique_ptr<trace::file> m_graph_file; // before what writes to it
@@ -433,7 +433,7 @@ private:
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
-    std::unique_ptr<pool_sleepers::map_word[]> m_aside;
+    std::unique_ptr<pool_sleepers::map_word[]> m_retired;
     std::unique_ptr<pool_sleepers> m_idle;
     std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
     std::unique_ptr<one_lock> m_one_lock;
@@ -452,7 +452,7 @@ private:
     closing<std_atom, futex_park> m_closing;
     queue_places<std_atom, futex_park> m_places;
     std::atomic<std::uint32_t> m_notices{0}; // calls of notify()
-    std::atomic<unsigned> m_visitors{0};     // others, inside calls that may be the last ones: see visit
+    std::atomic<unsigned> m_pins{0};         // others, inside calls that may be the last ones: see visit
     submission_queue<std_atom> m_cancelled;
     std::atomic<std::uint64_t> m_shared_outside{0};
     raw_lock<std_atom, futex_park> m_reactions_lock;

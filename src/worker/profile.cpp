@@ -1,9 +1,9 @@
 // A pool that records: how its one worker leaves every task to its scheduler, and what is written at the end.
 //
-// Its deque is pinned, so every push comes to announce_tripped() and every pop to reclaim_slow(). The latter
-// answers that the task is gone and leaves it where it is: the scheduler takes it, newest first, which is the
-// serial order, and it is run as a stolen one is. So its begin, its end, its parent's wait and return are
-// all seen, in functions that are slow anyway.
+// Its deque is pinned, so every push comes to announce_signalled() and every pop to reclaim_slow(). The
+// latter answers that the task is gone and leaves it where it is: the scheduler takes it, newest first, which
+// is the serial order, and it is run as a stolen one is. So its begin, its end, its parent's wait and return
+// are all seen, in functions that are slow anyway.
 #include <ostream>
 #include <string>
 
@@ -17,9 +17,9 @@ namespace detail {
 
 bool scheduler::announce_recorded(task_word task, way may) noexcept {
     m_recorder->pause();
-    const bool announced = tripped(task, may);
+    const bool announced = signalled(task, may);
     // It asks loops to come and ask (attend_recorded); taken by every announcement.
-    deque.trip().set(tripwire<std_atom>::summon);
+    deque.signal().set(signal_word<std_atom>::yield_request);
     if (!announced) {
         m_recorder->go_on();
     } else if ((task & kind_mask) == kind_continuation) {
@@ -33,10 +33,10 @@ bool scheduler::announce_recorded(task_word task, way may) noexcept {
 /// Nobody else is there to want a part of a loop. So that it is split as for others that always do, but not
 /// into less than a piece, this stands for their request.
 void scheduler::attend_recorded() noexcept {
-    using trip = tripwire<std_atom>;
+    using trip = signal_word<std_atom>;
     m_recorder->pause();
     attend();
-    deque.trip().set(m_recorder->may_split() ? trip::summon | trip::expose : trip::summon);
+    deque.signal().set(m_recorder->may_split() ? trip::yield_request | trip::expose : trip::yield_request);
 }
 
 worker* scheduler::leave_to_scheduler() noexcept {
@@ -52,7 +52,7 @@ worker* scheduler::leave_to_scheduler() noexcept {
 void scheduler::record_begin(task_word task) noexcept {
     if (m_recorder != nullptr) [[unlikely]] {
         const bool rest = (task & kind_mask) == kind_continuation;
-        deque.trip().set(tripwire<std_atom>::summon);
+        deque.signal().set(signal_word<std_atom>::yield_request);
         m_recorder->begun(rest ? task : task & ~kind_mask);
     }
 }
@@ -69,7 +69,7 @@ profile::recorder::task* scheduler::record_leave() noexcept {
 
 void scheduler::record_enter(profile::recorder::task* t) noexcept {
     if (m_recorder != nullptr) [[unlikely]] {
-        deque.trip().set(tripwire<std_atom>::summon);
+        deque.signal().set(signal_word<std_atom>::yield_request);
         m_recorder->enter(t);
     }
 }

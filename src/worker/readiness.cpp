@@ -52,16 +52,16 @@ bool scheduler::look_at_descriptors(readiness& io) noexcept {
 
 /// In the map of sleepers, as the one that watches. `ns`: at most; 0: until something happens.
 void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
-    if (!m_pool.idle().go_afield(index, io.kernel)) {
+    if (!m_pool.idle().start_polling(index, io.kernel)) {
         return;
     }
     os::poller::event events[64];
     const auto found = io.kernel.wait(events, ns == 0 ? os::no_limit : ns);
     io.looked();
     if (found.rung) {
-        io.kernel.silence(); // N2: before the look whether that ring was for this worker
+        io.kernel.reset(); // io.N2: before the look whether that ring was for this worker
     }
-    m_pool.idle().come_home(index);
+    m_pool.idle().stop_polling(index);
     m_fires = true;
     const bool anyone = dispatch(io, events, found.events);
     m_fires = false;
@@ -71,7 +71,7 @@ void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
 }
 
 readiness* pool_core::io(int& error) noexcept {
-    if (left_behind()) {
+    if (is_forked_child()) {
         error = ENOTSUP; // the set of descriptors is also the parent's
         return nullptr;
     }

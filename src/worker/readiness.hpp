@@ -27,7 +27,9 @@ public:
     descriptor_waits<std_atom, futex_park, os::poller> waits{kernel};
 
     /// Before a task asks the kernel, and behind its wait.
-    void one_more() noexcept { m_waiting.fetch_add(1, rlx); } // N5, by the fence of whoever tells the watch
+    void one_more() noexcept {
+        m_waiting.fetch_add(1, rlx);
+    } // io.N5, by the fence of whoever tells the watch
     void one_less() noexcept { m_waiting.fetch_sub(1, rlx); }
     [[nodiscard]] bool is_awaited() const noexcept { return m_waiting.load(rlx) != 0; }
 

@@ -166,7 +166,7 @@ void forget_all() noexcept {
     parents.store(made, rlx);
 }
 
-bool left_behind(std::uint64_t number) noexcept { return number <= parents.load(rlx); }
+bool is_forked_child(std::uint64_t number) noexcept { return number <= parents.load(rlx); }
 
 all_pools::all_pools() : m_lock(mutex) {}
 

@@ -47,7 +47,7 @@ void remove(pool_core& p) noexcept;
 
 /// In a child of fork(): the pool of that number was its parent's, also if it had ended by then. True for 0,
 /// where there is none.
-[[nodiscard]] bool left_behind(std::uint64_t number) noexcept;
+[[nodiscard]] bool is_forked_child(std::uint64_t number) noexcept;
 
 /// Holds all pools in place. Taken before a stack pool's mutex, never by what a worker does between tasks
 /// but for a report.

@@ -74,21 +74,21 @@ void pool_core::follow_limits() noexcept {
     const unsigned now = std::min(wanted, m_threads);
     const unsigned before = m_active.exchange(now, rlx);
     m_oversubscribed.store(now > m_cpus, rlx);
-    std_atom::fence_sc(); // S7: said before the looks at who has stepped aside
+    std_atom::fence_sc(); // idle.S7: said before the looks at who has stepped aside
     for (unsigned i = before; i < now; ++i) {
         (void)m_idle->unpark(i);
     }
     for (unsigned i = now; i < std::max(before, now); ++i) {
         // Asleep: it changes its place. Busy: it makes way at one of its next announcements.
         if (!m_idle->wake(i, i)) {
-            at(i).deque.trip().set(tripwire<std_atom>::summon);
+            at(i).deque.signal().set(signal_word<std_atom>::yield_request);
         }
     }
 }
 
 // ---- the worker -------------------------------------------------------------------------------
 
-bool scheduler::retires() const noexcept { return m_pool.steps_aside(index); }
+bool scheduler::retires() const noexcept { return m_pool.is_retired(index); }
 
 /// What can go on nowhere else.
 bool scheduler::resume_here() noexcept {
@@ -114,7 +114,7 @@ bool scheduler::anything_left() noexcept {
     return m_pool.left_tasks.look_for(look, [this] { m_pool.notify_any(); });
 }
 
-bool scheduler::rob_those_who_left() noexcept {
+bool scheduler::steal_from_retired() noexcept {
     for (unsigned i = 0; i < m_pool.size(); ++i) {
         if (i != index && m_pool.has_left(i) && try_steal(i, true)) {
             return true;
@@ -124,7 +124,7 @@ bool scheduler::rob_those_who_left() noexcept {
 }
 
 /// Others get what lies here, and nobody counts on this worker any more.
-void scheduler::step_aside() noexcept {
+void scheduler::retire() noexcept {
     found_work(index); // settles what it owes: a token, a look, the watch over alarms
     // Nobody sleeps beside what lies here (../idle), whatever becomes of this worker: it need wake nobody.
     // Shared it is taken without a reach.
@@ -135,7 +135,7 @@ void scheduler::step_aside() noexcept {
     // inside tasks that nobody summons.
     const bool leaves_tasks = deque.thief().has_any();
     if (leaves_tasks) {
-        m_pool.left_tasks.leave(); // S9
+        m_pool.left_tasks.leave(); // idle.S9
     }
     std_atom::fence_sc();
     if (leaves_tasks || anything_queued()) {
@@ -146,7 +146,7 @@ void scheduler::step_aside() noexcept {
     auto when = stall_watch::when::lying_down;
     const auto called = [this] { return m_pool.stopping() || !retires() || !m_inbox.empty(); };
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
-        const in_posture resting(standing, posture::resting);
+        const in_activity resting(current_activity, activity::resting);
         // It may be the last one to lie down in a pool where nobody can go on.
         const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;

@@ -27,7 +27,7 @@ constexpr std::int64_t first_capacity = 256;
 #endif
 
 [[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
-    return o.balance.take_back == take_back::all ? INT64_MAX / 4 : 1;
+    return o.balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
 }
 
 /// A deque reads its first ring at once; only a larger one may be missing.
@@ -45,7 +45,7 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 } // namespace
 
 #if defined(PILFER_ISA_PORTABLE)
-/// Not instrumented: a visitor's thread changes it between its tasks, which are strangers to ThreadSanitizer.
+/// Not instrumented: a guest's thread changes it between its tasks, which are strangers to ThreadSanitizer.
 PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
     worker* w = pilfer_v0_this_worker;
     // A function without effects might be called once for two places in its caller.
@@ -127,7 +127,7 @@ void scheduler::run() noexcept {
             if (m_pool.stopping()) {
                 break;
             }
-            step_aside();
+            retire();
             work_begins();
             continue;
         }
@@ -174,16 +174,16 @@ bool scheduler::step() noexcept {
         (void)look_at_descriptors(*io);
     }
     // Before anything that could win at each look. A frame that has made way loses this one look.
-    if (turn == fairness_mask / 4 && rob_in_turn()) {
+    if (turn == fairness_mask / 4 && steal_in_turn()) {
         return true;
     }
     const bool made_way = m_submissions_first;
     m_submissions_first = false;
-    if (made_way && anything_left() && rob_those_who_left()) [[unlikely]] {
+    if (made_way && anything_left() && steal_from_retired()) [[unlikely]] {
         return true;
     }
     // Nothing of a lower level goes before a frame that has made way.
-    if ((made_way || turn == fairness_mask) && run_submission(made_way ? m_made_way_for : priority::low)) {
+    if ((made_way || turn == fairness_mask) && run_submission(made_way ? m_yielded_for : priority::low)) {
         return true;
     }
     const bool yielded = m_own_first;
@@ -237,13 +237,13 @@ bool scheduler::run_own() noexcept {
 /// Who asked while the last task ran is answered before the next one: a worker that runs what it has stolen,
 /// task after task, announces nothing, and thieves would have to spin and reach for each.
 void scheduler::share_between_tasks() noexcept {
-    using trip = tripwire<std_atom>;
-    if (!deque.trip().has(trip::wanted | trip::expose)) {
+    using trip = signal_word<std_atom>;
+    if (!deque.signal().has(trip::wanted | trip::expose)) {
         return;
     }
     const auto bits = take_bits();
     answer(bits);
-    keep_summons(bits); // for the task that runs next
+    keep_yield_requests(bits); // for the task that runs next
 }
 
 /// A deadline that has come.
@@ -298,7 +298,7 @@ void scheduler::found_work(unsigned likely) noexcept {
     m_looks = 0;
     if (!m_token) {
         if (m_alert) {
-            // S6: whoever queued something since the search began may have told nobody.
+            // idle.S6: whoever queued something since the search began may have told nobody.
             m_alert = false;
             m_pool.idle().settle_alert(index);
             if (anything_queued()) {
@@ -336,8 +336,8 @@ void scheduler::found_work(unsigned likely) noexcept {
 void scheduler::remind(priority level) noexcept {
     if ((anything_queued(level) || m_pool.left_tasks.any() ||
          (retires() && m_pool.settings().resume == resume::anywhere)) &&
-        !deque.trip().has(tripwire<std_atom>::summon)) {
-        deque.trip().set(tripwire<std_atom>::summon);
+        !deque.signal().has(signal_word<std_atom>::yield_request)) {
+        deque.signal().set(signal_word<std_atom>::yield_request);
     }
 }
 
@@ -417,13 +417,13 @@ PILFER_NO_SANITIZE void* scheduler::enter_context(context* c, task_word job) noe
 PILFER_NOINLINE void scheduler::let_go(suspension& s) noexcept {
     context* c = s.act->ctx;
     c->waiting.store(nullptr, rlx);
-    if (s.marked_late && s.home != this) {
+    if (s.share_deferred && s.home != this) {
         mark_moved(s);
     }
     if (deque.owner().pinned()) {
         std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
     }
-    std_atom::light_fence(); // I1, with the heavy fence of a walker
+    std_atom::light_fence(); // observe.I1, with the heavy fence of a walker
     for (unsigned round = 0; c->walked.load(acq) != 0; ++round) {
         std_atom::relax(round);
     }
@@ -447,7 +447,7 @@ void scheduler::start(task_word job) noexcept {
     scope_place* const within = scope_access::within(job);
     c->self.innermost.store(within, rlx);
     c->self.locks = 0;
-    if (deque.trip().has(tripwire<std_atom>::stop)) [[unlikely]] {
+    if (deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
         (void)stops::stopped_at(this, within); // tells its scope, which its first look is at
     }
     san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
@@ -461,7 +461,7 @@ void scheduler::resume_now(suspension& s) noexcept {
 }
 
 void scheduler::after_switch(void* message) noexcept {
-    if (m_pool.left_behind()) [[unlikely]] {
+    if (m_pool.is_forked_child()) [[unlikely]] {
         forks::no_way_back();
     }
     for (;;) {
@@ -471,7 +471,7 @@ void scheduler::after_switch(void* message) noexcept {
         }
         auto* s = static_cast<suspension*>(message);
         san::acquire(s);                    // what the frame wrote before it left
-        s->act->ctx->waiting.store(s, rel); // I2: read by those who look at suspended contexts
+        s->act->ctx->waiting.store(s, rel); // observe.I2: read by those who look at suspended contexts
         PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {
             PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
@@ -526,9 +526,10 @@ void scheduler::mark_suspending(activation* from) noexcept {
             return;
         }
     }
-    // M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved unmarked.
+    // scope.M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved
+    // unmarked.
     (void)deque.owner().locked([this, from]() noexcept {
-        mark_standing(from);
+        mark_scope_cursors(from);
         return true;
     });
 }
@@ -547,7 +548,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     note(trace::what::suspended);
-    if (m_pool.size() > 1 && !s.marked_late) {
+    if (m_pool.size() > 1 && !s.share_deferred) {
         mark_suspending(s.act);
     }
     auto* const recorded = record_leave();
@@ -595,7 +596,7 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     note(trace::what::ended);
     record_end();
     if (next != nullptr) {
-        if (m_pool.left_behind()) [[unlikely]] {
+        if (m_pool.is_forked_child()) [[unlikely]] {
             forks::no_way_back();
         }
         note(trace::what::resume_next);

@@ -32,15 +32,15 @@ namespace detail {
 
 class pool_core;
 struct blocking_job;
-struct visitor;
+struct guest;
 
 /// Every 64th look for work starts behind the station that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
-/// The least time between two looks of rob_in_turn(): a reach costs up to 10 us beside running threads, as
+/// The least time between two looks of steal_in_turn(): a reach costs up to 10 us beside running threads, as
 /// much as 64 of the smallest tasks.
 inline constexpr instant between_turns = 250'000; // ns
 /// How many tasks a summoned worker may still announce before it yields to what waits for it.
-inline constexpr unsigned summon_patience = 64;
+inline constexpr unsigned yield_patience = 64;
 /// Searches without success that idle::latency puts in front of a sleep.
 inline constexpr unsigned looks_for_latency = 20;
 /// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see
@@ -57,18 +57,18 @@ public:
     /// The thread's whole life.
     void run() noexcept;
 
-    // A seat without a thread, which visitors take: ./visitor.cpp.
+    // A seat without a thread, which guests take: ./guest.cpp.
     void has_no_thread() noexcept;
     /// Anyone: somebody looks into the inbox.
     [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
-    void work_until(visitor& v) noexcept;
+    void work_until(guest& v) noexcept;
     void forward_inbox() noexcept;
     /// No task runs here, and `c` lies in this worker's own list. Any thread may ask: for LeakSanitizer.
     [[nodiscard]] bool keeps_at_rest(const context& c) const noexcept;
     [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
-    /// See announce_tripped().
-    [[nodiscard]] bool tripped(task_word task, way may) noexcept;
+    /// See announce_signalled().
+    [[nodiscard]] bool signalled(task_word task, way may) noexcept;
     /// See announce_weighted().
     [[nodiscard]] bool announce_weighted(task_word task, std::uint64_t weight, way may) noexcept;
     /// See attend().
@@ -102,7 +102,7 @@ public:
     /// In place of the deque: async and the like come into the thread's list. False: run it as a plain call.
     [[nodiscard]] bool queue_by_one_lock(task_word task, way may) noexcept;
     /// Of an async or a submission of this pool. True: it is the caller's.
-    [[nodiscard]] bool take_back(submission& s) noexcept;
+    [[nodiscard]] bool dequeue(submission& s) noexcept;
     /// Runs the job here, where this thread blocks.
     void block_in_place(blocking_job& job) noexcept;
 
@@ -147,18 +147,18 @@ public:
     timer_heap<std_atom, futex_park> alarms;
 
     alignas(line_bytes) tally count;
-    unit_counts<std_atom> units;
+    outstanding_counts<std_atom> outstanding;
     parked_list waiting_coroutines; // which suspended here; for reports
     block_list blocks[block_classes];
     /// Tasks of futures that were claimed here, and whose announcements may lie in this deque: a hint.
-    own_word<unsigned> left_behind{0};
+    own_word<unsigned> stale_announcements{0};
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
     /// What the thief that asked last takes next (steal_amount::adaptive).
-    std::atomic<std::uint64_t> wish{1};
+    std::atomic<std::uint64_t> requested{1};
     std::atomic<bool> on_its_cpu{false};   // the thread is pinned; for reports
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
-    std::atomic<posture> standing{posture::other};
+    std::atomic<activity> current_activity{activity::other};
     /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
     stop_list<std_atom, futex_park, scope_place> stoppable; // those below of scopes
     look_guard<std_atom> looks_up;
@@ -183,8 +183,8 @@ private:
     [[nodiscard]] bool run_prompt() noexcept;
     [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     [[nodiscard]] bool search() noexcept;
-    [[nodiscard]] bool rob_anybody() noexcept;
-    [[nodiscard]] bool rob_in_turn() noexcept;
+    [[nodiscard]] bool steal_from_all() noexcept;
+    [[nodiscard]] bool steal_in_turn() noexcept;
     [[nodiscard]] bool try_steal(unsigned victim, bool reach) noexcept;
     [[nodiscard]] std::int64_t amount_of(unsigned victim) noexcept;
     [[nodiscard]] std::int64_t take_more(unsigned victim, std::int64_t more) noexcept;
@@ -195,14 +195,14 @@ private:
     [[nodiscard]] bool announce_again(task_word task, std::uint64_t weight, way may) noexcept;
     void run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept;
     void judge_last_theft() noexcept;
-    [[nodiscard]] std::int64_t reach(unsigned victim, std::int64_t most) noexcept;
+    [[nodiscard]] std::int64_t force_expose(unsigned victim, std::int64_t most) noexcept;
     [[nodiscard]] bool looks_again() noexcept;
-    void leave_seat() noexcept;
+    void leave_slot() noexcept;
     [[nodiscard]] bool is_stirred() noexcept;
-    void rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept;
+    void rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept;
     [[nodiscard]] bool hands_watch_on() noexcept;
     void sleep() noexcept;
-    void step_aside() noexcept;
+    void retire() noexcept;
     [[nodiscard]] bool retires() const noexcept;
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
@@ -214,13 +214,13 @@ private:
     void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     void found_work(unsigned likely) noexcept;
 
-    /// For exposing: marks the scopes of each task before it becomes stealable (M1).
+    /// For exposing: marks the scopes of each task before it becomes stealable (scope.M1).
     [[nodiscard]] auto marking() noexcept {
         return [this](task_word task) noexcept { mark_task(task); };
     }
     void mark_task(task_word task) noexcept;
     void mark_scopes(scope_place* inside) noexcept { count.scopes_shared.add(scope_place::share(inside)); }
-    void mark_standing(activation* from) noexcept;
+    void mark_scope_cursors(activation* from) noexcept;
     void mark_suspending(activation* from) noexcept;
     void mark_moved(suspension& s) noexcept;
 
@@ -248,18 +248,18 @@ private:
     void yield_here() noexcept;
     void yield_to_queued() noexcept;
     [[nodiscard]] bool has_others_to_run() noexcept;
-    [[nodiscard]] bool make_way(task_word task) noexcept;
+    [[nodiscard]] bool yield_after_announcing(task_word task) noexcept;
     [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
     void remind(priority level) noexcept;
     void expose(std::uint64_t n) noexcept;
     void expose_some() noexcept;
     [[nodiscard]] scales<std_atom> load_now() noexcept;
-    [[nodiscard]] tripwire<std_atom>::word take_bits() noexcept;
+    [[nodiscard]] signal_word<std_atom>::word take_bits() noexcept;
     [[nodiscard]] bool anything_left() noexcept;
-    [[nodiscard]] bool rob_those_who_left() noexcept;
-    void keep_summons(tripwire<std_atom>::word bits) noexcept;
-    [[nodiscard]] tripwire<std_atom>::word after_push() noexcept;
-    void answer(tripwire<std_atom>::word bits) noexcept;
+    [[nodiscard]] bool steal_from_retired() noexcept;
+    void keep_yield_requests(signal_word<std_atom>::word bits) noexcept;
+    [[nodiscard]] signal_word<std_atom>::word after_push() noexcept;
+    void answer(signal_word<std_atom>::word bits) noexcept;
 
     pool_core& m_pool;
     void* m_sp = nullptr; // the scheduler's own saved stack while a context runs
@@ -268,21 +268,21 @@ private:
     submission_queue<std_atom> m_prompts; // deadlines that have come; of this thread
     balance::random m_random;
     balance::chooser m_chooser;
-    balance::haul m_haul;
+    balance::steal_batch m_batch;
     std::optional<std::int64_t> m_mark; // where the last theft would have announced first: adaptive only
     balance::exposer m_exposer;         // by all contexts of this thread: see after_push()
     own_word<std::uint64_t> m_ends{
         PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<priority> m_level{priority::normal};
-    own_word<std::uint32_t> m_turn{0};                // see leveled_queue::pop()
-    own_word<bool> m_submissions_first{false};        // a context has just made way for them
-    own_word<priority> m_made_way_for{priority::low}; // the level of the frame that has
-    own_word<bool> m_own_first{false};                // a context has just yielded
-    own_word<unsigned> m_patience{summon_patience};   // announcements left until a summoned worker makes way
+    own_word<std::uint32_t> m_turn{0};               // see leveled_queue::pop()
+    own_word<bool> m_submissions_first{false};       // a context has just made way for them
+    own_word<priority> m_yielded_for{priority::low}; // the level of the frame that has
+    own_word<bool> m_own_first{false};               // a context has just yielded
+    own_word<unsigned> m_patience{yield_patience};   // announcements left until a summoned worker makes way
     unsigned m_looks = 0;             // without success, that a sleep was put off for: idle::latency
     own_word<instant> m_armed{never}; // of what was armed here, the first that nobody was told of
-    instant m_robbed_in_turn = 0;     // when it last looked at others in turn: see rob_in_turn()
+    instant m_last_in_turn = 0;       // when it last looked at others in turn: see steal_in_turn()
     unsigned m_next_in_turn = 0;      // whom it looks at first then
     bool m_watches = false;           // this worker was the last to say that it watches over the alarms
     own_word<bool> m_fires{false};
@@ -293,8 +293,8 @@ private:
     bool m_token = false;       // woken: look again before running what is found
     bool m_alert = false;       // the same for what is queued: who queued it may have told nobody
     bool m_count_all;
-    visitor* m_visitor = nullptr;         // null: a worker of the pool
-    std::atomic<bool> m_there{true};      // V2
+    guest* m_guest = nullptr;             // null: a worker of the pool
+    std::atomic<bool> m_there{true};      // pool.V2
     profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off
     // What of steals_failed and steals_lost is in the trace already.

@@ -36,9 +36,9 @@ void scheduler::sleep() noexcept {
     }
     const auto tell_all = [this] {
         for (unsigned k = 1; k < m_pool.size(); ++k) {
-            auto& trip = m_pool.at((index + k) % m_pool.size()).deque.trip();
-            if (!trip.has(tripwire<std_atom>::wanted)) {
-                trip.set(tripwire<std_atom>::wanted);
+            auto& trip = m_pool.at((index + k) % m_pool.size()).deque.signal();
+            if (!trip.has(signal_word<std_atom>::wanted)) {
+                trip.set(signal_word<std_atom>::wanted);
             }
         }
     };
@@ -47,7 +47,7 @@ void scheduler::sleep() noexcept {
     auto when = stall_watch::when::lying_down;
     overdue_watch overdue(m_pool, index);
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
-        const in_posture resting(standing, posture::resting);
+        const in_activity resting(current_activity, activity::resting);
         // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
         std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
         when = stall_watch::when::lying;
@@ -69,8 +69,8 @@ void scheduler::sleep() noexcept {
             ns = ns == 0 || (soon != 0 && soon < ns) ? soon : ns;
         }
         readiness* const io = due != never ? m_pool.io_if_made() : nullptr;
-        if (m_visitor != nullptr) {
-            rest_as_visitor(state, ns, io);
+        if (m_guest != nullptr) {
+            rest_as_guest(state, ns, io);
         } else if (io != nullptr) {
             sleep_at_descriptors(*io, ns);
         } else if (ns == 0) {
@@ -80,7 +80,7 @@ void scheduler::sleep() noexcept {
         }
     };
     const auto how = m_pool.idle().sleep(
-        // Sent away meanwhile (S7), or kept warm: to be seen as what is queued is (S2).
+        // Sent away meanwhile (idle.S7), or kept warm: to be seen as what is queued is (idle.S2).
         index, tell_all, [this] { return retires() || m_pool.is_warm() || anything_ready() || is_stirred(); },
         rest);
     note(trace::what::awake);

@@ -39,7 +39,7 @@ void each_worker(F f) noexcept {
 const auto each_trip = [](auto tell) noexcept {
     each_worker([tell](scheduler& w) noexcept {
         PILFER_CHAOS_POINT(wake); // some have been told, and leave
-        tell(w.deque.trip());
+        tell(w.deque.signal());
     });
 };
 
@@ -70,7 +70,7 @@ void stops::add(pool_core& p) noexcept {
         },
         [&p](auto tell) noexcept {
             for (unsigned i = 0; i < p.schedulers(); ++i) {
-                tell(p.at(i).deque.trip());
+                tell(p.at(i).deque.signal());
             }
         });
 }
@@ -132,14 +132,14 @@ void stops::wait_for_lookers() noexcept {
     }
     PILFER_CHAOS_POINT(lock);
     all.apart([] {
-        std_atom::heavy_fence(); // C3
+        std_atom::heavy_fence(); // cancel.C3
         each_worker([](scheduler& w) noexcept { w.looks_up.wait_for_end(); });
     });
 }
 
 bool stops::stopped_at(worker* w, scope_place* place, bool tells) noexcept {
     auto& self = *static_cast<scheduler*>(w);
-    if (!self.deque.trip().has_and_sees(tripwire<std_atom>::stop)) { // C1
+    if (!self.deque.signal().has_and_sees(signal_word<std_atom>::stop)) { // cancel.C1
         return false;
     }
     return self.looks_up.during(self.deque.owner().pinned(), [place, tells] {
@@ -207,8 +207,8 @@ bool child_begins(worker* w) noexcept {
     return false;
 }
 
-bool rest_tripped(worker* w, task_word rest) noexcept {
-    return announce_tripped(w, rest) && child_begins(this_worker());
+bool rest_signalled(worker* w, task_word rest) noexcept {
+    return announce_signalled(w, rest) && child_begins(this_worker());
 }
 
 } // namespace detail

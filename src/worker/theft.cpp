@@ -14,14 +14,14 @@ std::int64_t scheduler::amount_of(unsigned victim) noexcept {
     if (rule.what == steal_amount::rule::one || deque.owner().peek() != 0) {
         return 1;
     }
-    return static_cast<std::int64_t>(m_haul.size(rule, m_pool.at(victim).deque.thief().scales()));
+    return static_cast<std::int64_t>(m_batch.size(rule, m_pool.at(victim).deque.thief().scales()));
 }
 
-std::int64_t scheduler::reach(unsigned victim, std::int64_t most) noexcept {
-    const std::int64_t reached = m_pool.at(victim).deque.thief().reach(most, marking());
+std::int64_t scheduler::force_expose(unsigned victim, std::int64_t most) noexcept {
+    const std::int64_t reached = m_pool.at(victim).deque.thief().force_expose(most, marking());
     if (reached > 0) {
         count.reaches.add();
-        note(trace::what::reach, victim);
+        note(trace::what::force_expose, victim);
     }
     return reached;
 }
@@ -34,7 +34,8 @@ bool scheduler::try_steal(unsigned victim, bool may_reach) noexcept {
     const std::int64_t amount = sparks ? amount_of(victim) : 1;
     const auto accept = [sparks](task_word t) { return sparks || (t & kind_mask) == kind_continuation; };
     steal_result got = thief.steal(accept);
-    if (got.status == steal_status::empty && may_reach && thief.has_any() && reach(victim, amount) > 0) {
+    if (got.status == steal_status::empty && may_reach && thief.has_any() &&
+        force_expose(victim, amount) > 0) {
         got = thief.steal(accept);
     }
     if (got.status == steal_status::success) {
@@ -48,11 +49,12 @@ bool scheduler::try_steal(unsigned victim, bool may_reach) noexcept {
     count.steals_failed.add();
     // The owner exposes at its next announcement. Losing this request is harmless: whoever goes to sleep
     // asks again, with fences, and reaches.
-    if (thief.has_any() && !v.deque.trip().has(tripwire<std_atom>::expose)) {
+    if (thief.has_any() && !v.deque.signal().has(signal_word<std_atom>::expose)) {
         if (m_pool.settings().balance.steal.what == steal_amount::rule::adaptive) {
-            v.wish.store(m_haul.next(), rlx); // another thief's wish is as good: this one reaches what lacks
+            v.requested.store(m_batch.next(),
+                              rlx); // another thief's wish is as good: this one reaches what lacks
         }
-        v.deque.trip().set(tripwire<std_atom>::expose);
+        v.deque.signal().set(signal_word<std_atom>::expose);
     }
     return false;
 }
@@ -65,7 +67,7 @@ std::int64_t scheduler::take_more(unsigned victim, std::int64_t more) noexcept {
     const auto there = thief.look();
     if (there.shared < more && there.own > 0) {
         // Exposed by another rule than this thief's: what was not would be cut off its amount.
-        (void)reach(victim, more - there.shared);
+        (void)force_expose(victim, more - there.shared);
     }
     std::int64_t taken = 0;
     // Room first: what has been claimed has to lie somewhere.
@@ -92,7 +94,7 @@ void scheduler::insert(task_word task, std::uint64_t weight) noexcept {
     if (!heavy && deque.owner().weighs()) {
         deque.owner().weigh_newest();
     }
-    keep_summons(after_push()); // for the task that runs next
+    keep_yield_requests(after_push()); // for the task that runs next
 }
 
 /// The surplus lies in the deque already, so that the look behind a token finds it.
@@ -113,7 +115,7 @@ void scheduler::run_theft(task_word task, unsigned victim, std::int64_t tasks) n
 /// asked, at no cost to what it ran; a frame that moved announces elsewhere and counts as barren.
 void scheduler::judge_last_theft() noexcept {
     if (m_mark.has_value()) {
-        m_haul.spent(deque.owner().pushed_since(*m_mark));
+        m_batch.spent(deque.owner().pushed_since(*m_mark));
         m_mark.reset();
     }
 }
@@ -156,18 +158,18 @@ bool scheduler::search() noexcept {
         }
     }
     // Everybody, whatever the rule: the sleeping rests on it.
-    return rob_anybody();
+    return steal_from_all();
 }
 
 /// At one of 64 ends, whatever work this worker has: it may find some at each look, without end, and so may
 /// all others but the one whose task neither announces nor ends. With reach, since that one answers nobody.
-bool scheduler::rob_in_turn() noexcept {
+bool scheduler::steal_in_turn() noexcept {
     const unsigned n = m_pool.size();
     const instant t = now();
-    if (n == 1 || t - m_robbed_in_turn < between_turns) {
+    if (n == 1 || t - m_last_in_turn < between_turns) {
         return false;
     }
-    m_robbed_in_turn = t;
+    m_last_in_turn = t;
     judge_last_theft();
     // Each time behind the last victim: one that always has something keeps the others from nobody.
     for (unsigned k = 0; k < n; ++k) {
@@ -181,7 +183,7 @@ bool scheduler::rob_in_turn() noexcept {
 }
 
 /// With reach. A thief of the ring starts at its victim.
-bool scheduler::rob_anybody() noexcept {
+bool scheduler::steal_from_all() noexcept {
     const unsigned n = m_pool.size();
     if (n == 1) {
         return false;

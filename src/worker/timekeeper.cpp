@@ -151,7 +151,7 @@ void expect(pool_core& p, instant due) noexcept {
     if (const os::time_source* clock = os::current_time_source(); clock != nullptr && clock->now != nullptr) {
         return; // a test's clock, which stands still while all workers are busy
     }
-    if (p.has_no_helpers() || p.left_behind()) {
+    if (p.has_no_helpers() || p.is_forked_child()) {
         return; // the alarm waits for a worker
     }
     if (!is_listed(p)) {

@@ -1,5 +1,5 @@
 // A thread outside that works for a pool while it waits for a latch: on what it sleeps. README.md,
-// "Visitors".
+// "Guests".
 #pragma once
 
 #include <cstdint>

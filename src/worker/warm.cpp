@@ -34,7 +34,7 @@ void pool_core::begin_warm() noexcept {
     if (m_one_lock != nullptr) {
         return;
     }
-    std_atom::fence_sc(); // S2: whoever lies down now sees the count, or is in the map
+    std_atom::fence_sc(); // idle.S2: whoever lies down now sees the count, or is in the map
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);
     }

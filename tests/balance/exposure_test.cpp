@@ -14,8 +14,8 @@ using namespace support;
 using pilfer::exposure;
 using pilfer::steal_amount;
 using pilfer::balance::exposer;
-using pilfer::balance::haul;
 using pilfer::balance::load;
+using pilfer::balance::steal_batch;
 
 class row_B2_exposure : public guarded {};
 
@@ -42,7 +42,8 @@ private:
     [[nodiscard]] char push() {
         ++m_now.own;
         const auto by_policy = move(m_exposer.after_push(m_now, m_waiting));
-        const auto asked_for = m_asked ? move(exposer::for_thief(haul{}, steal_amount::one(), m_now)) : 0;
+        const auto asked_for =
+            m_asked ? move(exposer::for_thief(steal_batch{}, steal_amount::one(), m_now)) : 0;
         m_asked = false;
         return static_cast<char>('0' + by_policy + asked_for);
     }
@@ -137,7 +138,7 @@ TEST_F(row_B2_exposure, a_threshold_moves_a_count_or_a_part_and_never_more_than_
 class row_B4_asked : public guarded {};
 
 TEST_F(row_B4_asked, an_owner_exposes_what_the_amount_lacks) {
-    const haul first;
+    const steal_batch first;
     struct {
         steal_amount amount;
         load now;
@@ -159,13 +160,13 @@ TEST_F(row_B4_asked, an_owner_exposes_what_the_amount_lacks) {
         EXPECT_EQ(exposer::for_thief(first, r.amount, r.now), r.moved)
             << r.now.shared << " and " << r.now.own;
     }
-    EXPECT_EQ(exposer::for_thief(haul(4), steal_amount::adaptive(), {.shared = 0, .own = 8}), 4U);
-    EXPECT_EQ(exposer::for_thief(haul(8), steal_amount::adaptive(), {.shared = 0, .own = 8}), 4U);
+    EXPECT_EQ(exposer::for_thief(steal_batch(4), steal_amount::adaptive(), {.shared = 0, .own = 8}), 4U);
+    EXPECT_EQ(exposer::for_thief(steal_batch(8), steal_amount::adaptive(), {.shared = 0, .own = 8}), 4U);
 }
 
 TEST_F(row_B4_asked, how_much_a_thief_takes) {
     using numbers = std::vector<std::uint64_t>;
-    haul h;
+    steal_batch h;
     const auto sizes = [&h](steal_amount amount) {
         numbers all;
         for (const std::uint64_t whole : {0U, 1U, 2U, 3U, 4U, 7U, 8U, 9U}) {

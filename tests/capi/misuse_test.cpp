@@ -79,7 +79,7 @@ TEST_F(row_E2_misuse, bad_input_option_texts) {
         {"priority", "-2147483649", "options.priority must be"},
         {"name", "12345678901", "options.name must be at most 10 bytes long"},
         {"name", "a\nb", "without control characters"},
-        {"balance.take_back", "two", "options.balance.take_back must be one or all"},
+        {"balance.unshare", "two", "options.balance.unshare must be one or all"},
         {"balance", "halve", "options.balance=\"halve\": \"halve\" is no policy"},
         {"balance", "one,half", "is a second amount"},
         {"balance", "0/1", "P/Q needs"},

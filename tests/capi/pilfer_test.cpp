@@ -360,7 +360,7 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
         {"workers", "3"},           {"stack_size", "131072"},     {"max_contexts", "500"},
         {"max_extra_workers", "3"}, {"balance", "3/4,nearest"},   {"pin", "compact"},
         {"spin", "battery"},        {"name", "ten_bytes_"},       {"priority", "-7"},
-        {"resume", "own-thread"},   {"balance.take_back", "all"}, {"debug.overflow_message", "0"},
+        {"resume", "own-thread"},   {"balance.unshare", "all"},   {"debug.overflow_message", "0"},
         {"only_workers", "1"},      {"debug.stall_report", "0"},  {"debug.dump_signal", "12"},
         {"debug.count_all", "1"},   {"debug.trace_events", "64"}, {"debug.profile", "1"},
         {"backend", "one_lock"}};
@@ -378,7 +378,7 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
           "all-but-one,sticky,doubling", ""}) {
         o.set("balance", text);
         EXPECT_EQ(o.get("balance"), text);
-        EXPECT_EQ(o.get("balance.take_back"), "all") << "a policy does not name it";
+        EXPECT_EQ(o.get("balance.unshare"), "all") << "a policy does not name it";
     }
     EXPECT_EQ(o.error(), "");
 

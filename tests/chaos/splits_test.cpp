@@ -62,7 +62,9 @@ protected:
         return result;
     }
     /// As a worker without work does.
-    static void ask() { detail::this_worker()->deque.trip().set(detail::tripwire<detail::std_atom>::expose); }
+    static void ask() {
+        detail::this_worker()->deque.signal().set(detail::signal_word<detail::std_atom>::expose);
+    }
 };
 
 TEST_F(chaos_splits, once_while_nobody_asks) {

@@ -52,9 +52,9 @@ TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
         EXPECT_TRUE(found) << w;
         EXPECT_LE(chaos::start_word(32), UINT32_MAX);
         const std::int64_t index = chaos::start_index(256);
-        // The limit behind the first ring must be one that the tripwire can hold.
+        // The limit behind the first ring must be one that the signal word can hold.
         EXPECT_GE(index + 255, 0);
-        EXPECT_LE(index, detail::tripwire<detail::std_atom>::limit_mask - (std::int64_t{1} << 39));
+        EXPECT_LE(index, detail::signal_word<detail::std_atom>::limit_mask - (std::int64_t{1} << 39));
         for (const int edge : {16, 31, 32, 47, 48, 52, 57}) {
             if ((std::int64_t{1} << edge) - index >= 0 && (std::int64_t{1} << edge) - index < 128) {
                 index_edges.insert(edge);
@@ -71,26 +71,27 @@ TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
     EXPECT_EQ(index_edges, (std::set<int>{0, 16, 31, 32, 47, 48, 52, 57, 58}));
 }
 
-/// The first index of a deque that nothing was pushed to: its tripwire hits from the limit of the ring on.
+/// The first index of a deque that nothing was pushed to: its signal word hits from the limit of the ring on.
 [[nodiscard]] std::int64_t first_index(pilfer::pool& pool) {
     auto& deque = pool.core().at(0).deque;
     std::int64_t low = 0;          // misses: no first ring ends there
     std::int64_t high = INT64_MAX; // hits
     while (high - low > 1) {
         const std::int64_t middle = low + (high - low) / 2;
-        (deque.trip().hit(middle) ? high : low) = middle;
+        (deque.signal().pending(middle) ? high : low) = middle;
     }
     return high - (deque.owner().capacity() - 1);
 }
 
 TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
 #if defined(PILFER_CHECKED)
-    GTEST_SKIP() << "the tripwire of a checked pool, which counts all, does not tell where its deque begins";
+    GTEST_SKIP()
+        << "the signal_word of a checked pool, which counts all, does not tell where its deque begins";
 #endif
     std::set<std::int64_t> edges_passed;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         const near_wraps on(seed);
-        pilfer::pool pool(workers(1)); // alone: nobody sets a bit in its tripwire
+        pilfer::pool pool(workers(1)); // alone: nobody sets a bit in its signal word
         const std::int64_t first = first_index(pool);
         constexpr std::int64_t n = 300; // beyond the edge, and beyond the first ring
         std::atomic<std::int64_t> ran{0};
@@ -160,7 +161,7 @@ TEST_P(chaos_wrap_over_workers, every_kind_of_fork) {
         const near_wraps on(seed);
         pilfer::options o = with_workers();
         o.balance.exposure = seed % 4 == 0 ? pilfer::exposure::always_public : pilfer::exposure::on_demand;
-        o.balance.take_back = seed % 3 == 0 ? pilfer::take_back::all : pilfer::take_back::one;
+        o.balance.unshare = seed % 3 == 0 ? pilfer::unshare::all : pilfer::unshare::one;
         o.resume = seed % 5 == 0 ? pilfer::resume::elsewhere : pilfer::resume::anywhere;
         pilfer::pool pool(o);
         EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14)) << seed;
@@ -180,7 +181,7 @@ TEST_P(chaos_wrap_over_workers, scopes_that_begin_far_from_zero) {
     pool.run([&] {
         for (int round = 0; round < 400; ++round) {
             detail::child_counter<detail::std_atom> probe;
-            far += probe.owed() != 0;
+            far += probe.pending() != 0;
             pilfer::scope s;
             s.spawn([&] { ran.fetch_add(1); });
             s.fork([&] {

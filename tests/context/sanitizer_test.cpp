@@ -177,7 +177,7 @@ TEST_F(sanitizers, accept_a_pool_and_the_common_pool_that_two_tasks_of_one_threa
                 testing::ExitedWithCode(0), "");
 }
 
-// A visitor's thread blocks no signals: they come on the stacks of its tasks.
+// A guest's thread blocks no signals: they come on the stacks of its tasks.
 TEST_F(sanitizers, accept_a_dump_signal_on_two_stacks_of_one_thread) {
     const auto both = [] {
         std::signal(SIGUSR2, [](int) {}); // is called by the pool's handler

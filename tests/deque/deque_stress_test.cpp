@@ -143,10 +143,10 @@ void thief_thread(tested_deque<Atom>& d, ledger& book, std::atomic<bool>& over, 
         }
         switch (random.below(8)) {
         case 0:
-            (void)thief.reach(1 + random.below(3));
+            (void)thief.force_expose(1 + random.below(3));
             break;
         case 1:
-            d.deque.trip().set(detail::tripwire<Atom>::expose);
+            d.deque.signal().set(detail::signal_word<Atom>::expose);
             break;
         case 2:
             std::this_thread::yield();
@@ -163,7 +163,7 @@ void exactly_once(bool pinned, unsigned threads, std::int64_t tasks) {
     const watchdog dog("the exactly-once stress");
     ledger book(tasks);
     // Indices up to the last one that the limit can name.
-    tested_deque<Atom> d(4, pinned, detail::tripwire<Atom>::limit_mask - tasks - 4096);
+    tested_deque<Atom> d(4, pinned, detail::signal_word<Atom>::limit_mask - tasks - 4096);
     owner_thread<Atom> owner(d, book, threads);
     std::atomic<bool> over{false};
     together(threads, [&](unsigned i) {
@@ -209,7 +209,7 @@ TEST_P(DequeStress, ASilentOwnersTasksAreAllReached) {
             if (got.status == steal_status::success) {
                 book.take(got.task);
             } else if (got.status == steal_status::empty) {
-                (void)thief.reach(1);
+                (void)thief.force_expose(1);
             }
         }
     });
@@ -284,7 +284,7 @@ TEST_P(DequeStress, StampedeAtOneTask) {
             wait_until([&] { return round.load() == r; });
             auto thief = d.deque.thief();
             auto got = thief.steal(any_task);
-            if (got.status == steal_status::empty && thief.reach(1) > 0) {
+            if (got.status == steal_status::empty && thief.force_expose(1) > 0) {
                 got = thief.steal(any_task);
             }
             wins.fetch_add(got.status == steal_status::success ? 1 : 0);

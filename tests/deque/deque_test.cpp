@@ -20,7 +20,7 @@ using popped = tested::owner_end::popped;
 constexpr std::int64_t everything = INT64_MAX / 4;
 
 /// The first index of each run: 0, one ring below a power of two, and the last that the limit allows.
-constexpr std::int64_t last_start = detail::tripwire<std_atom>::limit_mask - 4096;
+constexpr std::int64_t last_start = detail::signal_word<std_atom>::limit_mask - 4096;
 
 class Deque : public testing::TestWithParam<std::tuple<bool, std::int64_t>> {
 protected:
@@ -39,7 +39,7 @@ TEST_P(Deque, EmptyGivesNothing) {
     EXPECT_EQ(own.pop(everything), 0U);
     EXPECT_EQ(own.expose(5), 0);
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
-    EXPECT_EQ(thief.reach(3), 0);
+    EXPECT_EQ(thief.force_expose(3), 0);
     EXPECT_FALSE(thief.has_any());
     EXPECT_EQ(thief.look().shared, 0);
     EXPECT_EQ(own.private_size(), 0);
@@ -80,14 +80,14 @@ TEST_P(Deque, WhoInsistsTakesPrivateTasksAndIsToldOfARefusal) {
     const auto nothing = [](task_word) { return false; };
     std::vector<steal_status> told;
     const auto tell = [&](steal_status status) { told.push_back(status); };
-    EXPECT_EQ(thief.insist(any_task, tell), 0U);
+    EXPECT_EQ(thief.steal_until_settled(any_task, tell), 0U);
     EXPECT_TRUE(told.empty());
     d.push(1);
     d.push(2);
-    EXPECT_EQ(thief.insist(any_task, tell), 1U);
-    EXPECT_EQ(thief.insist(nothing, tell), 0U);
-    EXPECT_EQ(thief.insist(any_task, tell), 2U);
-    EXPECT_EQ(thief.insist(any_task, tell), 0U);
+    EXPECT_EQ(thief.steal_until_settled(any_task, tell), 1U);
+    EXPECT_EQ(thief.steal_until_settled(nothing, tell), 0U);
+    EXPECT_EQ(thief.steal_until_settled(any_task, tell), 2U);
+    EXPECT_EQ(thief.steal_until_settled(any_task, tell), 0U);
     using enum steal_status;
     EXPECT_EQ(told, (std::vector{empty, success, empty, refused, success}));
 }
@@ -172,12 +172,12 @@ TEST_P(Deque, AReachExposesWhatASilentOwnerKeeps) {
     for (task_word t = 1; t <= 5; ++t) {
         d.push(t);
     }
-    EXPECT_EQ(thief.reach(2), 2);
+    EXPECT_EQ(thief.force_expose(2), 2);
     EXPECT_EQ(thief.steal(any_task).task, 1U);
     EXPECT_EQ(thief.steal(any_task).task, 2U);
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
-    EXPECT_EQ(thief.reach(100), 3) << "no more than there is";
-    EXPECT_EQ(thief.reach(1), 0);
+    EXPECT_EQ(thief.force_expose(100), 3) << "no more than there is";
+    EXPECT_EQ(thief.force_expose(1), 0);
     EXPECT_EQ(own.pop(1), 5U);
     EXPECT_EQ(thief.steal(any_task).task, 3U);
 }
@@ -293,7 +293,7 @@ TEST_P(Deque, AgreesWithAModelAtEveryStep) {
         case 5: {
             const auto count = static_cast<std::int64_t>(1 + random.below(3));
             const auto moved = std::min(count, static_cast<std::int64_t>(model.size()) - shared);
-            ASSERT_EQ(thief.reach(count), moved) << "step " << step;
+            ASSERT_EQ(thief.force_expose(count), moved) << "step " << step;
             shared += moved;
             break;
         }

@@ -1,4 +1,4 @@
-// Rings for deques under test, and the owner's duties at a hit of the tripwire.
+// Rings for deques under test, and the owner's duties at a hit of the signal word.
 #pragma once
 
 #include <memory>
@@ -76,8 +76,8 @@ private:
         if (!own.make_room()) {
             own.grow(memory.make(own.capacity() * 2, own.weighs()));
         }
-        const std::int64_t bits = deque.trip().take();
-        using trip = detail::tripwire<Atom>;
+        const std::int64_t bits = deque.signal().take();
+        using trip = detail::signal_word<Atom>;
         if ((bits & (trip::expose | trip::wanted)) != 0 && own.shared_size() <= 0) {
             (void)own.expose(1);
         }

@@ -44,11 +44,11 @@ public:
         m_tasks.push_back({m_next, weight});
         m_shared = static_cast<std::size_t>(m_deque.deque.owner().shared_size());
     }
-    void pop(std::int64_t take_back) {
+    void pop(std::int64_t unshare) {
         if (!m_tasks.empty()) {
             EXPECT_EQ(m_deque.deque.owner().newest_weight(), m_tasks.back().weight);
         }
-        const task_word got = m_deque.deque.owner().pop(take_back);
+        const task_word got = m_deque.deque.owner().pop(unshare);
         ASSERT_EQ(got, m_tasks.empty() ? 0 : m_tasks.back().word);
         if (!m_tasks.empty()) {
             m_tasks.pop_back();
@@ -167,7 +167,7 @@ TEST_F(row_B7_deque, weighs_from_the_first_weight_until_all_weights_are_gone) {
     ASSERT_TRUE(own.push(40));
     own.weigh_newest();
     EXPECT_FALSE(own.weighs());
-    (void)d.deque.trip().take();
+    (void)d.deque.signal().take();
     EXPECT_FALSE(own.push(48)) << "and the fast path is back";
     EXPECT_EQ(d.deque.thief().scales().weight(), 4U);
 }

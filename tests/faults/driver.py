@@ -41,7 +41,7 @@ LEGAL = {
 AUTOMATIC = {"start_automatic", "common", "forked"}
 # Scenarios with a pool of one worker, or one that C asked for: only there may one thread that cannot be made be an error.
 LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn_deep_1", "fork_large", "drop", "full_ring_join",
-        "full_ring_spawn", "full_ring_fork", "full_ring_async", "visitors"}
+        "full_ring_spawn", "full_ring_fork", "full_ring_async", "guests"}
 # Threads that are made with a mask, and where that fails without one; and a timekeeper, which is tried again.
 SECOND_TRY = {"pinned_nested", "descriptors"}
 # Scenarios that need a file that their user has named.

@@ -466,7 +466,7 @@ void own_threads() {
 }
 
 /// Threads outside that work while they wait, for a latch and for a condition.
-void visitors() {
+void guests() {
     pilfer::options o = workers(1);
     o.attachable = 2;
     std::atomic<int> ran{0};
@@ -476,7 +476,7 @@ void visitors() {
         const auto here = p->attach();
         for (int i = 0; i < 5; ++i) {
             expect_equal(p->run([] { return fib_join(6) + fib_spawn(5, 1); }), fib_serial(6) + fib_serial(5),
-                         "fib of a visitor");
+                         "fib of a guest");
             try {
                 p->submit([&] {
                     nap();
@@ -493,7 +493,7 @@ void visitors() {
     visit();
     other.join();
     p->shutdown();
-    expect_equal(ran + refused, 10, "tasks of visitors");
+    expect_equal(ran + refused, 10, "tasks of guests");
 }
 
 /// Three levels, and values of workers.
@@ -566,7 +566,7 @@ constexpr scenario list[] = {
     {"resize", resized},
     {"governor", governed},
     {"own_threads", own_threads},
-    {"visitors", visitors},
+    {"guests", guests},
     {"levels", levels},
     {"record", record},
     {"record_graph", record_graph},

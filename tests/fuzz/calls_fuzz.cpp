@@ -233,7 +233,7 @@ void check(const task& t, bool may_break, bool may_stop) {
     o.workers = 1 + a % 3;
     o.balance.exposure = static_cast<pilfer::exposure>(1 + a / 3 % 2);
     o.resume = static_cast<pilfer::resume>(a / 6 % 3);
-    o.balance.take_back = static_cast<pilfer::take_back>(a / 18 % 2);
+    o.balance.unshare = static_cast<pilfer::unshare>(a / 18 % 2);
     o.debug.count_all = a / 36 % 2 == 1;
     o.max_contexts = b % 4 == 0 ? 1 + b / 4 % 8 : 0;
     if (b / 32 != 0) {

@@ -35,7 +35,7 @@ struct fenced_atom : std_atom {
 template <class Atom>
 struct bed {
     using sleepers = pilfer::detail::sleepers<Atom, futex_park>;
-    using wire = pilfer::detail::tripwire<Atom>;
+    using wire = pilfer::detail::signal_word<Atom>;
     unsigned count;
     std::unique_ptr<typename sleepers::seat[]> seats;
     std::unique_ptr<typename sleepers::map_word[]> map;
@@ -214,7 +214,7 @@ TEST(SleepersPublish, ClearsTheLevelWhenNobodySleeps) {
     EXPECT_EQ(last, nobody);
     EXPECT_FALSE(trip.has(plain_bed::wire::wanted));
     EXPECT_EQ(trip.take(), 0);
-    EXPECT_FALSE(trip.hit(99));
+    EXPECT_FALSE(trip.pending(99));
 }
 
 /// Hole H4: somebody lies down between the look at the map and the clearing, and sees the level still set.
@@ -232,7 +232,7 @@ TEST(SleepersPublish, LooksAgainAfterClearing) {
     EXPECT_TRUE(b.idle.publish(0, last, trip));
     EXPECT_EQ(last, 2U);
     EXPECT_TRUE(trip.has(bed<fenced_atom>::wire::wanted)) << "set again for those who still sleep";
-    EXPECT_TRUE(trip.hit(0));
+    EXPECT_TRUE(trip.pending(0));
     fenced_atom::at_fence = [] {};
 }
 

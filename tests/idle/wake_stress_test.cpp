@@ -1,4 +1,4 @@
-// Deques, tripwires and sleepers together: a ready task never stays beside a sleeper.
+// Deques, signal_words and sleepers together: a ready task never stays beside a sleeper.
 //
 // Publishers announce and never take back, as if each were in a long task; so every task has to be taken
 // by somebody who searches or sleeps. A lost wake-up is a hang, and the watchdog makes it a failure.
@@ -18,7 +18,7 @@ namespace {
 using namespace pilfer_test;
 using detail::std_atom;
 using detail::steal_status;
-using wire = detail::tripwire<std_atom>;
+using wire = detail::signal_word<std_atom>;
 
 struct futex_park {
     static void wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
@@ -44,7 +44,7 @@ public:
     void publish(unsigned i, task_word task) {
         auto& d = *m_deques[i];
         if ((d.push(task) & wire::wanted) != 0) {
-            (void)m_idle.publish(i, m_last_woken[i], d.deque.trip());
+            (void)m_idle.publish(i, m_last_woken[i], d.deque.signal());
         }
     }
     /// Runs what worker i finds until stop().
@@ -84,7 +84,7 @@ private:
         for (unsigned k = 1; k < m_deques.size(); ++k) {
             auto thief = m_deques[(i + k) % m_deques.size()]->deque.thief();
             auto got = thief.steal(any_task);
-            if (got.status == steal_status::empty && thief.has_any() && thief.reach(1) > 0) {
+            if (got.status == steal_status::empty && thief.has_any() && thief.force_expose(1) > 0) {
                 got = thief.steal(any_task);
             }
             if (got.status == steal_status::success) {
@@ -95,7 +95,7 @@ private:
     }
     void tell_all(unsigned i) {
         for (unsigned k = 1; k < m_deques.size(); ++k) {
-            auto& trip = m_deques[(i + k) % m_deques.size()]->deque.trip();
+            auto& trip = m_deques[(i + k) % m_deques.size()]->deque.signal();
             if (!trip.has(wire::wanted)) {
                 trip.set(wire::wanted);
             }

@@ -19,7 +19,7 @@ namespace {
 
 using namespace support;
 namespace detail = pilfer::detail;
-using wire = detail::tripwire<detail::std_atom>;
+using wire = detail::signal_word<detail::std_atom>;
 
 /// The sleep of a pool's workers. While it holds them, a wake-up is only noted.
 class beds final : public futex_hook {
@@ -131,7 +131,7 @@ TEST_P(wave_of_real_workers, is_a_tree_of_log2_levels) {
             all.wait_until_taken(n - 1);
             detail::worker* w = detail::this_worker();
             publisher = w->index;
-            auto& trip = w->deque.trip();
+            auto& trip = w->deque.signal();
             trip.clear_wanted();
             (void)trip.take();
             all.hold(true);

@@ -1,5 +1,5 @@
-// Row B12: who wakes whom. The wave of wake-ups is a tree of about log2 N levels: step by step in one thread,
-// with the very text of the library. Real workers: no more than two for each, read off a trace.
+// Row scope.B12: who wakes whom. The wave of wake-ups is a tree of about log2 N levels: step by step in one
+// thread, with the very text of the library. Real workers: no more than two for each, read off a trace.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -52,7 +52,7 @@ public:
     /// The publisher wakes one; in each further round everybody who was woken in the one before has found
     /// work and wakes two, in any order. Returns the rounds that it takes until nobody sleeps.
     [[nodiscard]] unsigned run(unsigned publisher, pilfer::balance::random& dice) {
-        detail::tripwire<std_atom> trip(0);
+        detail::signal_word<std_atom> trip(0);
         unsigned last = sleepers::nobody;
         if (!m_idle.publish(publisher, last, trip)) {
             return 0;
@@ -214,8 +214,8 @@ struct tree {
         detail::worker* w = detail::this_worker();
         publisher = w->index;
         EXPECT_TRUE(eventually([&] { return asleep(pool) == n - 1; }));
-        using wire = detail::tripwire<std_atom>;
-        auto& trip = w->deque.trip();
+        using wire = detail::signal_word<std_atom>;
+        auto& trip = w->deque.signal();
         trip.clear_wanted();
         (void)trip.take();
         pilfer::scope s;

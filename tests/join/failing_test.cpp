@@ -33,8 +33,8 @@ protected:
     /// No cancellation is counted any more, and the usual calls work.
     void TearDown() override {
         pool.run([] {
-            using pilfer::detail::tripwire;
-            EXPECT_FALSE(this_worker()->deque.trip().has(tripwire<pilfer::detail::std_atom>::stop));
+            using pilfer::detail::signal_word;
+            EXPECT_FALSE(this_worker()->deque.signal().has(signal_word<pilfer::detail::std_atom>::stop));
             EXPECT_FALSE(pilfer::cancelled());
             EXPECT_EQ(pilfer::join([] { return 1; }, [] { return 2; }), std::tuple(1, 2));
             pilfer::scope s;

@@ -114,9 +114,9 @@ using place_key = std::tuple<std::string, unsigned, unsigned, access, bool>;
     std::map<std::string, unsigned> twins; // the map is in the order of lines
     std::vector<mutant> mutants;
     for (const auto& [key, found] : sites) {
-        const auto& [s, visitors] = found;
+        const auto& [s, guests] = found;
         for (const memory_order o : weaker(s)) {
-            mutant m{{s, o}, "", {visitors.begin(), visitors.end()}};
+            mutant m{{s, o}, "", {guests.begin(), guests.end()}};
             m.name =
                 file_of(s.place) + " " + function_of(s.place) + " " + to_string(s.kind) + " " + step(m.what);
             const unsigned twin = ++twins[m.name];

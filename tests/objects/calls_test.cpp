@@ -849,8 +849,8 @@ TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
 }
 
 // Scopes that end out of turn while somebody elsewhere walks up through them. Nothing decides which comes
-// first, so this finds a walk without a lock only now and then (chaos and sanitizers help); mark_standing and
-// mark_below in tests/model find it always.
+// first, so this finds a walk without a lock only now and then (chaos and sanitizers help);
+// mark_scope_cursors and mark_below in tests/model find it always.
 TEST_P(row_D8_monitor, a_scope_ends_out_of_turn_while_a_served_call_forks_from_below) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {

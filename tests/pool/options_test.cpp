@@ -163,7 +163,7 @@ TEST_F(option_groups, a_pool_without_groups_has_their_defaults) {
     EXPECT_EQ(o.balance.steal, pilfer::steal_amount::part(1, 4));
     EXPECT_EQ(o.balance.victim, pilfer::victim::random);
     EXPECT_EQ(o.balance.exposure, pilfer::exposure::on_demand);
-    EXPECT_EQ(o.balance.take_back, pilfer::take_back::one);
+    EXPECT_EQ(o.balance.unshare, pilfer::unshare::one);
     EXPECT_TRUE(o.debug.overflow_message);
     EXPECT_EQ(o.debug.stall_report, 10'000U);
     EXPECT_EQ(o.debug.dump_signal, 0);
@@ -176,12 +176,12 @@ TEST_F(option_groups, balance_reaches_the_workers) {
                        .balance = {.steal = pilfer::steal_amount::half(),
                                    .victim = pilfer::victim::ring,
                                    .exposure = pilfer::exposure::always_public,
-                                   .take_back = pilfer::take_back::all}}};
+                                   .unshare = pilfer::unshare::all}}};
     const pilfer::balance_options& b = pool.settings().balance;
     EXPECT_EQ(b.steal, pilfer::steal_amount::half());
     EXPECT_EQ(b.victim, pilfer::victim::ring);
     EXPECT_EQ(b.exposure, pilfer::exposure::always_public);
-    EXPECT_EQ(b.take_back, pilfer::take_back::all);
+    EXPECT_EQ(b.unshare, pilfer::unshare::all);
     EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15));
     EXPECT_GE(pool.counters().exposures, 100U) << "every announcement is public";
 }
@@ -218,12 +218,12 @@ TEST_F(bad_input_options, every_combination_works) {
         for (const auto exposure : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
             for (const auto resume :
                  {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
-                for (const auto take_back : {pilfer::take_back::one, pilfer::take_back::all}) {
+                for (const auto unshare : {pilfer::unshare::one, pilfer::unshare::all}) {
                     for (const bool count_all : {false, true}) {
                         pilfer::options o = workers(n);
                         o.balance.exposure = exposure;
                         o.resume = resume;
-                        o.balance.take_back = take_back;
+                        o.balance.unshare = unshare;
                         o.debug.count_all = count_all;
                         pilfer::pool pool(o);
                         EXPECT_EQ(pool.run([] { return fib_join(11); }), fib(11));

@@ -202,7 +202,7 @@ TEST_F(row_G3_exact, whatever_the_options) {
                 }
                 o.resume = resume;
                 o.balance.exposure = exposure;
-                o.balance.take_back = pilfer::take_back::all;
+                o.balance.unshare = pilfer::unshare::all;
                 EXPECT_EQ(recorded([] { (void)fib_join(10); }, o), (counts{265, 19, 89, 6})) << stacks;
                 EXPECT_EQ(recorded([] { (void)fib_fork(10); }, o), (counts{265, 19, 89, 10})) << stacks;
             }

@@ -65,7 +65,7 @@ TEST(DISABLED_profiled, two_pools) {
     first.run([] {});
     second.run([] { (void)pilfer::join([] {}, [] {}); });
 }
-TEST(DISABLED_profiled, left_behind) {
+TEST(DISABLED_profiled, is_forked_child) {
     auto* pool = new pilfer::pool;
     pool->run([] {});
     _exit(5);
@@ -158,7 +158,7 @@ TEST_F(row_G3_command, takes_what_a_theft_costs_from_the_file_of_calibrate) {
 TEST_F(row_G3_command, passes_the_exit_code_on) {
     EXPECT_EQ(profile("", profiled() + "exits_with_7").code, 7);
     EXPECT_EQ(profile("", profiled() + "dies").code, 128 + SIGKILL);
-    const auto left = profile("", profiled() + "left_behind");
+    const auto left = profile("", profiled() + "is_forked_child");
     EXPECT_EQ(left.code, 5);
     EXPECT_TRUE(has(left, "did not end")) << left.text;
     // The pools of what the program starts are seen as well.

@@ -67,7 +67,7 @@ TEST_F(row_G2_json, a_lost_end_does_not_put_slices_into_each_other) {
 TEST_F(row_G2_json, ticks_become_time_and_never_run_back) {
     const document d = made({{50, what::run_own, task::spark, 0, 0}, // before the pool: a core that is behind
                              {700, what::wake, {}, 1, 0},
-                             {600, what::reach, {}, 1, 0},
+                             {600, what::force_expose, {}, 1, 0},
                              {800, what::ended, {}, 0, 0}});
     std::vector<double> times;
     for (const auto& e : d.json().at("traceEvents")) {
@@ -82,10 +82,10 @@ TEST_F(row_G2_json, ticks_become_time_and_never_run_back) {
 TEST_F(row_G2_json, no_time_between_the_two_readings_is_no_division_by_zero) {
     pilfer::trace::document d;
     d.begin = d.end = {100, 5'000};
-    d.tracks.push_back({{{100, what::make_way, {}, 0, 0}}, 0});
+    d.tracks.push_back({{{100, what::yield, {}, 0, 0}}, 0});
     std::ostringstream out;
     pilfer::trace::write(d, out);
-    EXPECT_EQ(document(out.str()).track(0), lines{"make way"});
+    EXPECT_EQ(document(out.str()).track(0), lines{"yield"});
 }
 
 } // namespace

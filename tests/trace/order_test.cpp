@@ -201,12 +201,12 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
         // A victim that does not answer is reached for, once for each task; what is public needs no reach.
         lines reaches;
         for (const std::string& l : d.track(thief)) {
-            if (l.rfind("reach", 0) == 0 || l.rfind("stolen", 0) == 0) {
+            if (l.rfind("force expose", 0) == 0 || l.rfind("stolen", 0) == 0) {
                 reaches.push_back(l);
             }
         }
         if (policy == pilfer::exposure::on_demand) {
-            EXPECT_EQ(reaches, (lines{"reach" + from, theft, "reach" + from, theft}));
+            EXPECT_EQ(reaches, (lines{"force expose" + from, theft, "force expose" + from, theft}));
         } else {
             EXPECT_EQ(reaches, (lines{theft, theft}));
         }
@@ -315,7 +315,7 @@ TEST_F(row_B10_order, one_endless_context_makes_way_after_64_announcements) {
     EXPECT_EQ(from_first(d, 0, "submitted"),
               (lines{"submitted submission", "suspended", "submitted submission", "ended", "resumed anywhere",
                      "ended", "sleep", "cut"}));
-    EXPECT_EQ(d.count("make way"), 1U);
+    EXPECT_EQ(d.count("yield"), 1U);
 }
 
 TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_else) {
@@ -355,7 +355,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     unsigned publisher = 0;
     pool.run([&] {
         publisher = detail::this_worker()->index;
-        // The other one sleeps: told by the tripwire, this announcement exposes the task and wakes it.
+        // The other one sleeps: told by the signal word, this announcement exposes the task and wakes it.
         pilfer::scope s;
         while (!ran) {
             s.fork([&] { ran = true; });

@@ -19,7 +19,7 @@ class row_G2_ring : public guarded {};
 TEST_F(row_G2_ring, an_event_comes_back_as_it_was) {
     ring r(64);
     r.add(what::run_stolen, task::forked, 4095, 7);
-    r.add(what::make_way, task::submission, ring::most, ring::most);
+    r.add(what::yield, task::submission, ring::most, ring::most);
     r.add(what::missed, task::spark, UINT32_MAX, ring::most + 1); // cut, not wrapped
     const excerpt e = r.read();
     ASSERT_EQ(e.events.size(), 3U);
@@ -28,7 +28,7 @@ TEST_F(row_G2_ring, an_event_comes_back_as_it_was) {
     EXPECT_EQ(e.events[0].task, task::forked);
     EXPECT_EQ(e.events[0].who, 4095U);
     EXPECT_EQ(e.events[0].n, 7U);
-    EXPECT_EQ(e.events[1].what, what::make_way);
+    EXPECT_EQ(e.events[1].what, what::yield);
     EXPECT_EQ(e.events[1].task, task::submission);
     for (const auto& large : {e.events[1], e.events[2]}) {
         EXPECT_EQ(large.who, ring::most);

@@ -80,7 +80,7 @@ TEST_F(row_G4_dump, holds_up_whoever_resumes_a_context_whose_stack_is_read) {
     using namespace pilfer::detail;
     for (const unsigned n : {1U, 2U}) {
         pilfer::pool p(workers(n));
-        handover<std_atom> end;
+        completion<std_atom> end;
         std::atomic<bool> gone_on{false};
         const auto waiting = p.async([&] {
             wait_for(end, nullptr);

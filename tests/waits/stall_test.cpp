@@ -291,7 +291,7 @@ TEST_F(row_C8_stall, across_two_pools_is_one_cycle) {
 
 /// Waits as a join does, for an end that the test itself brings about.
 struct by_hand {
-    pilfer::detail::handover<pilfer::detail::std_atom> end;
+    pilfer::detail::completion<pilfer::detail::std_atom> end;
     void wait() { pilfer::detail::wait_for(end, nullptr); }
     void complete() {
         if (const auto who = end.complete(); who != 0) {

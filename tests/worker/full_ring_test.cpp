@@ -57,16 +57,16 @@ TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
     pilfer::pool pool(o);
     std::vector<std::atomic<int>> ran(tasks);
     std::atomic<int> sum{0};
-    std::atomic<bool> standing{false};
+    std::atomic<bool> current_activity{false};
     std::atomic<bool> go_on{false};
     std::atomic<std::int64_t> left{-1};
     auto thief = pool.async([&] {
-        standing = true;
+        current_activity = true;
         while (!go_on) {
             std::this_thread::yield();
         }
     });
-    while (!standing) {
+    while (!current_activity) {
         std::this_thread::yield();
     }
     pool.run([&] {

@@ -208,9 +208,9 @@ class row_B3_own : public guarded {};
 TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
     // The order is the same either way. But this policy exposes all that is private at each announcement:
     // again what had come back together with the task that announces.
-    for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
+    for (const auto how : {pilfer::unshare::one, pilfer::unshare::all}) {
         pilfer::options o = classic(1);
-        o.balance.take_back = how;
+        o.balance.unshare = how;
         pilfer::pool pool(o);
         pool.run([&] {
             for (int i = 0; i < 6; ++i) {
@@ -222,7 +222,7 @@ TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
             }
         });
         pool.shutdown();
-        if (how == pilfer::take_back::one) {
+        if (how == pilfer::unshare::one) {
             EXPECT_EQ(pool.counters().exposed_tasks, 7U);
         } else {
             EXPECT_GT(pool.counters().exposed_tasks, 9U);
@@ -254,11 +254,11 @@ void expect_newest_first(const pilfer::options& o) {
 
 TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
     for (const auto policy : every_exposure) {
-        for (const auto how : {pilfer::take_back::one, pilfer::take_back::all}) {
+        for (const auto how : {pilfer::unshare::one, pilfer::unshare::all}) {
             pilfer::options o = workers(1);
             o.balance.exposure = policy;
             o.balance.threshold = {.at_least = 2, .below = 4, .count = 2};
-            o.balance.take_back = how;
+            o.balance.unshare = how;
             SCOPED_TRACE(static_cast<int>(policy));
             expect_newest_first(o);
         }

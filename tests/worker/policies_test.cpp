@@ -176,7 +176,7 @@ protected:
                 o.balance.exposure = std::get<1>(GetParam());
                 o.balance.eager = 1 + turn % 5;
                 o.balance.threshold = {.at_least = 1 + turn % 3, .below = 1 + turn % 4, .count = turn % 6};
-                o.balance.take_back = turn % 2 == 0 ? pilfer::take_back::one : pilfer::take_back::all;
+                o.balance.unshare = turn % 2 == 0 ? pilfer::unshare::one : pilfer::unshare::all;
                 o.resume = static_cast<pilfer::resume>(turn % 3);
                 o.debug.count_all = turn % 5 < 2;
                 o.max_contexts = turn % 4 == 0 ? 3 : 0;

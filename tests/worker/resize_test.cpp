@@ -31,7 +31,7 @@ using namespace std::chrono_literals;
 
 [[nodiscard]] bool all_aside(pilfer::pool& pool, unsigned from, unsigned to) {
     for (unsigned i = from; i < to; ++i) {
-        if (!pool.core().idle().is_aside(i)) {
+        if (!pool.core().idle().is_retired(i)) {
             return false;
         }
     }

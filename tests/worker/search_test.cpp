@@ -106,7 +106,9 @@ protected:
             (void)pilfer::join([] {}, [] {});
         }
     }
-    static void ask() { detail::this_worker()->deque.trip().set(detail::tripwire<detail::std_atom>::expose); }
+    static void ask() {
+        detail::this_worker()->deque.signal().set(detail::signal_word<detail::std_atom>::expose);
+    }
     /// Runs `f` on one worker while the other one is inside a task.
     template <class F>
     static void run(F f) {

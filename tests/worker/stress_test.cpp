@@ -96,7 +96,7 @@ TEST_P(exactly_once, always_public) {
 
 TEST_P(exactly_once, everything_taken_back_at_once) {
     pilfer::options o = with_workers();
-    o.balance.take_back = pilfer::take_back::all;
+    o.balance.unshare = pilfer::unshare::all;
     check(o, hundredth_of(4'000'000));
 }
 

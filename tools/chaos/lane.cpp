@@ -54,7 +54,7 @@ pilfer::options any_options(dice& random, unsigned most_workers) {
         {victim::random, victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest});
     o.resume = random.pick({pilfer::resume::anywhere, pilfer::resume::anywhere, pilfer::resume::own_thread,
                             pilfer::resume::elsewhere});
-    o.balance.take_back = random.one_in(3) ? pilfer::take_back::all : pilfer::take_back::one;
+    o.balance.unshare = random.one_in(3) ? pilfer::unshare::all : pilfer::unshare::one;
     o.debug.count_all = random.one_in(5);
     o.max_contexts = random.one_in(3) ? random.pick<std::size_t>({1, 2, 3, 8, 40}) : 0;
     o.stack_size = o.max_contexts != 0 ? crowded_stack : usual_stack;
@@ -65,7 +65,7 @@ std::string as_text(pilfer::options const& o) {
     static constexpr char const* resumes[] = {"anywhere", "own_thread", "elsewhere"};
     return fmt::format("workers {}, {}, resume {}, take_back {}, max_contexts {}{}", o.workers,
                        pilfer::balance::name(o.balance), resumes[static_cast<unsigned>(o.resume)],
-                       o.balance.take_back == pilfer::take_back::one ? "one" : "all", o.max_contexts,
+                       o.balance.unshare == pilfer::unshare::one ? "one" : "all", o.max_contexts,
                        o.debug.count_all ? ", count_all" : "");
 }
 

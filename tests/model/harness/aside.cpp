@@ -47,8 +47,8 @@ private:
 
     typename sleepers::seat m_seats[1];
     typename sleepers::map_word m_map[1];
-    typename sleepers::map_word m_aside[1];
-    sleepers m_idle{m_seats, m_map, 1, m_aside};
+    typename sleepers::map_word m_retired[1];
+    sleepers m_idle{m_seats, m_map, 1, m_retired};
     typename Atom::template atomic<int> m_limit;
     typename Atom::template atomic<int> m_inbox;
     unsigned m_given = 0; // of the checker itself, as the next one
@@ -77,8 +77,8 @@ protected:
     }
     /// Only the harness's own worker is asked: it is the one that may be sent away.
     bool retires(unsigned self) final { return self == Who && m_limit.load(rlx) != 0; }
-    /// scheduler::step_aside()
-    void step_aside(unsigned self) {
+    /// scheduler::retire()
+    void retire(unsigned self) {
         this->found_work(self);
         auto own = this->m_worker[self].deque.owner();
         (void)own.expose(own.private_size());
@@ -91,7 +91,7 @@ protected:
     void work_or_not(unsigned self) {
         for (;;) {
             if (retires(self)) {
-                step_aside(self);
+                retire(self);
                 continue;
             }
             if (this->step(self)) {
@@ -121,7 +121,7 @@ struct leaves final : shrinking<Atom, 3, 2, 0> {
         this->push(0, 0);
         this->push(0, 1);
         this->m_limit.store(1, rlx); // by a task of its own
-        this->step_aside(0);
+        this->retire(0);
     }
     bool at_rest() { return this->nothing_beside_a_sleeper(threads, 2); }
     void finish() {}
@@ -182,7 +182,7 @@ private:
 };
 
 /// `Leavers` that leave a task each, the first of them two more in a second turn, beside `Busy` workers that
-/// make way when they are summoned: scheduler::anything_left(), rob_those_who_left(), remind(). What lies in
+/// make way when they are summoned: scheduler::anything_left(), steal_from_retired(), remind(). What lies in
 /// a deque whose owner has gone is said, and each of those will be summoned.
 template <unsigned Leavers, unsigned Turns, unsigned Busy>
 struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
@@ -191,7 +191,7 @@ struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
         if (i >= Leavers) {
             for (unsigned k = 0; k < 3 && m_summons[i - Leavers].exchange(0, acq) != 0; ++k) {
                 atom::fence_sc(); // scheduler::yield_to_queued()
-                make_way(i);
+                yield_after_announcing(i);
             }
             return;
         }
@@ -216,7 +216,7 @@ struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
     }
 
 private:
-    void make_way(unsigned self) {
+    void yield_after_announcing(unsigned self) {
         const auto look = [this] {
             for (unsigned i = 0; i < Leavers; ++i) {
                 if (m_gone[i].load(rlx) && this->m_worker[i].deque.thief().has_any()) {

@@ -129,7 +129,7 @@ struct cancelled_from_below : process<1> {
                 }
             }
             cancel(*running.get());
-            below_done.store(true, rel); // J1
+            below_done.store(true, rel); // worker.J1
             return;
         }
         frame& f = *running.make(&outer->place);

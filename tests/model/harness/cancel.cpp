@@ -24,7 +24,7 @@ struct starting : process<3> {
     void run(unsigned w, link* place) {
         for (;;) {
             const bool must = is_cancelled.load(acq);
-            const bool sees = workers[w].trip.has_and_sees(tripwire::stop);
+            const bool sees = workers[w].trip.has_and_sees(signal_word::stop);
             const bool is = stopped_at(workers[w], place);
             check(is || !must, "a task goes on behind a cancellation");
             check(is || !sees, "the bit is there before the scope's word");
@@ -241,7 +241,7 @@ struct out_of_turn : process<2> {
             if (First && !Told) {
                 this->cancel(*elsewhere.get());
             }
-            while (Told && !workers[1].trip.has_and_sees(tripwire::stop)) {
+            while (Told && !workers[1].trip.has_and_sees(signal_word::stop)) {
                 here().relax();
             }
             const bool is = workers[1].looks_up.during(Pinned, [this] {

@@ -98,7 +98,7 @@ struct in_a_list {
         void* owner = nullptr;
         plain<bool> taken_out = false;
         waiters::entry e;
-        pilfer::detail::handover<hasty_atom>& done = e.done;
+        pilfer::detail::completion<hasty_atom>& done = e.done;
     };
     box<waiters> object;
     in_a_list() { object.make(); }
@@ -134,7 +134,7 @@ struct in_a_heap {
         void* owner = nullptr;
         plain<bool> taken_out = false;
         heap_type::timer clock;
-        pilfer::detail::handover<hasty_atom> done;
+        pilfer::detail::completion<hasty_atom> done;
     };
     heap_type heap;
     model::atomic<bool> armed{false};

@@ -1,7 +1,7 @@
 // What the harnesses of cancellation share: scopes, and a process of workers that cancellations reach.
 #pragma once
 
-#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/base/signal_word.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/cancel/mark.hpp>
 
@@ -20,7 +20,7 @@ struct head {
     [[nodiscard]] const void* shielded() const noexcept { return against; }
 };
 using link = pilfer::detail::scope_link<atom, head>;
-using tripwire = pilfer::detail::tripwire<atom>;
+using signal_word = pilfer::detail::signal_word<atom>;
 using stop_list = pilfer::detail::stop_list<hasty_atom, park, link>;
 
 /// A scope in its owner's frame.
@@ -31,7 +31,7 @@ struct scope {
 };
 
 struct worker {
-    tripwire trip{100};
+    signal_word trip{100};
     stop_list stoppable;
     pilfer::detail::look_guard<atom> looks_up;
 };
@@ -58,7 +58,7 @@ struct process {
     }
     /// stops::stopped_at()
     [[nodiscard]] static bool stopped_at(worker& w, link* place, bool tells = true) {
-        if (!w.trip.has(tripwire::stop) || !w.trip.has_and_sees(tripwire::stop)) {
+        if (!w.trip.has(signal_word::stop) || !w.trip.has_and_sees(signal_word::stop)) {
             return false;
         }
         return w.looks_up.during(false, [place, tells] { return pilfer::detail::is_stopped(place, tells); });
@@ -74,7 +74,7 @@ struct process {
     }
     void check_quiet() {
         for (worker& w : workers) {
-            check(!w.trip.has(tripwire::stop), "the bit stays behind the last cancellation");
+            check(!w.trip.has(signal_word::stop), "the bit stays behind the last cancellation");
         }
     }
 };

@@ -9,8 +9,8 @@ namespace {
 
 using namespace model;
 using pilfer::detail::closing;
+using pilfer::detail::outstanding_counts;
 using pilfer::detail::submission_queue;
-using pilfer::detail::unit_counts;
 
 /// `Submitters` threads that submit one unit each, `Workers`, and one thread that shuts down. `Nested`: every
 /// submission begins an async, which may end on the other worker.
@@ -22,7 +22,7 @@ struct shutting_down {
     };
 
     closing<atom, park> end;
-    unit_counts<atom> counts[Workers];
+    outstanding_counts<atom> counts[Workers];
     submission_queue<atom> submissions;
     submission_queue<atom> asyncs; // in place of the deques
     model::atomic<std::uint32_t> events{0};

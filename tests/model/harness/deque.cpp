@@ -19,7 +19,7 @@ class deque_client {
 protected:
     using deque_type = split_deque<Atom>;
     using owner_end = typename deque_type::owner_end;
-    using trip = pilfer::detail::tripwire<Atom>;
+    using trip = pilfer::detail::signal_word<Atom>;
     using slot = typename ring<Atom>::slot;
 
     explicit deque_client(std::int64_t start = 0) : m_deque(&m_first, Pinned, start) {}
@@ -39,29 +39,29 @@ protected:
         if constexpr (Pinned) {
             Atom::fence_sc();
         }
-        const auto bits = m_deque.trip().take();
+        const auto bits = m_deque.signal().take();
         if ((bits & (trip::expose | trip::wanted)) != 0 && m_deque.owner().shared_size() <= 0) {
             (void)m_deque.owner().expose(1);
         }
         return true;
     }
     void take(task_word t) { m_tasks.run(static_cast<unsigned>(t) - 1); }
-    bool pop(std::int64_t take_back) {
-        const task_word t = m_deque.owner().pop(take_back);
+    bool pop(std::int64_t unshare) {
+        const task_word t = m_deque.owner().pop(unshare);
         if (t != 0) {
             take(t);
         }
         return t != 0;
     }
     /// Takes `task` back as the frame that announced it does.
-    bool reclaim(unsigned task, std::int64_t take_back) {
+    bool reclaim(unsigned task, std::int64_t unshare) {
         const auto got = m_deque.owner().pop_if(task + 1);
         if (got == owner_end::popped::taken) {
             take(task + 1);
             return true;
         }
         if (got == owner_end::popped::slow) {
-            const task_word t = m_deque.owner().pop_slow(take_back);
+            const task_word t = m_deque.owner().pop_slow(unshare);
             check(t == 0 || t == task + 1, "a stranger's task was taken back");
             if (t != 0) {
                 take(t);
@@ -208,14 +208,14 @@ struct growing : deque_client<atom, 2> {
     void finish() { drain(4); }
 };
 
-/// A frame that announces, calls and takes back, as join does; thieves ask by the tripwire.
+/// A frame that announces, calls and takes back, as join does; thieves ask by the signal word.
 template <std::int64_t Start>
 struct joining : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
     joining() : deque_client(Start) {}
     void thread(unsigned i) {
         if (i != 0) {
-            m_deque.trip().set(trip::expose);
+            m_deque.signal().set(trip::expose);
             steal_twice();
             return;
         }
@@ -239,7 +239,7 @@ struct reaching : deque_client<Atom, 4, Pinned> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i == 1) {
-            (void)this->m_deque.thief().reach(Count);
+            (void)this->m_deque.thief().force_expose(Count);
             (void)this->steal();
         } else if (i == 2) {
             // Both, so that what the reach saw last is published by nothing but its store of split.
@@ -261,7 +261,7 @@ struct reached_twice : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
         if (i != 0) {
-            (void)m_deque.thief().reach(1);
+            (void)m_deque.thief().force_expose(1);
             (void)steal();
             return;
         }
@@ -313,7 +313,7 @@ private:
         if (first.status != steal_status::success) {
             return;
         }
-        (void)m_deque.thief().reach(1);
+        (void)m_deque.thief().force_expose(1);
         const auto second = m_deque.thief().steal(any);
         if (second.status == steal_status::success) {
             check(own.has_room(), "an empty ring of four is full");
@@ -357,12 +357,12 @@ struct insisted : deque_client<atom, 2> {
             }
             (void)m_deque.owner().expose(1);
         } else if (i == 1) {
-            (void)thief.reach(1);
+            (void)thief.force_expose(1);
             (void)thief.steal([](task_word t) { return t == continuation + 1; });
             (void)steal();
         } else {
-            const task_word got =
-                thief.insist([](task_word t) { return t != continuation + 1; }, [](steal_status) {});
+            const task_word got = thief.steal_until_settled([](task_word t) { return t != continuation + 1; },
+                                                            [](steal_status) {});
             check(got != 0, "a spark in the deque was denied");
             take(got);
         }
@@ -378,10 +378,10 @@ const registered<one_by_one<0>> r1("deque_expose", "exposure one by one, two thi
 const registered<taken_back> r2("deque_take_back", "take-back of all, exposed again at the same indices");
 const registered<small_ring> r3("deque_small_ring", "a ring of two, slots used again, full");
 const registered<growing> r4("deque_grow", "growth under two thieves");
-const registered<joining<0>> r5("deque_join", "announce, call, take back; thieves ask by the tripwire");
+const registered<joining<0>> r5("deque_join", "announce, call, take back; thieves ask by the signal_word");
 // The last index that a limit can name: the sign and the bits above it are wishes.
-const registered<joining<pilfer::detail::tripwire<atom>::limit_mask - 5>> r6("deque_join_last_indices",
-                                                                             "the same where positions end");
+const registered<joining<pilfer::detail::signal_word<atom>::limit_mask - 5>>
+    r6("deque_join_last_indices", "the same where positions end");
 const registered<reaching<atom, 1, false>> r7("deque_reach",
                                               "a thief reaches for one, another steals, the owner pops");
 const registered<reaching<atom, 2, false>> r8("deque_reach_two", "a thief reaches for two");

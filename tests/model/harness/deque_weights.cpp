@@ -43,8 +43,8 @@ protected:
             look_after();
         }
     }
-    bool pop(std::int64_t take_back = 1) {
-        const task_word t = m_deque.owner().pop(take_back);
+    bool pop(std::int64_t unshare = 1) {
+        const task_word t = m_deque.owner().pop(unshare);
         if (t != 0) {
             m_tasks.run(static_cast<unsigned>(t) - 1);
         }
@@ -85,7 +85,7 @@ private:
     }
     void look_after() {
         check(m_deque.owner().make_room(), "a ring of four is full");
-        (void)m_deque.trip().take();
+        (void)m_deque.signal().take();
     }
 
     ring<atom>::slot m_slots[4];
@@ -163,7 +163,7 @@ struct reached : weighing_client {
     reached() : weighing_client(true) {}
     void thread(unsigned i) {
         if (i == 1) {
-            (void)m_deque.thief().reach(2);
+            (void)m_deque.thief().force_expose(2);
             steal(false);
         } else if (i == 2) {
             steal(false);

@@ -2,7 +2,7 @@
 // reference ends it.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/future/future_protocol.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
 
@@ -10,10 +10,10 @@ namespace {
 
 using namespace model;
 using pilfer::detail::future_protocol;
-using pilfer::detail::future_room;
-using pilfer::detail::room_place;
+using pilfer::detail::future_waiters;
 using pilfer::detail::submission_queue;
 using pilfer::detail::thread_latch;
+using pilfer::detail::waiters_cell;
 
 using life_type = future_protocol<atom>;
 constexpr std::uintptr_t is_listener = 1;
@@ -341,7 +341,7 @@ struct followed {
 /// Two that wait for a limited time make the room while the task ends; the last of the three ends all.
 struct timed {
     static constexpr unsigned threads = 3;
-    using room_type = future_room<atom, park>;
+    using room_type = future_waiters<atom, park>;
     struct told_room {
         life_type::waiter told;
         room_type room;
@@ -349,7 +349,7 @@ struct timed {
     struct future {
         life_type life{life_type::queued, 3};
         plain<unsigned> result = 0;
-        room_place<atom, told_room> place;
+        waiters_cell<atom, told_room> place;
     };
     struct waiting {
         thread_latch<atom> latch;
@@ -455,6 +455,6 @@ const registered<handed_on> r3("future_handed_on", "made, announced, handed on, 
 const registered<dropped> r4("future_drop", "the last reference ends it");
 const registered<promised> r5("future_promise", "two set it, the frame that waits ends with it");
 const registered<followed> r6("future_then", "a task is attached while what it waits for ends");
-const registered<timed> r7("future_room", "two wait for a limited time, one makes the room");
+const registered<timed> r7("future_waiters", "two wait for a limited time, one makes the room");
 
 } // namespace

@@ -35,7 +35,7 @@ struct worker {
     ring<atom> first{3, nullptr, slots};
     split_deque<atom> deque{&first, false};
 
-    [[nodiscard]] bool take_back(task_word entry) {
+    [[nodiscard]] bool dequeue(task_word entry) {
         using owner = split_deque<atom>::owner_end;
         const auto got = deque.owner().pop_if(entry);
         return got == owner::popped::taken ||
@@ -86,7 +86,7 @@ struct reached {
             newer[k].make(&s->place);
             check(!newer[k]->place.shared(), "a scope is marked that no task is in");
             newer[k].end();
-            if (owner.take_back(entry_of(tasks[k]))) {
+            if (owner.dequeue(entry_of(tasks[k]))) {
                 ++ran;
             } else {
                 while (s->ended.load(acq) == 0) {
@@ -104,7 +104,7 @@ struct reached {
     void thief() {
         for (unsigned tries = 0; tries < Rounds; ++tries) {
             if (!Exposing) {
-                (void)owner.deque.thief().reach(1, marking);
+                (void)owner.deque.thief().force_expose(1, marking);
             }
             const task_word got = owner.steal();
             if (got == 0) {
@@ -154,7 +154,7 @@ struct both_mark {
             frame.store(1, rel); // published
             break;
         case 1:
-            (void)owner.deque.thief().reach(1, marking);
+            (void)owner.deque.thief().force_expose(1, marking);
             break;
         case 2:
             if (owner.steal() != 0) {
@@ -189,7 +189,7 @@ struct unlinked {
 
     void thread(unsigned i) {
         if (i != 0) {
-            (void)owner.deque.thief().reach(1, marking);
+            (void)owner.deque.thief().force_expose(1, marking);
             if (owner.steal() != 0) {
                 check(inner->place.shared() && outer->place.shared(), "stolen before its scopes are marked");
                 ++ran;
@@ -208,7 +208,7 @@ struct unlinked {
             return true;
         });
         middle.end();
-        if (owner.take_back(entry_of(child))) {
+        if (owner.dequeue(entry_of(child))) {
             ++ran;
         } else {
             while (inner->ended.load(acq) == 0) {
@@ -235,7 +235,7 @@ struct grown {
 
     void thread(unsigned i) {
         if (i != 0) {
-            (void)owner.deque.thief().reach(1, marking);
+            (void)owner.deque.thief().force_expose(1, marking);
             if (owner.steal() != 0) {
                 check(only->place.shared(), "stolen before its scope is marked");
                 ++ran;
@@ -247,7 +247,7 @@ struct grown {
         child.make(&only->place);
         (void)owner.deque.owner().push(entry_of(child));
         owner.deque.owner().grow(&bigger);
-        if (owner.take_back(entry_of(child))) {
+        if (owner.dequeue(entry_of(child))) {
             ++ran;
         } else {
             while (only->ended.load(acq) == 0) {
@@ -271,8 +271,8 @@ struct insisted {
 
     void thread(unsigned i) {
         if (i != 0) {
-            const task_word got =
-                owner.deque.thief().insist([](task_word) { return true; }, [](steal_status) {}, marking);
+            const task_word got = owner.deque.thief().steal_until_settled([](task_word) { return true; },
+                                                                          [](steal_status) {}, marking);
             if (got != 0) {
                 check(inner->place.shared() && outer->place.shared(), "taken before its scopes are marked");
                 ++ran;
@@ -284,7 +284,7 @@ struct insisted {
         inner.make(&outer->place);
         child.make(&inner->place);
         (void)owner.deque.owner().push(entry_of(child));
-        if (owner.take_back(entry_of(child))) {
+        if (owner.dequeue(entry_of(child))) {
             ++ran;
         } else {
             while (inner->ended.load(acq) == 0) {
@@ -338,7 +338,7 @@ struct moved {
             check(own->place.shared() && inner->place.shared() && outer->place.shared(),
                   "a frame goes on elsewhere in scopes that are not marked");
             over.store(1, rel);
-        } else if (owner.deque.thief().reach(1, marking) != 0) {
+        } else if (owner.deque.thief().force_expose(1, marking) != 0) {
             check(own->place.shared() && inner->place.shared() && outer->place.shared(),
                   "reached before its scopes are marked");
         }
@@ -467,7 +467,8 @@ const registered<both_mark> r4("mark_both", "a reach and somebody on another wor
 const registered<insisted> r7("mark_insist", "one insists on a task that its owner takes back");
 const registered<grown> r6("mark_grow", "the ring grows while a thief reaches");
 const registered<moved> r8("mark_moved", "a frame that suspended unmarked goes on elsewhere");
-const registered<standing> r9("mark_standing", "a child suspends where its parent's frame has moved from");
+const registered<standing> r9("mark_scope_cursors",
+                              "a child suspends where its parent's frame has moved from");
 const registered<below> r10("mark_below", "one forks from below while a scope further out ends out of turn");
 const registered<unlinked> r5("mark_unlink", "scopes end in another order while a thief walks up");
 

@@ -138,10 +138,10 @@ struct taking_back : one_lock_client<2, 0, 3> {
             if (number == 0) {
                 push(i, 1);
                 push(i, 2);
-                if (queue.take_back(all[1])) {
+                if (queue.dequeue(all[1])) {
                     has_run(1);
                 }
-                check(!queue.take_back(all[0]), "a task is taken that runs");
+                check(!queue.dequeue(all[0]), "a task is taken that runs");
             }
             has_run(number);
         });

@@ -204,14 +204,14 @@ struct forgotten : descriptor_client {
 
 // ---- who sleeps there -------------------------------------------------------------------------
 
-/// Where the one that watches sleeps once there are descriptors: an epoll with a bell in it.
+/// Where the one that watches sleeps once there are descriptors: an epoll with a notifier in it.
 class field {
 public:
     void ring() {
         m_there.fetch_or(rung, std::memory_order_acq_rel);
         resting::park::wake(m_there);
     }
-    void silence() { m_there.fetch_and(~rung, std::memory_order_acq_rel); }
+    void reset() { m_there.fetch_and(~rung, std::memory_order_acq_rel); }
     /// An event; what it wakes is a task of the pool.
     void happens() {
         m_there.fetch_or(event, std::memory_order_acq_rel);
@@ -231,7 +231,7 @@ private:
 };
 
 /// Two workers that look for work, sleep as `scheduler` does, and never come back from a task.
-struct afield : resting {
+struct polling : resting {
     using park = resting::park;
     using sleepers_type = pilfer::detail::sleepers<atom, park, field>;
     static constexpr unsigned workers = 2;
@@ -321,14 +321,14 @@ struct afield : resting {
             park::wait(word, sleepers_type::asleep);
             return;
         }
-        if (!idle.go_afield(i, there)) {
+        if (!idle.start_polling(i, there)) {
             return;
         }
         there.wait();
         if (there.was_rung()) {
-            there.silence();
+            there.reset();
         }
-        idle.come_home(i);
+        idle.stop_polling(i);
         if (there.take()) {
             tasks.fetch_add(1, std::memory_order_acq_rel); // who goes on is queued
             (void)idle.wake(i, i);
@@ -342,7 +342,7 @@ struct afield : resting {
 
 /// The first wait of the pool, while workers lie down, one of them perhaps for an alarm.
 template <bool Alarm>
-struct first_wait : afield {
+struct first_wait : polling {
     static constexpr unsigned threads = 3;
     first_wait() { alarm = Alarm ? 20 : never; }
     void thread(unsigned i) {
@@ -353,12 +353,12 @@ struct first_wait : afield {
             at_the_end();
         }
     }
-    [[nodiscard]] bool at_rest() const { return afield::at_rest(threads); }
+    [[nodiscard]] bool at_rest() const { return polling::at_rest(threads); }
 };
 
 /// Somebody waits already: tasks call away who sleeps there, then the event comes.
 template <unsigned Tasks>
-struct called_away : afield {
+struct called_away : polling {
     static constexpr unsigned threads = 3;
     called_away() {
         made.store(1, std::memory_order_relaxed);
@@ -376,7 +376,7 @@ struct called_away : afield {
         there.happens();
         at_the_end();
     }
-    [[nodiscard]] bool at_rest() const { return afield::at_rest(threads); }
+    [[nodiscard]] bool at_rest() const { return polling::at_rest(threads); }
 };
 
 const registered<both_kinds<false>> r1("readiness_both_kinds", "a reader and a writer of one descriptor");

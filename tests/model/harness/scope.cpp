@@ -2,7 +2,7 @@
 // children announced from below, failures, a second round and the frame's end right behind sync.
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
 
@@ -182,7 +182,7 @@ struct spawning : scope_client<Threads, Children> {
         for (unsigned tries = 0; tries < 2 * (Threads - 1); ++tries) {
             const unsigned victim = (i + 1 + tries) % Threads;
             if (victim != i && workers[victim].steal() != 0) {
-                parent->children.owe(); // scope_access::taken()
+                parent->children.add(); // scope_access::taken()
                 parent->on.enter();
                 run(i, parent->rest);
                 return;
@@ -209,7 +209,7 @@ struct forking : scope_client<Threads, Children + (Below ? 1 : 0)> {
                 parent->announce_from_below();
                 workers[me].announce(8 * (all + 1));
             } else {
-                parent->children.owe(); // fork_below() on the owner's own stack
+                parent->children.add(); // fork_below() on the owner's own stack
                 workers[me].announce(8 * (all + 1));
             }
         }
@@ -238,17 +238,17 @@ struct forking : scope_client<Threads, Children + (Below ? 1 : 0)> {
     /// True: sync has ended on this worker.
     [[nodiscard]] bool one_round(unsigned me) {
         for (unsigned k = 0; k < Children; ++k) {
-            parent->children.owe();
+            parent->children.add();
             workers[me].announce(8 * (k + 1));
         }
         // scope::wait_for_children(): its own children first, newest first.
-        while (parent->children.owed() > 0) {
+        while (parent->children.pending() > 0) {
             const task_word task = workers[me].deque.owner().pop(1);
             if (task == 0) {
                 break;
             }
             child_of(me, task, false);
-            parent->children.settle();
+            parent->children.complete();
         }
         return this->sync();
     }
@@ -316,7 +316,7 @@ struct foreign_scope : scope_client<3, 3> {
             return;
         }
         for (unsigned k = 0; k < 2; ++k) {
-            parent->children.owe();
+            parent->children.add();
             submit(k);
         }
         // scope::block_for_children().

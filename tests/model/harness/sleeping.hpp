@@ -1,5 +1,5 @@
-// Workers as in src/worker/scheduler.cpp and announce.cpp, cut down to what they do with deques, tripwires,
-// tokens and the queue: for the harnesses of sleeping and of stepping aside.
+// Workers as in src/worker/scheduler.cpp and announce.cpp, cut down to what they do with deques,
+// signal_words, tokens and the queue: for the harnesses of sleeping and of stepping aside.
 #pragma once
 
 #include <pilfer/detail/deque/deque.hpp>
@@ -23,7 +23,7 @@ template <class Atom, unsigned Workers, unsigned Tasks, bool Queue = false, unsi
 class workers {
 protected:
     using deque_type = pilfer::detail::split_deque<Atom>;
-    using trip = pilfer::detail::tripwire<Atom>;
+    using trip = pilfer::detail::signal_word<Atom>;
     using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
     using outcome = typename sleepers::outcome;
     using queue = pilfer::detail::submission_queue<Atom>;
@@ -62,7 +62,7 @@ protected:
         if constexpr (pinned) {
             Atom::fence_sc();
         }
-        const auto bits = me.deque.trip().take();
+        const auto bits = me.deque.signal().take();
         if ((bits & (trip::expose | trip::wanted)) == 0) {
             return;
         }
@@ -70,7 +70,7 @@ protected:
             (void)me.deque.owner().expose(Haul);
         }
         if ((bits & trip::wanted) != 0 && me.deque.thief().has_any()) {
-            (void)m_idle.publish(self, me.last_woken, me.deque.trip());
+            (void)m_idle.publish(self, me.last_woken, me.deque.signal());
         }
     }
 
@@ -119,7 +119,7 @@ protected:
         const auto any = [](task_word) { return true; };
         auto got = thief.steal(any);
         const unsigned amount = m_worker[self].deque.owner().peek() == 0 ? Haul : 1;
-        if (got.status == steal_status::empty && reach && thief.has_any() && thief.reach(amount) > 0) {
+        if (got.status == steal_status::empty && reach && thief.has_any() && thief.force_expose(amount) > 0) {
             got = thief.steal(any);
         }
         if (got.status == steal_status::success) {
@@ -128,7 +128,7 @@ protected:
             }
             return execute(self, static_cast<unsigned>(got.task) - 1);
         }
-        auto& wire = m_worker[victim].deque.trip();
+        auto& wire = m_worker[victim].deque.signal();
         if (got.status == steal_status::empty && thief.has_any() && !wire.has(trip::expose)) {
             wire.set(trip::expose);
         }
@@ -139,7 +139,7 @@ protected:
         auto own = m_worker[self].deque.owner();
         const auto there = thief.look();
         if (there.shared < more && there.own > 0) {
-            (void)thief.reach(more - there.shared);
+            (void)thief.force_expose(more - there.shared);
         }
         for (std::int64_t taken = 0; taken < more && (own.has_room() || own.make_room());) {
             const auto got = thief.steal([](task_word) { return true; });
@@ -171,7 +171,7 @@ protected:
     outcome sleep(unsigned self) {
         const auto tell_all = [this, self] {
             for (unsigned k = 1; k < Workers; ++k) {
-                auto& wire = m_worker[(self + k) % Workers].deque.trip();
+                auto& wire = m_worker[(self + k) % Workers].deque.signal();
                 if (!wire.has(trip::wanted)) {
                     wire.set(trip::wanted);
                 }
@@ -234,8 +234,8 @@ protected:
     worker m_worker[Workers];
     seat m_seats[Workers];
     map_word m_map[1];
-    map_word m_aside[1];
-    sleepers m_idle{m_seats, m_map, Workers, m_aside};
+    map_word m_retired[1];
+    sleepers m_idle{m_seats, m_map, Workers, m_retired};
     std::conditional_t<Queue, queue, none> m_queue;
     std::conditional_t<Queue, submission, none> m_submission[Tasks];
     tasks<Tasks> m_tasks;

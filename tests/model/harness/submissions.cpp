@@ -190,15 +190,15 @@ private:
     unsigned m_ended = 0; // of the checker itself
 };
 
-/// A submitter that summons, and a worker inside a task that looks at its tripwire.
+/// A submitter that summons, and a worker inside a task that looks at its signal word.
 struct summoned : queue_client<atom, 4> {
     static constexpr unsigned threads = 3;
-    using trip = pilfer::detail::tripwire<atom>;
+    using trip = pilfer::detail::signal_word<atom>;
 
     void thread(unsigned i) {
         if (i == 0) {
             for (unsigned k = 0; k < 2; ++k) {
-                if (m_trip.hit(0) && (m_trip.take() & trip::summon) != 0) {
+                if (m_signal.pending(0) && (m_signal.take() & trip::yield_request) != 0) {
                     atom::fence_sc(); // scheduler::yield_to_queued()
                     while (!m_queue.empty()) {
                         (void)pop();
@@ -208,26 +208,27 @@ struct summoned : queue_client<atom, 4> {
             return;
         }
         push(2 * (i - 1));
-        summon();
+        yield_request();
         if (i == 1) {
             push(1);
-            summon();
+            yield_request();
         }
     }
     void finish() {
         const bool all_ran = m_tasks.ran(0) && m_tasks.ran(1) && m_tasks.ran(2);
-        check(all_ran || m_trip.has(trip::summon), "a submission waits for a worker that was not summoned");
+        check(all_ran || m_signal.has(trip::yield_request),
+              "a submission waits for a worker that was not summoned");
         drain(3);
     }
 
 private:
-    void summon() {
+    void yield_request() {
         atom::fence_sc();
-        if (!m_trip.has(trip::summon)) {
-            m_trip.set(trip::summon);
+        if (!m_signal.has(trip::yield_request)) {
+            m_signal.set(trip::yield_request);
         }
     }
-    trip m_trip{100};
+    trip m_signal{100};
 };
 
 const registered<first_in> r1("submissions_fifo", "two pushers, two takers: each once, in order");
@@ -239,6 +240,6 @@ const registered<slept_over<atom, true>> r6("submissions_alert",
                                             "the same, and searching workers that spare a wake-up");
 const registered<slept_over<symmetric_atom, true>> r7("submissions_alert_pinned",
                                                       "the same without membarrier");
-const registered<summoned> r5("submissions_summon", "submitters that summon a worker inside a task");
+const registered<summoned> r5("submissions_summon", "submitters that yield_request a worker inside a task");
 
 } // namespace

@@ -65,7 +65,7 @@ struct timed_scope {
             return;
         }
         for (unsigned k = 0; k < Children; ++k) {
-            scope->children.owe();
+            scope->children.add();
         }
         begun.store(1, pilfer::detail::rel);
         if (!sync_for(0, true) && !sync_for(1, true)) {

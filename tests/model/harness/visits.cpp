@@ -1,7 +1,7 @@
-// Seats that visitors take and leave, and frames that come home to one: src/worker/visitor.cpp.
+// Seats that guests take and leave, and frames that come home to one: src/worker/guest.cpp.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"
@@ -29,7 +29,7 @@ protected:
         m_frames[i].number = i;
         m_tasks.announce(i);
         (void)m_inbox.push(&m_frames[i]);
-        atom::fence_sc(); // V2, in notify(); the seat is in no map while its visitor is awake
+        atom::fence_sc(); // pool.V2, in notify(); the seat is in no map while its guest is awake
         if (!m_there.load(rlx)) {
             forward();
         }
@@ -41,15 +41,15 @@ protected:
             if (free == 0) {
                 return;
             }
-        } while (!m_free.compare_exchange_weak(free, 0, acq, rlx)); // V1
+        } while (!m_free.compare_exchange_weak(free, 0, acq, rlx)); // pool.V1
         m_words = m_words + 1;
         m_there.store(true, rlx);
         run(m_inbox.pop());
         m_there.store(false, rlx);
-        atom::fence_sc(); // V2
+        atom::fence_sc(); // pool.V2
         forward();
         m_words = m_words + 1;
-        m_free.store(1, rel); // V1
+        m_free.store(1, rel); // pool.V1
     }
     void finish_all() {
         while (!m_runnable.empty()) {
@@ -57,7 +57,7 @@ protected:
         }
         check(m_inbox.empty(), "a frame stays at a seat where nobody sits");
         m_tasks.finish();
-        check(m_words % 2 == 0, "what a visitor wrote was lost");
+        check(m_words % 2 == 0, "what a guest wrote was lost");
     }
 
 private:
@@ -86,10 +86,10 @@ private:
     plain<unsigned> m_words; // of the owner
 };
 
-/// `Senders` with a frame each, `Visitors` that come for one look each.
-template <unsigned Senders, unsigned Visitors>
+/// `Senders` with a frame each, `Guests` that come for one look each.
+template <unsigned Senders, unsigned Guests>
 struct comes_home : seat<Senders> {
-    static constexpr unsigned threads = Senders + Visitors;
+    static constexpr unsigned threads = Senders + Guests;
     void thread(unsigned i) {
         if (i < Senders) {
             this->send(i);
@@ -112,7 +112,7 @@ struct notified {
         } else {
             for (unsigned k = 1; k <= 2; ++k) {
                 m_condition.store(k, rlx);
-                m_notices.fetch_add(1, rel); // V3
+                m_notices.fetch_add(1, rel); // pool.V3
                 Atom::fence_sc();
                 (void)m_idle.wake(0, 0);
             }
@@ -125,7 +125,7 @@ private:
     /// scheduler::work_until() of one that finds nothing to run.
     void visit() {
         for (;;) {
-            const std::uint32_t seen = m_notices.load(acq); // V3
+            const std::uint32_t seen = m_notices.load(acq); // pool.V3
             m_idle.settle_token(0);
             check(!m_idle.anyone_asleep(), "the condition is asked while a wake-up for others may come here");
             if (m_condition.load(rlx) == 2) {
@@ -145,8 +145,8 @@ private:
     resting m_resting;
 };
 
-/// A visitor that waits for a latch, which a thread that knows nothing of the pool releases, beside a
-/// publisher of `Count` tasks that never looks again and a worker. The visitor's wait ends, and what it was
+/// A guest that waits for a latch, which a thread that knows nothing of the pool releases, beside a
+/// publisher of `Count` tasks that never looks again and a worker. The guest's wait ends, and what it was
 /// woken for is not lost with it.
 template <class Atom, unsigned Count>
 struct latched final : workers<Atom, 3, Count> {
@@ -190,11 +190,11 @@ private:
         this->found_work(seat);
         m_over = true;
     }
-    /// scheduler::sleep(), of a visitor.
+    /// scheduler::sleep(), of a guest.
     outcome sleep() {
         const auto tell_all = [this] {
             for (unsigned k = 1; k < 3; ++k) {
-                auto& wire = this->m_worker[(seat + k) % 3].deque.trip();
+                auto& wire = this->m_worker[(seat + k) % 3].deque.signal();
                 if (!wire.has(trip::wanted)) {
                     wire.set(trip::wanted);
                 }
@@ -219,12 +219,12 @@ private:
     bool m_over = false; // of the checker itself
 };
 
-const registered<latched<atom, 1>> r6("visits_latch", "a task is pushed while a visitor's wait ends");
+const registered<latched<atom, 1>> r6("visits_latch", "a task is pushed while a guest's wait ends");
 const registered<latched<symmetric_atom, 1>> r7("visits_latch_pinned", "visits_latch without membarrier");
 const registered<notified<atom>> r4("visits_notified", "a condition that changes before notify()");
 const registered<notified<symmetric_atom>> r5("visits_notified_pinned", "visits_notified without membarrier");
-const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its visitor leaves");
-const registered<comes_home<2, 1>> r2("visits_two_frames", "two frames, one visitor");
-const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two visitors, in turn or one alone");
+const registered<comes_home<1, 1>> r1("visits_one", "a frame comes home while its guest leaves");
+const registered<comes_home<2, 1>> r2("visits_two_frames", "two frames, one guest");
+const registered<comes_home<1, 2>> r3("visits_in_turn", "a frame and two guests, in turn or one alone");
 
 } // namespace

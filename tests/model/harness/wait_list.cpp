@@ -1,5 +1,5 @@
 // Waits in a list: notified, or withdrawn when their time is over, by exactly one.
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/timers.hpp>
 #include <pilfer/detail/worker/wait_list.hpp>
 
@@ -46,7 +46,7 @@ struct wait_client {
     }
     void complete(list_type::entry& e) {
         const std::uintptr_t who = e.done.complete();
-        check(who != pilfer::detail::handover<atom>::done, "a waiter is completed twice");
+        check(who != pilfer::detail::completion<atom>::done, "a waiter is completed twice");
         if (who != 0) {
             go_on(static_cast<unsigned>(who) - 2);
         }

@@ -1,7 +1,7 @@
 // What the harnesses of lists of waiters share: wait_in() and go_on() of src/sync, for threads that block.
 #pragma once
 
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/wait_list.hpp>
 
 #include "frame.hpp"

@@ -1,9 +1,9 @@
 /* The end of a pool, as src/worker/README.md describes it and as these have it: closing.hpp (accept, worker_is_idle, quiet,
- * wait_until_quiet, unit_counts), pool_core (shutdown, stop_threads, enqueue), scheduler (run, sleep).
+ * wait_until_quiet, outstanding_counts), pool_core (shutdown, stop_threads, enqueue), scheduler (run, sleep).
  *
  * Checked: every shutdown() returns, no thread and no worker waits for good; then nothing is queued, every unit that was
  * accepted or begun has run or was dropped, and all threads are joined; nothing is accepted and no unit runs once a
- * shutdown has found the pool quiet; no visitor is inside when the pool is destroyed.
+ * shutdown has found the pool quiet; no guest is inside when the pool is destroyed.
  *
  * Modelled: WORKERS; SUBMITS by a foreign thread that races with SHUTTERS threads, the last of which drops; units that
  * begin INNER further units on any worker; with VISITOR one unit that suspends until another pool's worker enqueues
@@ -31,7 +31,7 @@ byte submitted;
 byte begun[WORKERS];
 byte ended[WORKERS];
 byte ended_unseen[WORKERS];
-byte visitors;
+byte guests;
 bit closed, dropping, stop;
 bit epoch_moved; /* since the one shutting thread that holds the mutex read it; the number itself has no end */
 bit on_futex; /* a shutting thread waits for the epoch: one at most, it holds the mutex */
@@ -96,7 +96,7 @@ search:
     :: atomic { submissions > 0 -> submissions-- } goto unit
     :: atomic { deques > 0 -> deques-- } goto unit
 #if VISITOR
-    :: atomic { runnable > 0 -> runnable-- } goto unit_ends
+    :: atomic { runnable > 0 -> runnable-- } goto end_outstanding
 #endif
     :: skip /* nothing there, or others were at it */
     fi;
@@ -171,7 +171,7 @@ unit:
     fi;
     goto search;
 #endif
-unit_ends:
+end_outstanding:
     ran++;
 unit_ends_dropped:
     assert(!found_quiet);
@@ -218,18 +218,18 @@ done:
 
 #if VISITOR
 /* A worker of another pool completes what a suspended unit waits for. */
-proctype visitor() {
+proctype guest() {
 end_uninvited:
     suspended;
 #ifndef NOBODY_COUNTS_VISITORS
-    visitors++;
+    guests++;
 #endif
     atomic { suspended = 0; runnable++ };
     assert(!destroyed);
     wake_any();
     assert(!destroyed);
 #ifndef NOBODY_COUNTS_VISITORS
-    visitors--
+    guests--
 #endif
 }
 #endif
@@ -324,7 +324,7 @@ proctype shutter(byte me) {
 #ifndef NOBODY_JOINS
     alive == 0;
 #endif
-    visitors == 0;
+    guests == 0;
     joined = 1;
     mutex = 0;
 returns:
@@ -366,7 +366,7 @@ init {
         od;
         run submitter();
 #if VISITOR
-        run visitor();
+        run guest();
 #endif
         run buffers()
     }

@@ -1,14 +1,14 @@
 /* Going to sleep and being woken, as src/idle/README.md describes it and as these have it: sleepers (sleep, settle_token,
- * wake, publish), tripwire, scheduler (sleep, found_work, anything_ready, remind, tripped, answer, make_way),
+ * wake, publish), signal word, scheduler (sleep, found_work, anything_ready, remind, tripped, answer, make_way),
  * pool_core (wake_somebody, notify_any, requeue).
  *
  * Checked: in every state where nothing moves any more, nobody sleeps beside a task that is ready, no submission or
  * runnable context waits for a worker that announces without end, and nobody waits in the middle of a step.
  *
  * Modelled: N workers, the push as a plain store in a buffer that a fence of its owner, a membarrier or time
- * empties; tripwire, map, seats and queues. Every load of a scan is a step of its own. A search may fail beside work
+ * empties; signal word, map, seats and queues. Every load of a scan is a step of its own. A search may fail beside work
  * (somebody else holds a lock or wins a race). A running task pushes, ends, never ends, or announces without end.
- * Left out: stacks that cannot be had, inboxes of single workers, the order of a thief's loads (edge S4), map words
+ * Left out: stacks that cannot be had, inboxes of single workers, the order of a thief's loads (edge idle.S4), map words
  * beyond the first. Other stores than that of a push are buffered in the wrong variants only: there the store comes
  * after the loads that its fence keeps behind it.
  *
@@ -35,8 +35,8 @@ byte buffered[N];  /* pushes that are still in their owner's store buffer */
 byte queued[QUEUES];
 byte seat[N];    /* sleepers::seat.state */
 byte map;        /* a bit for each sleeper that nobody has woken yet */
-byte wanted;     /* tripwires: a level, a bit for each worker */
-byte summon;     /* tripwires: once */
+byte wanted;     /* signal_words: a level, a bit for each worker */
+byte summon;     /* signal_words: once */
 byte announcing; /* who runs a task that announces without end */
 byte left = PUSHES;
 
@@ -133,7 +133,7 @@ inline summon_all() {
 #endif
 }
 
-/* For what has no tripwire, behind a fence. */
+/* For what has no signal word, behind a fence. */
 inline notify_any() {
     wake_one();
     summon_all()
@@ -279,10 +279,10 @@ answered:
     goto running;
 
 #if SUBMITS > 0
-announces: /* each announcement sees the tripwire; only a summons matters to a task that never ends */
+announces: /* each announcement sees the signal word; only a summons matters to a task that never ends */
 end_announces:
     atomic { has(summon, me) -> clear_bit(summon, me) };
-    /* make_way() */
+    /* yield_after_announcing() */
     fence();
     if
     :: queued[0] == 0 -> if

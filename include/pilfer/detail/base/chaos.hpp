@@ -52,7 +52,7 @@ enum class point : unsigned {
 enum class choice : unsigned {
     trip,           ///< An announcement takes the slow path.
     expose,         ///< An announcement exposes.
-    make_way,       ///< An announcement lets other work pass.
+    yield,          ///< An announcement lets other work pass.
     refuse_context, ///< No stack, only in pools with options.max_contexts: all other pools promise one.
     early_return,   ///< A wait in the kernel returns early.
     busy,           ///< A lock that is only tried seems to be held.
@@ -87,7 +87,7 @@ void disturb(point p) noexcept;
 [[nodiscard]] unsigned number_below(unsigned n) noexcept;
 [[nodiscard]] std::uint64_t start_word(unsigned bits) noexcept;
 /// The first index of a deque whose first ring has `capacity` slots. A negative index passes zero before that
-/// ring is full, because the tripwire's limit must not be negative.
+/// ring is full, because the signal word's limit must not be negative.
 [[nodiscard]] std::int64_t start_index(std::int64_t capacity) noexcept;
 /// The value with which both halves of a scope's counter begin, usually 0.
 [[nodiscard]] std::int64_t start_children() noexcept;

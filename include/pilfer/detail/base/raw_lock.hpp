@@ -18,19 +18,19 @@ class raw_lock {
 public:
     void lock() noexcept {
         std::uint32_t seen = open;
-        if (m_word.compare_exchange_strong(seen, held, acq, rlx)) { // L1
+        if (m_word.compare_exchange_strong(seen, held, acq, rlx)) { // sync.L1
             return;
         }
         // The holder is a few instructions from its end, unless it has lost its CPU.
         for (unsigned round = 0; round < Spins; ++round) {
             Atom::relax(round);
             seen = open;
-            if (m_word.compare_exchange_strong(seen, held, acq, rlx)) { // L1
+            if (m_word.compare_exchange_strong(seen, held, acq, rlx)) { // sync.L1
                 return;
             }
         }
         // From here on the word says that a thread may be asleep. The price is at most one unneeded wake-up.
-        while (m_word.exchange(contended, acq) != open) { // L1
+        while (m_word.exchange(contended, acq) != open) { // sync.L1
             Park::wait(m_word, contended);
         }
     }
@@ -38,7 +38,7 @@ public:
     void unlock() noexcept {
         auto& word = m_word;
         PILFER_CHAOS_POINT(complete);
-        if (word.exchange(open, rel) == contended) { // L1
+        if (word.exchange(open, rel) == contended) { // sync.L1
             Park::wake(word);
         }
     }

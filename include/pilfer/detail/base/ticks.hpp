@@ -11,7 +11,7 @@ namespace detail {
 
 /// A clock for measuring pieces of work: cheap, unordered, only differences of one thread count.
 [[nodiscard]] PILFER_API std::uint64_t cheap_ticks() noexcept;
-/// About 4 us in cheap_ticks(): long against the look at the tripwire and the clock (about 30 ns), short
+/// About 4 us in cheap_ticks(): long against the look at the signal word and the clock (about 30 ns), short
 /// against a wake-up (5 us and more).
 [[nodiscard]] PILFER_API std::uint64_t piece_ticks() noexcept;
 

@@ -1,7 +1,7 @@
 // Cancelled scopes: their bits, how workers learn of a cancellation, and the look upwards of a task.
 //
 // A canceller writes into its scope only, and trips every worker. Each task looks up for itself at its
-// next look at its worker's tripwire. States, edges C1..C6 and why no task is missed: src/scope/README.md.
+// next look at its worker's signal word. States, edges cancel.C1 to C6 and why no task is missed: src/scope/README.md.
 #pragma once
 
 #include <cstddef>
@@ -76,7 +76,7 @@ bool begin_cleanup(Disturbed& word) noexcept {
 template <class Disturbed>
 void tell_scope(Disturbed& word) noexcept {
     if ((word.load(rlx) & disturb::told) == 0) {
-        word.fetch_or(disturb::told, rlx); // C4
+        word.fetch_or(disturb::told, rlx); // cancel.C4
     }
 }
 
@@ -147,15 +147,15 @@ public:
         if (pinned) {
             Atom::fence_sc();
         }
-        Atom::light_fence(); // C3
+        Atom::light_fence(); // cancel.C3
         const bool found = look();
-        m_looks.store(false, rel); // C3
+        m_looks.store(false, rel); // cancel.C3
         return found;
     }
     /// Called for a scope that has unlinked itself, after a heavy fence. On return the worker's look is
     /// not at that scope.
     void wait_for_end() noexcept {
-        for (unsigned round = 0; m_looks.load(acq); ++round) { // C3
+        for (unsigned round = 0; m_looks.load(acq); ++round) { // cancel.C3
             Atom::relax(round);
         }
     }
@@ -164,13 +164,13 @@ private:
     typename Atom::template atomic<bool> m_looks{false};
 };
 
-/// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the tripwire of
+/// All scopes of the process that are cancelled and have not ended. `each(f)` calls f with the signal word of
 /// every worker.
 template <class Atom, class Park>
 class cancellations {
 public:
     /// Cancels the scope of that word. True: the scope was not cancelled before. `behind()` runs under the
-    /// lock, after every worker's tripwire was set.
+    /// lock, after every worker's signal word was set.
     template <class Disturbed, class Each, class Behind>
     bool request(Disturbed& word, Each each, Behind behind) noexcept {
         m_lock.lock();
@@ -205,11 +205,11 @@ public:
     /// True if any scope of the process has been cancelled. False: every later look up finds the caller's
     /// scope unlinked.
     [[nodiscard]] bool ever() const noexcept {
-        Atom::fence_sc(); // C5
+        Atom::fence_sc(); // cancel.C5
         return m_ever.load(rlx);
     }
     /// Looks again at the tasks that wait, by `behind()`. The caller has ended what kept tasks from being
-    /// stopped, and has written that before. No task that cancels meanwhile misses it (C6).
+    /// stopped, and has written that before. No task that cancels meanwhile misses it (cancel.C6).
     template <class Behind>
     void again(Behind behind) noexcept {
         m_lock.lock();
@@ -243,12 +243,14 @@ private:
         m_live = m_live + 1;
         if (!m_ever.load(rlx)) {
             m_ever.store(true, rlx);
-            Atom::fence_sc(); // C5
+            Atom::fence_sc(); // cancel.C5
         }
         // Set again for each cancellation: the bit may be there, but a worker that has seen it may have
         // looked up before.
-        each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); }); // C1
-        Atom::fence_sc();                                                                           // C6
+        each([](auto& trip) noexcept {
+            trip.set(std::remove_reference_t<decltype(trip)>::stop);
+        });               // cancel.C1
+        Atom::fence_sc(); // cancel.C6
     }
 
     raw_lock<Atom, Park> m_lock;
@@ -276,7 +278,7 @@ public:
     };
 
     /// Enters `l`. After the call the caller looks itself whether it is stopped: a canceller that has not
-    /// found `l` here has cancelled before (C2).
+    /// found `l` here has cancelled before (cancel.C2).
     void add(listener& l) noexcept {
         m_lock.lock();
         listener* const first = m_first;

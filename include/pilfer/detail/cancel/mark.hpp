@@ -68,7 +68,7 @@ public:
     [[nodiscard]] bool shared() const noexcept { return m_mark.load(rlx) != 0; }
 
     /// True if nothing is left to mark from `innermost` on, which may be null. No lock is needed: the look
-    /// is at this link alone, and the caller is inside its scope. (M2)
+    /// is at this link alone, and the caller is inside its scope. (scope.M2)
     [[nodiscard]] static bool is_settled(scope_link* innermost) noexcept {
         const scope_link* const link = strip(innermost);
         if (link == nullptr) {
@@ -79,7 +79,7 @@ public:
     }
     /// Marks `innermost` and all above it; returns how many were not marked before. The caller knows that
     /// they outlive the call, except for those that end out of turn. Against these it holds a reach lock
-    /// of the pool (M5). It publishes afterwards what made the marks necessary.
+    /// of the pool (scope.M5). It publishes afterwards what made the marks necessary.
     ///
     /// A second pass says of each scope that everything above is marked, so that the next walk may end
     /// there. The mark alone does not say it: a walk from below that meets another walk under way would
@@ -90,18 +90,18 @@ public:
         scope_link* end = strip(innermost);
         for (; end != nullptr; end = strip(end->above())) {
             san::acquire(&end->m_above); // the scope may have begun on any context
-            // M2: what another walk has marked above comes before what this caller publishes.
+            // scope.M2: what another walk has marked above comes before what this caller publishes.
             const mark seen = end->m_mark.load(acq);
             if ((seen & settled) != 0) {
                 break;
             }
-            PILFER_CHAOS_POINT(lock); // the scope may be about to leave the chain (M5)
+            PILFER_CHAOS_POINT(lock); // the scope may be about to leave the chain (scope.M5)
             if (seen == 0 && end->m_mark.fetch_or(marked, rlx) == 0) {
                 ++fresh;
             }
         }
         for (scope_link* s = strip(innermost); s != end; s = strip(s->above())) {
-            s->m_mark.fetch_or(settled, rel); // M2
+            s->m_mark.fetch_or(settled, rel); // scope.M2
         }
         return fresh;
     }
@@ -115,7 +115,7 @@ public:
     void relink(const scope_link& gone) noexcept {
         m_above.store(holds(above()) ? as_holder(gone.above()) : gone.above(), rlx);
     }
-    /// Called by the owner: this scope began while its owner held a lock, which is free now. (C6)
+    /// Called by the owner: this scope began while its owner held a lock, which is free now. (cancel.C6)
     void outlives_lock() noexcept { m_above.store(as_free(above()), rlx); }
 
 private:

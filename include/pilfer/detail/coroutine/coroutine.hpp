@@ -11,7 +11,7 @@
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/detail/worker/alarm.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/parked.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 
@@ -160,7 +160,7 @@ protected:
     }
     /// Called when the coroutine may already be resumed. From here on a cancellation calls take_out(), under
     /// the lock of a list that this leaves before the coroutine runs. True: the coroutine is already
-    /// cancelled (C2), and the caller takes it out itself.
+    /// cancelled (cancel.C2), and the caller takes it out itself.
     [[nodiscard]] bool listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept;
     /// True if the coroutine is cancelled at this moment.
     [[nodiscard]] bool is_stopped() noexcept;
@@ -190,10 +190,10 @@ protected:
     [[nodiscard]] bool suspend_in(waiters& l, waiters::entry& e) noexcept;
 
 private:
-    struct caller : told_waiter {
+    struct caller : callback_waiter {
         listed_resumption* owner;
     };
-    static void wait_is_over(told_waiter& self) noexcept;
+    static void wait_is_over(callback_waiter& self) noexcept;
     static void take_out(stoppable_resumption& self) noexcept;
 
     caller m_caller; // these from suspend_in() on
@@ -233,7 +233,7 @@ private:
     static void take_out(stoppable_resumption& self) noexcept;
     void arm_here(instant when) noexcept;
 
-    handover<std_atom> m_done; // between the time or a cancellation, and the suspending coroutine
+    completion<std_atom> m_done; // between the time or a cancellation, and the suspending coroutine
 };
 
 /// A move to a pool, in which the coroutine is resumed.
@@ -274,7 +274,7 @@ private:
     /// The reason why it never began.
     enum class kept_off : std::uint8_t { no, dropped, stopped };
 
-    handover<std_atom> m_done;
+    completion<std_atom> m_done;
     coroutine_frame* m_first = nullptr;
     kept_off m_kept_off = kept_off::no;
 };

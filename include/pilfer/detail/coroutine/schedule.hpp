@@ -59,7 +59,7 @@ private:
             detail::note_suppressed(0); // of an earlier task on this thread
             std::move(r).set_value();
         }
-        detail::unit_ends(this_worker()); // the receiver may have moved this frame
+        detail::end_outstanding(this_worker()); // the receiver may have moved this frame
         return nullptr;
     }
 

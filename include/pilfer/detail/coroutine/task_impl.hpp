@@ -69,7 +69,7 @@ private:
         m_task = task<T>();
         this->end();
         this->release(); // may run code of the user, which is part of the unit
-        unit_ends(this_worker());
+        end_outstanding(this_worker());
         return nullptr;
     }
 
@@ -104,7 +104,7 @@ private:
     }
     suspension* leave() noexcept {
         delete this;
-        unit_ends(this_worker());
+        end_outstanding(this_worker());
         return nullptr;
     }
 

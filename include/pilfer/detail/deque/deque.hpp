@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/base/signal_word.hpp>
 #include <pilfer/detail/deque/deque_weights.hpp>
 
 namespace pilfer {
@@ -66,17 +66,17 @@ public:
     /// machines without membarrier). `start`: first index, for tests near the wrap.
     split_deque(ring<Atom>* first, bool pinned, std::int64_t start = 0) noexcept
         : m_top(start), m_bottom(start), m_guard(pinned ? pinned_guard : start), m_slots(first->slots),
-          m_mask(first->mask), m_limit(start + first->mask), m_trip(start + first->mask), m_split(start),
+          m_mask(first->mask), m_limit(start + first->mask), m_signal(start + first->mask), m_split(start),
           m_ring(first), m_pinned(pinned) {
         if (pinned) {
-            m_trip.pin();
+            m_signal.pin();
         }
     }
     split_deque(const split_deque&) = delete;
     split_deque& operator=(const split_deque&) = delete;
 
-    [[nodiscard]] tripwire<Atom>& trip() noexcept { return m_trip; }
-    [[nodiscard]] const tripwire<Atom>& trip() const noexcept { return m_trip; }
+    [[nodiscard]] signal_word<Atom>& signal() noexcept { return m_signal; }
+    [[nodiscard]] const signal_word<Atom>& signal() const noexcept { return m_signal; }
 
     /// In a child of fork(), which has none of the threads that may hold the lock. Whatever they were doing
     /// under the lock, the deque is in a state that any two steps of theirs may have between them.
@@ -108,7 +108,7 @@ private:
     atomic<slot*> m_slots;
     atomic<std::int64_t> m_mask;
     atomic<std::int64_t> m_limit;
-    tripwire<Atom> m_trip;
+    signal_word<Atom> m_signal;
     // Written at exposure, read by thieves.
     alignas(line_bytes) atomic<std::int64_t> m_split;
     atomic<ring<Atom>*> m_ring;
@@ -123,13 +123,14 @@ class split_deque<Atom>::owner_end {
 public:
     explicit owner_end(split_deque& deque) noexcept : m_deque(deque) {}
 
-    /// Announces `task`. True if the tripwire is hit: call make_room() before the next push.
+    /// Announces `task`. True if the signal word is hit: call make_room() before the next push.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         at(b).store(task, rlx);
-        m_deque.m_bottom.store(b + 1, rel); // R2: a reach publishes it further; S1: the sleeper's scan
-        Atom::light_fence();                // S1, with the sleeper's heavy fence
-        return m_deque.m_trip.hit(b);
+        m_deque.m_bottom.store(b + 1,
+                               rel); // deque.R2: a reach publishes it further; idle.S1: the sleeper's scan
+        Atom::light_fence();         // idle.S1, with the sleeper's heavy fence
+        return m_deque.m_signal.pending(b);
     }
 
     enum class popped { taken, gone, slow };
@@ -164,16 +165,16 @@ public:
         return lower_to(newest.index);
     }
     /// The newest task, or 0 if there is none.
-    [[nodiscard]] task_word pop(std::int64_t take_back) noexcept {
+    [[nodiscard]] task_word pop(std::int64_t unshare) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx) - 1;
         if (b < m_deque.m_top.load(rlx)) {
             return 0;
         }
-        return lower_to(b) ? at(b).load(rlx) : pop_slow(take_back);
+        return lower_to(b) ? at(b).load(rlx) : pop_slow(unshare);
     }
     /// After bottom was lowered below the guard. Either a reach is under way, or the private part is empty,
-    /// or the deque is pinned. `take_back`: maximal number of shared tasks to make private again.
-    [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t take_back) noexcept {
+    /// or the deque is pinned. `unshare`: maximal number of shared tasks to make private again.
+    [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t unshare) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         m_deque.lock();
         const std::int64_t s = m_deque.m_split.load(rlx);
@@ -185,7 +186,7 @@ public:
         m_deque.m_bottom.store(s, rel); // the private part is empty
         PILFER_CHAOS_POINT(lock);
         const std::int64_t oldest = m_deque.m_top.load(rlx);
-        if (oldest < s - 1 && lower_split(s, s - take_back < oldest ? oldest : s - take_back)) {
+        if (oldest < s - 1 && lower_split(s, s - unshare < oldest ? oldest : s - unshare)) {
             m_deque.m_bottom.store(s - 1, rel);
             const task_word task = at((s - 1)).load(rlx);
             m_deque.unlock();
@@ -215,7 +216,7 @@ public:
             }
             m_deque.set_guard(s + moved);
             PILFER_CHAOS_POINT(lock);
-            m_deque.m_split.store(s + moved, rel); // E1: slot and task, read by steal's acquire
+            m_deque.m_split.store(s + moved, rel); // deque.E1: slot and task, read by steal's acquire
         }
         m_deque.unlock();
         return moved;
@@ -226,10 +227,10 @@ public:
     [[nodiscard]] std::int64_t shared_size() const noexcept {
         return m_deque.m_split.load(rlx) - m_deque.m_top.load(rlx);
     }
-    /// After a hit of the tripwire: raises the limit as far as thieves have made room. False if the ring is
-    /// full: grow() it before the next push.
+    /// After a hit of the signal word: raises the limit as far as thieves have made room. False if the ring
+    /// is full: grow() it before the next push.
     [[nodiscard]] bool make_room() noexcept {
-        // E3: acquire pairs with the release of the thief's compare-and-swap: its slot may be reused.
+        // deque.E3: acquire pairs with the release of the thief's compare-and-swap: its slot may be reused.
         const std::int64_t limit = m_deque.m_top.load(acq) + m_deque.m_mask.load(rlx);
         move_limit(limit);
         return m_deque.m_bottom.load(rlx) <= limit;
@@ -270,7 +271,7 @@ public:
         bigger->previous = m_deque.m_ring.load(rlx);
         m_deque.m_slots.store(bigger->slots, own_slots_store);
         m_deque.m_mask.store(bigger->mask, rlx);
-        m_deque.m_ring.store(bigger, rel); // G1: a thief that sees the ring sees its slots
+        m_deque.m_ring.store(bigger, rel); // deque.G1: a thief that sees the ring sees its slots
         move_limit(t + bigger->mask);
     }
     [[nodiscard]] ring<Atom>* rings() noexcept { return m_deque.m_ring.load(rlx); }
@@ -288,10 +289,10 @@ public:
             // above.
             m_deque.m_weighs_from.store(b, rlx);
             if (from == nothing_weighs) {
-                m_deque.m_trip.pin(); // every push from now on
+                m_deque.m_signal.pin(); // every push from now on
             }
         }
-        weigh(b, weight); // published with the slot (R2, E1)
+        weigh(b, weight); // published with the slot (deque.R2, deque.E1)
         return push(task);
     }
     /// After a push of a task without a weight, if weighs().
@@ -329,7 +330,7 @@ private:
     void stop_weighing() noexcept {
         m_deque.m_weighs_from.store(nothing_weighs, rlx);
         if (!m_deque.m_pinned) {
-            m_deque.m_trip.unpin();
+            m_deque.m_signal.unpin();
         }
     }
     void move_weights(ring<Atom>* to, std::int64_t top, std::int64_t bottom) noexcept {
@@ -347,21 +348,22 @@ private:
     /// True: the entry at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         m_deque.m_bottom.store(b, rel);
-        Atom::light_fence(); // R1, with the reaching thief's heavy fence
+        Atom::light_fence(); // deque.R1, with the reaching thief's heavy fence
         return b >= m_deque.m_guard.load(rlx);
     }
     [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
         return m_deque.m_slots.load(own_slots_load)[index & m_deque.m_mask.load(rlx)];
     }
     void move_limit(std::int64_t limit) noexcept {
-        m_deque.m_trip.move_limit(limit - m_deque.m_limit.load(rlx));
+        m_deque.m_signal.move_limit(limit - m_deque.m_limit.load(rlx));
         m_deque.m_limit.store(limit, rlx);
     }
     /// Under the lock, with an empty private part: makes [result, s) private. The task AT top is contested
     /// and is never taken this way. True if at least one became private.
     [[nodiscard]] bool lower_split(std::int64_t s, std::int64_t to) noexcept {
-        m_deque.m_split.store(to, rel); // release too: the lowering store heads no release sequence of E1
-        Atom::fence_sc();               // E2, with the fence in steal
+        m_deque.m_split.store(to,
+                              rel); // release too: the lowering store heads no release sequence of deque.E1
+        Atom::fence_sc();           // deque.E2, with the fence in steal
         const std::int64_t t = m_deque.m_top.load(rlx);
         const std::int64_t kept = t < to ? to : (t + 1 < s ? t + 1 : s);
         if (kept != to) {
@@ -370,7 +372,7 @@ private:
         m_deque.set_guard(kept);
         return kept < s;
     }
-    /// At most the task at top is left. It is claimed as a thief claims it, without the lock (E4).
+    /// At most the task at top is left. It is claimed as a thief claims it, without the lock (deque.E4).
     [[nodiscard]] task_word take_top(std::int64_t s) noexcept {
         std::int64_t t = m_deque.m_top.load(rlx);
         if (t >= s) {
@@ -396,11 +398,11 @@ public:
     template <class Accept>
     [[nodiscard]] steal_result steal(Accept accept) noexcept {
         std::int64_t t = m_deque.m_top.load(acq);
-        Atom::fence_sc();                     // E2
-        if (t >= m_deque.m_split.load(acq)) { // E1
+        Atom::fence_sc();                     // deque.E2
+        if (t >= m_deque.m_split.load(acq)) { // deque.E1
             return {steal_status::empty, 0};
         }
-        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+        const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
         const task_word task = r->slots[t & r->mask].load(rlx);
         if (!accept(task)) {
             // Check that the declined entry was the oldest. If another thief has taken the oldest, the slot
@@ -411,15 +413,15 @@ public:
         }
         const std::uint64_t weight = t < weighs_from(r) ? 1 : r->weights[t & r->mask].weight.load(rlx);
         PILFER_CHAOS_POINT(claim);
-        if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // E3, E4
+        if (!m_deque.m_top.compare_exchange_strong(t, t + 1, rel, rlx)) { // deque.E3, deque.E4
             return {steal_status::lost, 0};
         }
         PILFER_CHAOS_POINT(claim);
         return {steal_status::success, task, weight};
     }
-    /// True if any task is in the deque, private or shared. top (acquire) is read before bottom (S4). In the
-    /// other order a thief's new top could meet an old bottom: a task would be overlooked until that thief
-    /// shares work itself.
+    /// True if any task is in the deque, private or shared. top (acquire) is read before bottom (idle.S4). In
+    /// the other order a thief's new top could meet an old bottom: a task would be overlooked until that
+    /// thief shares work itself.
     [[nodiscard]] bool has_any() const noexcept {
         const std::int64_t t = m_deque.m_top.load(acq);
         return t < m_deque.m_bottom.load(acq);
@@ -441,7 +443,7 @@ public:
         const std::int64_t t = m_deque.m_top.load(rlx);
         const std::int64_t s = m_deque.m_split.load(rlx);
         const std::int64_t b = m_deque.m_bottom.load(rlx);
-        const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+        const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
         return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
     /// Calls f while no thief reaches and no scope of this pool leaves its chain out of turn.
@@ -459,7 +461,7 @@ public:
     /// Exposes up to `count` private tasks of an owner that does not answer, each after before(task). Returns
     /// 0 if there is none, or if another thread holds the lock. Costs one heavy fence.
     template <class Before = leave_alone>
-    std::int64_t reach(std::int64_t count, Before before = {}) noexcept {
+    std::int64_t force_expose(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
             return 0;
         }
@@ -469,17 +471,17 @@ public:
             return 0;
         }
         m_deque.set_guard(s + count);
-        Atom::heavy_fence();                               // R1
-        const std::int64_t b = m_deque.m_bottom.load(acq); // R2
+        Atom::heavy_fence();                               // deque.R1
+        const std::int64_t b = m_deque.m_bottom.load(acq); // deque.R2
         const std::int64_t e = b < s ? s : (b < s + count ? b : s + count);
         if (e > s) {
             // Only now is it certain that these tasks stay: below the guard the owner takes none back without
             // the lock.
-            const ring<Atom>* r = m_deque.m_ring.load(acq); // G1
+            const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
             for (std::int64_t i = s; i < e; ++i) {
                 before(r->slots[i & r->mask].load(rlx));
             }
-            m_deque.m_split.store(e, rel); // R2, E1
+            m_deque.m_split.store(e, rel); // deque.R2, deque.E1
         }
         if (e < s + count) {
             m_deque.set_guard(e);
@@ -494,7 +496,7 @@ public:
     /// A steal that found nothing, followed by a look at the shared part, would be no statement: another
     /// thief may have reached between the two.
     template <class Accept, class Tell, class Before = leave_alone>
-    [[nodiscard]] task_word insist(Accept accept, Tell tell, Before before = {}) noexcept {
+    [[nodiscard]] task_word steal_until_settled(Accept accept, Tell tell, Before before = {}) noexcept {
         for (unsigned round = 0; has_any(); ++round) {
             const steal_result got = steal(accept);
             tell(got.status);
@@ -504,7 +506,7 @@ public:
             if (got.status == steal_status::refused) {
                 return 0;
             }
-            if (got.status == steal_status::empty && reach(1, before) == 0) {
+            if (got.status == steal_status::empty && force_expose(1, before) == 0) {
                 Atom::relax(round); // another thief is reaching, or has taken it
             }
         }

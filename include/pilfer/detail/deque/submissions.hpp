@@ -22,12 +22,12 @@ public:
         node* head = m_in.load(rlx);
         do {
             n->next = head;
-        } while (!m_in.compare_exchange_weak(head, n, rel, rlx)); // Q1
+        } while (!m_in.compare_exchange_weak(head, n, rel, rlx)); // idle.Q1
         return head == nullptr;
     }
     /// Workers, also before they sleep. The order of the reads matters. A taker empties m_in only while it
-    /// holds the lock, and fills m_out before it releases the lock (Q2). So one of the three reads shows the
-    /// item.
+    /// holds the lock, and fills m_out before it releases the lock (idle.Q2). So one of the three reads shows
+    /// the item.
     [[nodiscard]] bool empty() const noexcept {
         // In the usual case this read decides, and the line of m_in is left to the pushers.
         if (m_out.load(rlx) != nullptr) {
@@ -45,7 +45,7 @@ public:
         }
         node* oldest = m_out.load(rlx);
         if (oldest == nullptr) {
-            oldest = reversed(m_in.exchange(nullptr, acq_rel)); // Q1, Q2
+            oldest = reversed(m_in.exchange(nullptr, acq_rel)); // idle.Q1, idle.Q2
         }
         PILFER_CHAOS_POINT(lock);
         if (oldest != nullptr) {
@@ -53,7 +53,7 @@ public:
             m_out.store(after, rel);
             __builtin_prefetch(after, 1); // it is in its pusher's cache, and a worker is about to run it
         }
-        m_lock.store(0, rel); // Q2
+        m_lock.store(0, rel); // idle.Q2
         return oldest;
     }
 

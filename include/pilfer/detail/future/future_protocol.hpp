@@ -39,10 +39,10 @@ public:
 
     /// Adds a reference. The caller must hold one.
     void retain() noexcept { m_references.fetch_add(1, rlx); }
-    /// True: this was the last reference, and every use of the others happened before (F5); destroy the
-    /// object. False: never touch it again.
+    /// True: this was the last reference, and every use of the others happened before (future.F5); destroy
+    /// the object. False: never touch it again.
     [[nodiscard]] bool release() noexcept {
-        if (m_references.load(acq) == 1) { // F5: no other thread is left that could add one
+        if (m_references.load(acq) == 1) { // future.F5: no other thread is left that could add one
             return true;
         }
         const std::uint32_t before = m_references.fetch_sub(1, acq_rel);
@@ -50,11 +50,11 @@ public:
         return before == 1;
     }
 
-    /// Acquires what the task wrote (F2).
+    /// Acquires what the task wrote (future.F2).
     [[nodiscard]] bool is_done() const noexcept { return m_stage.load(acq) == done; }
     [[nodiscard]] stage now() const noexcept { return static_cast<stage>(m_stage.load(acq)); }
-    /// True: the caller alone runs the task. The data of the task came with the announcement (F1), or from
-    /// enqueue() (F6).
+    /// True: the caller alone runs the task. The data of the task came with the announcement (future.F1), or
+    /// from enqueue() (future.F6).
     [[nodiscard]] bool claim() noexcept {
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = queued;
@@ -65,18 +65,18 @@ public:
         PILFER_CHAOS_POINT(future);
         std::uint32_t expected = pending;
         // One winner is enough. The data for the setter came with the promise, or with the entry through
-        // which it was found (F4).
+        // which it was found (future.F4).
         return m_stage.compare_exchange_strong(expected, running, rlx, rlx);
     }
     /// The future that a task waited for is done, and the caller is about to announce the task. From now on
-    /// other threads may claim it, and see what the caller has seen (F6).
+    /// other threads may claim it, and see what the caller has seen (future.F6).
     void enqueue() noexcept {
         PILFER_CHAOS_POINT(future);
-        m_stage.store(queued, rel); // F6
+        m_stage.store(queued, rel); // future.F6
         PILFER_CHAOS_POINT(future);
     }
-    /// Waiter, after it has left its stack. False: the task has ended (F3). True: `w` and the frame around it
-    /// are the claimer's until the frame is resumed (F4).
+    /// Waiter, after it has left its stack. False: the task has ended (future.F3). True: `w` and the frame
+    /// around it are the claimer's until the frame is resumed (future.F4).
     [[nodiscard]] bool add_waiter(waiter& w) noexcept {
         word head = m_waiters.load(acq);
         do {
@@ -92,9 +92,9 @@ public:
     template <class GoOn>
     void finish(GoOn go_on) {
         PILFER_CHAOS_POINT(future);
-        m_stage.store(done, rel); // F2
+        m_stage.store(done, rel); // future.F2
         PILFER_CHAOS_POINT(future);
-        const word all = m_waiters.exchange(closed, acq_rel); // F3, F4
+        const word all = m_waiters.exchange(closed, acq_rel); // future.F3, future.F4
         for (auto* w = reinterpret_cast<waiter*>(all); w != nullptr;) {
             waiter* const after = w->next; // before its frame may go on
             const word who = w->who;
@@ -117,12 +117,12 @@ private:
 /// removal. The first one makes the room, and the future notifies the room once for all of them. `Park`: as
 /// for `sleepers`.
 template <class Atom, class Park>
-class future_room {
+class future_waiters {
 public:
     using list = wait_list<Atom, Park>;
     using entry = typename list::entry;
 
-    /// False: the future is done (F7).
+    /// False: the future is done (future.F7).
     [[nodiscard]] bool enter(entry& e) noexcept {
         m_list.lock();
         const bool open = !m_closed;
@@ -149,18 +149,18 @@ private:
 
 /// The place for what only few futures need. It is empty until one is put, which then stays.
 template <class Atom, class Room>
-class room_place {
+class waiters_cell {
 public:
-    [[nodiscard]] Room* look() const noexcept { return m_room.load(acq); } // F7
+    [[nodiscard]] Room* look() const noexcept { return m_waiters_cell.load(acq); } // future.F7
     /// Null: `mine` is in the place now. Otherwise the one that another thread has put there.
     [[nodiscard]] Room* put(Room* mine) noexcept {
         PILFER_CHAOS_POINT(future);
         Room* there = nullptr;
-        return m_room.compare_exchange_strong(there, mine, rel, acq) ? nullptr : there; // F7
+        return m_waiters_cell.compare_exchange_strong(there, mine, rel, acq) ? nullptr : there; // future.F7
     }
 
 private:
-    typename Atom::template atomic<Room*> m_room{nullptr};
+    typename Atom::template atomic<Room*> m_waiters_cell{nullptr};
 };
 
 } // namespace detail

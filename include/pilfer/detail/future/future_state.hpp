@@ -67,7 +67,7 @@ struct timed_waiters : future_listener {
         PILFER_THROW(std::bad_alloc());
     }
     static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }
-    future_room<std_atom, futex_park> room;
+    future_waiters<std_atom, futex_park> waiter_list;
 };
 
 /// The maker of the result; for reports.
@@ -155,7 +155,7 @@ private:
     static void end_all(future_core* more) noexcept;
     [[nodiscard]] future_core* go_ahead() noexcept;
     [[nodiscard]] bool belongs_to(const pool_core& p) const noexcept;
-    [[nodiscard]] timed_waiters& room();
+    [[nodiscard]] timed_waiters& waiter_list();
     void record_wait() noexcept;
     void check_here() const;
     void destroy() noexcept { delete this; }
@@ -171,7 +171,7 @@ private:
     future_source m_source = future_source::task;
     pool_core* m_pool = nullptr;     // set before another thread sees the task
     std::uint64_t m_pool_number = 0; // number of m_pool, which may have ended
-    room_place<std_atom, timed_waiters> m_room;
+    waiters_cell<std_atom, timed_waiters> m_waiters_cell;
     std::atomic<const context*> m_runner{nullptr}; // runs the task, from its claim on; for reports
     const profile::mark* m_end = nullptr;          // written before the end is seen; null: no recording
 };

@@ -1,15 +1,16 @@
 // Sleeping and waking without polling, without a lock and without a shared counter.
 //
-// A sleeper announces itself, sets `wanted` in every worker's tripwire, fences, and looks at everything once
-// more. Only then it sleeps, on a word of its own. While no worker sleeps, a publisher reads nothing but its
-// own tripwire. src/idle/README.md has the rule, seven simpler rules that lose wake-ups, and edges S1 to S8.
+// A sleeper announces itself, sets `wanted` in every worker's signal word, fences, and looks at everything
+// once more. Only then it sleeps, on a word of its own. While no worker sleeps, a publisher reads nothing but
+// its own signal word. src/idle/README.md has the rule, seven simpler rules that lose wake-ups, and edges
+// idle.S1 to S8.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/base/signal_word.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -19,19 +20,19 @@ namespace detail {
 /// differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`. `Bell`: `void
 /// ring() noexcept` ends the sleep of a worker that sleeps elsewhere than on its word, even if that sleep has
 /// not begun.
-struct no_bell {
+struct no_notifier {
     void ring() noexcept {}
 };
-template <class Atom, class Park, class Bell = no_bell>
+template <class Atom, class Park, class Notifier = no_notifier>
 class sleepers {
 public:
     static constexpr unsigned nobody = UINT32_MAX;
     enum state : std::uint32_t {
         running = 0,
         asleep = 1,
-        token = 2,  // woken, and obliged to look again before it runs what it finds
-        afield = 3, // asleep, but not on this word: the bell must be rung
-        alert = 4,  // searching, and obliged to look at what is queued before it runs what it finds
+        token = 2,   // woken, and obliged to look again before it runs what it finds
+        polling = 3, // asleep, but not on this word: the notifier must be rung
+        alert = 4,   // searching, and obliged to look at what is queued before it runs what it finds
     };
     /// The state of one worker, on a cache line of its own.
     struct alignas(line_bytes) seat {
@@ -47,13 +48,13 @@ public:
     /// `seats`: n of them. `map`: ceil(n / 64) words, all zero. `aside`: as many words for workers that step
     /// aside, null if none ever does. All outlive this object.
     sleepers(seat* seats, map_word* map, unsigned n, map_word* aside = nullptr) noexcept
-        : m_seats(seats), m_map(map), m_aside(aside), m_count(n) {}
+        : m_seats(seats), m_map(map), m_retired(aside), m_count(n) {}
 
     /// Reduces the number of workers to `n`. Before any other thread knows this object.
     void shrink(unsigned n) noexcept { m_count = n; }
 
     /// Worker `i` found nothing and goes to sleep. `tell_all()` sets `wanted` in every other worker's
-    /// tripwire in which it is clear; `ready()` returns true if there is anything to do.
+    /// signal word in which it is clear; `ready()` returns true if there is anything to do.
     template <class TellAll, class Ready>
     outcome sleep(unsigned i, TellAll tell_all, Ready ready) {
         return sleep(i, tell_all, ready, [](auto& word) { Park::wait(word, asleep); });
@@ -64,10 +65,10 @@ public:
     outcome sleep(unsigned i, TellAll tell_all, Ready ready, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
         word(i).fetch_or(bit(i), acq_rel);
-        Atom::fence_sc();    // S2: announced before the tripwires are read; S5: searching no more before the
-                             // scan
-        tell_all();          // S1, before the heavy fence
-        Atom::heavy_fence(); // S1: pushes made before this point are seen by ready()
+        Atom::fence_sc(); // idle.S2: announced before the signal_words are read; idle.S5: searching no more
+                          // before the scan
+        tell_all();       // idle.S1, before the heavy fence
+        Atom::heavy_fence(); // idle.S1: pushes made before this point are seen by ready()
         if (ready()) {
             PILFER_CHAOS_POINT(idle);
             if ((word(i).fetch_and(~bit(i), acq_rel) & bit(i)) != 0) {
@@ -80,7 +81,7 @@ public:
             }
             return outcome::woken;
         }
-        while (m_seats[i].state.load(acq) == asleep) { // S3
+        while (m_seats[i].state.load(acq) == asleep) { // idle.S3
             PILFER_CHAOS_POINT(idle);
             rest(m_seats[i].state);
         }
@@ -91,11 +92,11 @@ public:
     template <class Called, class Rest>
     outcome park(unsigned i, Called called, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
-        aside(i).fetch_or(bit(i), rel); // S8: asleep before it can be called
-        Atom::fence_sc(); // S7: aside before the look, with the fence of the thread that calls it back
+        retired(i).fetch_or(bit(i), rel); // idle.S8: asleep before it can be called
+        Atom::fence_sc(); // idle.S7: aside before the look, with the fence of the thread that calls it back
         if (called()) {
             PILFER_CHAOS_POINT(idle);
-            if ((aside(i).fetch_and(~bit(i), rlx) & bit(i)) != 0) {
+            if ((retired(i).fetch_and(~bit(i), rlx) & bit(i)) != 0) {
                 m_seats[i].state.store(running, rlx);
                 return outcome::found;
             }
@@ -104,7 +105,7 @@ public:
             }
             return outcome::woken;
         }
-        while (m_seats[i].state.load(acq) == asleep) { // S7
+        while (m_seats[i].state.load(acq) == asleep) { // idle.S7
             PILFER_CHAOS_POINT(idle);
             rest(m_seats[i].state);
         }
@@ -112,13 +113,14 @@ public:
     }
     /// Calls worker `i` back if it has stepped aside. The caller has stored the reason and has fenced.
     bool unpark(unsigned i) noexcept {
-        if (m_aside == nullptr || (aside(i).load(rlx) & bit(i)) == 0 ||
-            (aside(i).fetch_and(~bit(i), acq) & bit(i)) == 0) { // S8: so the token comes after "asleep"
+        if (m_retired == nullptr || (retired(i).load(rlx) & bit(i)) == 0 ||
+            (retired(i).fetch_and(~bit(i), acq) & bit(i)) ==
+                0) { // idle.S8: so the token comes after "asleep"
             return false;
         }
         PILFER_CHAOS_POINT(wake);
         m_seats[i].hint.store(i, rlx);
-        m_seats[i].state.store(token, rlx); // S7: the fence of the caller carries what it is called for
+        m_seats[i].state.store(token, rlx); // idle.S7: the fence of the caller carries what it is called for
         Park::wake(m_seats[i].state);
         return true;
     }
@@ -127,33 +129,33 @@ public:
     void seat_empty(unsigned i, bool empty) noexcept {
         m_seats[i].state.store(empty ? asleep : running, rlx);
         if (empty) {
-            aside(i).fetch_or(bit(i), acq_rel);
+            retired(i).fetch_or(bit(i), acq_rel);
         } else {
-            aside(i).fetch_and(~bit(i), acq_rel);
+            retired(i).fetch_and(~bit(i), acq_rel);
         }
     }
     /// True if worker `i` has stepped aside or has no thread.
-    [[nodiscard]] bool is_aside(unsigned i) const noexcept {
-        return m_aside != nullptr && (aside(i).load(acq) & bit(i)) != 0;
+    [[nodiscard]] bool is_retired(unsigned i) const noexcept {
+        return m_retired != nullptr && (retired(i).load(acq) & bit(i)) != 0;
     }
-    /// Worker `i`, inside `rest`: from now on `bell` wakes it, the same bell for all of these sleepers. False
-    /// if it is already woken. At most one worker is afield at a time.
-    [[nodiscard]] bool go_afield(unsigned i, Bell& bell) noexcept {
-        m_bell.store(&bell, rlx);
+    /// Worker `i`, inside `rest`: from now on `notifier` wakes it, the same notifier for all of these
+    /// sleepers. False if it is already woken. At most one worker is polling at a time.
+    [[nodiscard]] bool start_polling(unsigned i, Notifier& notifier) noexcept {
+        m_notifier.store(&notifier, rlx);
         std::uint32_t expected = asleep;
-        return m_seats[i].state.compare_exchange_strong(expected, afield, rel, rlx); // N1
+        return m_seats[i].state.compare_exchange_strong(expected, polling, rel, rlx); // io.N1
     }
-    /// Worker `i`, after its sleep afield and after silencing the bell: it is asleep on its word again,
+    /// Worker `i`, after its sleep polling and after silencing the notifier: it is asleep on its word again,
     /// unless it is woken.
-    void come_home(unsigned i) noexcept {
-        std::uint32_t expected = afield;
-        (void)m_seats[i].state.compare_exchange_strong(expected, asleep, rlx, rlx); // N2
+    void stop_polling(unsigned i) noexcept {
+        std::uint32_t expected = polling;
+        (void)m_seats[i].state.compare_exchange_strong(expected, asleep, rlx, rlx); // io.N2
     }
     /// Worker `i` holds a token and has found work: it gives the token back. Before the work is run, a look
     /// at everything must follow, and wake_one() if anything is left.
     void settle_token(unsigned i) noexcept {
         m_seats[i].state.store(running, rlx);
-        Atom::fence_sc(); // S5, with the publisher's fence before is_searching()
+        Atom::fence_sc(); // idle.S5, with the publisher's fence before is_searching()
     }
     /// Worker `i`, which holds no token, begins to search. Meanwhile a thread that queues something for any
     /// worker need not wake one.
@@ -162,7 +164,7 @@ public:
     /// and a notification of another worker if anything is.
     void settle_alert(unsigned i) noexcept {
         m_seats[i].state.store(running, rlx);
-        Atom::fence_sc(); // S6, with the fence of the caller of anyone_alert()
+        Atom::fence_sc(); // idle.S6, with the fence of the caller of anyone_alert()
     }
     /// After a push to a queue of all workers and a fence: returns an awake worker that will look there, else
     /// `nobody`. Asks at most `most` workers of the ring, from `first` on.
@@ -191,8 +193,8 @@ public:
             const unsigned here = m_count - k * 64 < 64 ? m_count - k * 64 : 64;
             const std::uint64_t all = here == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << here) - 1;
             std::uint64_t down = m_map[k].load(acq); // what each counted before it went to sleep
-            if (m_aside != nullptr) {
-                down |= m_aside[k].load(acq);
+            if (m_retired != nullptr) {
+                down |= m_retired[k].load(acq);
             }
             if (down != all) {
                 return false;
@@ -204,11 +206,11 @@ public:
     [[nodiscard]] const void* state_of(unsigned i) const noexcept { return &m_seats[i].state; }
     [[nodiscard]] bool is_asleep(unsigned i) const noexcept {
         const std::uint32_t now = m_seats[i].state.load(acq);
-        return now == asleep || now == afield;
+        return now == asleep || now == polling;
     }
     /// True if worker `i` is asleep and no thread is about to wake it.
     [[nodiscard]] bool is_left_asleep(unsigned i) const noexcept {
-        return ((word(i).load(acq) & bit(i)) != 0 || is_aside(i)) && is_asleep(i);
+        return ((word(i).load(acq) & bit(i)) != 0 || is_retired(i)) && is_asleep(i);
     }
     /// True if `i` has been woken and has not found work yet. It then looks again by itself.
     [[nodiscard]] bool is_searching(unsigned i) const noexcept { return m_seats[i].state.load(rlx) == token; }
@@ -233,12 +235,12 @@ public:
         }
         PILFER_CHAOS_POINT(wake); // the sleeper may find its bit gone and wait for the token
         m_seats[i].hint.store(victim, rlx);
-        // S3: the token carries the push. N1: one word says how it sleeps and that it is woken.
+        // idle.S3: the token carries the push. io.N1: one word says how it sleeps and that it is woken.
         const std::uint32_t slept = m_seats[i].state.exchange(token, acq_rel);
         PILFER_CHAOS_POINT(wake); // the sleeper may wake by itself, and be gone
-        if (slept == afield) [[unlikely]] {
-            if (Bell* const bell = m_bell.load(rlx)) { // N1: there is one
-                bell->ring();
+        if (slept == polling) [[unlikely]] {
+            if (Notifier* const notifier = m_notifier.load(rlx)) { // io.N1: there is one
+                notifier->ring();
             }
         } else {
             Park::wake(m_seats[i].state); // by address only: the worker may be running already
@@ -248,8 +250,8 @@ public:
     [[nodiscard]] unsigned hint(unsigned i) const noexcept { return m_seats[i].hint.load(rlx); }
     /// Owner, after it published and saw `wanted`: wakes one sleeper, unless the worker that it woke last is
     /// still searching. Clears `wanted` when no worker sleeps any more. Returns true if it woke `last_woken`.
-    bool publish(unsigned self, unsigned& last_woken, tripwire<Atom>& trip) noexcept {
-        Atom::fence_sc(); // S5: the push before the look at the searcher
+    bool publish(unsigned self, unsigned& last_woken, signal_word<Atom>& trip) noexcept {
+        Atom::fence_sc(); // idle.S5: the push before the look at the searcher
         if (last_woken < m_count && is_searching(last_woken)) {
             return false;
         }
@@ -260,17 +262,17 @@ public:
             }
             PILFER_CHAOS_POINT(wake);
             trip.clear_wanted();
-            Atom::fence_sc(); // S2: cleared before the map is read again
+            Atom::fence_sc(); // idle.S2: cleared before the map is read again
             if (!anyone_asleep()) {
                 return false;
             }
-            trip.set(tripwire<Atom>::wanted);
+            trip.set(signal_word<Atom>::wanted);
         }
     }
 
 private:
     [[nodiscard]] map_word& word(unsigned i) const noexcept { return m_map[i / 64]; }
-    [[nodiscard]] map_word& aside(unsigned i) const noexcept { return m_aside[i / 64]; }
+    [[nodiscard]] map_word& retired(unsigned i) const noexcept { return m_retired[i / 64]; }
     [[nodiscard]] static std::uint64_t bit(unsigned i) noexcept { return std::uint64_t{1} << (i % 64); }
     [[nodiscard]] unsigned next_asleep(unsigned from) const noexcept {
         const unsigned words = (m_count + 63) / 64;
@@ -292,9 +294,9 @@ private:
 
     seat* m_seats;
     map_word* m_map;
-    map_word* m_aside;
+    map_word* m_retired;
     unsigned m_count;
-    typename Atom::template atomic<Bell*> m_bell{nullptr};
+    typename Atom::template atomic<Notifier*> m_notifier{nullptr};
 };
 
 } // namespace detail

@@ -68,14 +68,14 @@ protected:
 
 private:
     friend class pool_core;
-    /// The waiter in the word of an entry, with the bit waiter_is_told.
-    struct caller : told_waiter {
-        caller() noexcept : told_waiter{nullptr} {}
+    /// The waiter in the word of an entry, with the bit waiter_is_callback.
+    struct caller : callback_waiter {
+        caller() noexcept : callback_waiter{nullptr} {}
         reaction* owner = nullptr;
     };
     [[nodiscard]] bool begin(pool_core& p);
     void end_unbegun() noexcept;
-    static void is_called(told_waiter& self) noexcept;
+    static void is_called(callback_waiter& self) noexcept;
     static suspension* run_task(spark* self, worker* w) noexcept;
     [[nodiscard]] bool run_once(worker* w) noexcept;
     void arm(found how) noexcept;

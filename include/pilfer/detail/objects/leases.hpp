@@ -49,7 +49,7 @@ public:
                 p.free.store(below(n), rlx);
             }
         }
-        p.busy.store(0, rel); // E2
+        p.busy.store(0, rel); // objects.E2
         return n;
     }
     /// Gives a node back to `p`, on the thread of its worker. False: another thread has stopped the owners.
@@ -59,12 +59,12 @@ public:
             n->next.store(p.free.load(rlx), rlx);
             p.free.store(n, rlx);
         }
-        p.busy.store(0, rel); // E2
+        p.busy.store(0, rel); // objects.E2
         return may;
     }
 
     /// Anyone; never held across a switch of contexts. While it is held, only the holder stops the owners.
-    void lock() noexcept { m_lock.lock(); } // E3
+    void lock() noexcept { m_lock.lock(); } // objects.E3
     void unlock() noexcept { m_lock.unlock(); }
 
     /// By the holder of the lock: takes a node that a thread outside has given back.
@@ -85,14 +85,14 @@ public:
     template <class Each, class F>
     void stop_owners(Each each_place, F f) noexcept {
         m_stopped.store(1, rlx);
-        Atom::heavy_fence(); // E1
+        Atom::heavy_fence(); // objects.E1
         each_place([](place& p) {
-            for (unsigned round = 0; p.busy.load(acq) != 0; ++round) { // E2
+            for (unsigned round = 0; p.busy.load(acq) != 0; ++round) { // objects.E2
                 Atom::relax(round);
             }
         });
         f();
-        m_stopped.store(0, rel); // E3
+        m_stopped.store(0, rel); // objects.E3
     }
 
 private:
@@ -101,8 +101,8 @@ private:
         if (fence) {
             Atom::fence_sc();
         }
-        Atom::light_fence();             // E1
-        return m_stopped.load(acq) == 0; // E3
+        Atom::light_fence();             // objects.E1
+        return m_stopped.load(acq) == 0; // objects.E3
     }
 
     alignas(line_bytes) atomic<std::uint32_t> m_stopped{0}; // read by all owners, rarely written

@@ -66,7 +66,7 @@ public:
         m_waiting.lock();
         entry* e = m_waiting.first();
         while (e != nullptr) {
-            m_waiting.claim(*e); // Q2
+            m_waiting.claim(*e); // objects.Q2
             m_waiting.unlock();
             if (gone != nullptr) {
                 go_on(*gone);
@@ -99,7 +99,7 @@ public:
         if (e == nullptr) {
             return {false, last};
         }
-        go_on(*e); // Q1
+        go_on(*e); // objects.Q1
         return {true, nullptr};
     }
 

@@ -207,7 +207,7 @@ private:
             return std::addressof(g);
         }
     }
-    handover<std_atom> m_done;
+    completion<std_atom> m_done;
     held m_function;
     outcome<value> m_outcome;
     bool m_begun; // set by run_stolen or run_given_up; false: the function did not begin
@@ -256,15 +256,15 @@ PILFER_COLD void join_stopped(join_spark<G, Report>& spark, Report report) {
     }
 }
 
-/// The whole rest of a join whose announcement hit the tripwire. If only the announcement were out of
+/// The whole rest of a join whose announcement hit the signal word. If only the announcement were out of
 /// line, f would live across a call on the fast path too. Each frame would save one more register.
 template <std::uint64_t Functions, class F, class G, class Report>
-PILFER_COLD both_results<F, G> join_tripped(worker* w, passed<F> f, join_spark<G, Report>& spark,
-                                            Report report) {
+PILFER_COLD both_results<F, G> join_signalled(worker* w, passed<F> f, join_spark<G, Report>& spark,
+                                              Report report) {
     if (detail::unwinds(w)) [[unlikely]] {
         spark.finishes_first(); // a thief's part of a cleanup is not stopped either
     }
-    if (detail::announce_tripped(w, spark.entry())) [[likely]] {
+    if (detail::announce_signalled(w, spark.entry())) [[likely]] {
         if (detail::stopped_here(this_worker())) [[unlikely]] {
             detail::join_stopped<Functions>(spark, report);
         }
@@ -284,7 +284,7 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report r
     join_spark<G, Report> spark(w, g, report);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
-        auto results = detail::join_tripped<Functions, F, G>(w, f, spark, report);
+        auto results = detail::join_signalled<Functions, F, G>(w, f, spark, report);
         return both_results<F, G>(std::move(results));
     }
     return detail::join_announced<Functions>(f, spark, report);

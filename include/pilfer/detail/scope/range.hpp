@@ -19,20 +19,21 @@ namespace detail {
 /// How much of a range goes to a worker that asks: the upper half of it. No other function decides this.
 [[nodiscard]] constexpr std::uint64_t given_away(std::uint64_t left) noexcept { return left - left / 2; }
 
-/// True if a part of the range should be announced. Called if the tripwire asks for something.
+/// True if a part of the range should be announced. Called if the signal word asks for something.
 ///
 /// Older announcements go first: as a rule these are parts of an outer loop, which are larger. A worker
 /// that was woken for one of them, and has not come yet, is no reason to cut this range once more.
 [[nodiscard]] PILFER_NOINLINE inline bool split_wanted_cold(worker* w) {
-    using trip = tripwire<std_atom>;
-    if (w->deque.trip().has(trip::stop)) {
+    using trip = signal_word<std_atom>;
+    if (w->deque.signal().has(trip::stop)) {
         detail::leave_if_stopped();
     }
-    if (w->deque.trip().has(trip::summon) || w->deque.thief().has_any()) {
+    if (w->deque.signal().has(trip::yield_request) || w->deque.thief().has_any()) {
         attend(w);
         w = this_worker();
     }
-    return w->deque.trip().has(trip::wanted | trip::expose) && (w->recording || !w->deque.thief().has_any());
+    return w->deque.signal().has(trip::wanted | trip::expose) &&
+           (w->recording || !w->deque.thief().has_any());
 }
 
 template <class I>
@@ -116,7 +117,7 @@ private:
 /// True if another worker wants a part of what this worker is at. One load in the usual case. Tasks that
 /// wait for this worker pass first, and their time is no part of the next piece.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool split_wanted(worker* w, piece_size& piece) {
-    if (!w->deque.trip().has(tripwire<std_atom>::asked)) [[likely]] {
+    if (!w->deque.signal().has(signal_word<std_atom>::asked)) [[likely]] {
         return false;
     }
     if (detail::split_wanted_cold(w)) {

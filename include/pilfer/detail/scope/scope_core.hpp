@@ -6,7 +6,7 @@
 #include <exception>
 
 #include <pilfer/detail/cancel/cancel.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/detail/worker/wait.hpp>
@@ -72,7 +72,7 @@ public:
     [[nodiscard]] bool wait_until(std::uint64_t until) noexcept;
     void sync_children(worker* w);
     void wait_for_children(worker* home) noexcept;
-    void come_home(worker* home) noexcept;
+    void resume_on_origin(worker* home) noexcept;
     void block_for_children() noexcept;
     [[nodiscard]] bool run_newest_child(worker* w) noexcept;
     void run_taken(spark* d);
@@ -84,7 +84,7 @@ public:
     }
     /// 0: no child is to be waited for.
     [[nodiscard]] std::uint64_t disturbance() const noexcept {
-        return static_cast<std::uint64_t>(m_children.owed()) | disturbed().load(rlx);
+        return static_cast<std::uint64_t>(m_children.pending()) | disturbed().load(rlx);
     }
     [[nodiscard]] bool undisturbed() const noexcept { return disturbance() == 0; }
     void check_end() const noexcept {
@@ -147,7 +147,7 @@ public:
     template <class F, class Announce>
     PILFER_ALWAYS_INLINE void fork_from_anywhere(F&& f, Announce announce);
     template <class Child>
-    PILFER_COLD void fork_tripped(worker* w, Child* c, bool own);
+    PILFER_COLD void fork_signalled(worker* w, Child* c, bool own);
     template <class Child>
     void run_unannounced(Child* c, bool own);
     template <class Child, class F>

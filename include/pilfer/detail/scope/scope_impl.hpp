@@ -31,7 +31,7 @@ struct weighted {
 template <class F>
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce_rest(worker* w, task_word rest, const F&) noexcept {
     if (push_task(w, rest)) [[unlikely]] {
-        return detail::rest_tripped(w, rest);
+        return detail::rest_signalled(w, rest);
     }
     return true;
 }
@@ -147,7 +147,7 @@ struct scope_access {
     /// frame's executor.
     [[nodiscard]] static activation* taken(scope_core& s) noexcept {
         san::acquire(&s);
-        s.m_children.owe();
+        s.m_children.add();
         activation* const owner = s.owner();
         owner->ctx->change(context_state::offered, context_state::running);
         san::release(&s);
@@ -179,7 +179,7 @@ struct scope_access {
     [[nodiscard]] static std::uintptr_t waiter(const scope_core& s) noexcept { return s.m_waiter; }
     /// Called by the owner. True: no child is left that a sync() would have to wait for, cancelled or not.
     [[nodiscard]] static bool empty(const scope_core& s) noexcept {
-        return s.m_children.owed() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
+        return s.m_children.pending() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
     }
     /// True if the caller is the owner, and may use what is the owner's.
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
@@ -284,7 +284,7 @@ struct submitted_child : submission {
         }
         delete c;
         worker* now = this_worker();
-        detail::unit_ends(now);
+        detail::end_outstanding(now);
         san::release(scope_access::ends(s));
         return detail::child_ended(s, now);
     }
@@ -358,7 +358,7 @@ PILFER_COLD void detail::scope_core::spawn_cold(F&& f) {
     std::decay_t<F> function(std::forward<F>(f));
     w = detail::this_worker(); // moving f may have suspended
     // Nothing is announced here, so no other check would make way for a task that waits for this worker.
-    if (w->deque.trip().has(detail::tripwire<detail::std_atom>::summon)) {
+    if (w->deque.signal().has(detail::signal_word<detail::std_atom>::yield_request)) {
         detail::attend(w);
         w = detail::this_worker();
     }
@@ -380,10 +380,10 @@ PILFER_ALWAYS_INLINE void detail::scope_core::fork(F&& f) {
         if constexpr (!std::is_trivially_copyable_v<std::decay_t<F>>) {
             w = detail::this_worker(); // moving f may have suspended
         }
-        m_children.owe();
+        m_children.add();
         detail::san::release(this);
         if (detail::push_task(w, c->entry())) [[unlikely]] {
-            fork_tripped(w, c, true);
+            fork_signalled(w, c, true);
         }
         return;
     }
@@ -410,11 +410,11 @@ PILFER_ALWAYS_INLINE Child* detail::scope_core::make_forked(detail::worker* w, F
     }
 }
 
-/// Goes on with the announcement of `c`, which has hit the tripwire.
+/// Goes on with the announcement of `c`, which has hit the signal word.
 template <class Child>
-PILFER_COLD void detail::scope_core::fork_tripped(detail::worker* w, Child* c, bool own) {
+PILFER_COLD void detail::scope_core::fork_signalled(detail::worker* w, Child* c, bool own) {
     (void)is_cleanup(w); // before others can take the child
-    if (!detail::announce_tripped(w, c->entry(), detail::way::keep)) [[unlikely]] {
+    if (!detail::announce_signalled(w, c->entry(), detail::way::keep)) [[unlikely]] {
         run_unannounced(c, own);
     }
     // The child has the function by now, and may run. A caller that is stopped leaves at its next call.
@@ -428,7 +428,7 @@ void detail::scope_core::run_unannounced(Child* c, bool own) {
     (void)detail::stopped_here(detail::this_worker()); // marks this scope: the child does not start
     Child::run_child(c, nullptr);
     if (own) {
-        m_children.settle();
+        m_children.complete();
     } else {
         (void)m_children.finish_one(); // never the last: the caller is below and unfinished
     }
@@ -440,7 +440,7 @@ template <class F>
 PILFER_NOINLINE void detail::scope_core::fork_below(F&& f) {
     fork_from_anywhere(std::forward<F>(f), [this](detail::worker* w, auto* c, bool own) {
         if (detail::push_task(w, c->entry())) [[unlikely]] {
-            this->fork_tripped(w, c, own);
+            this->fork_signalled(w, c, own);
         }
     });
 }
@@ -454,7 +454,7 @@ void detail::scope_core::fork(const task_options& o, F&& f) {
                 if (!detail::announce_weighted(w, c->entry(), o.weight, detail::way::keep)) [[unlikely]] {
                     this->run_unannounced(c, own);
                 }
-                (void)detail::stopped_here(detail::this_worker()); // as in fork_tripped()
+                (void)detail::stopped_here(detail::this_worker()); // as in fork_signalled()
             });
     });
 }
@@ -479,7 +479,7 @@ PILFER_ALWAYS_INLINE void detail::scope_core::fork_from_anywhere(F&& f, Announce
     w = detail::this_worker(); // moving f may have suspended
     const bool own = on_own_stack(w);
     if (own) {
-        m_children.owe();
+        m_children.add();
     } else {
         detail::share_from_below(w, &m_link);
         announce_from_below();

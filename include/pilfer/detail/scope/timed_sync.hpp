@@ -1,10 +1,10 @@
 // A scope's wait with a time limit: what the last child and the end of the time settle between them.
 //
-// States, edges J6 and J7 and the argument: src/scope/README.md.
+// States, edges worker.J6 and worker.J7 and the argument: src/scope/README.md.
 #pragma once
 
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/wait_list.hpp>
 
 namespace pilfer {
@@ -37,7 +37,7 @@ public:
         }
         m_list.unlock();
         if (!waits) {
-            m_through.store(1, rel); // J7
+            m_through.store(1, rel); // worker.J7
             return nullptr;
         }
         return &m_entry;
@@ -52,7 +52,7 @@ public:
             return false;
         }
         // The last child ended meanwhile, and is a few instructions from letting go of this frame.
-        for (unsigned round = 0; m_through.load(acq) == 0; ++round) { // J7
+        for (unsigned round = 0; m_through.load(acq) == 0; ++round) { // worker.J7
             Atom::relax(round);
         }
         return true;

@@ -33,18 +33,18 @@ public:
     /// Locks if the mutex is free and no entry waits.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lock_fast() noexcept {
         std::uint32_t seen = 0;
-        return m_word.compare_exchange_strong(seen, held, acq, rlx); // M1
+        return m_word.compare_exchange_strong(seen, held, acq, rlx); // sync.M1
     }
     /// Unlocks if no entry waits. False: call unlock_slow().
     [[nodiscard]] PILFER_ALWAYS_INLINE bool unlock_fast() noexcept {
         std::uint32_t seen = held;
-        return m_word.compare_exchange_strong(seen, 0, rel, rlx); // M1
+        return m_word.compare_exchange_strong(seen, 0, rel, rlx); // sync.M1
     }
     /// Locks if the mutex is free, even if entries wait.
     [[nodiscard]] bool try_lock() noexcept {
         std::uint32_t seen = m_word.load(rlx);
         while ((seen & held) == 0) {
-            if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // M1
+            if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // sync.M1
                 return true;
             }
         }
@@ -62,11 +62,11 @@ public:
         std::uint32_t seen = m_word.load(rlx);
         for (;;) {
             if ((seen & held) == 0) {
-                if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // M1
+                if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // sync.M1
                     m_waiting.unlock();
                     return step::owned;
                 }
-            } else if (m_word.compare_exchange_weak(seen, seen | queued, rlx, rlx)) { // M2
+            } else if (m_word.compare_exchange_weak(seen, seen | queued, rlx, rlx)) { // sync.M2
                 break;
             }
         }
@@ -87,7 +87,7 @@ public:
         }
         std::uint32_t seen = m_word.load(rlx);
         while ((seen & held) == 0) {
-            if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // M1
+            if (m_word.compare_exchange_weak(seen, seen | held, acq, rlx)) { // sync.M1
                 m_waiting.take(e);
                 m_in_order = true;
                 m_word.store(held | queue(), rlx); // the only writer: held, and under the list's lock
@@ -129,12 +129,12 @@ public:
             if (passed >= Patience) {
                 m_waiting.take(*first);
                 m_in_order = true;
-                m_word.store(held | queue(), rlx); // M3: the holder hands it over
+                m_word.store(held | queue(), rlx); // sync.M3: the holder hands it over
             } else {
                 if (!is_called) {
                     m_waiting.call(*first);
                 }
-                m_word.store(queued, rel); // M1
+                m_word.store(queued, rel); // sync.M1
             }
             m_waiting.unlock();
             return is_called ? nullptr : first;

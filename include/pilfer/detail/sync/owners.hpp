@@ -24,7 +24,7 @@ class owner_table {
 
 public:
     /// The owner of an object, null if it is free. The holder writes it after it takes the object, and clears
-    /// it before it releases the object (O1).
+    /// it before it releases the object (sync.O1).
     using owner_word = typename Atom::template atomic<const void*>;
 
     /// A wait without a time limit, which is never taken out; in the waiter's frame. `who`: the waiter's name
@@ -49,16 +49,16 @@ public:
     /// Adds a wait, before it begins. The wanted object lives until remove().
     void add(waiting& w) noexcept {
         bucket& b = of(w.who);
-        b.lock.lock(); // O3
+        b.lock.lock(); // sync.O3
         w.next = b.first;
         b.first = &w;
         b.lock.unlock();
-        Atom::fence_sc(); // O2
+        Atom::fence_sc(); // sync.O2
     }
     /// Removes a wait, before the waiter becomes the owner of what it wanted.
     void remove(waiting& w) noexcept {
         bucket& b = of(w.who);
-        b.lock.lock(); // O3
+        b.lock.lock(); // sync.O3
         waiting* before = b.first;
         if (before == &w) {
             b.first = w.next;
@@ -79,7 +79,7 @@ public:
             return false;
         }
         for (bucket& b : m_buckets) {
-            b.lock.lock(); // O3
+            b.lock.lock(); // sync.O3
         }
         bool fresh = false;
         if (closes(w)) {
@@ -126,7 +126,7 @@ private:
                 return true;
             }
             bucket& b = of(owner);
-            b.lock.lock(); // O3
+            b.lock.lock(); // sync.O3
             const waiting* const next = found(owner);
             // While the entry is in the table, its waiter has not got what it wants, so that object lives.
             owner = next != nullptr ? next->wanted->load(rlx) : nullptr;

@@ -44,12 +44,12 @@ public:
         entry.done.reset();
         entry.end = list_type::fate::outside;
         std::uint32_t expected = busy;
-        return m_stage.compare_exchange_strong(expected, waiting, rel, rlx); // O1
+        return m_stage.compare_exchange_strong(expected, waiting, rel, rlx); // io.O1
     }
     /// Called after it entered the list; the notifier finds `word`. True: it waits, and the caller touches it
     /// no more. False: the caller calls take_turn().
     [[nodiscard]] bool settle(list_type& list, std::uintptr_t word) noexcept {
-        // O2, by the list's lock: a canceller may have looked into the list before the entry was in it.
+        // io.O2, by the list's lock: a canceller may have looked into the list before the entry was in it.
         if (m_stage.load(rlx) != waiting && list.withdraw(entry)) {
             return false;
         }
@@ -58,11 +58,11 @@ public:
     /// Called once a round, by the thread that finds its word, or whose settle() failed.
     [[nodiscard]] turn take_turn() noexcept {
         std::uint32_t was = waiting;
-        if (m_stage.compare_exchange_strong(was, busy, rlx, rlx)) { // O1
+        if (m_stage.compare_exchange_strong(was, busy, rlx, rlx)) { // io.O1
             return turn::run;
         }
         if (was == ending) {
-            m_stage.store(left, rel); // O3
+            m_stage.store(left, rel); // io.O3
             return turn::nothing;
         }
         return turn::end;
@@ -70,7 +70,7 @@ public:
     /// After take_turn(), if the pool does not accept it any more. The caller touches it no more.
     void refuse() noexcept {
         await_canceller();
-        m_stage.store(refused, rel); // O3
+        m_stage.store(refused, rel); // io.O3
     }
     [[nodiscard]] bool is_stopping() const noexcept {
         const std::uint32_t now = m_stage.load(rlx);
@@ -79,13 +79,13 @@ public:
     /// Called by the thread that ends it, before it gives up what a canceller may still use: the list and the
     /// pool.
     void await_canceller() const noexcept {
-        for (unsigned round = 0; m_stage.load(acq) == leaving; ++round) { // O6
+        for (unsigned round = 0; m_stage.load(acq) == leaving; ++round) { // io.O6
             Atom::relax(round);
         }
     }
     /// Marks its end. No other thread advances it any more.
-    void finish() noexcept { m_stage.store(over, rel); }                              // O5
-    [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // O5
+    void finish() noexcept { m_stage.store(over, rel); }                              // io.O5
+    [[nodiscard]] bool is_over() const noexcept { return m_stage.load(acq) == over; } // io.O5
 
     /// Cancels it. `list()`: the list that it waits in; called only while it waits.
     template <class List>
@@ -95,12 +95,12 @@ public:
             if (was != waiting && was != busy) {
                 return canceller::no;
             }
-        } while (!m_stage.compare_exchange_weak(was, was == waiting ? leaving : stopping, acq, rlx)); // O1
+        } while (!m_stage.compare_exchange_weak(was, was == waiting ? leaving : stopping, acq, rlx)); // io.O1
         if (was == busy) {
             return canceller::others;
         }
         const bool mine = take_out(list());
-        m_stage.store(stopping, rel); // O6: if it is not mine, this is the last touch
+        m_stage.store(stopping, rel); // io.O6: if it is not mine, this is the last touch
         return mine ? canceller::self : canceller::others;
     }
     /// Called at the end of the pool, when nothing runs in it. True: the caller ends it. False: a canceller
@@ -112,9 +112,9 @@ public:
             if (was == busy) { // about to be refused
                 Atom::relax(round);
                 was = m_stage.load(acq);
-            } else if (m_stage.compare_exchange_weak(was, ending, acq, acq)) { // O1
+            } else if (m_stage.compare_exchange_weak(was, ending, acq, acq)) { // io.O1
                 if (!take_out(list())) {
-                    for (unsigned k = 0; m_stage.load(acq) != left; ++k) { // O3
+                    for (unsigned k = 0; m_stage.load(acq) != left; ++k) { // io.O3
                         Atom::relax(k);
                     }
                 }

@@ -16,9 +16,9 @@ namespace detail {
 /// The number of levels of a queue: priority::automatic is none.
 inline constexpr unsigned priorities = 3;
 
-/// Edge Q3: src/worker/README.md. `Patience`: number of pauses for which a taker waits for another taker. A
-/// pop takes a few instructions. If it takes longer, the other taker has lost its CPU, or is reversing the
-/// list of a burst of pushes.
+/// Edge idle.Q3: src/worker/README.md. `Patience`: number of pauses for which a taker waits for another
+/// taker. A pop takes a few instructions. If it takes longer, the other taker has lost its CPU, or is
+/// reversing the list of a burst of pushes.
 template <class Atom, unsigned Patience = 64>
 class leveled_queue {
     using queue = submission_queue<Atom>;
@@ -33,7 +33,7 @@ public:
     /// Anyone. True if workers have fetched everything that was pushed before at this level.
     bool push(node* n, priority level) noexcept {
         if (level != priority::normal && !leveled()) {
-            m_leveled.store(1, rlx); // Q3: before the pusher's fence and notification, as the push is
+            m_leveled.store(1, rlx); // idle.Q3: before the pusher's fence and notification, as the push is
         }
         return at(level).push(n);
     }

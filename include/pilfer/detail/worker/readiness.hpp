@@ -52,12 +52,13 @@ public:
     /// The slot of `fd`, made if need be. Null: no memory.
     [[nodiscard]] slot* slot_for(int fd) noexcept {
         const unsigned k = segment_of(fd);
-        if (slot* const there = m_segments[k].load(acq)) { // N3
+        if (slot* const there = m_segments[k].load(acq)) { // io.N3
             return there + place_in(fd, k);
         }
         slot* const made = new (std::nothrow) slot[k == 0 ? first_slots : first_slots << (k - 1)];
         slot* expected = nullptr;
-        if (made != nullptr && !m_segments[k].compare_exchange_strong(expected, made, acq_rel, acq)) { // N3
+        if (made != nullptr &&
+            !m_segments[k].compare_exchange_strong(expected, made, acq_rel, acq)) { // io.N3
             delete[] made;
             return expected + place_in(fd, k);
         }
@@ -66,7 +67,7 @@ public:
     /// The slot of `fd`. Null: no task has ever waited for such a number.
     [[nodiscard]] slot* slot_if_made(int fd) const noexcept {
         const unsigned k = segment_of(fd);
-        slot* const there = m_segments[k].load(acq); // N3
+        slot* const there = m_segments[k].load(acq); // io.N3
         return there == nullptr ? nullptr : there + place_in(fd, k);
     }
 
@@ -160,7 +161,7 @@ private:
         const std::uint32_t question = s.question + 1;
         s.question = question;
         const std::uint64_t tag = static_cast<std::uint64_t>(question) << 32 | static_cast<std::uint32_t>(fd);
-        const int error = m_kernel.arm(fd, what, tag, s.known); // N4
+        const int error = m_kernel.arm(fd, what, tag, s.known); // io.N4
         if (error == 0) {
             s.known = true;
         } else {

@@ -59,7 +59,7 @@ private:
         return waiter != 0 ? detail::release_waiter(waiter, now) : nullptr;
     }
 
-    handover<std_atom> m_done;
+    completion<std_atom> m_done;
     F& m_function;
     std::uint64_t m_suppressed = 0;
     outcome<value> m_outcome;

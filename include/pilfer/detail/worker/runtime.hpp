@@ -6,7 +6,7 @@
 #include <exception>
 
 #include <pilfer/detail/deque/submissions.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/worker.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/options.hpp>
@@ -35,7 +35,7 @@ PILFER_API suspension* release_waiter(std::uintptr_t word, worker* w) noexcept;
 /// Waits for the end of `task`, which completes `h`; only one frame may wait for it. A worker's task
 /// suspends, any other thread blocks. `p`: the pool to which the task was submitted, null: the caller's own.
 /// `task` and `p` are for reports only.
-PILFER_API void wait_for(handover<std_atom>& h, const spark* task, const pool_core* p = nullptr) noexcept;
+PILFER_API void wait_for(completion<std_atom>& h, const spark* task, const pool_core* p = nullptr) noexcept;
 
 /// A task from outside, with its place in the submission queue. Its run() asks dropping() first.
 struct submission : spark, submission_queue<std_atom>::node {
@@ -49,11 +49,11 @@ PILFER_API void submit(pool_core& p, submission* s);
 PILFER_API void submit(pool_core& p, submission* s, priority level);
 PILFER_API pool_core& common_core();
 /// True if the calling process is a child of fork(), and the pool its parent's.
-[[nodiscard]] PILFER_API bool left_behind(const pool_core& p) noexcept;
+[[nodiscard]] PILFER_API bool is_forked_child(const pool_core& p) noexcept;
 /// Counts a task that shutdown(drain) must wait for and that was not submitted.
-PILFER_API void unit_begins(worker* w) noexcept;
-PILFER_API void unit_ends(worker* w) noexcept;
-/// As unit_ends(), for a task that a thread waits for.
+PILFER_API void begin_outstanding(worker* w) noexcept;
+PILFER_API void end_outstanding(worker* w) noexcept;
+/// As end_outstanding(), for a task that a thread waits for.
 PILFER_API void root_ends(worker* w) noexcept;
 /// True during shutdown(drop): tasks that have not started are to be dropped.
 PILFER_API bool dropping(const worker* w) noexcept;
@@ -87,7 +87,7 @@ PILFER_API void count_plain_call(worker* w) noexcept;
 /// True if the running task has been cancelled. One load of a word of the worker while nothing is cancelled.
 [[nodiscard]] PILFER_API bool stopped_cold(worker* w) noexcept;
 [[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
-    return w->deque.trip().has(tripwire<std_atom>::stop) && detail::stopped_cold(w);
+    return w->deque.signal().has(signal_word<std_atom>::stop) && detail::stopped_cold(w);
 }
 /// Is an exception of the running task in flight? Not one of a frame that it runs on top of.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool unwinds(const worker* w) noexcept {
@@ -158,7 +158,7 @@ PILFER_API void leave_if_stopped();
 /// The exception of a task that was cancelled before it began; std::bad_alloc without memory.
 [[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
 /// The slow path of announce_rest().
-[[nodiscard]] PILFER_API bool rest_tripped(worker* w, task_word rest) noexcept;
+[[nodiscard]] PILFER_API bool rest_signalled(worker* w, task_word rest) noexcept;
 /// A child of spawn, on its own stack, after the announcement. False if it is cancelled; then
 /// is_left_out() is true of its context.
 [[nodiscard]] PILFER_API bool child_begins(worker* w) noexcept;

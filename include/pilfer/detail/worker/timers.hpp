@@ -40,7 +40,7 @@ public:
 
         /// Called by the firing function when it will not touch the timer again: the owner may destroy the
         /// timer from now on.
-        void over() noexcept { now.store(idle, rel); } // T2
+        void over() noexcept { now.store(idle, rel); } // timer.T2
     };
 
     /// The time of the first timer. A thread that reads it to decide about a sleep must fence: see
@@ -75,7 +75,7 @@ public:
             home->note_earliest();
         }
         home->m_lock.unlock();
-        for (unsigned round = 0; !mine && t.now.load(acq) == firing; ++round) { // T2
+        for (unsigned round = 0; !mine && t.now.load(acq) == firing; ++round) { // timer.T2
             Atom::relax(round);
         }
         return mine;
@@ -122,7 +122,7 @@ public:
 private:
     void note_earliest() noexcept {
         timer* const first = m_root;
-        m_earliest.store(first == nullptr ? never : static_cast<std::uint64_t>(first->due), rlx); // T1
+        m_earliest.store(first == nullptr ? never : static_cast<std::uint64_t>(first->due), rlx); // timer.T1
     }
     [[nodiscard]] static bool sooner(timer& a, timer& b) noexcept {
         const std::uint64_t due_a = a.due;
@@ -240,16 +240,16 @@ public:
                 if (holder == self && get_up(earliest)) {
                     continue;
                 }
-                return never; // a thread that arms one now finds this sleeper in the map (T3)
+                return never; // a thread that arms one now finds this sleeper in the map (timer.T3)
             }
             if (holder != self) {
                 holder = nobody;
-                if (!m_holder.compare_exchange_strong(holder, self, acq, rlx)) { // T6
+                if (!m_holder.compare_exchange_strong(holder, self, acq, rlx)) { // timer.T6
                     return never;
                 }
             }
             m_until.store(due, rlx);
-            Atom::fence_sc(); // T4
+            Atom::fence_sc(); // timer.T4
             if (earliest() >= due) {
                 return due;
             }
@@ -261,14 +261,14 @@ public:
     template <class Earliest>
     [[nodiscard]] bool get_up(Earliest earliest) noexcept {
         m_until.store(never, rlx);
-        m_holder.store(nobody, rel); // T6
-        Atom::fence_sc();            // T4, T5
+        m_holder.store(nobody, rel); // timer.T6
+        Atom::fence_sc();            // timer.T4, timer.T5
         return earliest() != never;
     }
     /// Called after a timer was armed that is due at `due`. True: the holder sleeps for longer. The caller
     /// wakes holder(), if it sleeps; if there is no holder, any sleeper.
     [[nodiscard]] bool is_late_for(std::uint64_t due) noexcept {
-        Atom::fence_sc(); // T3, T4
+        Atom::fence_sc(); // timer.T3, timer.T4
         return due < m_until.load(rlx);
     }
     [[nodiscard]] std::uint32_t holder() const noexcept { return m_holder.load(rlx); }
@@ -287,13 +287,13 @@ public:
 
     /// Anyone, after a look at a pool in which no worker sleeps or watches: a timer is due there at `due`.
     void expect(std::uint64_t due) noexcept {
-        if (m_watch.is_late_for(due)) { // T8
+        if (m_watch.is_late_for(due)) { // timer.T8
             call();
         }
     }
     /// Lets the timekeeper look again.
     void call() noexcept {
-        m_calls.fetch_add(1, rel); // T9
+        m_calls.fetch_add(1, rel); // timer.T9
         Park::wake(m_calls);
     }
     /// The timekeeper's round. It calls `look()`, which fires what is due. Then it calls `sleep(word,
@@ -301,7 +301,8 @@ public:
     /// earliest time of all pools that no sleeper watches over.
     template <class Look, class Earliest, class Sleep>
     void look_and_sleep(Look look, Earliest earliest, Sleep sleep) noexcept {
-        const std::uint32_t seen = m_calls.load(acq); // T9: before the looks at what a call may be about
+        // timer.T9: before the looks at what a call may be about
+        const std::uint32_t seen = m_calls.load(acq);
         look();
         sleep(m_calls, seen, m_watch.lie_down(0, earliest));
     }

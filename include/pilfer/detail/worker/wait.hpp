@@ -22,15 +22,15 @@ inline constexpr instant never = std::numeric_limits<instant>::max();
 
 /// A waiter that is neither a frame nor a thread: it is called once, on any stack, when its entry is
 /// completed. It must neither wait nor run code of the user.
-struct told_waiter {
-    void (*tell)(told_waiter& self) noexcept;
+struct callback_waiter {
+    void (*tell)(callback_waiter& self) noexcept;
 };
-inline constexpr std::uintptr_t waiter_is_told = 1; // in entry::done, beside waiter_is_foreign
+inline constexpr std::uintptr_t waiter_is_callback = 1; // in entry::done, beside waiter_is_foreign
 
 enum class awaited {
     anything, ///< Perhaps the work of a task that has not started yet.
     a_holder, ///< The work of a task or thread that already has a stack.
-    /// As anything, but the frame's scopes are marked only if it is resumed on another worker (M6,
+    /// As anything, but the frame's scopes are marked only if it is resumed on another worker (scope.M6,
     /// src/scope). Only if the pool lets its contexts be resumed on any worker.
     anything_at_home,
 };
@@ -44,9 +44,9 @@ enum class leaves {
 /// called it, soon after `until` at the latest; `e.end` is the reason.
 ///
 /// On a worker the frame suspends, and may be resumed on another worker. If there is no stack, other tasks
-/// run on top of the frame (W4 in src/worker), unless it awaits `a_holder`. Any other thread blocks. `why`,
-/// which outlives the wait, and `object` are for reports. With leaves::when_stopped the object may end only
-/// after such waits have returned, as with waits that have a time limit.
+/// run on top of the frame (worker.W4 in src/worker), unless it awaits `a_holder`. Any other thread blocks.
+/// `why`, which outlives the wait, and `object` are for reports. With leaves::when_stopped the object may end
+/// only after such waits have returned, as with waits that have a time limit.
 PILFER_API void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why,
                         const void* object, awaited what = awaited::anything,
                         leaves when = leaves::at_the_end) noexcept;

@@ -10,7 +10,7 @@
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/checked.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -42,7 +42,7 @@ public:
         plain<fate> end = fate::outside;
         plain<std::uint32_t> passed = 0; ///< For the object: how often later comers were served first.
         plain<std::uintptr_t> wants = 0; ///< For the object: what it waits for, or where to put it.
-        handover<Atom> done;
+        completion<Atom> done;
     };
 
     void lock() noexcept { m_lock.lock(); }

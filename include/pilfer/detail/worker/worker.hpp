@@ -125,9 +125,9 @@ struct suspension : submission_queue<std_atom>::node {
     exception_state exceptions{nullptr, 0}; // kept per thread by the C++ runtime
     const wait_kind* why = nullptr;         // null: it makes way, and is queued
     const void* object = nullptr;           // what it waits for
-    /// Its scopes are not marked as it suspends: the worker that resumes it, if another one, marks them (M6,
-    /// src/scope).
-    bool marked_late = false;
+    /// Its scopes are not marked as it suspends: the worker that resumes it, if another one, marks them
+    /// (scope.M6, src/scope).
+    bool share_deferred = false;
     bool timed = false;                // its time limit ends it
     priority level = priority::normal; // of what its worker ran
 };
@@ -227,22 +227,22 @@ template <class T>
 /// is announced with `keep` is a `submission`; a one-lock pool relies on that.
 enum class way { make, keep };
 
-/// The push of `task` hit the tripwire: makes room, exposes, wakes, makes way. False: there is no memory for
-/// a larger ring and `task` was taken back; run it as a plain call. With way::make the caller may be on
+/// The push of `task` hit the signal word: makes room, exposes, wakes, makes way. False: there is no memory
+/// for a larger ring and `task` was taken back; run it as a plain call. With way::make the caller may be on
 /// another worker afterwards.
-PILFER_API bool announce_tripped(worker* w, task_word task, way may = way::make) noexcept;
+PILFER_API bool announce_signalled(worker* w, task_word task, way may = way::make) noexcept;
 
 /// Puts a task with a weight on the bottom of the own deque. False: there is no memory for a larger ring; run
-/// it as a plain call. The caller may be on another worker afterwards, as after announce_tripped().
+/// it as a plain call. The caller may be on another worker afterwards, as after announce_signalled().
 [[nodiscard]] PILFER_API bool announce_weighted(worker* w, task_word task, std::uint64_t weight,
                                                 way may) noexcept;
 
-/// Between two tasks or pieces of a loop: does what other threads ask for (tripwire::asked) without
+/// Between two tasks or pieces of a loop: does what other threads ask for (signal word::asked) without
 /// announcing anything. It exposes, wakes, and lets queued submissions and contexts pass, so that the caller
 /// may be on another worker afterwards.
 PILFER_API void attend(worker* w) noexcept;
 
-/// Puts `task` on the bottom of the own deque. True: call announce_tripped().
+/// Puts `task` on the bottom of the own deque. True: call announce_signalled().
 [[nodiscard]] PILFER_ALWAYS_INLINE bool push_task(worker* w, task_word task) noexcept {
     san::release(reinterpret_cast<const void*>(task & ~kind_mask));
     return w->deque.owner().push(task) || PILFER_CHAOS_MAYBE(trip);
@@ -251,7 +251,7 @@ PILFER_API void attend(worker* w) noexcept;
 /// Announces `task` on the bottom of the own deque. False: run it as a plain call.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool announce(worker* w, task_word task, way may = way::make) noexcept {
     if (push_task(w, task)) [[unlikely]] {
-        return announce_tripped(w, task, may);
+        return announce_signalled(w, task, may);
     }
     return true;
 }

@@ -1,20 +1,20 @@
 // The two counters of a join: in every order of arrival exactly one party goes on with the frame.
 #include <gtest/gtest.h>
 
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 #include "base/protocol_support.hpp"
 
 namespace {
 
 using namespace pilfer_test;
-using handover = pilfer::detail::handover<pilfer::detail::std_atom>;
+using completion = pilfer::detail::completion<pilfer::detail::std_atom>;
 using counter = pilfer::detail::child_counter<pilfer::detail::std_atom>;
 
-constexpr handover::word waiter = 0x1000;
+constexpr completion::word waiter = 0x1000;
 
 TEST(Handover, TheChildFirst) {
-    handover h;
+    completion h;
     EXPECT_FALSE(h.is_done());
     EXPECT_EQ(h.complete(), 0U) << "nobody to resume";
     EXPECT_TRUE(h.is_done());
@@ -22,7 +22,7 @@ TEST(Handover, TheChildFirst) {
 }
 
 TEST(Handover, TheWaiterFirst) {
-    handover h;
+    completion h;
     EXPECT_TRUE(h.publish(waiter));
     EXPECT_FALSE(h.is_done());
     EXPECT_EQ(h.complete(), waiter);
@@ -32,7 +32,7 @@ TEST(Handover, TheWaiterFirst) {
 TEST(Handover, ExactlyOneGoesOnAndSeesTheOthersWrites) {
     const watchdog dog("a hand-over");
     struct frame {
-        handover h;
+        completion h;
         std::int64_t result = 0;    // written by the child
         std::int64_t registers = 0; // written by the waiter
         std::atomic<int> went_on{0};
@@ -71,11 +71,11 @@ TEST(ChildCounter, UntouchedUntilSomethingIsOwed) {
     counter c;
     EXPECT_TRUE(c.untouched());
     EXPECT_TRUE(c.all_done());
-    c.owe();
+    c.add();
     EXPECT_FALSE(c.untouched());
-    EXPECT_EQ(c.owed(), 1);
+    EXPECT_EQ(c.pending(), 1);
     EXPECT_FALSE(c.all_done());
-    c.settle();
+    c.complete();
     EXPECT_TRUE(c.untouched());
     EXPECT_TRUE(c.all_done());
 }
@@ -87,7 +87,7 @@ TEST(ChildCounter, EveryOrderOfArrival) {
             SCOPED_TRACE(testing::Message() << before << " of " << children << " before the waiter");
             counter c;
             for (int i = 0; i < children; ++i) {
-                c.owe();
+                c.add();
             }
             for (int i = 0; i < before; ++i) {
                 ASSERT_FALSE(c.finish_one()) << "nobody waits yet";
@@ -106,10 +106,10 @@ TEST(ChildCounter, EveryOrderOfArrival) {
 
 TEST(ChildCounter, ChildrenFromBelowCountWithoutBeingOwed) {
     counter c;
-    c.owe();
+    c.add();
     c.announce_from_below();
     c.announce_from_below();
-    EXPECT_EQ(c.owed(), 1);
+    EXPECT_EQ(c.pending(), 1);
     EXPECT_FALSE(c.finish_one());
     EXPECT_FALSE(c.all_done()) << "two from below are left";
     EXPECT_TRUE(c.publish());
@@ -127,10 +127,10 @@ void rounds_of(unsigned children) {
     const std::int64_t rounds = scaled(30'000) / children + 1;
     counter c;
     struct alignas(128) cell {
-        std::int64_t value = 0; // plain: J3 has to publish it
+        std::int64_t value = 0; // plain: worker.J3 has to publish it
     };
     std::vector<cell> results(children);
-    std::int64_t registers = 0; // plain: J4
+    std::int64_t registers = 0; // plain: worker.J4
     std::atomic<std::int64_t> go{0};
     std::atomic<std::int64_t> resumed{0};
     std::atomic<int> wrong{0};
@@ -156,7 +156,7 @@ void rounds_of(unsigned children) {
                 continue;
             }
             for (unsigned k = 0; k < children; ++k) {
-                c.owe();
+                c.add();
             }
             go.store(r);
             registers = r;

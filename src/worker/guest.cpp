@@ -1,6 +1,6 @@
 // Threads outside that work for a pool while they wait: attach(), run_until(). Protocol: README.md,
-// "Visitors".
-#include "worker/visitor.hpp"
+// "Guests".
+#include "worker/guest.hpp"
 
 #include <cxxabi.h>
 
@@ -31,10 +31,10 @@ namespace {
 
 // Of threads outside only, which never move.
 thread_local attached_thread* attached = nullptr;
-/// Between its tasks a visitor may call code of the user, which may block: plainly.
+/// Between its tasks a guest may call code of the user, which may block: plainly.
 thread_local bool visiting = false;
 
-struct latch_visitor : visitor {
+struct latch_guest : guest {
     foreign_waiter* latch;
 };
 
@@ -51,60 +51,61 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
     if (attached == nullptr || visiting || waiter.is_released()) {
         return;
     }
-    latch_visitor v;
-    v.over = [](visitor& self) noexcept { return static_cast<latch_visitor&>(self).latch->is_released(); };
+    latch_guest v;
+    v.over = [](guest& self) noexcept { return static_cast<latch_guest&>(self).latch->is_released(); };
     v.stirred = v.over;
     v.word = &waiter.word();
     v.latch = &waiter;
     (void)attached->pool->receive(v); // no seat is free: it blocks as if it were not attached
 }
 
-bool pool_core::receive(visitor& v) noexcept {
-    if (left_behind()) {
+bool pool_core::receive(guest& v) noexcept {
+    if (is_forked_child()) {
         return false; // what lies there is the parent's to run
     }
-    std::uint64_t free = m_free_seats.load(rlx);
+    std::uint64_t free = m_free_slots.load(rlx);
     unsigned seat = 0;
     do {
         if (free == 0) {
             return false;
         }
         seat = static_cast<unsigned>(std::countr_zero(free));
-    } while (!m_free_seats.compare_exchange_weak(free, free & ~(std::uint64_t{1} << seat), acq, rlx)); // V1
-    const visit here(*this); // a shutdown waits until it has left
-    std_atom::fence_sc();    // said before the look whether there is one
+    } while (
+        !m_free_slots.compare_exchange_weak(free, free & ~(std::uint64_t{1} << seat), acq, rlx)); // pool.V1
+    const pool_pin here(*this); // a shutdown waits until it has left
+    std_atom::fence_sc();       // said before the look whether there is one
     visiting = true;
     at(m_first_spare + seat).work_until(v);
     visiting = false;
-    m_free_seats.fetch_or(std::uint64_t{1} << seat, rel); // V1
+    m_free_slots.fetch_or(std::uint64_t{1} << seat, rel); // pool.V1
     return true;
 }
 
-void pool_core::notify_visitors() noexcept {
-    const visit here(*this);
-    m_notices.fetch_add(1, rel); // V3: behind what a condition depends on
-    std_atom::fence_sc();        // S2: before a look at who sleeps
+void pool_core::notify_guests() noexcept {
+    const pool_pin here(*this);
+    m_notices.fetch_add(1, rel); // pool.V3: behind what a condition depends on
+    std_atom::fence_sc();        // idle.S2: before a look at who sleeps
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
-    if (lacks_seats()) {
+    if (lacks_guest_slots()) {
         os::futex_wake(&m_notices, UINT32_MAX);
     }
 }
 
 bool pool_core::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
-    const visit here(*this); // a shutdown waits until it has left
-    std_atom::fence_sc();    // said before the look whether there is one
+    const pool_pin here(*this); // a shutdown waits until it has left
+    std_atom::fence_sc();       // said before the look whether there is one
     const blocking_threads::helping asks(*this);
     for (;;) {
-        const std::uint32_t seen = m_notices.load(acq); // V3
+        const std::uint32_t seen = m_notices.load(acq); // pool.V3
         visiting = true;
         const bool holds = ask(self);
         visiting = false;
         if (holds) {
             return true;
         }
-        if (left_behind() || stopping()) {
+        if (is_forked_child() || stopping()) {
             return false;
         }
         os::futex_wait(m_notices, seen); // returns at once if notify() was called since: the kernel compares
@@ -127,12 +128,12 @@ bool pool_core::everybody_rests() noexcept {
 void scheduler::has_no_thread() noexcept {
     m_chooser = balance::chooser(m_pool.settings().balance.victim, index, m_pool.size());
     m_there.store(false, rlx);
-    standing.store(posture::resting, rlx);
+    current_activity.store(activity::resting, rlx);
 }
 
 /// On the visiting thread's own stack, on top of the frame that waits. Tasks run on contexts, as ever.
-void scheduler::work_until(visitor& v) noexcept {
-    // What contexts of former visitors have looked at here is written anew: those that have ended, and those
+void scheduler::work_until(guest& v) noexcept {
+    // What contexts of former guests have looked at here is written anew: those that have ended, and those
     // that have suspended. ThreadSanitizer takes them for strangers to their thread.
     san::acquire(&m_pool);
     san::acquire(&m_view);
@@ -149,15 +150,15 @@ void scheduler::work_until(visitor& v) noexcept {
     os::thread_bounds(m_view.low, m_view.size);
 #endif
     san::release(static_cast<worker*>(this));
-    m_visitor = &v;
-    standing.store(posture::other, rel);
+    m_guest = &v;
+    current_activity.store(activity::other, rel);
     m_there.store(true, rlx);
     auto* const g = m_pool.governor();
     if (g != nullptr) {
         g->work_begins();
     }
     // The question may fork(): in the child nothing here may be touched.
-    while (!v.over(v) && !m_pool.stopping() && !m_pool.left_behind()) {
+    while (!v.over(v) && !m_pool.stopping() && !m_pool.is_forked_child()) {
         if (!step() && !m_pool.stopping() && !looks_again()) {
             sleep();
             if (g != nullptr) {
@@ -165,18 +166,18 @@ void scheduler::work_until(visitor& v) noexcept {
             }
         }
     }
-    m_visitor = nullptr;
-    if (!m_pool.left_behind()) {
+    m_guest = nullptr;
+    if (!m_pool.is_forked_child()) {
         // What a token or a search stands for: another one looks in this one's place.
         found_work(index);
         note_missed();
-        leave_seat();
+        leave_slot();
     }
     exceptions->store(mine);
     disappear();
 }
 
-bool scheduler::is_stirred() noexcept { return m_visitor != nullptr && m_visitor->stirred(*m_visitor); }
+bool scheduler::is_stirred() noexcept { return m_guest != nullptr && m_guest->stirred(*m_guest); }
 
 /// Descriptors are the watch's to look at. One that is released by a word other than its own leaves that to a
 /// worker, where one sleeps; else it looks now and then.
@@ -191,15 +192,15 @@ bool scheduler::hands_watch_on() noexcept {
             return true;
         }
     }
-    // Two at the descriptors would take each other's bell. So this one sleeps there as the watch or not at
-    // all.
+    // Two at the descriptors would take each other's notifier. So this one sleeps there as the watch or not
+    // at all.
     return watch_alarms() == never;
 }
 
 /// `io`: what it has to watch over, null if it does not.
-void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept {
+void scheduler::rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept {
     constexpr std::uint32_t asleep = pool_core::pool_sleepers::asleep;
-    std::atomic<std::uint32_t>* const word = m_visitor->word;
+    std::atomic<std::uint32_t>* const word = m_guest->word;
     if (word == nullptr) {
         if (io != nullptr) {
             sleep_at_descriptors(*io, ns); // whoever wakes it rings
@@ -223,16 +224,16 @@ void scheduler::rest_as_visitor(std::atomic<std::uint32_t>& state, std::uint64_t
     });
 }
 
-void scheduler::leave_seat() noexcept {
+void scheduler::leave_slot() noexcept {
     m_there.store(false, rlx);
-    std_atom::fence_sc(); // V2
+    std_atom::fence_sc(); // pool.V2
     forward_inbox();
     give_contexts();
-    standing.store(posture::resting, rel);
+    current_activity.store(activity::resting, rel);
     // What its frames have left in the deque is within reach of everybody, as behind a long task.
     const bool leaves_tasks = deque.thief().has_any();
     if (leaves_tasks) {
-        m_pool.left_tasks.leave(); // S9
+        m_pool.left_tasks.leave(); // idle.S9
     }
     if (leaves_tasks || anything_queued()) {
         m_pool.notify_any();
@@ -244,7 +245,7 @@ void scheduler::leave_seat() noexcept {
             woke(other);
         }
     }
-    m_pool.worker_is_idle(); // D2: its last unit has ended
+    m_pool.worker_is_idle(); // pool.D2: its last unit has ended
 }
 
 /// Of a seat where nobody sits: what has to go on here goes on anywhere.
@@ -273,7 +274,7 @@ bool scheduler::ask_outside(bool (*ask)(void*), void* self) noexcept {
 
 namespace {
 
-struct asking_visitor : visitor {
+struct asking_guest : guest {
     bool (*ask)(void*) = nullptr;
     void* self = nullptr;
     std::atomic<std::uint32_t>* notices = nullptr;
@@ -288,25 +289,25 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
-    if (p.lacks_seats()) {
+    if (p.lacks_guest_slots()) {
         if (!p.ask_when_notified(ask, self)) {
             p.check_here(); // the condition has forked
         }
         return;
     }
-    asking_visitor v;
+    asking_guest v;
     v.word = nullptr;
     v.ask = ask;
     v.self = self;
-    v.over = [](visitor& base) noexcept {
-        auto& asks = static_cast<asking_visitor&>(base);
-        asks.seen = asks.notices->load(acq); // V3
+    v.over = [](guest& base) noexcept {
+        auto& asks = static_cast<asking_guest&>(base);
+        asks.seen = asks.notices->load(acq); // pool.V3
         asks.done = static_cast<scheduler*>(this_worker())->ask_outside(asks.ask, asks.self);
         return asks.done;
     };
-    v.stirred = [](visitor& base) noexcept {
-        auto& asks = static_cast<asking_visitor&>(base);
-        return asks.notices->load(acq) != asks.seen; // V3
+    v.stirred = [](guest& base) noexcept {
+        auto& asks = static_cast<asking_guest&>(base);
+        return asks.notices->load(acq) != asks.seen; // pool.V3
     };
     v.notices = &p.notices();
     const overflow::thread_stack alternate;
@@ -347,7 +348,7 @@ attachment::~attachment() {
     delete m_thread;
 }
 
-void pool::notify() noexcept { m_core->notify_visitors(); }
+void pool::notify() noexcept { m_core->notify_guests(); }
 
 } // namespace v0
 } // namespace pilfer

@@ -9,11 +9,11 @@ inline namespace v0 {
 namespace detail {
 
 /// Why it is there. On its own stack.
-struct visitor {
+struct guest {
     /// Called on the visiting thread, between two tasks: its wait is over.
-    bool (*over)(visitor&) noexcept;
+    bool (*over)(guest&) noexcept;
     /// Before it sleeps, when others may wake it already: it has to ask again. No code of the user.
-    bool (*stirred)(visitor&) noexcept;
+    bool (*stirred)(guest&) noexcept;
     /// It sleeps no longer than while this is 0; null: until it is woken as a worker is.
     std::atomic<std::uint32_t>* word;
 };

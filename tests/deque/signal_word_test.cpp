@@ -1,92 +1,92 @@
-// The tripwire: every bit arrives, none is taken for another, the limit moves below them.
+// The signal word: every bit arrives, none is taken for another, the limit moves below them.
 #include <gtest/gtest.h>
 
 #include <array>
 
-#include <pilfer/detail/base/tripwire.hpp>
+#include <pilfer/detail/base/signal_word.hpp>
 
 #include "base/protocol_support.hpp"
 
 namespace {
 
-using wire = pilfer::detail::tripwire<pilfer::detail::std_atom>;
+using wire = pilfer::detail::signal_word<pilfer::detail::std_atom>;
 
-TEST(Tripwire, AComparisonWithTheLimitWhileNobodyWantsAnything) {
+TEST(SignalWord, AComparisonWithTheLimitWhileNobodyWantsAnything) {
     wire w(7);
-    EXPECT_FALSE(w.hit(0));
-    EXPECT_FALSE(w.hit(6));
-    EXPECT_TRUE(w.hit(7));
-    EXPECT_TRUE(w.hit(8));
-    EXPECT_FALSE(w.has(wire::wanted | wire::expose | wire::summon | wire::pinned));
+    EXPECT_FALSE(w.pending(0));
+    EXPECT_FALSE(w.pending(6));
+    EXPECT_TRUE(w.pending(7));
+    EXPECT_TRUE(w.pending(8));
+    EXPECT_FALSE(w.has(wire::wanted | wire::expose | wire::yield_request | wire::pinned));
 }
 
-TEST(Tripwire, EveryBitTripsAtEveryPositionAndComesOutAsItself) {
-    for (const auto bit : {wire::wanted, wire::expose, wire::summon}) {
+TEST(SignalWord, EveryBitTripsAtEveryPositionAndComesOutAsItself) {
+    for (const auto bit : {wire::wanted, wire::expose, wire::yield_request}) {
         wire w(1000);
         w.set(bit);
-        EXPECT_TRUE(w.hit(0));
+        EXPECT_TRUE(w.pending(0));
         EXPECT_TRUE(w.has(bit));
         EXPECT_EQ(w.take(), bit);
     }
     wire w(1000);
     w.pin();
-    EXPECT_TRUE(w.hit(0));
+    EXPECT_TRUE(w.pending(0));
     EXPECT_EQ(w.take(), wire::pinned);
 }
 
-TEST(Tripwire, TakeClearsOneShotBitsAndTheSignWithThem) {
+TEST(SignalWord, TakeClearsOneShotBitsAndTheSignWithThem) {
     wire w(10);
-    w.set(wire::expose | wire::summon);
-    EXPECT_EQ(w.take(), wire::expose | wire::summon);
+    w.set(wire::expose | wire::yield_request);
+    EXPECT_EQ(w.take(), wire::expose | wire::yield_request);
     EXPECT_EQ(w.take(), 0);
-    EXPECT_FALSE(w.hit(9)) << "the sign stayed behind";
-    EXPECT_TRUE(w.hit(10));
+    EXPECT_FALSE(w.pending(9)) << "the sign stayed behind";
+    EXPECT_TRUE(w.pending(10));
 }
 
-TEST(Tripwire, TakeLeavesLevelsAndKeepsTripping) {
+TEST(SignalWord, TakeLeavesLevelsAndKeepsTripping) {
     wire w(10);
     w.set(wire::wanted);
     w.set(wire::expose);
     EXPECT_EQ(w.take(), wire::wanted | wire::expose);
-    EXPECT_TRUE(w.hit(0));
+    EXPECT_TRUE(w.pending(0));
     EXPECT_EQ(w.take(), wire::wanted);
-    EXPECT_TRUE(w.hit(0));
+    EXPECT_TRUE(w.pending(0));
     w.clear_wanted();
     EXPECT_FALSE(w.has(wire::wanted));
     EXPECT_EQ(w.take(), 0);
-    EXPECT_FALSE(w.hit(0));
+    EXPECT_FALSE(w.pending(0));
     w.pin();
     EXPECT_EQ(w.take(), wire::pinned);
-    EXPECT_TRUE(w.hit(0));
+    EXPECT_TRUE(w.pending(0));
     EXPECT_EQ(w.take(), wire::pinned) << "for good";
 }
 
-TEST(Tripwire, MovingTheLimitKeepsTheBits) {
+TEST(SignalWord, MovingTheLimitKeepsTheBits) {
     wire w(10);
-    w.set(wire::wanted | wire::summon);
+    w.set(wire::wanted | wire::yield_request);
     w.move_limit(90);
     EXPECT_TRUE(w.has(wire::wanted));
-    EXPECT_TRUE(w.has(wire::summon));
+    EXPECT_TRUE(w.has(wire::yield_request));
     EXPECT_FALSE(w.has(wire::expose));
-    EXPECT_EQ(w.take(), wire::wanted | wire::summon);
+    EXPECT_EQ(w.take(), wire::wanted | wire::yield_request);
     w.clear_wanted();
     EXPECT_EQ(w.take(), 0);
-    EXPECT_FALSE(w.hit(99));
-    EXPECT_TRUE(w.hit(100));
+    EXPECT_FALSE(w.pending(99));
+    EXPECT_TRUE(w.pending(100));
 }
 
-TEST(Tripwire, TheLastLimitDoesNotReachIntoTheBits) {
+TEST(SignalWord, TheLastLimitDoesNotReachIntoTheBits) {
     wire w(wire::limit_mask - 8);
-    EXPECT_FALSE(w.hit(wire::limit_mask - 9));
+    EXPECT_FALSE(w.pending(wire::limit_mask - 9));
     w.move_limit(8);
     EXPECT_FALSE(w.has(wire::pinned));
-    EXPECT_FALSE(w.hit(wire::limit_mask - 1));
-    EXPECT_TRUE(w.hit(wire::limit_mask));
+    EXPECT_FALSE(w.pending(wire::limit_mask - 1));
+    EXPECT_TRUE(w.pending(wire::limit_mask));
     w.set(wire::expose);
-    EXPECT_TRUE(w.hit(0));
+    EXPECT_TRUE(w.pending(0));
     EXPECT_EQ(w.take(), wire::expose);
-    EXPECT_FALSE(w.hit(wire::limit_mask - 1)) << "taking a bit damaged the limit";
-    EXPECT_TRUE(w.hit(wire::limit_mask));
+    EXPECT_FALSE(w.pending(wire::limit_mask - 1)) << "taking a bit damaged the limit";
+    EXPECT_TRUE(w.pending(wire::limit_mask));
 }
 
 /// Setters write a number first and set their bit afterwards; the owner takes bits and reads the number
@@ -94,7 +94,7 @@ TEST(Tripwire, TheLastLimitDoesNotReachIntoTheBits) {
 void lose_no_bit(unsigned setters) {
     const pilfer_test::watchdog dog("a setter whose bit was lost");
     const std::int64_t rounds = pilfer_test::scaled(25'000) / setters + 1; // four counts of them: 100,000
-    constexpr std::array bits = {wire::expose, wire::summon};
+    constexpr std::array bits = {wire::expose, wire::yield_request};
     struct alignas(128) box {
         std::atomic<std::int64_t> written{0};
         std::atomic<std::int64_t> seen{0};
@@ -114,7 +114,7 @@ void lose_no_bit(unsigned setters) {
             return;
         }
         while (running.load() != 0) {
-            if (!w.hit(limit - 1)) {
+            if (!w.pending(limit - 1)) {
                 std::this_thread::yield();
                 continue;
             }
@@ -130,17 +130,17 @@ void lose_no_bit(unsigned setters) {
         }
     });
     EXPECT_EQ(w.take(), 0);
-    EXPECT_FALSE(w.hit(limit - 1));
-    EXPECT_TRUE(w.hit(limit)) << "the limit lost a move among the bits";
+    EXPECT_FALSE(w.pending(limit - 1));
+    EXPECT_TRUE(w.pending(limit)) << "the limit lost a move among the bits";
 }
 
-TEST(Tripwire, ConcurrentSettersLoseNoBit) {
+TEST(SignalWord, ConcurrentSettersLoseNoBit) {
     for (const unsigned setters : {1U, 2U, 3U, 8U}) {
         lose_no_bit(setters);
     }
 }
 
-TEST(Tripwire, ALevelSetWhileTheOwnerClearsTheSignIsNotLost) {
+TEST(SignalWord, ALevelSetWhileTheOwnerClearsTheSignIsNotLost) {
     const pilfer_test::watchdog dog("a level that was lost");
     const std::int64_t rounds = pilfer_test::scaled(50'000);
     wire w(1'000'000);
@@ -152,14 +152,14 @@ TEST(Tripwire, ALevelSetWhileTheOwnerClearsTheSignIsNotLost) {
                 pilfer_test::wait_until([&] { return cleared.load() >= r; });
             } else {
                 // Takes all the time, so that it is often about to clear the sign.
-                pilfer_test::wait_until([&] { return w.hit(0) && (w.take() & wire::wanted) != 0; });
+                pilfer_test::wait_until([&] { return w.pending(0) && (w.take() & wire::wanted) != 0; });
                 w.clear_wanted();
                 (void)w.take();
                 cleared.store(r);
             }
         }
     });
-    EXPECT_FALSE(w.hit(0));
+    EXPECT_FALSE(w.pending(0));
 }
 
 } // namespace

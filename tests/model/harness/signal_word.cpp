@@ -1,5 +1,5 @@
-// The tripwire: what others set against an owner that takes, clears and moves the limit.
-#include <pilfer/detail/base/tripwire.hpp>
+// The signal word: what others set against an owner that takes, clears and moves the limit.
+#include <pilfer/detail/base/signal_word.hpp>
 
 #include "../harness.hpp"
 
@@ -8,7 +8,7 @@ namespace {
 using namespace model;
 using pilfer::detail::acq_rel;
 using pilfer::detail::rlx;
-using trip = pilfer::detail::tripwire<atom>;
+using trip = pilfer::detail::signal_word<atom>;
 
 constexpr trip::word first_limit = 3;
 
@@ -18,35 +18,36 @@ class requests {
 protected:
     void ask(unsigned s, trip::word bit) {
         m_request[s].store(++m_asked[s], rlx);
-        m_trip.set(bit);
+        m_signal.set(bit);
     }
     /// The skipping form, as notify_any and tell_all use it.
     void ask_unless_set(unsigned s, trip::word bit) {
         m_request[s].store(++m_asked[s], rlx);
         atom::fence_sc();
-        if (!m_trip.has(bit)) {
-            m_trip.set(bit);
+        if (!m_signal.has(bit)) {
+            m_signal.set(bit);
         }
     }
     void answer(unsigned s) { m_answered[s] = m_request[s].load(rlx); }
     /// What is not answered is still announced.
     void finish_request(unsigned s, trip::word bit) {
-        check(m_answered[s] == m_asked[s] || m_trip.has(bit), "a bit was lost");
+        check(m_answered[s] == m_asked[s] || m_signal.has(bit), "a bit was lost");
     }
     /// As the next push of the owner sees it.
     void finish_word(trip::word limit, bool pinned = false) {
-        check(!m_trip.has(trip::asked | trip::pinned) || m_trip.hit(0), "a bit is set without the sign");
-        check(m_trip.hit(limit), "the limit is too high");
-        m_trip.clear_wanted();
-        (void)m_trip.take();
-        check(!m_trip.has(trip::asked), "a bit is set again");
-        check(m_trip.hit(0) == pinned, pinned ? "no longer pinned" : "the sign stays without a bit");
-        check(m_trip.hit(limit) && m_trip.hit(limit - 1) == pinned, "the limit is wrong");
+        check(!m_signal.has(trip::asked | trip::pinned) || m_signal.pending(0),
+              "a bit is set without the sign");
+        check(m_signal.pending(limit), "the limit is too high");
+        m_signal.clear_wanted();
+        (void)m_signal.take();
+        check(!m_signal.has(trip::asked), "a bit is set again");
+        check(m_signal.pending(0) == pinned, pinned ? "no longer pinned" : "the sign stays without a bit");
+        check(m_signal.pending(limit) && m_signal.pending(limit - 1) == pinned, "the limit is wrong");
     }
     /// Nobody but the owner clears anything.
-    void look() { check(!m_trip.has(trip::asked) || m_trip.hit(0), "a bit without the sign"); }
+    void look() { check(!m_signal.has(trip::asked) || m_signal.pending(0), "a bit without the sign"); }
 
-    trip m_trip{first_limit};
+    trip m_signal{first_limit};
     atomic<unsigned> m_request[Setters];
     unsigned m_asked[Setters] = {}; // of the checker itself, as the next one
     unsigned m_answered[Setters] = {};
@@ -63,31 +64,31 @@ struct one_shot : requests<3> {
             return;
         }
         if (i != 0) {
-            ask(i - 1, i == 2 ? trip::expose : trip::summon);
+            ask(i - 1, i == 2 ? trip::expose : trip::yield_request);
             return;
         }
         if (Pinned) {
-            m_trip.pin();
+            m_signal.pin();
         }
         for (unsigned k = 0; k < 3; ++k) {
             look();
-            if (m_trip.hit(0)) {
-                const auto bits = m_trip.take();
-                check((bits & (trip::limit_mask | trip::tripped)) == 0, "take returns more than bits");
+            if (m_signal.pending(0)) {
+                const auto bits = m_signal.take();
+                check((bits & (trip::limit_mask | trip::signalled)) == 0, "take returns more than bits");
                 if ((bits & trip::expose) != 0) {
                     answer(0);
                     answer(1);
                 }
-                if ((bits & trip::summon) != 0) {
+                if ((bits & trip::yield_request) != 0) {
                     answer(2);
                 }
             }
-            m_trip.move_limit(2);
+            m_signal.move_limit(2);
         }
     }
     void finish() {
         for (unsigned s = 0; s < 3; ++s) {
-            finish_request(s, s == 2 ? trip::summon : trip::expose);
+            finish_request(s, s == 2 ? trip::yield_request : trip::expose);
         }
         finish_word(first_limit + 6, Pinned);
     }
@@ -98,14 +99,14 @@ struct skipping : requests<3> {
     static constexpr unsigned threads = 4;
     void thread(unsigned i) {
         if (i != 0) {
-            ask_unless_set(i - 1, trip::summon);
+            ask_unless_set(i - 1, trip::yield_request);
             if (i == 1) {
-                ask_unless_set(0, trip::summon);
+                ask_unless_set(0, trip::yield_request);
             }
             return;
         }
         for (unsigned k = 0; k < 3; ++k) {
-            if (m_trip.hit(0) && (m_trip.take() & trip::summon) != 0) {
+            if (m_signal.pending(0) && (m_signal.take() & trip::yield_request) != 0) {
                 atom::fence_sc();
                 for (unsigned s = 0; s < 3; ++s) {
                     answer(s);
@@ -115,7 +116,7 @@ struct skipping : requests<3> {
     }
     void finish() {
         for (unsigned s = 0; s < 3; ++s) {
-            finish_request(s, trip::summon);
+            finish_request(s, trip::yield_request);
         }
         finish_word(first_limit);
     }
@@ -139,8 +140,8 @@ struct level : requests<1> {
         }
         for (unsigned k = 0; k < 3; ++k) {
             look();
-            if (m_trip.hit(0)) {
-                const auto bits = m_trip.take();
+            if (m_signal.pending(0)) {
+                const auto bits = m_signal.take();
                 if ((bits & trip::expose) != 0) {
                     answer(0);
                 }
@@ -151,7 +152,7 @@ struct level : requests<1> {
         }
     }
     void finish() {
-        check(m_map.load(rlx) == 0 || m_trip.has(trip::wanted), "somebody sleeps untold");
+        check(m_map.load(rlx) == 0 || m_signal.has(trip::wanted), "somebody sleeps untold");
         finish_request(0, trip::expose);
         finish_word(first_limit);
     }
@@ -160,8 +161,8 @@ private:
     void lie_down(unsigned i) {
         m_map.fetch_or(1U << (i - 1), acq_rel);
         atom::fence_sc();
-        if (!m_trip.has(trip::wanted)) {
-            m_trip.set(trip::wanted);
+        if (!m_signal.has(trip::wanted)) {
+            m_signal.set(trip::wanted);
         }
     }
     /// The end of sleepers::publish(): nobody to wake was seen.
@@ -169,10 +170,10 @@ private:
         if (m_map.load(rlx) != 0) {
             return;
         }
-        m_trip.clear_wanted();
+        m_signal.clear_wanted();
         atom::fence_sc();
         if (m_map.load(rlx) != 0) {
-            m_trip.set(trip::wanted);
+            m_signal.set(trip::wanted);
         }
     }
     atomic<unsigned> m_map;

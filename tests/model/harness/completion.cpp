@@ -1,12 +1,12 @@
 // One child, one waiter: the last to arrive goes on with the waiting frame and frees it at once.
-#include <pilfer/detail/worker/handover.hpp>
+#include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
 
 namespace {
 
 using namespace model;
-using pilfer::detail::handover;
+using pilfer::detail::completion;
 using pilfer::detail::thread_latch;
 
 constexpr std::uintptr_t is_foreign = 2;
@@ -17,7 +17,7 @@ struct stalled_join {
     struct frame {
         stack on;
         plain<unsigned> result = 0;
-        handover<atom> end;
+        completion<atom> end;
     };
     box<frame> parent;
 
@@ -59,7 +59,7 @@ struct foreign_join {
     static constexpr unsigned threads = 3;
     struct frame {
         plain<unsigned> result = 0;
-        handover<atom> end;
+        completion<atom> end;
     };
     struct waiter {
         stack on;

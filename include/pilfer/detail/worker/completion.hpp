@@ -15,21 +15,21 @@ namespace detail {
 
 /// One child, one waiter. State: 0 (running, no waiter), done, or the word of the waiter.
 template <class Atom>
-class handover {
+class completion {
 public:
     using word = std::uintptr_t;
     static constexpr word done = 1;
 
-    /// Acquires what the child wrote (J1).
+    /// Acquires what the child wrote (worker.J1).
     [[nodiscard]] bool is_done() const noexcept { return m_state.load(acq) == done; }
-    /// Waiter, after it has left its stack: false if the child was faster (J1); otherwise the waiter's
-    /// saved registers are released to the child (J2).
+    /// Waiter, after it has left its stack: false if the child was faster (worker.J1); otherwise the waiter's
+    /// saved registers are released to the child (worker.J2).
     [[nodiscard]] bool publish(word waiter) noexcept {
         word expected = 0;
         return m_state.compare_exchange_strong(expected, waiter, acq_rel, acq);
     }
-    /// Child: releases the result (J1), acquires the waiter (J2). The caller must resume the returned waiter;
-    /// 0: never touch the frame again.
+    /// Child: releases the result (worker.J1), acquires the waiter (worker.J2). The caller must resume the
+    /// returned waiter; 0: never touch the frame again.
     [[nodiscard]] word complete() noexcept {
         PILFER_CHAOS_POINT(complete);
         return m_state.exchange(done, acq_rel);
@@ -45,7 +45,7 @@ private:
 template <class Atom>
 class thread_latch {
 public:
-    /// Acquires what the releasing thread wrote (J5). `Park`: as for `sleepers`.
+    /// Acquires what the releasing thread wrote (worker.J5). `Park`: as for `sleepers`.
     template <class Park>
     void wait() noexcept {
         while (m_word.load(acq) == 0) {
@@ -69,7 +69,7 @@ public:
     template <class Park>
     void release() noexcept {
         auto& word = m_word;
-        word.store(1, rel); // J5
+        word.store(1, rel); // worker.J5
         Park::wake(word);
     }
 
@@ -82,8 +82,8 @@ private:
     typename Atom::template atomic<std::uint32_t> m_word{0};
 };
 
-/// Any number of children, one waiter. `owed` is plain: it belongs to the executor of the parent, and counts
-/// what other threads will subtract. The waiter adds it once, together with `waiting`.
+/// Any number of children, one waiter. `pending` is plain: it belongs to the executor of the parent, and
+/// counts what other threads will subtract. The waiter adds it once, together with `waiting`.
 template <class Atom>
 class child_counter {
 public:
@@ -95,32 +95,33 @@ public:
     child_counter() noexcept {
         const count start = chaos::start_children();
         m_count.store(-start, rlx);
-        m_owed = start;
+        m_pending = start;
     }
 #endif
 
     /// Parent's executor: one more child is finished by a subtraction.
-    void owe() noexcept { m_owed = m_owed + 1; }
+    void add() noexcept { m_pending = m_pending + 1; }
     /// Parent's executor: it ran such a child itself.
-    void settle() noexcept { m_owed = m_owed - 1; }
-    [[nodiscard]] count owed() const noexcept { return m_owed; }
+    void complete() noexcept { m_pending = m_pending - 1; }
+    [[nodiscard]] count pending() const noexcept { return m_pending; }
     /// An unfinished task below the parent adds a child. The task itself need not be counted here.
     void announce_from_below() noexcept { m_count.fetch_add(1, rlx); }
-    /// The end of a child elsewhere: releases what the child wrote (J3), acquires the waiter's registers
-    /// (J4). True: it was the last and the parent waits; resume it. False: never touch the scope again.
+    /// The end of a child elsewhere: releases what the child wrote (worker.J3), acquires the waiter's
+    /// registers (worker.J4). True: it was the last and the parent waits; resume it. False: never touch the
+    /// scope again.
     [[nodiscard]] bool finish_one() noexcept {
         PILFER_CHAOS_POINT(complete);
         return m_count.fetch_sub(1, acq_rel) == waiting + 1;
     }
-    /// Parent's executor: true if all children have ended (J3).
-    [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -owed(); }
+    /// Parent's executor: true if all children have ended (worker.J3).
+    [[nodiscard]] bool all_done() const noexcept { return m_count.load(acq) == -pending(); }
     /// Parent's executor: true if no other thread ever took one of its own announcements. One load.
-    [[nodiscard]] bool untouched() const noexcept { return m_owed == 0; }
+    [[nodiscard]] bool untouched() const noexcept { return m_pending == 0; }
     /// True if nothing is owed and nothing counted, as after construction.
-    [[nodiscard]] bool at_rest() const noexcept { return m_owed == 0 && m_count.load(rlx) == 0; }
+    [[nodiscard]] bool at_rest() const noexcept { return m_pending == 0 && m_count.load(rlx) == 0; }
     /// Parent, after it has left its stack: true if it now waits.
     [[nodiscard]] bool publish() noexcept {
-        const count add = owed() + waiting;
+        const count add = pending() + waiting;
         return m_count.fetch_add(add, acq_rel) + add != waiting;
     }
     /// Parent, published and not resumed by a child: undoes publish(). False: all children have ended, and
@@ -128,7 +129,7 @@ public:
     [[nodiscard]] bool withdraw() noexcept {
         count seen = m_count.load(rlx);
         while (seen != waiting) {
-            if (m_count.compare_exchange_weak(seen, seen - waiting - owed(), rlx, rlx)) { // J6
+            if (m_count.compare_exchange_weak(seen, seen - waiting - pending(), rlx, rlx)) { // worker.J6
                 return true;
             }
         }
@@ -138,14 +139,14 @@ public:
     [[nodiscard]] count left() const noexcept { return m_count.load(rlx) - waiting; }
     /// Parent, after it was resumed or found all children ended: prepares the scope for its next use.
     void reset() noexcept {
-        (void)m_count.load(acq); // J3 for a parent that was resumed without reading the counter
+        (void)m_count.load(acq); // worker.J3 for a parent that was resumed without reading the counter
         m_count.store(0, rlx);
-        m_owed = 0;
+        m_pending = 0;
     }
 
 private:
     typename Atom::template atomic<count> m_count{0};
-    typename Atom::template plain<count> m_owed{0};
+    typename Atom::template plain<count> m_pending{0};
 };
 
 } // namespace detail

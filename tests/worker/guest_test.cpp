@@ -116,7 +116,7 @@ TEST_F(row_A17_alone, an_attached_thread_steals) {
     }
 }
 
-/// What has begun on the seat and is not over when the visitor's wait is goes on elsewhere, with its
+/// What has begun on the seat and is not over when the guest's wait is goes on elsewhere, with its
 /// children.
 TEST_P(row_A17, what_it_leaves_behind_goes_on_elsewhere) {
     pilfer::pool pool(seats(GetParam(), 1));
@@ -165,7 +165,7 @@ TEST_P(row_A17, a_scope_that_comes_home_does_so_only_while_its_visitor_is_there)
                 pilfer::scope s(pilfer::resume::own_thread);
                 s.spawn([&] { go.wait(); });
                 begun.set_value(thread_now());
-                s.sync(); // suspends here, before the visitor sees that its wait is over
+                s.sync(); // suspends here, before the guest sees that its wait is over
                 ended = true;
             });
             EXPECT_EQ(has_begun.get(), me);
@@ -180,7 +180,7 @@ TEST_F(row_A17_alone, its_own_exceptions_and_rounding_stay) {
     busy workers(pool);
     const pilfer::attachment here = pool.attach();
     const auto throws = [&] {
-        EXPECT_EQ(std::current_exception(), nullptr) << "a task has none of its visitor's";
+        EXPECT_EQ(std::current_exception(), nullptr) << "a task has none of its guest's";
         EXPECT_EQ(std::uncaught_exceptions(), 0);
         EXPECT_EQ(std::fegetround(), FE_TONEAREST);
         throw std::runtime_error("of the task");
