@@ -2,8 +2,8 @@
 //
 // A sleeper announces itself, sets `wanted` in every worker's signal word, fences, and looks at everything
 // once more. Only then it sleeps, on a word of its own. While no worker sleeps, a publisher reads nothing but
-// its own signal word. src/idle/README.md has the rule, seven simpler rules that lose wake-ups, and edges
-// idle.S1 to S8.
+// its own signal word. src/idle/README.md has the rule and the edges idle.S1 to S9;
+// docs/investigations/waking-rules.md has simpler rules, which lose wake-ups.
 #pragma once
 
 #include <bit>
