@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How long a compiler takes for a hundred calls of join, spawn and fork, each with functions of its own.
+"""Measures the compilation of a hundred calls of join, spawn and fork, each with functions of its own.
 
-bench/compile_time.py [--against INCLUDE] [--rounds N]: processor time in seconds, medians of rounds in turn; with another
-tree's include folder also the ratio of this tree's to that one's.
+bench/compile_time.py [--against INCLUDE] [--rounds N]: processor time in seconds, medians of rounds in turn. With
+another tree's include folder it also prints the ratio of this tree to that one.
 """
 import argparse
 import os

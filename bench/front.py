@@ -4,8 +4,8 @@ from xml.sax.saxutils import escape
 
 import results
 
-# Recursions that fork down to single calls are where runtimes differ most, loops and coarse tasks where they differ
-# least; the last kernel is one that pilfer loses.
+# Runtimes differ most in recursions that fork down to single calls, and least in loops and coarse tasks.
+# pilfer loses the last kernel.
 KERNELS = {"fib": "recursion, forks down to single calls", "uts": "search of an unbalanced tree",
            "nqueens": "backtracking", "mergesort": "divide and conquer over memory", "strassen": "nested matrix products",
            "dispatch": "loops of 64 empty bodies"}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compares pinned workers with unpinned ones: the same programs under PILFER_PIN=off, compact and spread, in turn.
+"""Compares pinned workers with unpinned ones: runs each program under PILFER_PIN=off, compact and spread, in turn.
 
-Prints medians and their ratios to off. Off is measured twice: the ratio of the two says what a difference is worth.
+Prints medians and their ratios to off. Off is measured twice: the ratio of the two shows the noise.
 """
 import argparse
 import json
@@ -50,7 +50,8 @@ def main():
             sys.exit(f"pinning.py: {path} is not there; build with PILFER_BENCH=ON first")
         times = {mode: [] for mode in MODES}
         for turn in range(options.rounds):
-            # Each mode stands in each place once in a while: the first of a round may find a cold machine.
+            # Each mode takes each place in the round once in a while: the first of a round may find a cold
+            # machine.
             for place in range(len(MODES)):
                 mode = MODES[(turn + place) % len(MODES)]
                 times[mode].append(seconds(path, mode, options))

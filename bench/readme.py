@@ -85,7 +85,7 @@ def all_tables(data, compiler):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--results", help="default: this machine's file in bench/results")
-    parser.add_argument("--compiler", default="g++", help="whose records come first (default: g++)")
+    parser.add_argument("--compiler", default="g++", help="compiler whose records come first (default: g++)")
     parser.add_argument("--check", action="store_true",
                         help="write nothing; end with 1 if a page differs from the results file that the README names")
     options = parser.parse_args()
@@ -99,7 +99,7 @@ def main():
     stale = [page for page, text in pages.items() if read(page) != text]
     for page in stale:
         if options.check:
-            print(f"{os.path.relpath(page, ROOT)} is not what bench/results/{source} says; bench/readme.py puts it right", file=sys.stderr)
+            print(f"{os.path.relpath(page, ROOT)} differs from bench/results/{source}; bench/readme.py writes it again", file=sys.stderr)
         else:
             with open(page, "w", encoding="utf-8") as file:
                 file.write(pages[page])

@@ -8,7 +8,7 @@ KEY = ("kernel", "runtime", "compiler", "workers", "size")
 
 
 def machine():
-    """CPU model and number of usable cores, as the kernel tells them; never a host name."""
+    """CPU model and number of usable cores, as the kernel reports them; never a host name."""
     model = "unknown CPU"
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as lines:
@@ -68,7 +68,7 @@ def ratio(record, base):
 
 
 def twin(records, record, runtime, **wanted):
-    """The same measurement on another runtime: by the same compiler, else by any."""
+    """A measurement with the same key on another runtime: by the same compiler, else by any."""
     wanted = {"kernel": record["kernel"], "size": record["size"], "runtime": runtime, **wanted}
     return pick(records, compiler=record["compiler"], **wanted) or pick(records, **wanted)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs the benchmark programs in turn, A B C A B C, and reports medians and ratios.
 
-In round r every program runs once, so that a change of the machine's speed meets all of them. With more than one
-worker, two serial programs at once are measured too ("serial_twice"): what two cores give without any runtime.
+Every program runs once in each round, so that a change of the machine's speed meets all of them. With more than one
+worker, two serial programs at once are measured too ("serial_twice"): the gain of two cores without any runtime.
 """
 import argparse
 import json
@@ -154,7 +154,7 @@ def main():
         return 0
     machine = results.machine()
     records = measure(cases, options)
-    # The same program may be in several build folders (Rayon, libomp): one record is enough.
+    # A program may be in several build folders (Rayon, libomp): one record of it is enough.
     records = list({results.key(record): record for record in records}.values())
     path = options.output or os.path.join(HERE, "results", results.file_name(machine))
     results.save(path, machine, records)

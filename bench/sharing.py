@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""What CPUs that others want cost: with and without a governor, and the rivals.
+"""The cost of CPUs that other processes want: with and without a governor, and for the rivals.
 
-`together`: what two processes with a pool each got done in the time, as a part of what one alone gets done in it; 1 is the
-best there can be. `beside a hog`: how many times as long as alone a process takes where a loop that does nothing else has
-one CPU. Medians of the rounds, in which all take turns.
+`together`: the work of two processes with a pool each, as a part of the work of one alone in that time; 1 is the best
+possible value. `beside a hog`: the time of a process while an endless loop occupies one CPU, as a multiple of its time
+alone. All figures are medians of rounds, in which all variants take turns.
 
-Then a loop of 100 us, many times: the median and the 99th percentile of its time by one worker that has a CPU for itself,
-by all with nobody beside, and by all where the hog keeps one of the CPUs, with the last as a multiple of the first.
+The second table repeats a loop of 100 us. It shows the median and the 99th percentile of its time in three cases: one
+worker with a CPU for itself, all workers alone, and all workers while the hog occupies one of the CPUs. The last column is
+the third case as a multiple of the first.
 """
 import argparse
 import json
@@ -28,8 +29,8 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(HERE, "..", "build", "release"), metavar="DIR",
                         help="build folder (default: build/release)")
-    parser.add_argument("--kernel", default="uts", help="of the first table (default: uts)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="of each process (default: as many as CPUs)")
+    parser.add_argument("--kernel", default="uts", help="kernel of the first table (default: uts)")
+    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="workers of each process (default: as many as CPUs)")
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
     parser.add_argument("--repeat", type=int, default=20, help="runs in each process of the first table (default: 20)")
     parser.add_argument("--size", default="quick", choices=["tiny", "quick", "medium", "full", "large"])
@@ -63,7 +64,7 @@ def seconds_of(options, variant, environment, processes):
 
 
 class Hog:
-    """A process that does nothing but run, for the length of a block."""
+    """A process with an endless loop, for the length of a block."""
 
     def __init__(self, cpus=None):
         self.cpus = cpus

@@ -1,5 +1,5 @@
-// How work spreads: how much a thief takes, from whom, and when there is something for it to take. The same
-// by PILFER_BALANCE=half,ring,doubling in the environment, for pools that leave it open.
+// How work spreads: how much a thief takes, from which victim, and when tasks are exposed to it. For pools
+// that leave it open, PILFER_BALANCE=half,ring,doubling in the environment chooses.
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>

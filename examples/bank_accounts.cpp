@@ -12,8 +12,8 @@ int main() {
         a.call([](long& money) { money = 1000; });
     }
 
-    // Everybody pays everybody, in both directions at once. call_all() takes the locks by their addresses, so
-    // no two transfers wait for each other.
+    // Every account pays every other one, in both directions at once. call_all() takes the locks by their
+    // addresses, so no two transfers wait for each other.
     std::vector<pilfer::future<void>> payers;
     for (unsigned from = 0; from < people; ++from) {
         payers.push_back(pool.async([&, from] {
@@ -38,7 +38,7 @@ int main() {
                                       accounts[2], accounts[3]);
     std::printf("nothing is lost: %ld\n", sum);
 
-    // Whoever pays more than there is waits until there is enough.
+    // A spender waits until the account holds enough.
     pilfer::monitor<long> savings(0L);
     auto spender = pool.async([&] {
         savings.call_when([](long money) { return money >= 300; }, [](long& money) { money -= 300; });

@@ -1,5 +1,5 @@
-// Four tasks read from pipes, on a pool of one worker, before anybody has written: the reads block threads
-// beside the worker, which goes on and writes.
+// Four tasks read from empty pipes, on a pool of one worker. The reads block other threads, so the worker
+// continues and writes.
 #include <unistd.h>
 
 #include <array>

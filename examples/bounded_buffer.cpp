@@ -1,4 +1,4 @@
-// A bounded buffer as a plain class: the conditions stand where the calls are, and nobody signals anything.
+// A bounded buffer as a plain class: each call names its own condition, and no code signals anything.
 #include <cstdio>
 #include <deque>
 #include <optional>

@@ -1,5 +1,5 @@
-// A scope is cancelled: by its owner, by a deadline, by a std::stop_token. What has not started never starts,
-// who computes leaves at its next spawn, join or loop, who waits is taken out; destructors run.
+// A scope is cancelled: by its owner, by a deadline, by a std::stop_token. A task that has not started never
+// starts. A computing task leaves at its next spawn, join or loop. A waiting task is woken. Destructors run.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -45,7 +45,7 @@ int main() {
         s.fork(compute);
         s.fork(sleep_long);
         s.cancel();
-        s.sync(); // behind it the scope is as new
+        s.sync(); // after this the scope is as new
         tell("cancelled by its owner");
         {
             const pilfer::deadline limit(s, 10ms);

@@ -12,7 +12,7 @@ int main() {
         for (int i = 1; i <= 5; ++i) {
             (void)numbers.send(i); // false: closed
         }
-        numbers.close(); // what was sent can still be received
+        numbers.close(); // sent values can still be received
     });
     auto squares = pool.async([&] {
         while (const auto n = numbers.receive()) { // nothing: closed and empty

@@ -1,5 +1,6 @@
-// A std::mutex in tasks is fine as long as nobody waits while it is held. checked_lock is a lock_guard that
-// the checked build (-DPILFER_CHECKED=ON) watches: it would stop this program at the line that is left out.
+// A std::mutex in tasks is fine as long as no task waits while it holds one. checked_lock is a lock_guard
+// that the checked build (-DPILFER_CHECKED=ON) watches. That build would stop this program at the omitted
+// line.
 #include <cstdio>
 #include <map>
 #include <mutex>
@@ -17,7 +18,7 @@ int main() {
             all.fork([&, word] {
                 const pilfer::checked_lock lock(m);
                 ++counts[word];
-                // pilfer::sleep_for(1ms): the frame could go on on another thread, and unlock there.
+                // pilfer::sleep_for(1ms): the frame could resume on another thread, and unlock there.
             });
         }
         all.sync();

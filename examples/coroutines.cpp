@@ -32,7 +32,7 @@ pilfer::task<int> answer(pilfer::pool& pool) {
 pilfer::task<std::unique_ptr<int>> boxed(int n) { co_return std::make_unique<int>(co_await half(n)); }
 
 pilfer::task<int> first_to(pilfer::pool& there, int n) {
-    co_await there.schedule(); // goes on as a task of that pool
+    co_await there.schedule(); // resumes as a task of that pool
     co_return n + 1;
 }
 
@@ -63,7 +63,7 @@ pilfer::task<int> add_up(pilfer::channel<int>& numbers) {
     co_return sum;
 }
 
-// Sums what comes until it is stopped: the frames of a coroutine that leaves end like those of a function.
+// Sums the requests until it is stopped. The frames of a stopped coroutine end like those of a function.
 pilfer::task<> serve(pilfer::channel<int>& requests, int& sum, bool& left) {
     const struct at_end {
         bool& left;
@@ -118,7 +118,7 @@ int main() {
     });
     std::printf("served until it was stopped: %d, %s\n", sum, left ? "left" : "still there");
 
-    // Nobody waits for this one but the end of the pool.
+    // Only the end of the pool waits for this one.
     int written = 0;
     pool.submit([](int& out) -> pilfer::task<> {
         co_await pilfer::resume_after(1ms);

@@ -1,5 +1,5 @@
-// Drinking philosophers (Chandy and Misra, ACM TOPLAS 6:4, 1984): each session needs some of the bottles that
-// a philosopher shares with the neighbours, now these, now those, and begins when all of them are free.
+// Drinking philosophers (Chandy and Misra, ACM TOPLAS 6:4, 1984). Neighbours share bottles. Each session
+// needs some of a philosopher's bottles, a new selection each time, and begins when all of them are free.
 #include <array>
 #include <bitset>
 #include <cstdio>
@@ -9,7 +9,7 @@
 
 constexpr unsigned seats = 7;
 constexpr unsigned sessions = 500;
-using bottles = std::bitset<2 * seats>; // to the right neighbour, and to the one behind
+using bottles = std::bitset<2 * seats>; // shared with the right neighbour, and with the next one after it
 
 int main() {
     pilfer::pool pool;

@@ -1,4 +1,4 @@
-// What a task throws arrives where it is awaited, with its own type.
+// An exception of a task arrives at the call that awaits it, with its own type.
 #include <chrono>
 #include <cstdio>
 #include <stdexcept>

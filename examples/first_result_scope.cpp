@@ -1,4 +1,4 @@
-// The first solution ends the search. n queens: the first task below the scope that finds one exits with it,
+// The first solution ends the search. n queens: the first task inside the scope that finds one exits with it,
 // and all others leave.
 #include <cstdio>
 #include <vector>

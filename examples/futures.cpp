@@ -1,5 +1,5 @@
-// async starts a task whose result is fetched later, by as many as like; a promise is a result that anybody
-// sets.
+// async starts a task; its result is fetched later, any number of times. A promise is a result that any
+// thread sets.
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -14,7 +14,7 @@ int main() {
     pilfer::pool pool;
 
     pilfer::future<int> answer = pool.async([] { return 6 * 7; });
-    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): that it may be copied is what is shown
+    // NOLINTNEXTLINE(performance-unnecessary-copy-initialization): shows that it may be copied
     pilfer::future<int> copy = answer;
     std::printf("answer: %d, and again: %d\n", answer.get(), copy.get());
 
@@ -33,7 +33,7 @@ int main() {
         std::printf("get threw: %s\n", e.what());
     }
 
-    // What comes next runs as a task of its own when the result is there; an exception goes past it.
+    // The continuation runs as a task of its own when the result is there; an exception skips it.
     const auto text = answer.then([](int n) { return std::to_string(n) + "!"; });
     std::printf("then: %s\n", text.get().c_str());
     const auto handled =
@@ -46,7 +46,7 @@ int main() {
         });
     std::printf("handled: %d\n", handled.get());
 
-    // A promise is set by any thread, once. Who waits no longer than some time waits for the result only.
+    // A promise is set by any thread, once. A wait with a time limit waits for the result only.
     pilfer::promise<int> promise;
     const pilfer::future<int> promised = promise.get_future();
     const bool early = promised.wait_for(std::chrono::milliseconds(1)) == pilfer::future_status::ready;
@@ -59,7 +59,7 @@ int main() {
     std::thread([&promise] { promise.set_value(100); }).join();
     std::printf("sum: %d\n", sum.get());
 
-    // Nobody needs to fetch a result.
+    // A result need not be fetched.
     int written = 0;
     pool.async([&written] { written = 1; }).wait();
     std::printf("written: %d\n", written);

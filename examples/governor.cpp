@@ -1,4 +1,4 @@
-// A pool that runs as many workers as somebody outside says, and one that finds out by itself.
+// A pool whose number of workers is set from outside, and one that finds it out by itself.
 #include <atomic>
 #include <cstdio>
 
@@ -29,7 +29,7 @@ int main() {
     }
     std::printf("%u worker\n", pool.workers());
 
-    // Gives way where other programs want the CPUs, if the kernel tells how long threads wait for them.
+    // Parks workers while other programs want the CPUs, if the kernel reports how long threads wait for them.
     o = {};
     o.governor = pilfer::governing::on;
     pilfer::pool polite(o);

@@ -1,8 +1,8 @@
-// A small HTTP server: a task per connection, which suspends while its client says nothing. It answers with
+// A small HTTP server with a task per connection, which suspends while its client is silent. It answers with
 // the body of the request, or with the path if there is none, and keeps connections alive.
 //
-//   http_echo                 asks itself, over a few connections
-//   http_echo PORT            serves on the loopback until SIGINT or SIGTERM, then prints what that took:
+//   http_echo                 is its own client, over a few connections
+//   http_echo PORT            serves on the loopback until SIGINT or SIGTERM, then prints its counts:
 //       wrk -c 10000 -t 1 -d 10s http://127.0.0.1:PORT/hello
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -93,7 +93,7 @@ public:
         }
         connections.sync();
     }
-    /// Any thread. Connections that nobody uses end when their client closes them, or after 5 s.
+    /// May be called by any thread. Unused connections end when their client closes them, or after 5 s.
     void stop() {
         m_stopping = true;
         (void)io::close(m_listener);
@@ -170,7 +170,8 @@ private:
     std::atomic<bool> m_stopping{false};
 };
 
-/// One connection: `rounds` requests, each behind the answer to the one before. How many came back right.
+/// One connection: `rounds` requests, each sent after the answer to the one before. Returns the number of
+/// correct answers.
 int ask(const sockaddr_in& at, int number, int rounds) {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     int right = 0;

@@ -1,4 +1,4 @@
-// Workers that do not sleep: for a burst whose tasks come with pauses in between.
+// Workers that do not sleep: for a burst of tasks with pauses in between.
 #include <cstdio>
 
 #include <pilfer/pilfer.hpp>
@@ -12,7 +12,7 @@ int main() {
     pilfer::pool pool(o);
     long sum = 0;
     {
-        const pilfer::keep_warm warm(pool); // until the end of this block nobody sleeps
+        const pilfer::keep_warm warm(pool); // no worker sleeps until the end of this block
         for (int i = 1; i <= 100; ++i) {
             sum += pool.run([i] { // each finds a worker that is awake
                 auto [a, b] = pilfer::join([i] { return i; }, [i] { return i; });

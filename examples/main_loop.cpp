@@ -1,4 +1,4 @@
-// A main loop: the thread of main() works for the pool until it is told to stop, and sleeps when there is
+// A main loop: the thread of main() works for the pool until the loop is stopped. It sleeps when there is
 // nothing to do.
 #include <atomic>
 #include <cstdio>
@@ -13,7 +13,7 @@ int main() {
     pilfer::options o;
     o.workers = 1;
     o.attachable = 1;     // one thread outside may work for the pool at a time
-    pilfer::pool pool(o); // after what its tasks refer to: it waits for them when it goes
+    pilfer::pool pool(o); // declared after the objects of its tasks: its destructor waits for them
 
     // The worker is busy with something long, so that all that is submitted is left to this thread.
     pool.submit([&] {
@@ -27,13 +27,13 @@ int main() {
     }
 
     const auto me = std::this_thread::get_id();
-    std::thread user([&] { // somebody else has work now and then
+    std::thread user([&] { // another thread has work now and then
         for (int i = 0; i < 3; ++i) {
             pool.submit([&] {
                 std::printf("a frame: drawn by %s thread\n",
                             std::this_thread::get_id() == me ? "this" : "another");
                 frames.fetch_add(1);
-                pool.notify(); // what the loop waits for has changed
+                pool.notify(); // the loop's condition may have changed
             });
         }
     });

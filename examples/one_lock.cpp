@@ -1,4 +1,4 @@
-// The same program on the runtime and on the one-lock back-end, which is too simple to be wrong: where
+// One program on two back-ends: work stealing, and one lock, which is too simple to be wrong. If their
 // results differ, the runtime has a bug. PILFER_BACKEND=one_lock chooses it from outside, for every pool of a
 // program.
 #include <cstdio>
@@ -23,7 +23,7 @@ unsigned long count(unsigned board, unsigned depth) {
         }
         return sum;
     });
-    for (const auto& f : moves) { // each that nobody has begun is run here
+    for (const auto& f : moves) { // runs the move here unless a worker has begun it
         f.wait();
     }
     return all.get();
@@ -40,7 +40,7 @@ int main() {
         std::printf("%s: %lu\n", b == pilfer::backend::one_lock ? "one lock" : "stealing",
                     pool.run([] { return count(1, 5); }));
     }
-    // Two threads wait for what a third task brings: a temporary one runs it.
+    // Two threads wait for a third task: a temporary thread runs it.
     pilfer::options o;
     o.workers = 2;
     o.backend = pilfer::backend::one_lock;

@@ -1,4 +1,4 @@
-// A pool is set up by plain values; what it did is counted.
+// A pool is set up by plain values; counters tell its activity.
 #include <cstddef>
 #include <cstdio>
 #include <stdexcept>

@@ -1,6 +1,6 @@
-// A frame that holds a std::mutex, or reads errno or a thread_local, across a wait must go on on the thread
-// that it waited on. Otherwise frames go on wherever their last child ended, which is faster. No other task
-// of the pool may lock that mutex: it may run on this very thread meanwhile.
+// A frame may hold a std::mutex, or use errno or a thread_local, across a wait. Then it must resume on the
+// thread that it waited on. Other frames resume on the thread where their last child ended, which is faster.
+// No other task of the pool may lock that mutex: it may run on this very thread meanwhile.
 #include <atomic>
 #include <cstdio>
 #include <mutex>

@@ -11,7 +11,7 @@ int main() {
     pilfer::pool pool;
     std::array<pilfer::mutex, seats> forks;
     std::array<unsigned, seats> eaten{};
-    pilfer::latch begin(seats); // nobody eats before all sit at the table
+    pilfer::latch begin(seats); // all sit down before the first one eats
 
     std::vector<pilfer::future<void>> philosophers;
     for (unsigned seat = 0; seat < seats; ++seat) {

@@ -1,4 +1,4 @@
-// Each worker on a CPU of its own. Off by default: it pays where the machine is the program's own.
+// Each worker on a CPU of its own. Pinning is off by default: it pays if no other program uses the machine.
 #include <cstdio>
 
 #include <pilfer/pilfer.hpp>
@@ -22,7 +22,7 @@ int main() {
     // caches in turn, for workers that each need much cache or memory bandwidth. PILFER_PIN=... asks for it
     // from outside.
     o.pin = pilfer::pinning::compact;
-    o.balance.victim = pilfer::victim::nearest; // whoever shares a cache is robbed first
+    o.balance.victim = pilfer::victim::nearest; // thieves first rob workers that share a cache with them
     pilfer::pool pool(o);
     std::printf("pinned: %s\n", pool.settings().pin == pilfer::pinning::compact ? "compact" : "no");
     std::printf("fib(20): %ld\n", pool.run([] { return fib(20); }));

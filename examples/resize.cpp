@@ -23,7 +23,7 @@ int main() {
     pool.resize(4);
     std::printf("%u workers: %ld\n", pool.workers(), pool.run([] { return fib(20); }));
 
-    // Three step aside when they come back from what they run. Nothing is lost: this one was begun before.
+    // Three workers step aside after their present tasks. No task is lost: this one had begun before.
     auto begun = pool.async([] { return fib(20); });
     pool.resize(1);
     std::printf("%u worker: %ld\n", pool.workers(), begun.get());

@@ -1,4 +1,4 @@
-// The end of a pool: drain runs everything that was accepted, drop leaves out what has not started.
+// The end of a pool: drain runs all accepted tasks, drop leaves out those that have not started.
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -52,7 +52,7 @@ void drop() {
     while (!started) {
         std::this_thread::yield();
     }
-    auto waiting = pool.async([] {}); // behind the one that runs
+    auto waiting = pool.async([] {}); // queued after the running one
     std::thread closer([&] { pool.shutdown(pilfer::shutdown_mode::drop); });
     wait_until_closed(pool);
     go_on = true;

@@ -1,6 +1,6 @@
-// Two tasks wait for each other's results, so neither ends. dump() tells on demand who waits for what; the
-// pool itself reports it too, once, to standard error, after it has had nothing to run for
-// options.debug.stall_report.
+// Two tasks wait for each other's results, so neither ends. dump() lists on demand the waiting tasks and what
+// each waits for. The pool prints that list once by itself, to standard error, after it has had nothing to
+// run for options.debug.stall_report.
 #include <atomic>
 #include <chrono>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// The same sum in three forms: spawn, fork, join. 16 tasks, one per German state, each of which writes
-// through a pointer into a local of the parent's frame while that frame is alive.
+// One sum in three forms: spawn, fork, join. There are 16 tasks, one per German state. Each writes through a
+// pointer into a local of the parent's frame while that frame is alive.
 //
 //   tax_debt [rounds]     the rounds before the last one print nothing
 #include <array>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t states = 16;
 using debts = std::array<long, states>;
 
-/// Schleswig-Holstein, Hamburg, ... Thüringen: what an inspection of that state would find, in euros.
+/// Schleswig-Holstein, Hamburg, ... Thüringen: the result of an inspection of that state, in euros.
 constexpr debts findings = {1'021, 1'103, 1'207, 1'301, 1'409, 1'511, 1'601, 1'709,
                             1'801, 1'901, 2'003, 2'111, 2'203, 2'309, 2'411, 2'503};
 
@@ -35,7 +35,7 @@ void inspect(std::size_t state, long* debt) { *debt = findings[state]; }
     return total(found);
 }
 
-/// The children are offered to idle workers; the loop goes on at once.
+/// The children are offered to idle workers; the loop continues at once.
 [[nodiscard]] long by_fork() {
     debts found{};
     pilfer::scope s;

@@ -1,5 +1,4 @@
-// The threads of a pool: what they are called, what each does first and last, and how much they yield to
-// others.
+// The threads of a pool: their names, their first and last calls, and their priority.
 #include <atomic>
 #include <cstdio>
 #include <stdexcept>

@@ -18,7 +18,7 @@ int main() {
         pilfer::scope all;
         for (int i = 0; i < 1000; ++i) {
             all.fork([&rested] {
-                pilfer::sleep_for(20ms); // its worker goes on with the next one
+                pilfer::sleep_for(20ms); // its worker runs the next one meanwhile
                 ++rested;
             });
         }
@@ -41,6 +41,6 @@ int main() {
     pilfer::timer limit = pilfer::after(pool, 1h, [] { std::printf("too late\n"); });
     std::printf("%s\n", limit.cancel() ? "called off" : "it has run");
 
-    // What was accepted runs before the pool ends.
+    // Accepted tasks run before the pool ends.
     (void)pilfer::after(pool, 5ms, [] { std::printf("the end\n"); });
 }

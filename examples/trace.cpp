@@ -1,4 +1,4 @@
-// What the workers did and when, for ui.perfetto.dev: `trace FILE` writes a trace of a small program.
+// The activity of each worker over time, for ui.perfetto.dev: `trace FILE` writes a trace of a small program.
 // Every program does this with PILFER_TRACE=FILE in its environment, without a line of code.
 #include <cstdio>
 #include <sstream>

@@ -1,5 +1,5 @@
-// Tasks of very different size. Who says how much each has to do lets a thief take half of the work, where it
-// would take half of the tasks.
+// Tasks of very different size. With weights, which say how much each task has to do, a thief takes half of
+// the work. Without them it takes half of the tasks.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +14,8 @@ namespace {
 /// The sizes of some files, in megabytes: one is most of it.
 const std::vector<std::uint64_t> sizes = {700, 100, 100, 100, 100, 100, 100, 100};
 
-/// One worker announces a task for each file and goes into a long task; what does the other one take at once?
+/// One worker announces a task for each file and starts a long task. Prints the first theft of the other
+/// worker.
 void first_theft(const char* text, bool weighted) {
     pilfer::options o;
     o.workers = 2;

@@ -1,5 +1,5 @@
 // Counts letters in parallel, each use in a table of its own: no lock, and no atomic counters. A thread_local
-// would not do: a task that waits may go on on another thread, and another task may use its table meanwhile.
+// would not do: a waiting task may resume on another thread, and another task may use its table meanwhile.
 #include <array>
 #include <cstddef>
 #include <cstdio>
@@ -25,7 +25,7 @@ using table = std::array<long, 26>;
 int main() {
     pilfer::pool pool;
     const std::vector<std::string> lines = make_lines();
-    pilfer::worker_local<table> tables; // a table for each use at the same time, made at the first one
+    pilfer::worker_local<table> tables; // a table for each simultaneous use, made at the first one
     pool.run([&] {
         pilfer::for_each(std::size_t{0}, lines.size(), [&](std::size_t i) {
             const auto mine = tables.lease();

@@ -11,14 +11,14 @@
 
 namespace showcase {
 
-/// The command that runs `what` in a process of its own.
+/// The command that runs `what` in a separate process.
 command child_command(job const& what);
 
-/// Entry of such a process: the words behind `--child`. Prints the outcome as one JSON line; returns the exit
-/// code.
+/// Entry of such a process: takes the words after `--child`. Prints the outcome as one JSON line and returns
+/// the exit code.
 int child_main(std::vector<std::string> const& words);
 
-/// What a child printed, or nothing if that is no outcome.
+/// The outcome that a child printed; empty if the line is no outcome.
 std::optional<outcome> parse_outcome(std::string const& line);
 
 } // namespace showcase

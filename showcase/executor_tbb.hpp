@@ -1,5 +1,4 @@
-// oneTBB: parallel_invoke for pairs, a task_group for children, which are what its documentation advises for
-// recursion.
+// oneTBB: parallel_invoke for pairs, a task_group for children, as its documentation advises for recursion.
 #pragma once
 
 #include <tbb/global_control.h>

@@ -1,6 +1,6 @@
-// What a parallel program needs of a runtime, and the concept that all four models fulfil. The three programs
-// are templates over it: the runtimes run the same text, and a difference in time is a difference of
-// runtimes.
+// The operations that a parallel program needs of a runtime, and the concept that all four models fulfil. The
+// three programs are templates over it. All runtimes thus run one text, and a difference in time is a
+// difference of runtimes.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@ namespace showcase {
 
 struct executor_settings {
     unsigned workers = 1;
-    // Bytes of stack for every place where tasks run; 0 leaves each runtime its default.
+    // Bytes of stack for every thread or context that runs tasks; 0: the runtime's default.
     std::size_t stack_size = 0;
 };
 
@@ -21,7 +21,7 @@ struct any_task {
 };
 } // namespace detail
 
-/// run(f): calls f where forking is allowed, returns when it is done.
+/// run(f): calls f in a place that may fork, returns when it is done.
 /// fork2(f, g): both may run at once, returns when both are done.
 /// for_children(n, body): body(0) ... body(n - 1) may run at once, returns when all are done.
 /// None of the callables may throw: OpenMP has no way to carry an exception out of a task.

@@ -247,7 +247,7 @@ std::string html_timeline(timeline const& run) {
            fmt::format("<div class=\"scale\">{}milliseconds since the first task</div></div></div>\n", scale);
 }
 
-// The figures that a reader takes home.
+// The figures that matter most to a reader.
 std::string html_facts(report const& all) {
     std::string text;
     auto const fact = [&text](std::string const& figure, std::string const& meaning) {

@@ -17,7 +17,7 @@ std::string program_path(std::string const& kernel, std::string const& runtime) 
     return (here.parent_path() / "bench/bin" / fmt::format("bench-{}-{}", kernel, runtime)).string();
 }
 
-// Appends what the program measured. Returns why it is worth nothing, or an empty text.
+// Appends the program's measurements. Returns why they are useless, or an empty text.
 std::string take(kernel_report& kernel, row& r, std::string const& output) {
     try {
         auto const line = nlohmann::json::parse(output);

@@ -1,4 +1,4 @@
-// Two figures from the benchmark programs (bench/kernels): what a fork costs, and the speed-up by worker
+// Two figures from the benchmark programs (bench/kernels): the cost of a fork, and the speed-up by worker
 // count.
 #pragma once
 

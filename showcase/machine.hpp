@@ -1,4 +1,4 @@
-// On what the figures were measured.
+// The machine of the measurements.
 #pragma once
 
 #include <cstdint>

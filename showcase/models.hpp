@@ -12,7 +12,7 @@ outcome run_pilfer(job const& what);
 outcome run_tbb(job const& what);
 outcome run_openmp(job const& what);
 
-/// Picks by what.runtime. Throws std::invalid_argument for a name it does not know.
+/// Chooses by what.runtime. Throws std::invalid_argument for an unknown name.
 outcome run_job(job const& what);
 
 } // namespace showcase

@@ -1,4 +1,4 @@
-// What one measured run is asked to do, and what it answers.
+// The order for one measured run, and its answer.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,10 @@ struct job {
 };
 
 struct outcome {
-    double seconds =
-        0; // wall time of the work alone: threads exist already, the digest of a text is not in it
-    std::string result;          // equal for all runtimes, else one of them is wrong
+    double seconds = 0;          // Wall time of the work: without starting threads or hashing a text.
+    std::string result;          // Equal for all runtimes; otherwise one of them is wrong.
     std::uint64_t items = 0;     // files, nodes, lines
-    std::uint64_t bytes = 0;     // read; 0 where there is no input
+    std::uint64_t bytes = 0;     // Read; 0 if there is no input.
     std::uint64_t problems = 0;  // unreadable files and folders
     std::vector<problem> listed; // the first ones of them
 };

@@ -56,7 +56,7 @@ struct pipe_pair {
 };
 
 [[noreturn]] void become(command const& what, pid_t parent, int output, int errors) {
-    // Should the showcase be killed, its measured child must not go on alone.
+    // If the showcase is killed, its measured child must not continue alone.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent)
         ::_exit(127);
@@ -80,7 +80,7 @@ struct pipe_pair {
     ::_exit(127);
 }
 
-// Takes what is there. False at the end of the stream.
+// Reads the available bytes. False at the end of the stream.
 bool drain(int fd, std::string& into) {
     std::array<char, 4096> block{};
     ssize_t const got = ::read(fd, block.data(), block.size());

@@ -1,4 +1,5 @@
-// Starts programs and measures them. The caller must have no threads besides its own: it forks.
+// Starts programs and measures them. The calling process must have no other thread, because run_process()
+// forks.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +12,17 @@
 namespace showcase {
 
 struct command {
-    std::vector<std::string>
-        arguments; // the first one is the program, looked for in PATH when it has no slash
-    std::vector<std::pair<std::string, std::string>> environment; // added to the caller's
-    std::size_t stack_size = 0; // bytes for the main thread's stack; 0 leaves it as it is
-    int output = -1;            // where its standard output goes; -1 hands it back in finished::output
+    std::vector<std::string> arguments; // The first is the program; PATH is searched if it has no slash.
+    std::vector<std::pair<std::string, std::string>> environment; // Added to the caller's.
+    std::size_t stack_size = 0; // Bytes for the main thread's stack; 0 leaves it as it is.
+    int output = -1;            // Descriptor for its standard output; -1: see finished::output.
 };
 
 struct finished {
-    double seconds = 0;           // from the fork to the end
-    std::uint64_t peak_bytes = 0; // largest resident set (rusage, wait4)
+    double seconds = 0;           // From the fork to the end.
+    std::uint64_t peak_bytes = 0; // Largest resident set (rusage, wait4).
     std::string output;
-    std::string
-        failure; // empty when it ended with status 0; else why not, with the last words of its standard error
+    std::string failure; // Empty after status 0; else the reason and the end of standard error.
 };
 
 /// Runs one program to its end; `tick` is called ten times a second meanwhile. Throws std::system_error.

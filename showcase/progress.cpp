@@ -11,7 +11,7 @@
 namespace showcase {
 namespace {
 
-// How often a long step says that it is alive when there is no terminal.
+// The interval of a sign of life during a long step without a terminal.
 constexpr double sign_of_life = 10;
 
 bool is_terminal() {

@@ -1,5 +1,4 @@
-// Says on standard error what is being done: one line that changes when that is a terminal, else a line per
-// step.
+// Prints the current step on standard error: one changing line on a terminal, else a line per step.
 #pragma once
 
 #include <chrono>
@@ -17,7 +16,7 @@ public:
 
     /// A new step begins. `expected` seconds, if something like it ran before, else 0.
     void begin(std::string what, double expected);
-    /// To be called ten times a second or so while the step lasts; `detail` is shown behind the time.
+    /// To be called ten times a second or so while the step lasts; `detail` is shown after the time.
     void tick(std::string const& detail = {});
     void end(std::string const& result);
 
@@ -31,7 +30,7 @@ private:
     std::string m_what;
     double m_expected = 0;
     std::chrono::steady_clock::time_point m_start;
-    double m_said = 0; // seconds of the step at which it last said something
+    double m_said = 0; // seconds of the step at its last line
 };
 
 } // namespace showcase

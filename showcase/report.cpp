@@ -93,7 +93,7 @@ nlohmann::ordered_json json_of(kernel_report const& kernel,
     return {{"kernel", kernel.name}, {"answer", kernel.answer}, {"rows", std::move(rows)}};
 }
 
-// One line of the terminal's tables: what, on which runtime, and the columns behind.
+// One line of the terminal's tables: the subject, its runtime, and the columns after them.
 std::string table_line(std::string const& what, std::string_view runtime, std::string_view columns) {
     return fmt::format("{:<10} {:<16}{}\n", what, runtime, columns);
 }
@@ -224,7 +224,7 @@ std::optional<double> slow_down(kernel_report const& kernel, row const& of) {
 }
 
 std::optional<double> nanoseconds_per_fork(kernel_report const& fib, row const& of) {
-    // A call forks unless it is a leaf, so fib(n) has fib(n + 1) - 1 forks; the answer says which n it was.
+    // A call forks unless it is a leaf, so fib(n) has fib(n + 1) - 1 forks; the answer determines n.
     std::uint64_t const answer = std::strtoull(fib.answer.c_str(), nullptr, 10);
     std::uint64_t last = 1;
     std::uint64_t next = 2; // fib(2), fib(3)

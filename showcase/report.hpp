@@ -1,4 +1,4 @@
-// What was measured, and its three shapes: a table for people, JSON for programs, a page with bars.
+// The measured runs and their three shapes: a table for people, JSON for programs, a page with bars.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ struct row {
     std::string runtime;
     std::vector<double> seconds;  // of every run that ended well, in order
     std::uint64_t peak_bytes = 0; // largest of the runs
-    std::string failure;          // empty, or what went wrong first
+    std::string failure;          // the first error, or empty
     unsigned workers = 0;         // 0: as many as were chosen
 
     bool good() const { return failure.empty() && !seconds.empty(); }
@@ -44,7 +44,7 @@ std::optional<double> slow_down(kernel_report const& kernel, row const& of);
 struct program_report {
     std::string name;
     std::string input; // for people
-    std::string note;  // what was set specially, or empty
+    std::string note;  // special settings, or empty
     std::size_t stack_size = 0;
     std::string result; // the one all runtimes have to agree on
     outcome facts;      // counts and problems, from the run that gave `result`
@@ -64,7 +64,7 @@ struct report {
     kernel_report forks; // fib, with one worker
     std::vector<kernel_report> speed_ups;
     timeline run;
-    std::vector<std::string> notes; // what was left out, and why
+    std::vector<std::string> notes; // omitted parts with their reasons
 
     bool good() const;
 };

@@ -1,4 +1,4 @@
-// What the command line says.
+// The settings of the command line.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct settings {
     std::vector<std::string> runtimes{"serial", "pilfer", "tbb", "openmp"};
 };
 
-/// The settings, or the exit code when the program is to end here (help was asked for, or an option is wrong;
-/// what there is to say has been said).
+/// The settings, or the exit code if the program must end here (help, or a wrong option). The message has
+/// been printed by then.
 std::variant<settings, int> read_settings(int count, char const* const* words);
 
 /// The exit code for wrong options and for a folder that cannot be read.

@@ -26,8 +26,8 @@
 namespace showcase {
 namespace {
 
-// A path has at most 4,096 bytes, so folders are at most 2,048 deep; 8 MiB is what a main thread has for
-// that.
+// A path has at most 4,096 bytes, so folders are at most 2,048 deep. For that depth 8 MiB, the size of a main
+// thread's stack, are enough.
 constexpr std::size_t treehash_stack = 8 * mebibyte;
 
 [[noreturn]] void fail(int error, std::string const& what) {

@@ -6,8 +6,8 @@
 
 namespace showcase {
 
-/// Runs everything that was chosen. Throws std::system_error when the folder cannot be read, the output
-/// folder cannot be written or no process can be started; what a single run does wrong is in the report.
+/// Runs the chosen programs. Throws std::system_error if the folder cannot be read, the output folder cannot
+/// be written or no process can be started. Errors of a single run are in the report.
 report run_showcase(settings const& chosen);
 
 /// Writes showcase.json and showcase.html. Throws std::system_error.

@@ -1,4 +1,4 @@
-// sortlines: the lines of a text in bytewise order, by a merge sort whose merges are parallel too: the median
+// sortlines: the lines of a text in bytewise order, by a merge sort whose merges are parallel too. The median
 // of the longer half is looked up in the shorter one, and both sides of the cut merge at once (Cormen,
 // Leiserson, Rivest, Stein: Introduction to Algorithms, 3rd edition, section 27.3).
 #pragma once
@@ -65,10 +65,10 @@ private:
     static constexpr std::size_t gather_lines = 16384;
 
     struct chunk {
-        std::size_t lines = 0;      // that end in this chunk
-        std::size_t first = 0;      // number of the first of them
-        std::size_t line_start = 0; // where that one begins: behind the last newline before the chunk
-        std::size_t behind = 0;     // behind the last newline in the chunk
+        std::size_t lines = 0;      // Lines that end in this chunk.
+        std::size_t first = 0;      // Number of the first of them.
+        std::size_t line_start = 0; // Its first byte: after the last newline before the chunk.
+        std::size_t behind = 0;     // The byte after the last newline in the chunk.
     };
 
     bool load(text_source const& source) {

@@ -85,7 +85,7 @@ std::string bar_chart(std::string_view title, std::string_view description, std:
     constexpr double row = 28;
     constexpr double letter = 8; // wide enough for the fonts that browsers choose
     double highest = 0;
-    double left = 16;  // of the bars: the labels stand there
+    double left = 16;  // of the bars; their labels are left of it
     double right = 16; // of the bars: the longest one's value
     for (bar const& b : bars) {
         highest = std::max(highest, b.value);

@@ -15,7 +15,7 @@
 namespace showcase {
 namespace {
 
-// The rule by which git tells text from binary files.
+// git's rule for text and binary files.
 constexpr std::size_t looked_at = 8000;
 
 class text_maker {

@@ -14,7 +14,7 @@ struct slice {
     double end = 0;
 };
 
-// The outermost slices: what stands on top of another one is part of it.
+// The outermost slices: a slice inside another one is part of it.
 std::vector<slice> outermost(nlohmann::json const& events, std::size_t workers) {
     std::vector<slice> done;
     std::vector<std::vector<slice>> open(workers);

@@ -1,4 +1,4 @@
-// What each worker did in one run, from the trace that the library writes (include/pilfer/trace.hpp).
+// The activity of each worker in one run, from the trace that the library writes (include/pilfer/trace.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace showcase {
 
 enum class activity : unsigned char { searching, own, stolen, asleep };
 
-/// How many parts of equal length a run is divided into; a part shows what took most of its time.
+/// Number of equal parts of a run; a part shows the activity that took most of its time.
 constexpr std::size_t timeline_parts = 720;
 
 struct timeline {

@@ -37,8 +37,8 @@ kind kind_of(int folder, dirent const& entry) {
     return S_ISDIR(status.st_mode) ? kind::folder : kind::other;
 }
 
-// A folder "a" stands where its files "a/..." stand: after "a.txt", before "a0". With the slash as part of
-// the key the walk needs no sort of whole paths at its end.
+// A folder "a" is sorted like its files "a/...": after "a.txt", before "a0". With the slash as part of the
+// key the walk needs no sort of whole paths at its end.
 bool by_path(tree_node const& left, tree_node const& right) {
     std::string_view const a = left.name;
     std::string_view const b = right.name;

@@ -1,6 +1,6 @@
-// treehash: one digest for all regular files below a folder. It is the SHA-256 of the lines
+// treehash: one digest for all regular files below a folder. It is the SHA-256 of these lines, one per file:
 //   <sha256 of the file>  ./<path relative to the folder>
-// in bytewise order of the paths, as `find | sort | sha256sum | sha256sum` makes it (see README.md).
+// The lines are in bytewise order of the paths, as in `find | sort | sha256sum | sha256sum` (see README.md).
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
-// uts: counts the nodes of an unbalanced tree whose shape follows from SHA-1 hashes, so that nobody can
-// foresee it (Olivier and others: UTS: An Unbalanced Tree Search Benchmark, LCPC 2006). The generator is the
-// benchmarks' one.
+// uts: counts the nodes of an unbalanced tree. SHA-1 hashes decide its shape, so no runtime can foresee it
+// (Olivier and others: UTS: An Unbalanced Tree Search Benchmark, LCPC 2006). The generator is the benchmarks'
+// one.
 #pragma once
 
 #include <array>
@@ -20,9 +20,8 @@ namespace showcase {
 struct named_tree {
     std::string_view name;
     bench::uts::tree const& shape;
-    unsigned levels; // what the deepest node needs
-    std::size_t
-        stack_size; // bytes that are plenty for so many levels with each of the runtimes; 0: any default does
+    unsigned levels;        // levels of the deepest node
+    std::size_t stack_size; // enough bytes for that depth with each of the runtimes; 0: any default is enough
 };
 
 constexpr std::size_t mebibyte = std::size_t{1} << 20U;

@@ -1,4 +1,4 @@
-// What the operations of the runtime cost, in nanoseconds.
+// The costs of the runtime's operations, in nanoseconds.
 #pragma once
 
 #include <cmath>
@@ -17,31 +17,31 @@ constexpr moment never = UINT64_MAX;
     return static_cast<moment>(std::llround(ns * 1000));
 }
 [[nodiscard]] constexpr double to_ns(moment t) noexcept { return static_cast<double>(t) / 1000; }
-/// Microseconds; of what never came, not a number.
+/// Microseconds; `never` gives NaN.
 [[nodiscard]] constexpr double us(moment t) noexcept {
     return t == never ? std::numeric_limits<double>::quiet_NaN() : to_ns(t) / 1000;
 }
 
-/// Nanoseconds each. `pilfer calibrate` measures them, study/README.md says how.
+/// Nanoseconds each. `pilfer calibrate` measures them as study/README.md describes.
 struct costs {
-    double spawn = 0;          ///< a task is announced and taken back by its owner, nobody asking
-    double slow_path = 0;      ///< in addition, where it goes through the shared part or the slow path
-    double steal_hit = 0;      ///< from the look at the victim to the first line of the stolen task
-    double steal_miss = 0;     ///< one round of a search that finds nothing, its pause included
-    double steal_more = 0;     ///< each further task of the same theft
-    double wake_call = 0;      ///< who wakes spends this
-    double wake_latency = 0;   ///< from the call until the woken worker looks for work
-    double context_switch = 0; ///< a task waits, or one that waited goes on
-    double remote_line = 0;    ///< a cache line that another core has written
-    double reach = 0;          ///< private tasks of a silent owner are made stealable, in addition to the hit
-    std::string machine;       ///< where they were measured
+    double spawn = 0;          ///< A task is announced and popped by its owner; no thief asks.
+    double slow_path = 0;      ///< Added to `spawn` if the pop takes the shared part or the slow path.
+    double steal_hit = 0;      ///< From the look at the victim to the first line of the stolen task.
+    double steal_miss = 0;     ///< One round of a search that finds nothing, with its pause.
+    double steal_more = 0;     ///< Each further task of one theft.
+    double wake_call = 0;      ///< The waker's share of a wake-up.
+    double wake_latency = 0;   ///< From that call until the woken worker looks for work.
+    double context_switch = 0; ///< A task starts to wait, or is resumed.
+    double remote_line = 0;    ///< Access to a cache line that another core has written.
+    double reach = 0;          ///< Added to steal_hit if a silent owner's tasks must be exposed first.
+    std::string machine;       ///< The machine that was measured.
 };
 
 /// Measured once, on the machine that it names.
 [[nodiscard]] costs built_in_costs();
 /// Everything for nothing: the laws alone.
 [[nodiscard]] costs no_costs();
-/// Throws std::runtime_error that names the file and what is wrong: not there, no JSON (with its line), a
+/// Throws std::runtime_error that names the file and the error: no such file, no JSON (with its line), or a
 /// constant that is missing, unknown, negative or over a second.
 [[nodiscard]] costs read_costs(const std::string& file);
 /// JSON that read_costs() reads, with the units of each.

@@ -9,8 +9,8 @@
 
 namespace study {
 
-/// A tournament tree (Knuth, volume 3, section 5.4.1): the root is who acts next, of equals the one with the
-/// lowest number. A change costs log2(n) comparisons, no allocation.
+/// A tournament tree (Knuth, volume 3, section 5.4.1). The root is the worker that acts next; of equal ones,
+/// the one with the lowest number. A change costs log2(n) comparisons, no allocation.
 class event_queue {
 public:
     explicit event_queue(unsigned n)
@@ -36,7 +36,7 @@ public:
 private:
     unsigned m_leaves;
     std::vector<moment> m_when;
-    std::vector<unsigned> m_tree; // [1] is the root; who has won so far
+    std::vector<unsigned> m_tree; // [1] is the root; the winners so far
 };
 
 } // namespace study

@@ -1,4 +1,4 @@
-// What one theft does: the example, the law, the wave.
+// The effect of one theft: the example, the law, the wave.
 #include "experiments.hpp"
 
 #include <fmt/format.h>
@@ -68,7 +68,7 @@ thinned(const std::vector<std::pair<double, double>>& points, double until, doub
     return out;
 }
 
-/// What a wake-up and the theft behind it take.
+/// The time of a wake-up and of the theft after it.
 [[nodiscard]] double wake_plus_steal(const costs& c) { return c.wake_latency + c.steal_hit; }
 
 } // namespace
@@ -93,11 +93,11 @@ setup with_policy(const frame_of_study& f, unsigned workers, const std::string& 
 section example_of_eight(const frame_of_study& f) {
     section s{"example", "Eight tasks on one of four workers", "", {}, {}};
     s.text =
-        "The first worker has eight tasks of 20 us; the others search, and each robs its neighbour in the "
-        "ring and nobody else. A thief that takes one task has nothing to be robbed of: the third and the "
-        "fourth worker starve. With half, 4, 2, 1 and 1 tasks lie where they are needed.\n\n"
-        "The runtime's last look at everybody before a worker sleeps is switched off here, to show what the "
-        "rule does by itself.";
+        "The first worker has eight tasks of 20 us. The others search, and each robs only its neighbour in "
+        "the ring. A thief that takes one task has none left for its own neighbour, so the third and the "
+        "fourth worker starve. With half, the workers get 4, 2, 1 and 1 tasks.\n\n"
+        "The runtime's last look at all workers before a worker sleeps is switched off here, to show the "
+        "rule by itself.";
     s.results.columns = {"amount", "worker", "tasks after the first thefts", "makespan, us"};
     std::vector<panel> panels;
     double longest = 0;
@@ -126,19 +126,18 @@ section example_of_eight(const frame_of_study& f) {
             {fmt::format("{}: finished after {} us", std::string("steal ") + amount, number(us(r.makespan))),
              std::move(seen.steps)});
     }
-    s.pictures.push_back(draw_panels("Who has how many tasks", "time, us", longest, panels));
+    s.pictures.push_back(draw_panels("Tasks of each worker", "time, us", longest, panels));
     return s;
 }
 
 section law_of_parts(const frame_of_study& f) {
     section s{"law", "The law of parts", "", {}, {}};
     s.text =
-        "Where each thief robs its neighbour in a ring and takes the part p, the k-th neighbour of the "
-        "worker "
-        "that has all the work gets p^k of it, and keeps (1 - p) p^k. With half that is (1/2)^k: after log2 "
+        "One worker has all the work. Each thief robs its neighbour in a ring and takes the part p. Then the "
+        "k-th neighbour gets p^k of the work, and keeps (1 - p) p^k. With half that is (1/2)^k: after log2 "
         "of "
-        "the number of tasks a neighbour gets none, however many workers there are. Operations cost nothing "
-        "here, and each worker steals once. Lines: simulated; dashes: the law.";
+        "the number of tasks a neighbour gets none, for any number of workers. Operations cost nothing here, "
+        "and each worker steals once. Lines: simulated; dashes: the law.";
     constexpr unsigned neighbours = 16;
     constexpr double tasks = 1 << 16;
     s.results.columns = {"part", "neighbour", "simulated", "law"};
@@ -154,7 +153,7 @@ section law_of_parts(const frame_of_study& f) {
         (void)simulate(how, *make_workload("ready:tasks=65536,length=1000", f.seed), &seen);
         series found{name, {}, false, false};
         series law{std::string("law of ") + name, {}, true, false};
-        double got = 0; // by worker k and all behind it
+        double got = 0; // Tasks of worker k and of all later ones.
         std::vector<double> arrived(neighbours + 1);
         for (unsigned k = neighbours + 1; k-- > 0;) {
             got += seen.steps[k].empty() ? 0 : static_cast<double>(seen.steps[k].back().second);
@@ -171,8 +170,8 @@ section law_of_parts(const frame_of_study& f) {
         lines.push_back(std::move(found));
         lines.push_back(std::move(law));
     }
-    s.pictures.push_back(draw_lines("Which part of the work gets to the k-th neighbour",
-                                    {"neighbour k", 0, 0}, {"part of all tasks", 2, 0}, lines));
+    s.pictures.push_back(draw_lines("Part of the work that reaches the k-th neighbour", {"neighbour k", 0, 0},
+                                    {"part of all tasks", 2, 0}, lines));
     return s;
 }
 
@@ -190,7 +189,7 @@ section wave_of_wakes(const frame_of_study& f) {
             setup how = with_policy(f, n, policy);
             busy_count seen;
             const result r = simulate(how, *program, &seen);
-            // The protocol by itself: every wake-up takes the same time and nothing else any.
+            // The protocol by itself: every wake-up takes equally long and nothing else takes any time.
             how.price = no_costs();
             how.price.wake_latency = 5'000;
             const result alone = simulate(how, *program);
@@ -217,15 +216,15 @@ section wave_of_wakes(const frame_of_study& f) {
     }
     s.text =
         "One worker has 16 tasks of 100 us for each worker; all others sleep. It wakes one, which robs it "
-        "and "
-        "wakes two before it starts, and so on. The tree's depth is the longest chain of first wake-ups. Its "
-        "last column leaves all costs but the wake-up away: what the protocol does when nobody has to wait "
-        "for a cache line." +
+        "and wakes two before it starts, and so on. The tree's depth is the longest chain of first wake-ups. "
+        "The last column omits all costs but the wake-up: the protocol by itself, without waits for cache "
+        "lines." +
         verdict +
-        "\n\nWhat stretches the wave beyond its depth: the thefts from one victim take turns at its line; a "
-        "theft of many tasks is a row of single ones; a worker with an empty deque looks from deque to deque "
-        "before it may say that something is left; and behind the last wake-up a thief that finds everything "
-        "private spins until it may reach.";
+        "\n\nFour effects stretch the wave beyond its depth. Thefts from one victim take turns at its line. "
+        "A "
+        "theft of many tasks is a row of single ones. A worker with an empty deque looks from deque to deque "
+        "before it knows that a task is left. After the last wake-up a thief that finds only private tasks "
+        "spins until it may reach.";
     s.pictures.push_back(
         draw_lines("Part of the workers that are busy", {"time, us", 0, 0}, {"busy", 0, 0}, lines));
     return s;
@@ -234,14 +233,12 @@ section wave_of_wakes(const frame_of_study& f) {
 section variants_of_the_wave(const frame_of_study& f) {
     section s{"variants", "Variants of the wave", "", {}, {}};
     s.text =
-        "What the runtime could do otherwise; it does the first and the last since this table was made. Look "
-        "at "
-        "the victim: a thief that has found work and asks whether more is left looks at its victim before it "
-        "goes from deque to deque. Wake first: it wakes others as "
-        "soon as it has one task, not behind the whole theft. Send to itself: it names itself to those that "
-        "it wakes, not its victim. Answer between tasks: a worker that runs what it has stolen, task by "
-        "task, answers "
-        "those who ask, so that nobody has to reach.";
+        "Variants of the runtime's wave; the runtime has the first and the last since this table was made. "
+        "Look at the victim: a thief that has found work looks for more at its victim, before it goes from "
+        "deque to deque. Wake first: a thief wakes others as soon as it has one task, not after the whole "
+        "theft. Send to itself: a thief names itself to the workers that it wakes, not its victim. Answer "
+        "between tasks: a worker answers requests between two of its stolen tasks, so that no thief must "
+        "reach.";
     s.results.columns = {"amount",         "workers",        "look at the victim", "wake first",
                          "send to itself", "answer between", "all had a task, us", "makespan, us",
                          "efficiency"};

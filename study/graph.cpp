@@ -16,7 +16,7 @@ namespace {
 constexpr std::uint64_t most_tasks = std::uint64_t{1} << 31;
 constexpr std::uint64_t most_ns = 1'000'000'000'000; // a strand of a quarter of an hour
 
-/// All lines in one row of steps; a task is where its line begins.
+/// All lines in one row of steps; a task begins at its line.
 class graph final : public workload {
 public:
     graph(std::vector<step> steps, std::vector<std::uint64_t> begins, moment work)
@@ -61,8 +61,8 @@ public:
 
 private:
     struct seen {
-        std::uint64_t begin = UINT64_MAX; // UINT64_MAX: no line yet
-        std::uint64_t line = 0;           // where it is first mentioned
+        std::uint64_t begin = UINT64_MAX; // The line of its begin; UINT64_MAX: none yet.
+        std::uint64_t line = 0;           // The line of its first mention.
         bool forked = false;
     };
 
@@ -122,7 +122,8 @@ private:
             if (sign == '+' || sign == '>') {
                 const std::uint64_t child = number(w.substr(1), most_tasks - 1);
                 if (child == 0 || std::exchange(of(child).forked, true)) {
-                    fail(child == 0 ? "nobody forks task 0" : fmt::format("task {} is forked twice", child));
+                    fail(child == 0 ? "task 0 is the root and cannot be forked"
+                                    : fmt::format("task {} is forked twice", child));
                 }
                 m_steps.push_back({sign == '+' ? step::kind::fork : step::kind::spawn, child});
             } else if (sign == '-') {
@@ -147,7 +148,7 @@ private:
                 fail(m_seen[t].line == 0 ? m_number : m_seen[t].line, fmt::format("task {} has no line", t));
             }
             if (t != 0 && !m_seen[t].forked) {
-                fail(m_seen[t].line, fmt::format("nobody forks task {}", t));
+                fail(m_seen[t].line, fmt::format("no task forks task {}", t));
             }
             begins.push_back(m_seen[t].begin);
         }

@@ -1,5 +1,5 @@
-// The state of a simulation and what may happen in it; for the files of the simulator alone. One function per
-// thing that a worker does; the text of the runtime that it stands for is named beside it.
+// The state of a simulation and its events; for the files of the simulator alone. Each action of a worker is
+// one function. A comment beside it names the text of the runtime that it models.
 #pragma once
 
 #include <algorithm>
@@ -40,12 +40,12 @@ inline constexpr std::uint64_t nothing = UINT64_MAX;
 struct frame {
     std::uint64_t task;
     std::uint64_t place;
-    std::uint64_t awaits;      // one task; nothing: all children
-    std::uint32_t parent;      // that counts it, or whose stack it runs on
-    std::uint32_t pending;     // children that have not ended and do not run on top of this frame
-    std::uint32_t next_waiter; // of the task that it awaits
-    bool counted;              // by its parent
-    bool on_parent;            // runs on its parent's stack: its end is the parent's next step
+    std::uint64_t awaits;      // One task; `nothing`: all children.
+    std::uint32_t parent;      // The frame that counts it, or whose stack it runs on.
+    std::uint32_t pending;     // Children that have not ended and do not run on top of this frame.
+    std::uint32_t next_waiter; // The next frame that awaits this frame's task.
+    bool counted;              // Its parent counts it.
+    bool on_parent;            // It runs on its parent's stack: its end is the parent's next step.
     bool syncing;
     bool suspended;
 };
@@ -54,7 +54,7 @@ enum class phase : std::uint8_t {
     running,   // a frame
     looking,   // at the own deque, then for others
     searching, // spinning
-    scanning,  // the last look at everybody
+    scanning,  // The last look at all workers.
     lying_down,
     hauling, // the first task of a theft is in hand
     asleep,
@@ -76,14 +76,14 @@ struct worker {
     unsigned victim = 0;
     moment line_free = 0; // until then a thief holds the line of the oldest task
     std::uint32_t current = no_frame;
-    unsigned asked_by = worker_set::nobody; // the thief whose request is not answered yet
+    unsigned asked_by = worker_set::nobody; // the thief with an unanswered request
     unsigned last_woken = worker_set::nobody;
     unsigned hint = worker_set::nobody;
     unsigned round = 0; // of the search; of the last look: how many it has looked at
     unsigned depth = 0; // in the tree of first wake-ups
     phase now = phase::asleep;
     bool token = false;    // woken, and nothing found since
-    bool robbed = false;   // what it runs was stolen
+    bool robbed = false;   // its present task was stolen
     bool fruitful = false; // and has announced something
     bool busy = false;     // runs a frame
     bool begun = false;    // has had a task
@@ -108,7 +108,7 @@ public:
     result run();
 
 private:
-    // SMT siblings or a shared cache, a socket's cache, a socket, everybody: the shape of a common server.
+    // SMT siblings or a shared cache, a socket's cache, a socket, all workers: the shape of a common server.
     static constexpr std::array<unsigned, 3> group_sizes = {2, 8, 64};
     static constexpr std::size_t levels = group_sizes.size() + 1;
 
@@ -156,7 +156,7 @@ private:
             show(i);
         }
     }
-    /// Worker `i` acts again when what it has done since the event began is paid for.
+    /// Worker `i` acts again after the time that it has spent since the event began.
     void resume_at(unsigned i, phase p) {
         m_workers[i].now = p;
         m_events.set(i, m_now + m_spent);
@@ -173,7 +173,7 @@ private:
     std::vector<std::uint32_t> m_free_frames;
     std::vector<std::uint32_t> m_waiters; // of each task: the first frame that awaits it
     std::vector<bool> m_ended;
-    worker_set m_ready; // whose deques are not empty
+    worker_set m_ready; // workers with a non-empty deque
     worker_set m_sleepers;
     moment m_now = 0;
     moment m_spent = 0;       // by the worker that acts, in this event

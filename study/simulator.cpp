@@ -1,4 +1,4 @@
-// The simulator's loop: what happens next, arrivals, and who is told.
+// The simulator's loop: the next event, arrivals, and calls of the observer.
 #include "simulator.hpp"
 
 #include <algorithm>
@@ -41,7 +41,7 @@ result simulation::run() {
         const unsigned i = m_events.first();
         m_now = m_events.when(i);
         if (m_now == never) {
-            throw std::runtime_error("everybody sleeps with work left: the program waits for itself");
+            throw std::runtime_error("all workers sleep with work left: the program waits for itself");
         }
         if (m_now >= m_how.until) {
             break;

@@ -17,24 +17,24 @@ struct setup {
     pilfer::balance_options policy;
     costs price;
     std::uint64_t seed = 1;
-    /// Rounds of a search before the last look at everybody; as in src/worker/scheduler.cpp.
+    /// Rounds of a search before the last look at all workers; as in src/worker/scheduler.cpp.
     unsigned rounds = 200;
     /// The others sleep at the start, as in a pool that was idle; else they search.
     bool asleep = true;
-    /// Before a worker sleeps it looks at everybody, whatever the rule of victims. Without it a rule stands
-    /// alone: the examples of what it does by itself.
+    /// Before a worker sleeps it looks at all others, under any rule of victims. Without this look the
+    /// examples show a rule by itself.
     bool last_look = true;
-    /// The holder of a token looks at its victim first when it asks whether anything is left, and only then
-    /// from deque to deque. And a worker that takes task after task from its own deque answers between them.
-    /// The runtime does both since this simulation showed what they are worth; false: as it was.
+    /// The holder of a token asks whether any task is left. It looks at its victim first, and only then from
+    /// deque to deque. A worker that takes task after task from its own deque answers between them. The
+    /// runtime does both since this simulation showed their worth; false: as before.
     bool look_at_victim = true;
     bool attend_between = true;
-    /// Who is woken robs the victim first that its waker has named. False: one by the rule of victims.
+    /// A woken worker first robs the victim that its waker has named. False: a victim by the rule of victims.
     bool name_victim = true;
-    /// Variants of the wave that the runtime does not have. The holder of a token wakes others as soon as it
-    /// has its first task, not behind the whole theft;
+    /// A variant of the wave that the runtime does not have: the holder of a token wakes others as soon as it
+    /// has its first task, not after the whole theft.
     bool wake_before_haul = false;
-    /// it sends them to itself, not to its victim;
+    /// A second variant: it sends them to itself, not to its victim.
     bool name_itself = false;
     /// Stop at this moment, finished or not.
     moment until = never;
@@ -49,16 +49,16 @@ public:
     virtual ~observer() = default;
     /// Worker `worker` begins (or ends) to be busy.
     virtual void busy(moment when, unsigned worker, bool now) = 0;
-    /// It has so many tasks: those in its deque and the one it runs.
+    /// Worker `worker` has so many tasks: those in its deque and the one it runs.
     virtual void holds(moment when, unsigned worker, std::uint64_t tasks) = 0;
 };
 
 struct result {
-    moment makespan = 0;        ///< when the last task ended
-    moment all_reached = never; ///< when the last worker began its first task; never: some had none
-    moment all_busy = never;    ///< when all were busy at the same time; never: that did not happen
-    moment work = 0;            ///< computed, all workers together
-    std::uint64_t tasks = 0;    ///< begun
+    moment makespan = 0;        ///< When the last task ended.
+    moment all_reached = never; ///< When the last worker began its first task; never: a worker had none.
+    moment all_busy = never;    ///< When all were busy at one time; never: that did not happen.
+    moment work = 0;            ///< Computed, all workers together.
+    std::uint64_t tasks = 0;    ///< Begun.
     std::uint64_t announced = 0;
     std::uint64_t steals = 0; ///< successful ones
     std::uint64_t stolen = 0; ///< tasks that they took
@@ -71,15 +71,15 @@ struct result {
     unsigned wake_depth = 0; ///< longest chain of first wake-ups: who was woken by whom
     moment waited = 0;       ///< arrivals only: from coming to beginning, sum
     std::uint64_t events = 0;
-    /// Work / (workers x makespan): 1 where everybody works all the time and nothing costs anything.
+    /// Work / (workers x makespan): 1 if all workers work all the time and nothing costs anything.
     [[nodiscard]] double efficiency(unsigned workers) const noexcept {
         return makespan == 0 ? 1 : static_cast<double>(work) / static_cast<double>(makespan) / workers;
     }
 };
 
-/// Runs `program`. The same arguments give the same result. Throws std::invalid_argument for a
-/// number of workers out of range or a policy that is left automatic. Cost: some 100 ns and no allocation per
-/// task, once the deques have grown.
+/// Runs `program`. Equal arguments give equal results. Throws std::invalid_argument for a number of workers
+/// out of range or a policy that is left automatic. Cost: some 100 ns and no allocation per task, once the
+/// deques have grown.
 [[nodiscard]] result simulate(const setup& how, const workload& program, observer* watcher = nullptr);
 
 } // namespace study

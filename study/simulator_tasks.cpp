@@ -1,4 +1,4 @@
-// What the tasks of a simulated program do: announcing, waiting, ending.
+// The tasks of a simulated program: announcing, waiting, ending.
 #include <algorithm>
 #include <utility>
 
@@ -56,7 +56,7 @@ void simulation::run_frame(unsigned i) {
     resume_at(i, phase::running);
 }
 
-/// push, and tripped() where somebody asks or the policy wants to see every push.
+/// push, and tripped() if a thief asks or the policy wants to see every push.
 void simulation::announce(unsigned i, std::uint64_t task, std::uint32_t parent) {
     worker& w = m_workers[i];
     w.deque.push({task, parent});
@@ -67,14 +67,14 @@ void simulation::announce(unsigned i, std::uint64_t task, std::uint32_t parent) 
     after_push(i);
 }
 
-/// A shared task is taken back by the slow path; where every push takes it, that is paid for already.
+/// A shared task is reclaimed by the slow path. If every push takes that path, its price is paid already.
 void simulation::pop_newest(unsigned i) {
     if (m_workers[i].deque.pop() && m_how.policy.exposure == pilfer::exposure::on_demand) {
         m_spent += m_price.slow_path;
     }
 }
 
-/// What the policy shares, and what others are owed.
+/// The tasks that the policy shares after a push, and the answer to a thief that has asked.
 void simulation::after_push(unsigned i) {
     worker& w = m_workers[i];
     m_ready.put(i, true);
@@ -86,7 +86,7 @@ void simulation::after_push(unsigned i) {
     answer(i);
 }
 
-/// scope::sync(), future::get(). True: go on with w.current, which may be a child.
+/// scope::sync(), future::get(). True: continue with w.current, which may be a child.
 bool simulation::synced(unsigned i, std::uint32_t f) {
     const std::uint64_t awaits = m_frames[f].awaits;
     if (awaits == nothing ? m_frames[f].pending == 0 : m_ended[awaits]) {
@@ -108,7 +108,7 @@ bool simulation::synced(unsigned i, std::uint32_t f) {
     return false;
 }
 
-/// Begins on top of `f` what it waits for, if that is the newest of its own.
+/// Begins on top of `f` the task that `f` waits for, if that is the newest of its own.
 bool simulation::on_top(unsigned i, std::uint32_t f) {
     worker& w = m_workers[i];
     if (w.deque.empty()) {
@@ -129,7 +129,7 @@ bool simulation::on_top(unsigned i, std::uint32_t f) {
     return true;
 }
 
-/// leave_context(). True: go on with w.current.
+/// leave_context(). True: continue with w.current.
 bool simulation::end_frame(unsigned i) {
     worker& w = m_workers[i];
     const std::uint32_t f = w.current;
@@ -182,7 +182,7 @@ std::uint32_t simulation::release_waiters(unsigned i, std::uint64_t task) {
     return first;
 }
 
-/// Begins a task, on the stack of `below` if there is one; or goes on with a frame.
+/// Begins a task, on the stack of `below` if there is one; or resumes a frame.
 void simulation::enter(unsigned i, const entry& e, std::uint32_t below) {
     if (e.parent == is_frame) {
         m_frames[e.task].suspended = false;

@@ -1,5 +1,5 @@
-// A simulated worker without a task: looking, robbing, lying down. And what busy ones owe to it: exposing,
-// waking.
+// A simulated worker without a task: looking, robbing, lying down. And the duties of busy workers to it:
+// exposing, waking.
 #include <algorithm>
 
 #include "simulation.hpp"
@@ -71,8 +71,8 @@ void simulation::scan(unsigned i) {
         const unsigned victim =
             w.chooser.next(w.random, [this](unsigned v) { return m_workers[v].deque.size(); });
         if (!attempt(i, victim, true)) {
-            // Nothing here wakes it again, so it must not lie down beside work that it may not take.
-            // Time must pass, even where nothing costs anything.
+            // Nothing here wakes it again, so it must not lie down beside work that it may not take. Time
+            // must pass, even if nothing costs anything.
             m_spent += std::max(m_price.steal_miss, from_ns(1));
             resume_at(i, m_ready.empty() ? phase::lying_down : phase::searching);
         }
@@ -113,8 +113,8 @@ void simulation::lie_down(unsigned i) {
     m_events.set(i, never);
 }
 
-/// try_steal(), take_more(): as much as the amount says, of all that the victim has. What is private comes
-/// with `force_expose`, or when something is shared, so that no exposure cuts an amount down.
+/// try_steal(), take_more(): the amount of the policy, of all tasks of the victim. Private tasks come with
+/// `force_expose`, or when something is shared, so that no exposure cuts an amount down.
 bool simulation::attempt(unsigned thief, unsigned victim, bool reach) {
     worker& w = m_workers[thief];
     worker& v = m_workers[victim];
@@ -190,20 +190,20 @@ void simulation::expose(unsigned i, std::uint64_t n) {
     }
 }
 
-/// Somebody asks, or somebody sleeps.
+/// Answers if a thief asks or a worker sleeps.
 void simulation::answer(unsigned i) {
     worker& w = m_workers[i];
     if (w.asked_by == worker_set::nobody && m_sleepers.empty()) {
         return;
     }
-    // expose_some(): for who asked, with what it remembers; for a sleeper, with what it knew when it lay
-    // down.
+    // expose_some(): for the asking thief, with its present steal_batch; for a sleeper, with its steal_batch
+    // of before it lay down.
     unsigned thief = w.asked_by;
     if (thief == worker_set::nobody) {
         thief = m_sleepers.next((i + 1) % m_how.workers);
     }
     w.asked_by = worker_set::nobody;
-    m_spent += m_price.remote_line; // the wish, which somebody else has written
+    m_spent += m_price.remote_line; // The wish, which the thief has written.
     const auto load = w.deque.load();
     if (m_how.policy.steal.what == pilfer::steal_amount::rule::one &&
         m_how.policy.exposure == pilfer::exposure::on_demand) {
@@ -224,7 +224,7 @@ void simulation::answer(unsigned i) {
     }
 }
 
-/// Wakes the first sleeper behind `from`. The waker pays for the call; the latency begins with it.
+/// Wakes the first sleeper after `from`. The waker pays for the call; the latency begins with it.
 bool simulation::wake_one(unsigned waker, unsigned from, unsigned hint) {
     const unsigned woken = m_sleepers.next((from + 1) % m_how.workers);
     if (woken == worker_set::nobody) {
@@ -247,7 +247,7 @@ bool simulation::wake_one(unsigned waker, unsigned from, unsigned hint) {
     return true;
 }
 
-/// The token's holder wakes up to two others before it runs what it found, and names its own victim.
+/// The token's holder wakes up to two others before it runs its first task, and names its own victim.
 void simulation::found_work(unsigned i) {
     worker& w = m_workers[i];
     if (!w.token) {

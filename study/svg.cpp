@@ -13,7 +13,8 @@
 namespace study {
 namespace {
 
-// Okabe and Ito's colours, which most people can tell apart, moved so that each has contrast on both grounds.
+// Okabe and Ito's colours, which most people can distinguish, moved so that each has contrast on both
+// grounds.
 constexpr std::array<const char*, 8> on_light = {"#0072b2", "#c25400", "#00805c", "#a8427f",
                                                  "#5f5f9e", "#967100", "#2b8cbe", "#6b6b6b"};
 constexpr std::array<const char*, 8> on_dark = {"#56b4e9", "#f0894a", "#3ecfa0", "#e08cc0",
@@ -127,7 +128,7 @@ struct area {
     return out;
 }
 
-/// Blue where it is good, orange where it is bad; middle: neither.
+/// Blue if `good` is high, orange if it is low; middle: neither.
 [[nodiscard]] std::string heat_colour(double good) {
     struct rgb {
         double r, g, b;
@@ -228,7 +229,7 @@ std::string draw_heat(const heat_map& map) {
             good = map.low_is_good ? 1 - good : good;
             out += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" fill=\"{}\"/>\n",
                                left + 1, top + 1, cell_width - 2, cell_height - 2, heat_colour(good));
-            // The fill is the same on both grounds, so is the text.
+            // Fill and text are equal on both grounds.
             out += fmt::format("<text class=\"{}\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\" "
                                "style=\"font:13px system-ui,sans-serif\">{}</text>\n",
                                good < 0.15 || good > 0.85 ? "d" : "b", left + cell_width / 2,
@@ -290,7 +291,7 @@ std::string draw_panels(const std::string& title, const std::string& x_label, do
                                colour, path, colour, path);
             out += numbers;
             if (before == 0 && panels[k].workers[i].size() <= 1) {
-                out += text(left + 6, base - 6, "start", "s", "never has any");
+                out += text(left + 6, base - 6, "start", "s", "never has a task");
             }
         }
         for (const double tick : x.ticks()) {

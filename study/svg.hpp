@@ -1,5 +1,5 @@
-// Pictures: a line chart, a heat map, and who has how many tasks over time. Each is one SVG element with its
-// own style, readable in light and dark.
+// Pictures: a line chart, a heat map, and each worker's tasks over time. Each is one SVG element with its own
+// style, readable in light and dark.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ struct series {
     std::string name;
     std::vector<std::pair<double, double>>
         points;         ///< in the order of x; points that are not finite are left out
-    bool law = false;   ///< dashed and grey: what theory says
+    bool law = false;   ///< dashed and grey: a theoretical law
     bool steps = false; ///< the value holds until the next point
 };
 

@@ -1,4 +1,4 @@
-// What the policies do to whole programs: sweeps over amounts, workers, imbalance, victims, exposures.
+// The effect of the policies on whole programs: sweeps over amounts, workers, imbalance, victims, exposures.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<const char*, 6> amounts = {"one", "1/4", "half", "3/4", "all-but-one", "adaptive"};
 constexpr std::array<const char*, 5> victims = {"random", "sticky", "ring", "nearest", "longest"};
 
-/// The amounts on a line from one task to all but one: where they stand, and what they are called.
+/// The amounts on a line from one task to all but one: their places and names.
 struct place {
     double x;
     const char* name;
@@ -36,7 +36,7 @@ section time_to_all_busy(const frame_of_study& f) {
     section s{"all-busy", "Time until every worker has had a task", "", {}, {}};
     s.text =
         "One worker has 64 tasks of 10 us for each worker; the others sleep. The dashes are log2(N) times a "
-        "wake-up and a theft: what a tree of wake-ups takes when nothing else does.";
+        "wake-up and a theft: the time of a tree of wake-ups without other costs.";
     s.results.columns = {"victim",       "amount",     "workers", "all had a task, us",
                          "makespan, us", "efficiency", "thefts"};
     for (const char* victim : {"ring", "random"}) {
@@ -106,9 +106,8 @@ section makespan_by_fraction(const frame_of_study& f) {
 
 section fraction_and_imbalance(const frame_of_study& f) {
     section s{"imbalance", "Part stolen and imbalance", "", {}, {}};
-    s.text = "64 workers, 4,096 tasks of 5 us that are there at the start: a part of them on one worker, the "
-             "others "
-             "spread evenly. Numbers: makespan as a multiple of the ideal one, 1.00 is the best possible.";
+    s.text = "64 workers, 4,096 tasks of 5 us at the start: a part of them on one worker, the others spread "
+             "evenly. Numbers: makespan as a multiple of the ideal one, 1.00 is the best possible.";
     s.results.columns = {"part on one worker", "amount", "makespan, us", "multiple of ideal"};
     heat_map map{"Makespan as a multiple of the ideal",
                  "part stolen",
@@ -191,7 +190,7 @@ section all_policies(const frame_of_study& f) {
     std::sort(s.results.rows.begin(), s.results.rows.end(), [](const auto& x, const auto& y) {
         const double left = std::get<double>(x.back());
         const double right = std::get<double>(y.back());
-        return left != right ? left > right : x < y; // of equals by name: always the same order
+        return left != right ? left > right : x < y; // of equals by name: always one order
     });
     s.pictures.push_back(draw_heat(map));
     return s;

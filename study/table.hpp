@@ -19,12 +19,12 @@ struct table {
 /// Columns aligned by blanks, for a terminal.
 [[nodiscard]] std::string to_text(const table& t);
 [[nodiscard]] std::string to_html(const table& t);
-/// A number as people read it: four significant digits, no exponent below 10^15. Infinity and NaN: "-".
+/// A number for people: four significant digits, no exponent below 10^15. Infinity and NaN: "-".
 [[nodiscard]] std::string number(double x);
 /// For text and attributes of HTML and SVG.
 [[nodiscard]] std::string escaped(const std::string& text);
 
-/// One experiment: what was asked, what came out.
+/// One experiment: the question and its results.
 struct section {
     std::string name; ///< of its files
     std::string title;

@@ -10,9 +10,9 @@
 namespace study {
 
 constexpr std::uint32_t no_frame = UINT32_MAX;
-constexpr std::uint32_t is_frame = UINT32_MAX - 1; ///< as the parent: `task` is a frame that goes on
+constexpr std::uint32_t is_frame = UINT32_MAX - 1; ///< as the parent: `task` is a suspended frame
 
-/// An announced task. What `task` means is the workload's business.
+/// An announced task. The workload gives `task` its meaning.
 struct entry {
     std::uint64_t task;
     std::uint32_t parent; ///< the frame that announced it, or no_frame

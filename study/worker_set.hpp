@@ -24,7 +24,7 @@ public:
     }
     [[nodiscard]] bool has(unsigned i) const noexcept { return (m_words[i / 64] >> (i % 64) & 1) != 0; }
     [[nodiscard]] bool empty() const noexcept { return m_size == 0; }
-    /// The first member at `from` or behind it in the ring; nobody if there is none.
+    /// The first member in the ring at `from` or after it; `nobody` if the set is empty.
     [[nodiscard]] unsigned next(unsigned from) const noexcept {
         if (m_size == 0) {
             return nobody;

@@ -1,4 +1,4 @@
-// What the simulated program does.
+// The programs that the simulator can run.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,17 @@
 
 namespace study {
 
-/// What a task does next.
+/// The next action of a task.
 struct step {
     enum class kind : std::uint8_t {
-        compute,  ///< for `value` picoseconds
-        announce, ///< the child task `value`, as join and fork do
-        call,     ///< the task `value` as a function, like the first branch of a join
-        sync,     ///< wait for every child announced so far; those that nobody took run here, newest first
-        // Of recorded graphs, whose tasks may end before those that they have forked:
-        fork,  ///< announce `value`; no sync waits for it
-        spawn, ///< run `value` at once, and announce the rest of this task
-        await, ///< go on when the task `value` has ended
+        compute,  ///< For `value` picoseconds.
+        announce, ///< The child task `value`, as join and fork do.
+        call,     ///< The task `value` as a function, like the first branch of a join.
+        sync,     ///< Wait for every child announced so far; run those that were not stolen, newest first.
+        // Recorded graphs only, whose tasks may end before those that they have forked:
+        fork,  ///< Announce `value`; no sync waits for it.
+        spawn, ///< Run `value` at once, and announce the rest of this task.
+        await, ///< Continue when the task `value` has ended.
         end,
     };
     kind what;
@@ -37,7 +37,7 @@ public:
     workload& operator=(const workload&) = delete;
     virtual ~workload() = default;
 
-    /// What `task` does at `place`, which this moves on.
+    /// The action of `task` at `place`. The call advances `place`.
     [[nodiscard]] virtual step next(std::uint64_t task, std::uint64_t& place) const = 0;
     /// Calls put(worker, task) for each task that is there at the start. `workers` of them are there.
     virtual void begin(unsigned workers, const std::function<void(unsigned, std::uint64_t)>& put) const = 0;
@@ -50,16 +50,16 @@ public:
     };
     /// The k-th arrival, in the order of time; the first is 0.
     [[nodiscard]] virtual arrival arrives(std::uint64_t k, unsigned workers) const;
-    /// Tasks that somebody may await are the numbers below this.
+    /// Tasks with a number lower than this may be awaited.
     [[nodiscard]] virtual std::uint64_t awaitable() const { return 0; }
     /// Picoseconds on one worker without any costs: the sum of all that is computed. Runs through all of it.
     [[nodiscard]] virtual moment work() const = 0;
 };
 
-/// "NAME" or "NAME:KEY=VALUE,...": see workload_help(). Throws std::invalid_argument that lists the known
-/// names or keys, or says the range; for a graph std::runtime_error with file and line.
+/// "NAME" or "NAME:KEY=VALUE,...": see workload_help(). Throws std::invalid_argument with the known names or
+/// keys, or with the range. For a graph it throws std::runtime_error with file and line.
 [[nodiscard]] std::unique_ptr<workload> make_workload(std::string_view text, std::uint64_t seed);
-/// One line per workload: name, keys with their defaults, what it is.
+/// One line per workload: name, keys with their defaults, description.
 [[nodiscard]] std::string workload_help();
 
 /// splitmix64's finisher (Steele, Lea and Flood 2014): a hash of one number.

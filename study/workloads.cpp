@@ -17,7 +17,7 @@ namespace {
 using kind = step::kind;
 using putter = std::function<void(unsigned, std::uint64_t)>;
 
-// The top bit tells a task that announces the others from these.
+// The top bit distinguishes a task that announces the others from these.
 constexpr std::uint64_t root = std::uint64_t{1} << 63;
 
 /// Computes once and ends.
@@ -268,7 +268,7 @@ const std::vector<known>& all_known() {
          "one task announces `tasks` tasks of `length` ns and waits for them"},
         {"ready",
          {tasks_key, length_key, {"imbalance", 1, 0, 1}},
-         "`tasks` tasks are there at the start: the part `imbalance` on one worker, the rest spread evenly"},
+         "`tasks` tasks at the start: the part `imbalance` on one worker, the rest spread evenly"},
         {"tree",
          {{"height", 25, 0, 45}, {"length", 100, 0, 1e9}},
          "fib(height) by join: every call takes `length` ns"},

@@ -1,4 +1,4 @@
-// pilfer calibrate: what the operations of the runtime cost on this machine, for `pilfer study --costs`.
+// pilfer calibrate: the costs of the runtime's operations on this machine, for `pilfer study --costs`.
 #include "measure.hpp"
 
 #include <fmt/format.h>
@@ -49,20 +49,18 @@ int measure(std::string const& what, std::vector<unsigned> const& workers, std::
     while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
     if (child < 0 || !WIFEXITED(status)) {
-        throw std::runtime_error(program + " did not end by itself");
+        throw std::runtime_error(program + " could not be started, or was ended by a signal");
     }
     return WEXITSTATUS(status);
 }
 
 void add_calibrate(CLI::App& app, int& code) {
     auto* const c =
-        app.add_subcommand("calibrate", "Measure what the operations of the runtime cost here, as JSON");
+        app.add_subcommand("calibrate", "Measures the costs of the runtime's operations here, as JSON");
     auto const s = std::make_shared<calibrate_settings>();
-    c->footer(
-        "For `pilfer study --costs FILE`. Needs two CPUs that have nothing else to do for some seconds.");
+    c->footer("For `pilfer study --costs FILE`. Needs two idle CPUs for some seconds.");
     c->add_option("--output", s->output, "file for the JSON (default: standard output)");
-    c->add_option("--rounds", s->rounds,
-                  "each constant is the median of so many interleaved rounds (default 15)")
+    c->add_option("--rounds", s->rounds, "interleaved rounds; each constant is their median (default 15)")
         ->check(CLI::Range(1, 1'000));
     c->callback([s, &code] { code = measure("calibrate", {}, "", s->rounds, s->output); });
 }

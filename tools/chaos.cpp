@@ -39,8 +39,8 @@ void add(CLI::App& app, char const* name, char const* text) {
 } // namespace
 
 void add_chaos(CLI::App& app, int& /*code*/) {
-    add(app, "soak", "Runs everything at once for as long as one likes, and checks every result");
-    add(app, "selftest", "Runs a short time of chaos on the machine at hand, with a verdict");
+    add(app, "soak", "Runs a random mix of everything for a chosen time, and checks every result");
+    add(app, "selftest", "Runs chaos on this machine for a short time, with a verdict");
 }
 
 } // namespace tools

@@ -18,7 +18,7 @@ std::chrono::milliseconds read_duration(std::string const& option, std::string c
                           : unit == "m"               ? 60e3
                           : unit == "h"               ? 3600e3
                                                       : 0;
-    // A year: also what keeps the product from overflowing.
+    // A year. The limit also keeps the product from overflowing.
     if (error != std::errc() || factor == 0 || !(number > 0) || number * factor > 365 * 24 * 3600e3) {
         throw CLI::ValidationError(option,
                                    "'" + text + "' is no duration; say 30s, 10m or 1h, at most a year");

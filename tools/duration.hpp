@@ -9,9 +9,9 @@ namespace tools {
 
 /// Throws CLI::ValidationError that names the option.
 [[nodiscard]] std::chrono::milliseconds read_duration(std::string const& option, std::string const& text);
-/// Decimal, or hexadecimal behind 0x.
+/// Decimal, or hexadecimal after 0x.
 [[nodiscard]] std::uint64_t read_seed(std::string const& text);
-/// Neither the same in two runs nor secret.
+/// Differs from run to run; not secret.
 [[nodiscard]] std::uint64_t fresh_seed();
 
 } // namespace tools

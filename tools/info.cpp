@@ -1,4 +1,4 @@
-// pilfer info: what the library found on this machine and what it decides there, a line each.
+// pilfer info: the features of this machine and the library's decisions, a line each.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -83,7 +83,7 @@ struct info_settings {
     return !asked.empty() ? option : std::getenv(variable) != nullptr ? variable : "the default";
 }
 
-/// Why there are so many workers.
+/// The reason for the number of workers.
 [[nodiscard]] char const* reason(info_settings const& s, std::optional<unsigned> quota) {
     if (s.workers != 0) {
         return "--workers";
@@ -161,15 +161,17 @@ int run_info(info_settings const& s) {
 void add_info(CLI::App& app, int& code) {
     auto const s = std::make_shared<info_settings>();
     CLI::App* const c = app.add_subcommand(
-        "info", "What of the machine the library found, and what it decides: workers, pinning.");
-    c->add_option("--workers", s->workers, "as if a pool asked for so many (default: what a pool would have)")
+        "info", "Prints the features of the machine and the library's decisions: workers, pinning.");
+    c->add_option("--workers", s->workers,
+                  "decisions for a pool of so many workers (default: the automatic number)")
         ->check(CLI::Range(1, 4096));
     c->add_option("--pin", s->pin,
-                  "as if a pool asked for it: off, compact, spread (default: PILFER_PIN, or off)")
+                  "decisions for this pinning: off, compact, spread (default: PILFER_PIN, or off)")
         ->check(CLI::IsMember({"off", "compact", "spread"}));
-    c->add_option("--machine", s->other,
-                  "of another machine: an XML file of hwloc (lstopo --of xml), or a description such as "
-                  "\"package:2 core:4 pu:2\"");
+    c->add_option(
+        "--machine", s->other,
+        "decisions on another machine: an XML file of hwloc (lstopo --of xml), or a description such as "
+        "\"package:2 core:4 pu:2\"");
     c->callback([s, &code] { code = run_info(*s); });
 }
 

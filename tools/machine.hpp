@@ -1,11 +1,11 @@
-// What the machine offers the library.
+// The features of the machine that the library uses.
 #pragma once
 
 #include <string>
 
 namespace tools {
 
-/// What has to be tried out, in words.
+/// Features that only a trial can find, in words.
 struct machine_facts {
     std::string kernel;
     std::string membarrier;

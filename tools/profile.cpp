@@ -1,4 +1,4 @@
-// pilfer profile: runs a program whose pools record, and says how parallel it is.
+// pilfer profile: runs a program whose pools record, and prints its parallelism.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -76,14 +76,14 @@ struct ending {
 };
 
 /// PILFER_PROFILE_BURDEN of a machine. A theft: its owner takes the slow path, the thief searches. A
-/// resumption: a context is left and entered, and somebody else has written the count of its children.
+/// resumption: a context is left and entered, and another core has written the count of its children.
 [[nodiscard]] std::string burden_of(study::costs const& c) {
     return fmt::format("{},{}", std::llround(c.slow_path + c.steal_hit),
                        std::llround(2 * c.context_switch + c.remote_line));
 }
 
-/// Runs the program with what makes its pools record. Throws std::system_error if there is no process for it;
-/// a program that cannot be executed is said, and gives 126 or 127.
+/// Runs the program with an environment that makes its pools record. Throws std::system_error if no process
+/// can be made. For a program that cannot be executed it prints an error, and returns 126 or 127.
 [[nodiscard]] ending run_program(std::vector<std::string> words, files::path const& folder,
                                  std::string const& graph) {
     std::array<int, 2> failure{};
@@ -113,7 +113,7 @@ struct ending {
         (void)!::write(failure[1], &error, sizeof error);
         ::_exit(exit_cannot_execute);
     }
-    // An interrupt from the keyboard is for the program; what it has recorded by then is still told.
+    // An interrupt from the keyboard is for the program. The figures up to then are still printed.
     (void)std::signal(SIGINT, SIG_IGN);
     (void)std::signal(SIGQUIT, SIG_IGN);
     (void)::close(failure[1]);
@@ -149,7 +149,7 @@ struct pool_file {
         }
         all.push_back(std::move(f));
     }
-    // The program's own pools before those of what it started.
+    // The program's own pools before those of its child processes.
     std::sort(all.begin(), all.end(), [first](pool_file const& a, pool_file const& b) {
         return std::tuple(a.process != first, a.process, a.number) <
                std::tuple(b.process != first, b.process, b.number);
@@ -238,7 +238,7 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
 
 [[nodiscard]] std::string as_text(pool_profile const& p) {
     if (!p.ended) {
-        return "  The pool did not end: the program left it behind, or was killed. Nothing is known of it.\n";
+        return "  The pool did not end: the program did not destroy it, or was killed. It has no figures.\n";
     }
     auto const& f = p.figures;
     std::string text;
@@ -263,7 +263,7 @@ constexpr std::array<unsigned, 7> curve = {1, 2, 4, 8, 16, 32, 64};
             p.workers_asked);
     }
     if (!f.complete) {
-        text += "\n  There was not enough memory to record all tasks: the figures are those of a part.\n";
+        text += "\n  There was not enough memory to record all tasks: the figures are for a part of them.\n";
     }
     return text;
 }
@@ -300,8 +300,8 @@ void print(profile_settings const& s, std::string const& text) {
         if (end.code != exit_cannot_execute && end.code != exit_not_found) {
             fmt::print(
                 stderr,
-                "pilfer: profile: '{}' made no pool: it is not linked with pilfer, or it ended before it "
-                "used it\n",
+                "pilfer: profile: '{}' made no pool: it is not linked with pilfer, or it ended before its "
+                "first pool\n",
                 words[0]);
         }
         return end.code != 0 ? end.code : exit_failed;
@@ -333,16 +333,16 @@ void add_profile(CLI::App& app, int& code) {
     CLI::App* const command =
         app.add_subcommand("profile", "Runs PROGRAM and prints its work, span and parallelism");
     command->add_flag("--json", s->json, "the report as JSON");
-    command->add_option("-o,--output", s->output, "where the report goes instead of standard output");
+    command->add_option("-o,--output", s->output, "file for the report (default: standard output)");
     command->add_option("--graph", s->graph,
                         "write the task graph of the run to this file, for `pilfer study`; further pools: "
                         ".2, .3 ...");
     command->add_option("--costs", s->costs,
-                        "what a theft and a resumption cost: constants that `pilfer calibrate --output FILE` "
+                        "costs of a theft and a resumption: constants that `pilfer calibrate --output FILE` "
                         "wrote (default: 2 us and 1 us)");
     command->footer(
         "Every pool of PROGRAM has one worker meanwhile. The exit code is PROGRAM's; 126 and 127: it "
-        "could not be executed.");
+        "could not be executed; 1: it made no pool.");
     command->prefix_command(); // whatever follows the program is its own
     command->callback([command, s, &code] {
         auto const words = command->remaining();

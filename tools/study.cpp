@@ -102,29 +102,29 @@ int run_study(study_settings const& s) {
 
 void add_study(CLI::App& app, int& code) {
     auto* const c =
-        app.add_subcommand("study", "Simulate how work spreads, under every policy; tables and plots");
+        app.add_subcommand("study", "Simulates how work spreads under each policy; writes tables and plots");
     auto const s = std::make_shared<study_settings>();
     c->footer(
         "Without --workload and --balance: the whole study, every table and picture, into --output. With\n"
-        "them: one table. The same arguments give the same files.\n\nWorkloads, lengths and gaps in ns:\n" +
+        "them: one table. Equal arguments give equal files.\n\nWorkloads, lengths and gaps in ns:\n" +
         study::workload_help() +
         "\nPolicies are written as in PILFER_BALANCE: an amount, a victim and an exposure, separated by\n"
-        "commas: \"half,random,on-demand\". What is left out is the runtime's default.");
+        "commas: \"half,random,on-demand\". An omitted part is the runtime's default.");
     c->add_option("--workers", s->workers, "numbers of simulated workers (default 2,4,8,...,4096)")
         ->delimiter(',')
         ->check(CLI::Range(1, 4'096));
     c->add_option("--workload", s->workload, "NAME or NAME:KEY=VALUE,...: see below");
     c->add_option("--balance", s->policies,
                   "a policy; may be given several times (default: all amounts and victims)");
-    c->add_option("--seed", s->seed, "what is chosen at random follows from it (default 1)");
+    c->add_option("--seed", s->seed, "seed of all random choices (default 1)");
     c->add_option("--costs", s->costs,
                   "constants that `pilfer calibrate --output FILE` wrote (default: built in)");
     c->add_option("--output", s->output, "folder for the files (default pilfer-study)");
-    c->add_flag("--speed", s->speed, "only say how long 10^7 simulated tasks take");
+    c->add_flag("--speed", s->speed, "only print the time of 10^7 simulated tasks");
     c->add_flag("--validate", s->validate,
                 "run each workload on the real runtime too, interleaved, and print the error\n"
                 "(--workers: default 1,2,... up to the number of CPUs)");
-    c->add_option("--rounds", s->rounds, "of --validate: the fastest of so many (default 15)")
+    c->add_option("--rounds", s->rounds, "rounds of --validate; the fastest counts (default 15)")
         ->check(CLI::Range(1, 1'000));
     c->callback([s, &code] {
         try {

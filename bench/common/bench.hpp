@@ -1,4 +1,4 @@
-// What every benchmark program shares: sizes, the command line, the one-line JSON report.
+// Shared by every benchmark program: sizes, the command line, the one-line JSON report.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace bench {
 
-/// `tiny` is for tests, `quick` for a look, `full` for one worker against the rivals, `medium` for runs
-/// over several worker counts (shorter where `full` would be tedious), `large` where a longer job exists.
+/// `tiny` is for tests and `quick` for a look. `full` compares one worker with the rivals. `medium` is for
+/// runs over several worker counts, shorter than `full` if that would be tedious. `large` is a longer job.
 enum class size { tiny, quick, medium, full, large };
 
 /// One value per size; kernels keep their settings and answers in it.
@@ -53,13 +53,13 @@ struct measurement {
     std::vector<double> seconds;
     bool ok = true;
     answer_type answer = std::uint64_t{0};
-    /// Per timed run, of kernels that count them: the items of the worker that had the fewest and of the one
-    /// that had the most, 1 where it is as many as is fair.
+    /// For kernels that count items, one value per timed run: the items of the worker that had the fewest,
+    /// and of the one that had the most. Both are relative to a fair share, which is 1.
     std::vector<double> smallest_share;
     std::vector<double> largest_share;
 };
 
-/// Parses the arguments; prints help or an error and ends the process where the arguments ask for it.
+/// Parses the arguments. Prints help or an error and ends the process if the arguments ask for it.
 command_line parse(int argc, char** argv, std::string_view kernel, std::string_view runtime);
 
 /// Prints the JSON line. Returns the exit status: 0 when every answer was right.
@@ -79,21 +79,21 @@ void ensure_stack(char** argv, std::size_t bytes);
 #define BENCH_COMPILER "unknown"
 #endif
 
-/// Makes the compiler forget what it knows about the object, so that no run is computed from another one.
+/// Hides the object's value from the compiler, so that no run is computed from another one.
 template <class T>
 inline void forget(T& object) {
     asm volatile("" : : "r"(&object) : "memory");
 }
 
-/// What most kernels need; a kernel hides the members that it wants to be different.
+/// Defaults for a kernel's members. A kernel hides the members that it wants to be different.
 struct kernel_base {
     /// True for kernels that consist of flat loops: OpenMP then gets no enclosing parallel region.
     static constexpr bool flat = false;
-    /// Bytes of stack that one task chain needs; 0 = what the runtime gives by default.
+    /// Bytes of stack that one task chain needs; 0: the runtime's default.
     std::size_t stack_bytes() const { return 0; }
     /// Runs before each repetition, outside the time.
     void prepare() {}
-    /// Makes the answer from what run() returned and left in memory, outside the time.
+    /// Makes the answer from the result of run() and the memory that it wrote, outside the time.
     template <class T>
     T complete(T answer) const {
         return answer;

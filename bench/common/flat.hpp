@@ -1,4 +1,4 @@
-// Many equal items that belong to one task at first: what flat_tasks and the loops have in common.
+// Many equal items that belong to one task at first: shared by flat_tasks and the loops.
 #pragma once
 
 #include <algorithm>
@@ -23,12 +23,12 @@ inline constexpr by_size<setting> config{.tiny = {1'000, 0xed1f3b3ba0dc67e0},
                                          .full = {1'000'000, 0xf221cf382ee239b8},
                                          .large = {4'000'000, 0xe59a53c6117132b2}};
 
-/// Multiplications of one item, each of which needs the one before it: five cycles with its shift and its
-/// exclusive or. 750 took 1.0 us of processor time on the machine of the results. A number and no clock:
-/// whoever reads one measures it, and so every runtime does the same work on every machine.
+/// Multiplications of one item. Each needs the result of the one before it: five cycles with its shift and
+/// its exclusive or. 750 took 1.0 us of processor time on the machine of the results. The length is a count
+/// and not a time, so every runtime does equal work on every machine.
 inline constexpr unsigned rounds = 750;
 
-/// What item `i` computes: no compiler finds a shorter way to it.
+/// The value that item `i` computes. No compiler finds a shorter way to it.
 [[nodiscard]] inline std::uint64_t value_of(std::uint64_t i) {
     std::uint64_t z = i + 1;
     for (unsigned r = 0; r < rounds; ++r)
@@ -36,7 +36,8 @@ inline constexpr unsigned rounds = 750;
     return z;
 }
 
-/// What each thread did: the sum shows which items ran, the number of them who ran how many.
+/// The items of each thread. The sum shows that the right items ran; the counts show how many each thread
+/// ran.
 class tally {
 public:
     void clear() {
@@ -54,7 +55,7 @@ public:
             all += s.sum;
         return all;
     }
-    /// Items of the worker with the fewest and of the one with the most, as parts of what would be fair.
+    /// Items of the worker with the fewest and of the one with the most, as parts of a fair share.
     [[nodiscard]] std::pair<double, double> shares(std::size_t items, unsigned workers) const {
         std::array<std::uint64_t, most_threads> by_thread{};
         std::transform(m_slots.begin(), m_slots.end(), by_thread.begin(),

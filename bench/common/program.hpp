@@ -7,8 +7,9 @@
 
 namespace bench {
 
-/// Runs Kernel on Runtime as the command line says: one warm-up, then `repeat` timed runs, each one checked.
-/// The runtime's pool is made before the first and destroyed after the last run, outside the time.
+/// Runs Kernel on Runtime with the arguments of the command line: one warm-up, then `repeat` timed runs, each
+/// one checked. The runtime's pool is made before the first and destroyed after the last run, outside the
+/// time.
 template <class Runtime, class Kernel>
 int run_program(int argc, char** argv) {
     const command_line line = parse(argc, argv, Kernel::name, Runtime::name);

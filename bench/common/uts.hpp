@@ -1,6 +1,6 @@
 // The trees of the Unbalanced Tree Search benchmark (S. Olivier et al., "UTS: An Unbalanced Tree Search
-// Benchmark", LCPC 2006). A node is a SHA-1 digest: the root hashes 16 zero bytes and the seed, a child
-// hashes its parent's digest and its own number; the digest's last word decides how many children there are.
+// Benchmark", LCPC 2006). A node is a SHA-1 digest. The root hashes 16 zero bytes and the seed; a child
+// hashes its parent's digest and its own number. The digest's last word decides how many children there are.
 #pragma once
 
 #include <array>
@@ -56,12 +56,12 @@ inline digest sha1(const std::array<std::uint32_t, Words>& message) {
 struct tree {
     enum class shape { geometric, binomial };
     shape kind;
-    double branching;   // b0: mean number of children; binomial: number of the root's children
-    unsigned depth;     // geometric: nodes from this depth on are leaves
-    double probability; // binomial: q, a node other than the root has children
-    unsigned children;  // binomial: m, as many
+    double branching;   // Geometric: b0, the mean number of children. Binomial: the root's children.
+    unsigned depth;     // Geometric: nodes from this depth on are leaves.
+    double probability; // Binomial: q, that a node other than the root has children.
+    unsigned children;  // Binomial: m, the number of these children.
     std::uint32_t seed;
-    std::uint64_t nodes; // the answer
+    std::uint64_t nodes; // The expected result.
 };
 
 inline constexpr tree t1{tree::shape::geometric, 4, 10, 0, 0, 19, 4'130'071};

@@ -1,4 +1,4 @@
-// Trees of tasks that are cancelled: what that saves, and how long it takes.
+// Trees of tasks that are cancelled: the saved time, and the time that the cancellation takes.
 #include <atomic>
 #include <cstdio>
 #include <thread>
@@ -12,7 +12,7 @@
 namespace bench::masters {
 namespace {
 
-/// A task of about `us` microseconds; the sum over all is what makes a run right.
+/// A task of about `us` microseconds; the sum over all tasks is the check of a run.
 struct worked {
     std::atomic<std::uint64_t> ran{0};
     void work(unsigned us) {
@@ -24,8 +24,8 @@ struct worked {
     }
 };
 
-/// Scopes inside of each other, each with its own share of leaves, which are all announced before the
-/// innermost frame goes on: nearly none has started then.
+/// Nested scopes, each with its own share of leaves. All leaves are announced before the innermost frame
+/// continues, so nearly none has started then.
 struct announced {
     unsigned depth;
     unsigned leaves; ///< of each scope
@@ -43,8 +43,8 @@ struct announced {
         level(w, below - 1, behind);
         s.sync();
     }
-    /// Microseconds from the last announcement on. `wrong` unless each leaf either ran or was dropped. (How
-    /// many ran is a matter of time: who cancels may lose its CPU.)
+    /// Microseconds from the last announcement on. `wrong` unless each leaf either ran or was dropped. (The
+    /// number of leaves that ran depends on time: the canceller may lose its CPU.)
     double run(pilfer::pool& pool, bool cancels, bool& wrong) const {
         worked w;
         double took = 0;
@@ -69,7 +69,7 @@ struct announced {
     }
 };
 
-/// A tree that is still growing: ten-way forks down to leaves, the first of which cancels everything.
+/// A tree that is still growing: ten-way forks down to leaves. The first leaf cancels everything.
 struct growing {
     unsigned depth;
     unsigned us;
@@ -132,7 +132,8 @@ bool tree(const setting& s) {
     return saved(s, "growing tree, 1 us each", growing{forks, 1}) && right;
 }
 
-/// Tasks of one millisecond; one of them cancels at its end. Then at most those that run go on, to theirs.
+/// Tasks of one millisecond; one of them cancels at its end. Then at most the running tasks continue, to
+/// their ends.
 bool tail(const setting& s) {
     constexpr unsigned task_us = 1000;
     const unsigned tasks = s.tiny ? 100 : 1'000'000;
@@ -194,7 +195,7 @@ bool tail(const setting& s) {
     const auto print = [](const char* name, const std::vector<double>& row) {
         std::printf("%-58s %9.1f %9.1f %9.1f\n", name, median(row), quantile(row, 0.9), quantile(row, 1));
     };
-    print("the begin of the last task that began behind it (0: none)", last_begin);
+    print("the begin of the last task that began afterwards (0: none)", last_begin);
     print("the end of the last running task", last_end);
     print("the return of sync()", synced);
     return right;

@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned most = 22;
 using board = std::array<std::uint8_t, most>; ///< the queen's column for each row
 
-/// The order in which the columns are tried, the same in each row.
+/// The order of the columns, equal in each row.
 struct order {
     static constexpr unsigned n = most;
     std::array<std::uint8_t, most> columns{};
@@ -54,7 +54,7 @@ struct taken {
     }
 };
 
-/// A serial search of all that is below of a row's remaining columns, which can be interrupted. The serial
+/// A serial search of a row's remaining columns and of all rows after it. It can be interrupted. The serial
 /// program and the tasks run this very code.
 class walk {
 public:
@@ -65,7 +65,7 @@ public:
         m_taken[row] = t;
         m_next[row] = from;
     }
-    /// Unfinished behind `limit` more nodes.
+    /// Unfinished after `limit` more nodes.
     [[gnu::noinline]] ending run(unsigned limit) {
         for (unsigned seen = 0; seen != limit;) {
             unsigned& i = m_next[m_row];
@@ -90,7 +90,7 @@ public:
     }
     [[nodiscard]] const board& queens() const { return m_board; }
     [[nodiscard]] unsigned nodes() const { return m_nodes; }
-    /// Of an unfinished one: the rows that have columns left, and where.
+    /// The state of an unfinished search: the rows that have columns left, and these columns.
     [[nodiscard]] unsigned row() const { return m_row; }
     [[nodiscard]] const taken& above(unsigned row) const { return m_taken[row]; }
     [[nodiscard]] unsigned next(unsigned row) const { return m_next[row]; }
@@ -105,21 +105,21 @@ private:
     unsigned m_nodes = 0;
 };
 
-/// Rows whose queens are tasks; what is below of them is one.
+/// Queens in these first rows are tasks. All later rows of one such queen are searched by one task.
 constexpr unsigned parallel_rows = 8;
 /// Nodes between two looks whether the search is over: some 4 us.
 constexpr unsigned look_each = 32;
 
-/// A search by tasks. It begins alone: so short a search is over before another worker is awake. Then what is
-/// left in each row is a task: others take the upper rows, and this worker goes on in the serial order. Who
-/// takes a row begins at its other end: where a search is long its neighbours are, too.
+/// A search by tasks. It begins alone: a short search is over before another worker is awake. Then the rest
+/// of each row becomes a task: other workers take the upper rows, and this worker continues in serial order.
+/// A thief begins at the other end of its row, because the neighbours of a long search are long, too.
 struct search {
     const order& o;
     unsigned alone;
     pilfer::first_result_scope<board> first{};
     enum class begins { first, last };
 
-    /// All that is below of the columns of a row from number `from` on.
+    /// Searches the columns of a row from number `from` on, with all rows after it.
     void rest(const board& b, unsigned row, const taken& t, unsigned from, begins at) {
         if (row < parallel_rows) {
             fork(b, row, t, from, at);
@@ -157,14 +157,14 @@ struct search {
     }
 };
 
-/// Processor time of the process: what a machine is used for that does other things, too.
+/// Processor time of the process, for machines that run other programs, too.
 [[nodiscard]] double used_us() {
     timespec t{};
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return 1e6 * static_cast<double>(t.tv_sec) + 1e-3 * static_cast<double>(t.tv_nsec);
 }
 
-/// By the definition, and not by what the search uses.
+/// By the definition, independently of the search.
 bool right(const board& b, unsigned n) {
     for (unsigned low = 0; low < n; ++low) {
         for (unsigned high = low + 1; high < n; ++high) {
@@ -176,7 +176,7 @@ bool right(const board& b, unsigned n) {
     return true;
 }
 
-/// Wall clock and processor time of f(), which says whether its answer was right.
+/// Wall clock and processor time of f(), which returns whether its answer was right.
 struct timed {
     double wall;
     double used;

@@ -72,7 +72,7 @@ void figure(const setting& s, const char* name, Measure measure) {
 
 constexpr auto wait = 5ms;
 
-/// How often the timekeeper has slept, by what the system says of its thread; 0 where there is none.
+/// The number of the timekeeper's sleeps, from the kernel's counts of its thread; 0 if there is none.
 std::uint64_t sleeps_of_timekeeper() {
     std::uint64_t sum = 0;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -88,7 +88,7 @@ std::uint64_t sleeps_of_timekeeper() {
     return sum;
 }
 
-/// Of `busy_workers` workers, beside what `armed` keeps alive.
+/// The timekeeper's wake-ups with `busy_workers` busy workers, and with the alarms that `arm` sets.
 template <class Arm>
 void wake_ups(const setting& s, const char* name, unsigned busy_workers, Arm arm) {
     busy tree;

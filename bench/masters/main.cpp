@@ -1,4 +1,4 @@
-// bench-masters: what cancelling scopes and leaving them early costs and saves. One figure per call.
+// bench-masters: cost and gain of cancelling scopes and of leaving them early. One figure per call.
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -16,8 +16,8 @@
 
 namespace {
 
-/// How many times as much `threads` threads compute as one at this moment: a machine that does other things
-/// has fewer processors than it says.
+/// How many times as much `threads` threads compute as one at this moment. A machine with other work has
+/// fewer processors than it reports.
 double processors(unsigned threads) {
     using namespace bench::masters;
     const auto time_of = [](unsigned n) {
@@ -57,10 +57,11 @@ int main(int argc, char** argv) {
         ->required()
         ->check(CLI::IsMember({"tree", "tail", "first", "waits", "late"}));
     app.add_option("--workers", s.workers, "workers of the pool")->check(CLI::Range(1, 4096));
-    app.add_option("--repeat", s.repeat, "rounds; what is compared takes turns in each")
+    app.add_option("--repeat", s.repeat, "rounds; the compared variants take turns in each")
         ->check(CLI::Range(1, 10'000));
-    app.add_flag("--rotated", s.rotated, "first: columns from left to right, from another one for each seed");
-    app.add_option("--alone", s.alone, "first: nodes that are seen before the search divides itself");
+    app.add_flag("--rotated", s.rotated,
+                 "first: columns from left to right, beginning at another one for each seed");
+    app.add_option("--alone", s.alone, "first: number of nodes before the search divides itself");
     app.add_flag("--tiny", s.tiny, "few tasks: for tests of the answers");
     CLI11_PARSE(app, argc, argv);
     try {
@@ -71,7 +72,7 @@ int main(int argc, char** argv) {
                 return 1;
             }
         }
-        std::printf("%u threads computed %.2f times as much as one before, %.2f behind\n", s.workers, before,
+        std::printf("%u threads computed %.2f times as much as one before, %.2f after\n", s.workers, before,
                     processors(s.workers));
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bench-masters: %s\n", e.what());

@@ -1,4 +1,4 @@
-// What the figures of cancelled scopes share.
+// Shared by the programs that measure cancelled scopes.
 #pragma once
 
 #include <algorithm>

@@ -12,14 +12,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// What they wait for; nothing of it ever happens.
+/// The objects that the tasks wait for. None of them is ever set, filled or unlocked.
 struct never {
     pilfer::event event;
     pilfer::promise<int> promise;
     pilfer::future<int> future = promise.get_future();
     pilfer::channel<int> channel{1};
     pilfer::monitor<int> object{0};
-    pilfer::mutex mutex; // held by who cancels
+    pilfer::mutex mutex; // held by the canceller
 };
 
 struct count {
@@ -48,7 +48,7 @@ void begin_waits(pilfer::scope& s, unsigned n, count& c, const Wait& wait) {
     pilfer::sleep_for(5ms); // the last ones are on their way into the wait
 }
 
-/// As many that wait for an event are let go on: what their ends take without a cancellation.
+/// As many tasks that wait for an event are resumed: the time of their ends without a cancellation.
 double us_of_woken(unsigned n, bool& right) {
     pilfer::event event;
     count c;

@@ -1,4 +1,4 @@
-// What a coroutine of a pool costs, on one worker.
+// The cost of a coroutine of a pool, on one worker.
 #include <benchmark/benchmark.h>
 
 #include <pilfer/pilfer.hpp>
@@ -13,7 +13,7 @@ pilfer::options one_worker() {
 
 pilfer::task<int> one() { co_return 1; }
 
-/// Awaits what `make` gives, over and over, in one coroutine.
+/// Awaits the result of `make` again and again, in one coroutine.
 template <class Make>
 void measure(benchmark::State& state, Make make) {
     pilfer::pool pool(one_worker());
@@ -42,7 +42,8 @@ void coroutine_schedule(benchmark::State& state) {
 }
 BENCHMARK(coroutine_schedule)->MeasureProcessCPUTime()->UseRealTime();
 
-// Suspends behind a task that is announced on the own deque; beside it what a function pays for the same.
+// Suspends until a task of the worker's own deque has ended. The second case is a function that waits for
+// such a task.
 void coroutine_async(benchmark::State& state) {
     measure(state, [](pilfer::pool& p) { return p.async([] { return 1; }); });
 }

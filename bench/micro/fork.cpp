@@ -1,4 +1,4 @@
-// The price of a fork on one worker, where nothing is ever stolen.
+// The price of a fork on one worker, without thefts.
 #include <benchmark/benchmark.h>
 
 #include <pilfer/pilfer.hpp>
@@ -40,7 +40,7 @@ void join(benchmark::State& state) {
 }
 BENCHMARK(join)->UseRealTime();
 
-// Against `join`: what exposing a task and taking it back costs.
+// Against `join`: the cost of exposing a task and reclaiming it.
 void join_exposed(benchmark::State& state) {
     measure(state, pilfer::exposure::always_public, [] { pilfer::join(work, work); });
 }
@@ -66,8 +66,8 @@ void fork(benchmark::State& state) {
 }
 BENCHMARK(fork)->UseRealTime();
 
-// The same with a weight, and a join on top of a task that has one: what announcing costs while a deque
-// weighs.
+// A spawn with a weight, and a join on top of a task that has one: the cost of announcing while a deque
+// counts weights.
 void spawn_weighted(benchmark::State& state) {
     measure(state, pilfer::exposure::on_demand, [] {
         pilfer::scope scope;
@@ -92,7 +92,7 @@ void join_on_weight(benchmark::State& state) {
     pilfer::pool pool(one_worker(pilfer::exposure::on_demand));
     pool.run([&] {
         pilfer::scope scope;
-        scope.fork({.weight = 5}, work); // stays below until the end
+        scope.fork({.weight = 5}, work); // stays at the bottom until the end
         for (auto _ : state)
             pilfer::join(work, work);
     });
@@ -104,7 +104,8 @@ void async_get(benchmark::State& state) {
 }
 BENCHMARK(async_get)->UseRealTime();
 
-// A recursion that forks everywhere: what docs/fast-path.md prints, as multiples of the plain recursion.
+// A recursion that forks everywhere, as multiples of the plain recursion. docs/fast-path.md shows the
+// figures.
 [[gnu::noinline]] long fib_by_calls(long n) { return n < 2 ? n : fib_by_calls(n - 1) + fib_by_calls(n - 2); }
 [[gnu::noinline]] long fib_by_join(long n) {
     if (n < 2)

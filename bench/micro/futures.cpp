@@ -23,7 +23,7 @@ namespace {
 [[gnu::noinline]] void work() { asm volatile(""); }
 
 constexpr unsigned workers = 2;
-/// Submitted before the first of them is fetched, where it is throughput that counts.
+/// Number of tasks that are submitted before the first result is fetched, for measurements of throughput.
 constexpr std::size_t batch = 1'000;
 
 pilfer::options of(unsigned n) {
@@ -32,7 +32,7 @@ pilfer::options of(unsigned n) {
     return o;
 }
 
-/// What is usually written by hand: one queue under one mutex.
+/// The usual hand-written pool: one queue under one mutex.
 class locked_pool {
 public:
     explicit locked_pool(unsigned n) {
@@ -103,7 +103,7 @@ void batches(benchmark::State& state, Make make) {
 
 // ---- from a task, on one worker ---------------------------------------------------------------
 
-/// What a batch inside costs for each future: async of all, then get of all.
+/// The cost of one future in a batch inside the pool: async of all, then get of all.
 void inside_batch(benchmark::State& state) {
     pilfer::pool pool(of(1));
     pool.run([&] { batches(state, [] { return pilfer::async(work); }); });

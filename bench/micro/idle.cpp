@@ -1,4 +1,4 @@
-// What a pool costs that has nothing to do: processor time over 10 s, in percent of one core.
+// The cost of a pool that has nothing to do: processor time over 10 s, in percent of one core.
 #include <benchmark/benchmark.h>
 #include <sys/resource.h>
 

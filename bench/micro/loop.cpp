@@ -1,4 +1,4 @@
-// What a loop costs by itself, on one worker: what docs/investigations/loop-pieces.md prints.
+// The cost of a loop by itself, on one worker. docs/investigations/loop-pieces.md shows the figures.
 #include <benchmark/benchmark.h>
 
 #include <pilfer/pilfer.hpp>

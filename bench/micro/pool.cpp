@@ -1,4 +1,4 @@
-// What it takes to make a pool and to end it.
+// The cost of making a pool and of ending it.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -38,7 +38,7 @@ void pool_start(benchmark::State& state) {
 }
 BENCHMARK(pool_start)->UseManualTime()->Unit(benchmark::kMicrosecond);
 
-/// Until a task has come back from it.
+/// Until the pool has run a task.
 void pool_start_and_run(benchmark::State& state) {
     for (auto _ : state) {
         const auto begin = clock::now();

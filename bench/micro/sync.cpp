@@ -21,7 +21,7 @@ pilfer::options one_worker() {
     return o;
 }
 
-// ---- a lock that nobody else wants --------------------------------------------------------------
+// ---- a lock without contention -------------------------------------------------------------------
 
 template <class Mutex>
 void uncontended(benchmark::State& state) {
@@ -60,7 +60,8 @@ void worker_local_lease_outside(benchmark::State& state) {
         benchmark::DoNotOptimize(++*all.lease());
     }
 }
-/// What it stands for: right only where the task does not move, and where nothing else runs on the thread.
+/// The thread_local that worker_local replaces. It is right only if the task does not move and nothing else
+/// runs on the thread.
 void worker_local_as_thread_local(benchmark::State& state) {
     static thread_local std::uint64_t mine = 0;
     for (auto _ : state) {
@@ -216,7 +217,7 @@ BENCHMARK(semaphore_ping_pong);
 BENCHMARK(semaphore_ping_pong_std)->UseRealTime();
 BENCHMARK(semaphore_ping_pong_cv)->UseRealTime();
 
-// A mutex that goes from hand to hand: each locks what the other one has to unlock.
+// A mutex that goes from hand to hand: each task locks what the other one must unlock.
 void mutex_hand_over(benchmark::State& state) {
     pilfer::pool pool(one_worker());
     pool.run([&] {
@@ -277,7 +278,7 @@ void channel_ping_pong(benchmark::State& state) {
 }
 BENCHMARK(channel_ping_pong)->Arg(0)->Arg(1);
 
-/// What a program without pilfer would write.
+/// The equivalent for threads, which a program without pilfer would contain.
 class slot_of_threads {
 public:
     bool send(std::int64_t v) {

@@ -1,4 +1,4 @@
-// Alarms: what one costs, and how late they are. Figures of an idle machine; the target is under 1 ms.
+// The cost of alarms and their delay. Figures of an idle machine; the target is under 1 ms.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -79,7 +79,7 @@ void timer_every_10s(benchmark::State& state) {
 }
 BENCHMARK(timer_every_10s)->Iterations(1)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-/// Nobody works: what a pool uses of one core in ten seconds, with a timer far in the future.
+/// An idle pool with a timer far in the future: its use of one core in ten seconds.
 void timer_idle(benchmark::State& state) {
     pilfer::pool pool(with(2));
     pilfer::timer far = pilfer::after(pool, 1h, [] {});

@@ -40,7 +40,7 @@ double offer_to_other() {
         end = clock::now();
         started.store(true, std::memory_order_release);
     });
-    // The owner keeps forking, as a busy program does, and so sees that somebody asks for work.
+    // The owner keeps forking, as a busy program does, and so sees that a thief asks for work.
     while (!started.load(std::memory_order_acquire)) {
         pilfer::join([] {}, [] {});
     }
@@ -82,8 +82,9 @@ BENCHMARK(steal)->UseManualTime();
 void wake_by_worker(benchmark::State& state) { offer(state, until_asleep); }
 BENCHMARK(wake_by_worker)->UseManualTime();
 
-/// From the moment when the other worker has nothing to do any more to the first line of a task that the
-/// silent owner announced before, when nobody was idle: through its whole search, which ends with a reach.
+/// The silent owner has announced a task while every worker was busy. The time starts when the other worker
+/// runs out of work, and ends at the first line of that task. It covers the whole search, which ends with a
+/// reach.
 void reach_latency(benchmark::State& state) {
     pilfer::pool pool(two_workers());
     const auto before = pool.counters();
@@ -103,7 +104,7 @@ void reach_latency(benchmark::State& state) {
         pool.run([&] {
             while (!held.load(std::memory_order_acquire)) {
             }
-            pilfer::join([] {}, [] {}); // answers what earlier rounds left in the signal word
+            pilfer::join([] {}, [] {}); // answers requests of earlier rounds in the signal word
             pilfer::scope scope;
             scope.fork([&] {
                 end = clock::now();
@@ -145,8 +146,8 @@ void wake_by_submission(benchmark::State& state) {
 }
 BENCHMARK(wake_by_submission)->UseManualTime();
 
-/// The same half a millisecond behind the last task, by idle policy: when balanced workers have long been
-/// asleep.
+/// From a foreign thread's call to the first line of the task, half a millisecond after the last task ended,
+/// by idle policy. By then balanced workers have long been asleep.
 void wake_after_pause(benchmark::State& state, pilfer::idle how, bool warm) {
     pilfer::options options = two_workers();
     options.spin = how;

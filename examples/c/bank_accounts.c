@@ -38,7 +38,7 @@ static void* pay(void* who) {
     return NULL;
 }
 
-/* Whoever pays more than there is waits until there is enough. */
+/* A spender waits until the account holds enough. */
 static int enough(const void* value, void* arg) { return *(const long*)value >= *(long*)arg; }
 static void spend(void* value, void* arg) { *(long*)value -= *(long*)arg; }
 static void look(const void* value, void* arg) { *(long*)arg = *(const long*)value; }
@@ -63,7 +63,7 @@ int main(void) {
         }
         pilfer_synchronized_call(accounts[i], give, &start);
     }
-    /* Everybody pays everybody, in both directions at once. */
+    /* Every account pays every other one, in both directions at once. */
     for (int i = 0; i < people; ++i) {
         names[i] = i;
         if (pilfer_async(pool, pay, &names[i], &payers[i]) != 0) {

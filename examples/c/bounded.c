@@ -1,5 +1,5 @@
-/* A producer that is faster than its consumers: a bounded queue holds it up, or sends it away. Tasks have
- * names, and a scope is awaited for as long as one likes. */
+/* A producer is faster than its consumers: a bounded queue makes it wait, or refuses a task. Tasks have
+ * names, and the wait for a scope has a time limit. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 

@@ -1,5 +1,4 @@
-/* A bounded buffer as a plain struct: the conditions stand where the calls are, and nobody signals anything.
- */
+/* A bounded buffer as a plain struct: each call names its own condition, and no code signals anything. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>
@@ -12,7 +11,7 @@ struct buffer {
     int closed;
 };
 
-/* `arg` of a call is what goes in or comes out. */
+/* `arg` of a call carries the value in or out. */
 struct item {
     int there;
     int value;

@@ -1,5 +1,5 @@
-/* A scope is cancelled, by a task and by a time limit: what has not started never starts, who waits is called
- * back with PILFER_ECANCELED, and so is who computes, at its next join or spawn. The tasks return by
+/* A scope is cancelled, by a task and by a time limit. A task that has not started never starts. A waiting
+ * task gets PILFER_ECANCELED, and so does a computing one at its next join or spawn. The tasks return by
  * themselves. */
 #include <pilfer/pilfer.h>
 

@@ -1,6 +1,6 @@
 /* A pipeline: one task makes numbers, several square them, one adds them up. Channels with little room keep
- * them in step, a mutex guards what the squarers share, and a promise carries the sum. On any number of
- * workers: who waits is suspended, and its worker goes on with another stage. */
+ * them in step, a mutex guards the squarers' data, and a promise carries the sum. It works with any number of
+ * workers: a waiting task is suspended, and its worker runs another stage. */
 #include <pilfer/pilfer.h>
 
 #include <stdint.h>
@@ -84,7 +84,7 @@ int main(void) {
     printf("half of it: %lu\n", (unsigned long)(uintptr_t)result);
     printf("afterwards: %s\n", pilfer_strerror(pilfer_channel_send(p.numbers, &p)));
 
-    pilfer_pool_destroy(pool); /* the tasks have ended: what they used may go */
+    pilfer_pool_destroy(pool); /* the tasks have ended: their objects may go */
     printf("squared: %d\n", p.squared);
     pilfer_future_free(halved);
     pilfer_future_free(sum);

@@ -1,5 +1,5 @@
-/* Drinking philosophers (Chandy and Misra, ACM TOPLAS 6:4, 1984): each session needs some of the bottles that
- * a philosopher shares with the neighbours, now these, now those, and begins when all of them are free. */
+/* Drinking philosophers (Chandy and Misra, ACM TOPLAS 6:4, 1984). Neighbours share bottles. Each session
+ * needs some of a philosopher's bottles, a new selection each time, and begins when all of them are free. */
 #include <pilfer/pilfer.h>
 
 #include <stdint.h>
@@ -7,7 +7,8 @@
 
 enum { seats = 7, sessions = 500 };
 
-/* The object: a bit for each bottle that is in use, to the right neighbour, and to the one behind. */
+/* The object: a bit for each bottle in use, shared with the right neighbour, and with the next one after
+ * it. */
 static uint32_t in_use;
 static pilfer_monitor* bottles;
 

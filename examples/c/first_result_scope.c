@@ -1,4 +1,4 @@
-/* The first solution ends the search. n queens: the first task below the scope that finds one exits with it,
+/* The first solution ends the search. n queens: the first task inside the scope that finds one exits with it,
  * and all others leave. */
 #include <pilfer/pilfer.h>
 
@@ -23,7 +23,7 @@ static int fits(const struct board* b, int column) {
     return 1;
 }
 
-/* Called by one task only: the first. What it makes is the owner's to free. */
+/* Called by one task only: the first. The owner frees its result. */
 static int copy(void* found, void** value) {
     struct board* b = malloc(sizeof *b);
     if (b == NULL) {

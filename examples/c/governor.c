@@ -1,4 +1,4 @@
-/* A pool that runs as many workers as somebody outside says. */
+/* A pool whose number of workers is set from outside. */
 #include <pilfer/pilfer.h>
 
 #include <stdatomic.h>

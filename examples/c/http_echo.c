@@ -33,7 +33,7 @@ struct connection {
     int fd;
 };
 
-/* What stands behind `name` in the head of a request; NULL: nothing. Names as most clients write them. */
+/* The value of `name` in the head of a request; NULL: none. Names as most clients write them. */
 static const char* field(const char* head, const char* name) {
     const char* at = strstr(head, name);
     return at != NULL ? at + strlen(name) + strspn(at + strlen(name), " ") : NULL;
@@ -150,7 +150,7 @@ static int listen_at(struct server* s, int port) {
     return 0;
 }
 
-/* Any thread. Connections that nobody uses end when their client closes them, or after 5 s. */
+/* May be called by any thread. Unused connections end when their client closes them, or after 5 s. */
 static void stop(struct server* s) {
     atomic_store(&s->stopping, 1);
     pilfer_io_close(s->listener);
@@ -162,7 +162,8 @@ struct client {
     int right;
 };
 
-/* One connection: requests, each behind the answer to the one before. How many came back right. */
+/* One connection: requests, each sent after the answer to the one before. Returns the number of correct
+ * answers. */
 static void ask(void* data) {
     struct client* c = data;
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);

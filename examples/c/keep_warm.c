@@ -15,7 +15,7 @@ int main(void) {
         pilfer_options_set(options, "spin", "battery") != 0 || pilfer_pool_new(&pool, options) != 0) {
         return 1;
     }
-    pilfer_keep_warm_begin(pool); /* until its end nobody sleeps */
+    pilfer_keep_warm_begin(pool); /* no worker sleeps until its end */
     for (int i = 0; i < 100; ++i) {
         pilfer_pool_run(pool, add, &sum); /* each finds a worker that is awake */
     }

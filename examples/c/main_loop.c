@@ -1,4 +1,4 @@
-/* A main loop: the thread of main() works for the pool until it is told to stop, and sleeps when there is
+/* A main loop: the thread of main() works for the pool until the loop is stopped. It sleeps when there is
  * nothing to do. */
 #include <pilfer/pilfer.h>
 
@@ -18,7 +18,7 @@ static void stay(void* arg) {
 static void draw(void* pool) {
     printf("a frame: drawn by %s thread\n", is_main ? "this" : "another");
     atomic_fetch_add(&frames, 1);
-    pilfer_pool_notify(pool); /* what the loop waits for has changed */
+    pilfer_pool_notify(pool); /* the loop's condition may have changed */
 }
 
 static int all_drawn(void* arg) {

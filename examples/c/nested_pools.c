@@ -22,7 +22,7 @@ static void add(void* left, void* right, void* unused) {
 
 struct sum {
     size_t below;
-    pilfer_pool* in; /* NULL: where the caller is */
+    pilfer_pool* in; /* NULL: the caller's pool */
     long result;
 };
 

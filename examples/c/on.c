@@ -1,5 +1,5 @@
-/* Functions that run each time something happens, and hold no stack in between: a channel has a value, an
- * event is set, a pipe has something to read. What a function returns says whether it wants to run again. */
+/* Functions that run at each event, and hold no stack in between: a channel has a value, an event is set, a
+ * pipe has something to read. The result of a function decides whether it runs again. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 
@@ -97,7 +97,7 @@ static int of_a_pipe(pilfer_pool* pool) {
     }
     l.from = ends[0];
     const int code = pilfer_on_readable(pool, l.from, take_letter, &l, &reader);
-    if (code != 0) { /* says what the system has said */
+    if (code != 0) { /* prints the system's error */
         fprintf(stderr, "%s\n", pilfer_strerror(code));
         return 1;
     }

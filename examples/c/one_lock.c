@@ -1,4 +1,4 @@
-/* The same program on the runtime and on the one-lock back-end, which is too simple to be wrong: where
+/* One program on two back-ends: work stealing, and one lock, which is too simple to be wrong. If their
  * results differ, the runtime has a bug. PILFER_BACKEND=one_lock chooses it from outside, for every pool of a
  * program. */
 #include <pilfer/pilfer.h>
@@ -35,7 +35,7 @@ static uint64_t count_moves(const struct board* b) {
     if (pilfer_when_all(moves, 4, &all) != 0 || pilfer_future_then(all, nothing, NULL, &behind) != 0) {
         return 0;
     }
-    for (unsigned i = 0; i < 4; ++i) { /* each that nobody has begun is run here */
+    for (unsigned i = 0; i < 4; ++i) { /* runs the move here unless a worker has begun it */
         pilfer_future_wait(moves[i]);
     }
     pilfer_future_wait(behind);
@@ -90,7 +90,7 @@ int main(void) {
         printf("%s: %llu\n", backends[i][1], (unsigned long long)whole.number);
         pilfer_pool_destroy(pool);
     }
-    /* Two threads wait for what a third task brings: a temporary one runs it. */
+    /* Two threads wait for a third task: a temporary thread runs it. */
     pilfer_pool* pool = new_pool("one_lock");
     pilfer_promise* answer;
     pilfer_future *first, *second;

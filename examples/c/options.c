@@ -1,4 +1,4 @@
-/* A pool is set up by names and text; what it did is counted. */
+/* A pool is set up by names and text; counters tell its activity. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ int main(void) {
         {"stack_size", "524288"}, /* bytes per context */
         {"max_contexts", "1000"}, /* above it, spawn is a plain call */
         {"debug.count_all", "1"}, /* exact counts, at a cost */
-        {"balance", "half,ring"}, /* what a thief takes, and from whom */
+        {"balance", "half,ring"}, /* the amount of a theft, and its victim */
     };
     pilfer_options* options;
     pilfer_pool *pool, *impossible;

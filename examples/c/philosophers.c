@@ -1,6 +1,5 @@
-/* Dining philosophers: a task that waits for a fork suspends, and its worker runs another philosopher.
- * Without std::scoped_lock an order does what it does: everybody takes the fork with the smaller number
- * first. */
+/* Dining philosophers: a task that waits for a fork suspends, and its worker runs another philosopher. An
+ * order replaces std::scoped_lock: every philosopher takes the fork with the smaller number first. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>
@@ -9,7 +8,7 @@ enum { seats = 5, meals = 1000 };
 
 struct table {
     pilfer_mutex forks[seats];
-    pilfer_latch begin; /* nobody eats before all sit at the table */
+    pilfer_latch begin; /* all sit down before the first one eats */
 };
 
 struct philosopher {

@@ -1,4 +1,5 @@
-/* Each worker on a CPU of its own. Off by default: it pays where the machine is the program's own. */
+/* Each worker on a CPU of its own. Pinning is off by default: it pays if no other program uses the
+ * machine. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>
@@ -26,8 +27,8 @@ int main(void) {
     pilfer_pool* pool;
     char pin[128];
     /* compact: one package and cache after the other, for workers that share data. spread: packages and
-     * caches in turn, for workers that each need much cache or memory bandwidth. PILFER_PIN=... asks for it
-     * from outside. nearest: whoever shares a cache is robbed first. */
+     * caches in turn, for workers that each need much cache or memory bandwidth. PILFER_PIN=... chooses from
+     * outside. nearest: thieves first rob workers that share a cache with them. */
     if (pilfer_options_new(&options) != 0 || pilfer_options_set(options, "workers", "2") != 0 ||
         pilfer_options_set(options, "pin", "compact") != 0 ||
         pilfer_options_set(options, "balance", "nearest") != 0 || pilfer_pool_new(&pool, options) != 0) {

@@ -1,4 +1,4 @@
-/* Three levels of work in one pool: what is urgent begins first, in whatever order it came. */
+/* Three levels of work in one pool: urgent tasks begin first, in any order of submission. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>

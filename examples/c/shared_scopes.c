@@ -1,5 +1,6 @@
-/* A scope is plain memory of its worker until somebody else may reach a task below it; then it and all that
- * enclose it are shared, for good. How many are tells how much of a program really runs in parallel. */
+/* A scope is plain memory of its worker until another thread may reach one of its tasks. Then it and all its
+ * enclosing scopes are shared, for good. The number of shared scopes shows how much of a program really runs
+ * in parallel. */
 #include <pilfer/pilfer.h>
 
 #include <stdatomic.h>

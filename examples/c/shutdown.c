@@ -1,5 +1,5 @@
-/* The end of a pool: drain runs everything that was accepted, drop leaves out what has not started. The
- * thread that shuts the pool down is a task of another one. */
+/* The end of a pool: drain runs all accepted tasks, drop leaves out those that have not started. A task of
+ * another pool shuts the pool down. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 
@@ -67,7 +67,7 @@ static int drop(void) {
     while (!atomic_load(&gate.inside)) {
         sched_yield();
     }
-    if (pilfer_async(pool, no_result, NULL, &waiting) != 0 || /* behind the one that runs */
+    if (pilfer_async(pool, no_result, NULL, &waiting) != 0 || /* queued after the running one */
         pilfer_async(other, close_pool, pool, &closed) != 0) {
         return 1;
     }

@@ -1,6 +1,6 @@
-/* Two tasks wait for each other's results, so neither ends. pilfer_pool_dump() tells on demand who waits for
- * what; the pool itself reports it too, once, to standard error, after it has had nothing to run for as many
- * milliseconds as the option debug.stall_report says. */
+/* Two tasks wait for each other's results, so neither ends. pilfer_pool_dump() lists on demand the waiting
+ * tasks and what each waits for. The pool prints that list once by itself, to standard error, after it has
+ * had nothing to run for the milliseconds of the option debug.stall_report. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 

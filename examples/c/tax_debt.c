@@ -1,12 +1,12 @@
-/* The same sum in three forms: spawn, fork, join. 16 tasks, each of which writes through a pointer into a
- * local of the parent's frame while that frame is alive. */
+/* One sum in three forms: spawn, fork, join. There are 16 tasks. Each writes through a pointer into a local
+ * of the parent's frame while that frame is alive. */
 #include <pilfer/pilfer.h>
 
 #include <stdio.h>
 
 enum { states = 16 };
 
-/* What an inspection of that state would find, in euros. */
+/* The result of an inspection of that state, in euros. */
 static const long findings[states] = {1021, 1103, 1207, 1301, 1409, 1511, 1601, 1709,
                                       1801, 1901, 2003, 2111, 2203, 2309, 2411, 2503};
 
@@ -31,7 +31,7 @@ static long total(const long* debts) {
 typedef int (*announce)(pilfer_scope*, void (*)(void*), void*);
 
 /* spawn: the child runs at once; the rest of the loop is offered to idle workers.
- * fork: the children are offered to idle workers; the loop goes on at once. */
+ * fork: the children are offered to idle workers; the loop continues at once. */
 static long by_scope(announce start) {
     long found[states] = {0};
     struct inspection work[states];

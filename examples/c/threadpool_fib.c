@@ -1,4 +1,4 @@
-/* Fibonacci numbers by tasks that submit tasks and wait for them: on one thread, too, nobody waits for good.
+/* Fibonacci numbers by tasks that submit tasks and wait for them. No wait is endless, also on one thread.
  * threadpool_fib [threads] */
 #include <pilfer/threadpool.h>
 

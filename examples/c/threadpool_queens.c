@@ -11,7 +11,7 @@ enum { board = 9, by_main = 3, by_tasks = 4, most_boards = board * board * board
 
 struct position {
     int rows;
-    uint32_t columns, up, down; /* what is attacked in the next row */
+    uint32_t columns, up, down; /* attacked columns of the next row */
 };
 
 static int free_square(const struct position* p, int column) {
@@ -90,7 +90,7 @@ int main(int argc, char** argv) {
         ways += (uintptr_t)future_get(results[i]);
     }
     for (int i = 0; i < n; ++i) {
-        ways += (uintptr_t)future_get(results[i]); /* the same once more */
+        ways += (uintptr_t)future_get(results[i]); /* a second time */
         future_free(results[i]);
     }
     printf("%d queens, %d tasks by main: %lu ways\n", board, n, (unsigned long)ways / 2);

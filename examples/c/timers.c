@@ -9,7 +9,7 @@ static const uint64_t millisecond = 1000000;
 
 static void rest(void* data) {
     atomic_int* rested = data;
-    pilfer_sleep_for(20 * millisecond); /* its worker goes on with the next one */
+    pilfer_sleep_for(20 * millisecond); /* its worker runs the next one meanwhile */
     atomic_fetch_add(rested, 1);
 }
 
@@ -58,7 +58,7 @@ int main(void) {
     printf("%s\n", pilfer_timer_cancel(limit) ? "called off" : "it has run");
     pilfer_timer_free(limit);
 
-    /* What was accepted runs before the pool ends. */
+    /* Accepted tasks run before the pool ends. */
     pilfer_after(pool, 5 * millisecond, say, "the end", NULL);
     pilfer_pool_destroy(pool);
     pilfer_options_free(options);

@@ -1,5 +1,5 @@
-/* Tasks of very different size. Who says how much each has to do lets a thief take half of the work, where it
- * would take half of the tasks. */
+/* Tasks of very different size. With weights, which say how much each task has to do, a thief takes half of
+ * the work. Without them it takes half of the tasks. */
 #define _POSIX_C_SOURCE 200809L
 #include <pilfer/pilfer.h>
 
@@ -71,8 +71,8 @@ static void announce(void* data) {
     pilfer_future_free(other);
 }
 
-/* One worker announces a task for each file and goes into a long task; what does the other one take at once?
- */
+/* One worker announces a task for each file and starts a long task. Prints the first theft of the other
+ * worker. */
 static int first_theft(pilfer_options* options, const char* text, int weighted) {
     struct theft t = {.text = text, .weighted = weighted};
     if (pilfer_pool_new(&t.pool, options) != 0 || pilfer_pool_run(t.pool, announce, &t) != 0) {

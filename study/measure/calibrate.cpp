@@ -21,8 +21,8 @@ namespace {
 
 [[gnu::noinline]] void work() { asm volatile(""); }
 
-/// The lower decile. Other programs and interrupts only ever add, and what they add is a thousand times what
-/// is measured here.
+/// The lower decile. Other programs and interrupts only ever add, and they add a thousand times the measured
+/// time.
 [[nodiscard]] double undisturbed(std::vector<double> all) {
     std::sort(all.begin(), all.end());
     return all[all.size() / 10];
@@ -54,7 +54,7 @@ template <class F>
     });
 }
 
-/// A child that is announced, and taken back by the sync; its call is not counted.
+/// A child that is announced, and popped by the sync; its call is not counted.
 [[nodiscard]] double spawn(pilfer::pool& pool) {
     return pool.run([] {
         const auto begin = wall_clock::now();
@@ -84,8 +84,7 @@ template <class F>
     return each_of_many(pool, [] { pilfer::join(work, work); });
 }
 
-/// What a round of the search does when it finds nothing: eight pauses and a look at lines that nobody has
-/// written.
+/// One round of a search that finds nothing: eight pauses and a look at lines that no thread has written.
 [[nodiscard]] double steal_miss() {
     std::atomic<unsigned> word{0};
     const auto begin = wall_clock::now();
@@ -100,7 +99,7 @@ template <class F>
 }
 
 /// On the k-th CPU that this process may use. A thread that is woken on its waker's CPU would run in the
-/// middle of what is measured.
+/// middle of the measurement.
 void stay_on(unsigned k) {
     cpu_set_t mask;
     CPU_ZERO(&mask);
@@ -120,7 +119,7 @@ struct offered {
     double whole; // until the other worker runs the child
 };
 
-/// One child offered by a worker that goes on forking, as a busy program does.
+/// One child offered by a worker that keeps forking, as a busy program does.
 [[nodiscard]] offered offer_to_other() {
     std::atomic<bool> started{false};
     double whole = 0;

@@ -1,4 +1,5 @@
-// pilfer-measure WHAT ROUNDS OUTPUT COSTS [WORKERS...]: what `pilfer` passes on, "-" for what is left open.
+// pilfer-measure WHAT ROUNDS OUTPUT COSTS [WORKERS...]: the arguments that `pilfer` passes on, "-" for a
+// default.
 #include <fmt/format.h>
 
 #include <cstdio>

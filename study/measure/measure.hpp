@@ -1,4 +1,4 @@
-// What pilfer-measure can do: `pilfer calibrate` and `pilfer study --validate` start it.
+// The commands of pilfer-measure: `pilfer calibrate` and `pilfer study --validate` start it.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using wall_clock = std::chrono::steady_clock;
 /// Every constant as the median of `rounds` interleaved rounds. Needs two CPUs.
 [[nodiscard]] study::costs calibrate(unsigned rounds);
 
-/// Prints what the runtime and the simulator take for the same programs under the same policies.
+/// Prints the times of the runtime and of the simulator for equal programs under equal policies.
 void validate(const study::costs& price, const std::vector<unsigned>& workers, unsigned rounds);
 
 } // namespace measure

@@ -1,4 +1,4 @@
-// The simulator against the runtime: the same programs, the same policies.
+// The simulator against the runtime: equal programs, equal policies.
 #include <fmt/format.h>
 
 #include <array>
@@ -88,7 +88,7 @@ constexpr std::array policies = {
     "half,random,waiter-first",
 };
 
-/// One pool with one policy, and what each workload took on it.
+/// One pool with one policy, and the time of each workload on it.
 struct contender {
     study::setup how;
     std::string policy;

@@ -351,7 +351,7 @@ const row futures[] = {
 
 constexpr const char* inside = "inside a call of the same object";
 
-/// Runs `call` and looks whether the object can be used behind it.
+/// Runs `call` and checks that the object is still usable.
 template <class Object, class Call>
 void then_free(Object& o, Call call) {
     struct look {

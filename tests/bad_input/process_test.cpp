@@ -1,5 +1,5 @@
-// Misuse that ends the process or spoils it for others: each row in a child. What PILFER_WORKERS,
-// PILFER_BALANCE, PILFER_PIN, PILFER_SPIN and PILFER_STACK may say, too.
+// Misuse that ends the process or spoils it for others: each row in a child. Also the accepted values of
+// PILFER_WORKERS, PILFER_BALANCE, PILFER_PIN, PILFER_SPIN and PILFER_STACK.
 #include "bad_input/rows.hpp"
 #include "balance/text.hpp"
 #include "support/child.hpp"
@@ -251,7 +251,7 @@ TEST_P(bad_input_backend, row) {
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_backend, testing::ValuesIn(backends), row_name());
 
-/// The text, and what the pool then has; null: refused, with `says` in the message.
+/// The text, and the settings that the pool then has; null: refused, with `says` in the message.
 struct balance_row {
     const char* name;
     std::string text;
@@ -311,8 +311,7 @@ TEST_P(bad_input_balance, row) {
 
 INSTANTIATE_TEST_SUITE_P(table, bad_input_balance, testing::ValuesIn(balances), row_name());
 
-/// What must end the process, or needs one of its own: its last words, and how it ended (0: with exit code
-/// 0).
+/// A row that ends the process, or needs one of its own: its last words, and its end (0: exit code 0).
 struct process_row {
     const char* name;
     int (*body)();

@@ -16,7 +16,7 @@
 
 namespace bad_input {
 
-/// What the functions of the rows throw themselves.
+/// The exception that functions of the rows throw.
 struct spoiled : std::runtime_error {
     spoiled() : std::runtime_error("spoiled") {}
 };

@@ -20,7 +20,7 @@ constexpr auto nobody_asks = [](unsigned) -> std::uint64_t {
     return 0;
 };
 
-/// So many tries, none of which finds anything.
+/// The victims of `count` tries. Each try finds nothing.
 template <class Length>
 [[nodiscard]] std::vector<unsigned> tries(chooser& c, random& r, unsigned count, Length length) {
     std::vector<unsigned> all;
@@ -39,9 +39,9 @@ template <class Length>
 }
 using numbers = std::vector<unsigned>;
 
-class row_B5_chooser : public guarded {};
+class victim_chooser : public guarded {};
 
-TEST_F(row_B5_chooser, random_draws_what_random_other_draws) {
+TEST_F(victim_chooser, random_draws_what_random_other_draws) {
     for (const unsigned n : {2U, 3U, 64U}) {
         random mine(7);
         random other(7);
@@ -53,7 +53,7 @@ TEST_F(row_B5_chooser, random_draws_what_random_other_draws) {
     }
 }
 
-TEST_F(row_B5_chooser, sticky_stays_where_there_was_work_and_then_goes_around) {
+TEST_F(victim_chooser, sticky_stays_at_a_victim_with_work_and_then_goes_around) {
     random r(1);
     chooser c(victim::sticky, 2, 5);
     EXPECT_EQ(tries(c, r, 8, nobody_asks), (numbers{1, 3, 4, 0, 1, 3, 4, 0})) << "itself it leaves out";
@@ -65,7 +65,7 @@ TEST_F(row_B5_chooser, sticky_stays_where_there_was_work_and_then_goes_around) {
     EXPECT_EQ(tries(of_two, r, 3, nobody_asks), (numbers{1, 1, 1}));
 }
 
-TEST_F(row_B5_chooser, ring_is_the_one_before) {
+TEST_F(victim_chooser, ring_takes_the_previous_worker) {
     random r(1);
     for (const unsigned n : {2U, 3U, 64U}) {
         for (unsigned self = 0; self < n; ++self) {
@@ -75,7 +75,7 @@ TEST_F(row_B5_chooser, ring_is_the_one_before) {
     }
 }
 
-TEST_F(row_B5_chooser, nearest_begins_near_and_goes_further_with_each_failure) {
+TEST_F(victim_chooser, nearest_begins_near_and_goes_further_with_each_failure) {
     // Worker 5 shares a core with 4, a socket with 4 .. 7, and the machine with 0 .. 15.
     const group near[] = {{4, 6}, {4, 8}, {0, 16}};
     random r(3);
@@ -88,7 +88,7 @@ TEST_F(row_B5_chooser, nearest_begins_near_and_goes_further_with_each_failure) {
         of_core.push_back(t[0]);
         of_socket.insert(of_socket.end(), t.begin() + 1, t.begin() + 4);
         of_all.insert(of_all.end(), t.begin() + 4, t.end());
-        c.succeeded(9); // wherever that was, the next search begins near again
+        c.succeeded(9); // after any success the next search begins near again
     }
     EXPECT_EQ(histogram(of_core, 16)[4], 400U);
     const auto socket = histogram(of_socket, 16);
@@ -105,7 +105,7 @@ TEST_F(row_B5_chooser, nearest_begins_near_and_goes_further_with_each_failure) {
     }
 }
 
-TEST_F(row_B5_chooser, nearest_without_success_keeps_reaching_everybody) {
+TEST_F(victim_chooser, nearest_without_success_keeps_asking_all_workers) {
     const group near[] = {{0, 2}, {0, 64}};
     random r(5);
     chooser c(victim::nearest, 1, 64, near);
@@ -115,7 +115,7 @@ TEST_F(row_B5_chooser, nearest_without_success_keeps_reaching_everybody) {
     EXPECT_GT(all[0], 1000U);
 }
 
-TEST_F(row_B5_chooser, longest_takes_from_who_has_most) {
+TEST_F(victim_chooser, longest_takes_from_the_worker_with_most_tasks) {
     std::vector<std::uint64_t> queue(8, 3);
     const auto length = [&](unsigned v) {
         EXPECT_NE(v, 2U) << "its own queue";

@@ -1,4 +1,5 @@
-// Every exposure policy on one script of pushes, pops and visits, and what an owner gives to those that ask.
+// Every exposure policy on one script of pushes, pops and visits, and the tasks that an owner exposes on
+// request.
 #include "balance/exposure.hpp"
 
 #include <cstdint>
@@ -17,15 +18,16 @@ using pilfer::balance::exposer;
 using pilfer::balance::load;
 using pilfer::balance::steal_batch;
 
-class row_B2_exposure : public guarded {};
+class exposure_policies : public guarded {};
 
 /// p: the owner announces, o: it takes its newest back, v: a thief comes for one.
 constexpr std::string_view script = "vpoppvppvpvvpppoovpppppvvvoppvppovvvpppo";
 static_assert(script.size() == 40);
 
-/// Counts instead of tasks. What each step of the script does: of a push, how many tasks were exposed; o:
-/// taken back from the private part, b: from the shared part, -: from nowhere; v: stolen, ?: nothing shared,
-/// the thief asks and waits until it gets something.
+/// Counts instead of tasks. The trace has one character for each step of the script:
+/// * a digit: a push, which exposed so many tasks;
+/// * o, b, -: a pop from the private part, from the shared part, from nowhere;
+/// * v: a theft; ?: nothing is shared, so the thief asks and waits until it gets something.
 class model {
 public:
     explicit model(exposure policy, pilfer::exposure_threshold threshold = {}, std::uint64_t eager = 4)
@@ -79,7 +81,7 @@ private:
     bool m_waiting = false;
 };
 
-TEST_F(row_B2_exposure, each_policy_on_one_script) {
+TEST_F(exposure_policies, each_policy_on_one_script) {
     using pilfer::exposure_threshold;
     const exposure_threshold half_of_four{.at_least = 4, .below = 2};
     const exposure_threshold two_of_three{.at_least = 3, .below = 1, .count = 2};
@@ -102,7 +104,7 @@ TEST_F(row_B2_exposure, each_policy_on_one_script) {
     }
 }
 
-TEST_F(row_B2_exposure, doubling_doubles_while_all_of_it_is_found_gone) {
+TEST_F(exposure_policies, doubling_doubles_while_all_of_it_is_found_gone) {
     exposer e(exposure::doubling, {}, 4);
     for (const std::uint64_t n : {1U, 2U, 4U, 8U, 16U}) {
         EXPECT_EQ(e.after_push({.shared = 0, .own = 100}, false), n);
@@ -116,14 +118,14 @@ TEST_F(row_B2_exposure, doubling_doubles_while_all_of_it_is_found_gone) {
     EXPECT_EQ(e.after_push({.shared = 0, .own = UINT64_MAX}, false), std::uint64_t{1} << 32);
 }
 
-TEST_F(row_B2_exposure, waiter_first_asks_whether_somebody_waits) {
+TEST_F(exposure_policies, waiter_first_exposes_only_for_a_waiting_thief) {
     exposer e(exposure::waiter_first, {}, 4);
     EXPECT_EQ(e.after_push({.shared = 0, .own = 5}, false), 0U);
     EXPECT_EQ(e.after_push({.shared = 0, .own = 5}, true), 1U);
     EXPECT_EQ(e.after_push({.shared = 1, .own = 5}, true), 0U);
 }
 
-TEST_F(row_B2_exposure, a_threshold_moves_a_count_or_a_part_and_never_more_than_there_is) {
+TEST_F(exposure_policies, a_threshold_moves_a_count_or_a_part_and_never_more_than_there_is) {
     exposer count(exposure::threshold, {.at_least = 4, .below = 3, .count = 10}, 4);
     EXPECT_EQ(count.after_push({.shared = 0, .own = 3}, true), 0U);
     EXPECT_EQ(count.after_push({.shared = 0, .own = 4}, false), 4U);
@@ -135,9 +137,9 @@ TEST_F(row_B2_exposure, a_threshold_moves_a_count_or_a_part_and_never_more_than_
     EXPECT_EQ(part.after_push({.shared = 0, .own = 4}, false), 3U);
 }
 
-class row_B4_asked : public guarded {};
+class requested_exposure : public guarded {};
 
-TEST_F(row_B4_asked, an_owner_exposes_what_the_amount_lacks) {
+TEST_F(requested_exposure, the_owner_exposes_the_tasks_that_the_amount_lacks) {
     const steal_batch first;
     struct {
         steal_amount amount;
@@ -164,7 +166,7 @@ TEST_F(row_B4_asked, an_owner_exposes_what_the_amount_lacks) {
     EXPECT_EQ(exposer::for_thief(steal_batch(8), steal_amount::adaptive(), {.shared = 0, .own = 8}), 4U);
 }
 
-TEST_F(row_B4_asked, how_much_a_thief_takes) {
+TEST_F(requested_exposure, how_much_a_thief_takes) {
     using numbers = std::vector<std::uint64_t>;
     steal_batch h;
     const auto sizes = [&h](steal_amount amount) {

@@ -1,4 +1,4 @@
-// Row B6: one ring through all workers, and work that gets from one of them to every other.
+// One ring through all workers, on which work reaches every other worker.
 #include <gtest/gtest.h>
 
 #include <condition_variable>
@@ -15,8 +15,8 @@ namespace {
 using namespace support;
 namespace balance = pilfer::balance;
 
-/// Who robs whom by the rule `ring`: is it one cycle through all?
-TEST(row_B6_ring, is_one_cycle_for_1_to_1024_workers) {
+/// The victims of the rule `ring` form one cycle through all workers.
+TEST(steal_ring, is_one_cycle_for_1_to_1024_workers) {
     balance::random dice(1);
     for (unsigned n = 2; n <= 1024; ++n) {
         std::vector<unsigned> victim(n);
@@ -59,7 +59,7 @@ private:
     std::set<unsigned> m_workers;
 };
 
-struct row_B6_reach : over_workers {
+struct ring_thefts : over_workers {
     /// All tasks are announced by one worker.
     template <class Announce>
     static void expect_all_run(pilfer::pool& pool, Announce announce) {
@@ -69,7 +69,7 @@ struct row_B6_reach : over_workers {
     }
 };
 
-TEST_P(row_B6_reach, by_ring_thefts_all_get_work_of_one) {
+TEST_P(ring_thefts, give_every_worker_a_task_of_one) {
     for (const auto amount : {pilfer::steal_amount::one(), pilfer::steal_amount::half()}) {
         pilfer::options o = with_workers();
         o.balance.victim = pilfer::victim::ring;
@@ -89,7 +89,7 @@ TEST_P(row_B6_reach, by_ring_thefts_all_get_work_of_one) {
 }
 
 /// Each task announces the next one: the work moves from worker to worker.
-TEST_P(row_B6_reach, handed_on_from_one_to_the_next) {
+TEST_P(ring_thefts, pass_work_from_worker_to_worker) {
     pilfer::options o = with_workers();
     o.balance.victim = pilfer::victim::ring;
     pilfer::pool pool(o);
@@ -108,6 +108,6 @@ TEST_P(row_B6_reach, handed_on_from_one_to_the_next) {
     expect_all_run(pool, [](gate& g) { link{g, GetParam()}(); });
 }
 
-PILFER_OVER_WORKERS(row_B6_reach);
+PILFER_OVER_WORKERS(ring_thefts);
 
 } // namespace

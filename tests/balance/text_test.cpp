@@ -1,4 +1,4 @@
-// The names of the policies: every one that is written is read again, every wrong one is told what is known.
+// The names of the policies. Every written one is read again; the error for a wrong one lists the known ones.
 #include "balance/text.hpp"
 
 #include <cstdint>
@@ -28,9 +28,9 @@ namespace balance = pilfer::balance;
            (a.exposure != exposure::short_eager || a.eager == b.eager);
 }
 
-class row_B2_text : public guarded {};
+class policy_names : public guarded {};
 
-TEST_F(row_B2_text, every_name_is_read_again) {
+TEST_F(policy_names, every_name_is_read_again) {
     const steal_amount amounts[] = {steal_amount::one(),         steal_amount::half(),
                                     steal_amount::part(1, 1),    steal_amount::part(3, 7),
                                     steal_amount::part(2, 4),    steal_amount::part(65'535, 65'536),
@@ -60,7 +60,7 @@ TEST_F(row_B2_text, every_name_is_read_again) {
     }
 }
 
-TEST_F(row_B2_text, names_by_heart) {
+TEST_F(policy_names, names_are_the_documented_ones) {
     EXPECT_EQ(balance::name(read("half,ring,always-public")), "half,ring,always-public");
     EXPECT_EQ(balance::name(read("1/2,longest,short-eager:8")), "half,longest,short-eager:8");
     EXPECT_EQ(balance::name(read("threshold:4:2:1/3,all-but-one,sticky")),
@@ -70,7 +70,7 @@ TEST_F(row_B2_text, names_by_heart) {
     EXPECT_EQ(balance::name(balance_options{}), "") << "automatic is no name";
 }
 
-TEST_F(row_B2_text, what_is_left_open_is_filled_and_what_was_chosen_stays) {
+TEST_F(policy_names, omitted_parts_get_defaults_and_chosen_parts_stay) {
     EXPECT_EQ(balance::name(read("ring")), balance::name(balance::defaults().steal) + ",ring,on-demand");
     balance_options o;
     balance::resolve(o, nullptr);
@@ -83,7 +83,7 @@ TEST_F(row_B2_text, what_is_left_open_is_filled_and_what_was_chosen_stays) {
     EXPECT_EQ(o.steal, steal_amount::all_but_one());
 }
 
-TEST_F(row_B2_text, a_wrong_one_is_named_and_told_what_is_known) {
+TEST_F(policy_names, the_error_names_the_wrong_one_and_lists_the_known_ones) {
     const struct {
         const char* text;
         const char* says;

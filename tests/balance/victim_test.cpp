@@ -1,4 +1,4 @@
-// Victims are chosen uniformly, and nobody robs itself.
+// Victims are chosen uniformly, and no worker robs itself.
 #include "balance/victim.hpp"
 
 #include <cmath>
@@ -13,7 +13,7 @@ using namespace support;
 using pilfer::balance::random;
 using pilfer::balance::random_other;
 
-class row_B5_victims : public guarded {};
+class random_victims : public guarded {};
 
 /// Draws `per_victim` victims for each other worker and returns how often each was chosen.
 [[nodiscard]] std::vector<std::uint64_t> histogram(random& r, unsigned self, unsigned n,
@@ -30,7 +30,7 @@ class row_B5_victims : public guarded {};
     return chosen;
 }
 
-TEST_F(row_B5_victims, are_uniform_and_never_the_thief) {
+TEST_F(random_victims, are_uniform_and_never_the_thief) {
     constexpr unsigned per_victim = 1000;
     for (const unsigned n : {2U, 3U, 8U, 64U}) {
         for (const unsigned self : {0U, n / 2, n - 1}) {
@@ -54,7 +54,7 @@ TEST_F(row_B5_victims, are_uniform_and_never_the_thief) {
     }
 }
 
-TEST_F(row_B5_victims, of_two_thieves_differ) {
+TEST_F(random_victims, of_two_thieves_differ) {
     // Workers seed with their number: equal sequences would send all thieves to the same victim.
     for (unsigned a = 1; a < 64; ++a) {
         random one(a);

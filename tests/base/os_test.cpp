@@ -1,4 +1,4 @@
-// The seam to the operating system: memory without memory behind it, guards, futexes, threads.
+// The seam to the operating system: reserved addresses, guards, futexes, threads.
 #include <gtest/gtest.h>
 
 #include <pthread.h>
@@ -32,7 +32,7 @@ TEST(Memory, ReservedIsZeroAndDiscardedIsZeroAgain) {
     os::unreserve(at, 4 * page);
 }
 
-TEST(Memory, WhatIsTooMuchGivesNull) { EXPECT_EQ(os::reserve(std::size_t{1} << 60), nullptr); }
+TEST(Memory, TooLargeAReservationGivesNull) { EXPECT_EQ(os::reserve(std::size_t{1} << 60), nullptr); }
 
 TEST(Memory, AGuardKillsAndItsNeighboursDoNot) {
     const std::size_t page = os::page_size();
@@ -58,7 +58,7 @@ TEST(Futex, ReturnsAtOnceForAnotherValueAndAfterTheTimeForThisOne) {
     EXPECT_GE(os::now_ns() - before, 5'000'000U);
 }
 
-TEST(Futex, WakesWhoWaits) {
+TEST(Futex, WakesAWaitingThread) {
     const watchdog dog("a futex");
     std::atomic<std::uint32_t> word{0};
     std::atomic<unsigned> left{0};
@@ -137,7 +137,7 @@ TEST(Cpus, TheAffinityMaskIsCounted) {
 
 /// The store-buffer test: two threads each store one word and read the other's. One fence is heavy, the
 /// other one only keeps the compiler in order; both reading the old values must not happen.
-TEST(HeavyFence, StandsForTheFenceOfTheOtherThread) {
+TEST(HeavyFence, ReplacesTheFenceOfTheOtherThread) {
     if (!pilfer::detail::heavy_fence_reaches_all()) {
         GTEST_SKIP() << "no membarrier here";
     }
@@ -152,8 +152,7 @@ TEST(HeavyFence, StandsForTheFenceOfTheOtherThread) {
     together(2, [&](unsigned i) {
         for (std::int64_t r = 1; r <= rounds; ++r) {
             at[i].store(r);
-            // Both must run for the race, so spin; but where only one gets a CPU a round would take a time
-            // slice.
+            // Both must run for the race, so spin. If only one gets a CPU, a round would take a time slice.
             for (unsigned spins = 0; at[1 - i].load() < r && spins < 1000; ++spins) {
                 pilfer::detail::cpu_relax();
             }

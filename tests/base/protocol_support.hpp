@@ -1,4 +1,4 @@
-// What the protocol tests share: sizes, a watchdog, threads that start together, children that may die.
+// Shared by the protocol tests: sizes, a watchdog, threads that start together, children that may die.
 #pragma once
 
 #include <sys/wait.h>
@@ -33,13 +33,12 @@ namespace pilfer_test {
     return size < 1 ? 1 : size;
 }
 
-/// Set by whoever comes out of wait_until(), cleared by the watchdog: written once a second, not once a
+/// Set by a thread that leaves wait_until(), cleared by the watchdog. It is written once a second, not once a
 /// round.
 inline std::atomic<bool> moved{false};
 
-/// A test that hangs fails, with the name of what it hung in. Rounds that end say that it does not hang:
-/// where every round is a few changes of threads, a machine that is busy elsewhere takes minutes for all of
-/// them.
+/// A test that hangs fails, with the name of the hanging step. Rounds that end show that it does not hang: a
+/// round is a few changes of threads, and on a busy machine all of them may take minutes.
 class watchdog {
 public:
     explicit watchdog(const char* what, std::chrono::seconds limit = std::chrono::seconds(50))

@@ -56,7 +56,7 @@ TEST_P(RecordPool, BatchesOf32AlignedDistinctAndRanked) {
     }
 }
 
-TEST_P(RecordPool, WhatComesBackGoesOutFirst) {
+TEST_P(RecordPool, ReturnedRecordsAreReusedFirst) {
     record_pool pool;
     free_record* a = pool.take(GetParam());
     free_record* b = pool.take(GetParam());
@@ -71,7 +71,7 @@ TEST_P(RecordPool, WhatComesBackGoesOutFirst) {
     EXPECT_NE(fresh, in_b);
 }
 
-TEST_P(RecordPool, WhatComesOutOfALongListIsRankedAnew) {
+TEST_P(RecordPool, RecordsOfALongListAreRankedAnew) {
     record_pool pool;
     free_record* batch = pool.take(GetParam());
     for (auto* one : members(batch)) {
@@ -94,7 +94,7 @@ TEST(RecordPoolClasses, DoNotMix) {
     EXPECT_EQ(pool.take(0), small);
 }
 
-TEST(RecordPoolStress, NobodyHoldsWhatAnotherHolds) {
+TEST(RecordPoolStress, NoTwoThreadsHoldOneObject) {
     for (const unsigned threads : {1U, 2U, 3U, 8U}) {
         const watchdog dog("the record pool");
         record_pool pool;

@@ -14,7 +14,7 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_attach : public guarded {};
+class c_attach : public guarded {};
 
 struct shared {
     pilfer_pool* pool = nullptr;
@@ -45,7 +45,7 @@ void in_a_task(void* arg) {
     pilfer_pool_notify(all->pool);
 }
 
-TEST_F(row_E2_attach, row_A17_works_while_it_waits) {
+TEST_F(c_attach, an_attached_thread_runs_tasks_while_it_waits) {
     c_options options(1);
     options.set("attachable", "1");
     EXPECT_EQ(options.get("attachable"), "1");
@@ -86,8 +86,8 @@ void counts(void* arg) {
 }
 int three_have_run(void* arg) { return static_cast<main_loop*>(arg)->ran == 3 ? 1 : 0; }
 
-/// What the environment wants has no seats: the thread blocks.
-TEST_F(row_E2_attach, blocks_in_a_pool_without_seats) {
+/// The environment selects a pool without seats, so the attached thread blocks.
+TEST_F(c_attach, blocks_in_a_pool_without_slots) {
     for (const auto& [variable, text] :
          {std::pair{"PILFER_PROFILE", "/dev/null"}, std::pair{"PILFER_BACKEND", "one_lock"}}) {
         const auto result = in_child([&] {
@@ -115,7 +115,7 @@ TEST_F(row_E2_attach, blocks_in_a_pool_without_seats) {
     }
 }
 
-TEST_F(row_E2_attach, wrong_calls) {
+TEST_F(c_attach, wrong_calls) {
     const c_pool pool(1);
     pilfer_attachment* here = nullptr;
     EXPECT_EQ(pilfer_attach(nullptr, &here), PILFER_EINVAL);

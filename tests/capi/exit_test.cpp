@@ -14,9 +14,9 @@ using namespace capi_tests;
 
 constexpr std::uint64_t hour = 3'600'000'000'000;
 
-class row_E2_exit : public over_workers {};
-PILFER_OVER_WORKERS(row_E2_exit);
-class row_E2_exit_alone : public guarded {};
+class c_first_result_scope_over_workers : public over_workers {};
+PILFER_OVER_WORKERS(c_first_result_scope_over_workers);
+class c_first_result_scope : public guarded {};
 
 template <class F>
 int spawn(pilfer_first_result_scope& s, F& f) {
@@ -36,7 +36,7 @@ int exit_by(pilfer_first_result_scope& s, F& make) {
         &s, [](void* f, void** value) { return (*static_cast<F*>(f))(value); }, &make);
 }
 
-/// Set by nobody.
+/// An event that is never set.
 struct never_set {
     pilfer_event event;
     never_set() { EXPECT_EQ(pilfer_event_init(&event, 0), 0); }
@@ -48,7 +48,7 @@ struct never_set {
 
 // ---- exit scopes ------------------------------------------------------------------------------
 
-TEST_P(row_E2_exit, row_D4_one_winner) {
+TEST_P(c_first_result_scope_over_workers, one_winner) {
     const c_pool pool(GetParam());
     pool.run([] {
         pilfer_first_result_scope s;
@@ -95,7 +95,7 @@ TEST_P(row_E2_exit, row_D4_one_winner) {
     });
 }
 
-TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave) {
+TEST_P(c_first_result_scope_over_workers, the_maker_of_the_value_is_not_cancelled_and_the_others_are) {
     const c_pool pool(GetParam());
     pool.run([] {
         never_set never;
@@ -152,14 +152,14 @@ TEST_P(row_E2_exit, row_D5_what_makes_the_value_is_excepted_and_the_others_leave
     });
 }
 
-TEST_P(row_E2_exit, an_exit_without_a_value) {
+TEST_P(c_first_result_scope_over_workers, an_exit_without_a_value) {
     const c_pool pool(GetParam());
     pool.run([] {
         pilfer_first_result_scope s;
         ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
         for (const int code : {int{PILFER_ENOMEM}, -1000, -12'345}) {
             auto fails = [code](void** value) {
-                *value = value; // nobody gets it
+                *value = value; // discarded
                 return code;
             };
             EXPECT_EQ(exit_by(s, fails), code);
@@ -184,7 +184,7 @@ TEST_P(row_E2_exit, an_exit_without_a_value) {
     });
 }
 
-TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
+TEST_P(c_first_result_scope_over_workers, an_outer_cancellation_ends_the_protection) {
     const c_pool pool(GetParam());
     pool.run([] {
         never_set never;
@@ -209,7 +209,7 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
                     EXPECT_EQ(fork(inner, child), 0);
                     void* value = &inner;
                     EXPECT_EQ(pilfer_first_result_scope_sync(&inner, &value), PILFER_ECANCELED);
-                    // What was made is not lost: it may have to be freed.
+                    // The made value is not lost: it may have to be freed.
                     EXPECT_EQ(value, gives_up ? nullptr : &made);
                     EXPECT_EQ(pilfer_first_result_scope_end(&inner), PILFER_ECANCELED);
                 };
@@ -231,7 +231,7 @@ TEST_P(row_E2_exit, row_D5_an_outer_cancellation_ends_the_protection) {
     });
 }
 
-TEST_F(row_E2_exit_alone, an_first_result_scope_of_a_thread) {
+TEST_F(c_first_result_scope, a_first_result_scope_of_a_thread) {
     with_a_common_pool([] {
         pilfer_first_result_scope s;
         ASSERT_EQ(pilfer_first_result_scope_begin(&s), 0);
@@ -247,7 +247,7 @@ TEST_F(row_E2_exit_alone, an_first_result_scope_of_a_thread) {
 
 // ---- time limits, locks that are cut short ----------------------------------------------------
 
-TEST_P(row_E2_exit, row_D3_deadline) {
+TEST_P(c_first_result_scope_over_workers, deadline) {
     const c_pool pool(GetParam());
     pool.run([] {
         never_set never;
@@ -285,7 +285,7 @@ TEST_P(row_E2_exit, row_D3_deadline) {
     });
 }
 
-TEST_F(row_E2_exit_alone, bad_input_a_deadline_where_nobody_keeps_the_time) {
+TEST_F(c_first_result_scope, bad_input_a_deadline_without_a_pool) {
     const auto result = in_child([] {
         pilfer_pool* common = nullptr;
         pilfer_scope s;
@@ -326,8 +326,8 @@ struct owning_sums {
     static constexpr pilfer_reducer how{sizeof(std::uint64_t*), identity, fold, combine};
 };
 
-// Its joins throw where the task is stopped, and nothing of what was begun may be lost.
-TEST_P(row_E2_exit, loops_of_a_stopped_task) {
+// Its joins throw if the task is stopped, and no part that has begun may be lost.
+TEST_P(c_first_result_scope_over_workers, loops_of_a_stopped_task) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody is beside who could cancel";
     }
@@ -361,7 +361,7 @@ TEST_P(row_E2_exit, loops_of_a_stopped_task) {
     });
 }
 
-TEST_P(row_E2_exit, row_D7_lock_cancellable) {
+TEST_P(c_first_result_scope_over_workers, lock_cancellable) {
     const c_pool pool(GetParam());
     pool.run([] {
         pilfer_mutex mutex;
@@ -392,7 +392,7 @@ TEST_P(row_E2_exit, row_D7_lock_cancellable) {
     });
 }
 
-TEST_P(row_E2_exit, an_older_scope_drops_what_a_holder_gives) {
+TEST_P(c_first_result_scope_over_workers, an_older_scope_drops_a_child_that_a_holder_forks) {
     const c_pool pool(GetParam());
     std::atomic<int> ran{0};
     pool.run([&] {
@@ -433,7 +433,7 @@ TEST_P(row_E2_exit, an_older_scope_drops_what_a_holder_gives) {
     EXPECT_EQ(ran, 2);
 }
 
-TEST_P(row_E2_exit, an_older_scope_stops_a_running_child_under_the_lock) {
+TEST_P(c_first_result_scope_over_workers, an_older_scope_stops_a_running_child_under_the_lock) {
     const c_pool pool(GetParam());
     std::atomic<bool> began{false};
     std::atomic<bool> left{false};
@@ -462,7 +462,7 @@ TEST_P(row_E2_exit, an_older_scope_stops_a_running_child_under_the_lock) {
     });
 }
 
-TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
+TEST_P(c_first_result_scope_over_workers, shared_mutex_and_barrier) {
     const c_pool pool(GetParam());
     pool.run([] {
         pilfer_shared_mutex mutex;
@@ -495,7 +495,7 @@ TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
         while (begun < 3) {
             pilfer_yield();
         }
-        // This task holds the lock since before the scope began, which is cancelled all the same.
+        // This task has held the lock since before the scope began; the scope is cancelled nevertheless.
         EXPECT_EQ(pilfer_scope_cancel(&s), 0);
         EXPECT_EQ(pilfer_scope_end(&s), 0);
         EXPECT_EQ(stopped, 3);
@@ -513,7 +513,7 @@ TEST_P(row_E2_exit, row_D7_shared_mutex_and_barrier) {
 
 // ---- wrong calls ------------------------------------------------------------------------------
 
-TEST_F(row_E2_exit_alone, bad_input_of_a_stranger) {
+TEST_F(c_first_result_scope, bad_input_from_a_task_of_no_child) {
     with_a_common_pool([] {
         c_pool pool(2U);
         pilfer_first_result_scope s;

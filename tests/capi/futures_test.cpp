@@ -1,4 +1,4 @@
-// Futures, promises, and what tasks wait for, through <pilfer/pilfer.h>.
+// Futures, promises, and the objects that tasks wait for, through <pilfer/pilfer.h>.
 #include <pilfer/pilfer.h>
 
 #include <unistd.h>
@@ -22,7 +22,7 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_futures : public over_workers {};
+class c_futures : public over_workers {};
 
 /// A pointer that is a number, as tests send and return them.
 void* numbered(std::uintptr_t n) { return reinterpret_cast<void*>(n); }
@@ -37,7 +37,7 @@ int take(pilfer_future* f, std::uintptr_t& n) {
     return code;
 }
 
-TEST_P(row_E2_futures, a_promise_is_set_once) {
+TEST_P(c_futures, a_promise_is_set_once) {
     const c_pool pool(GetParam());
     pilfer_promise* p = nullptr;
     ASSERT_EQ(pilfer_promise_new(&p), 0);
@@ -95,7 +95,7 @@ TEST_P(row_E2_futures, a_promise_is_set_once) {
     EXPECT_EQ(take(broken, n), PILFER_EBROKEN);
 }
 
-TEST_P(row_E2_futures, functions_go_on_with_results) {
+TEST_P(c_futures, continuations_get_the_results) {
     auto pool = std::make_unique<c_pool>(GetParam());
     const auto plus = [](void* result, void* arg) -> void* {
         return numbered(number_of(result) + number_of(arg));
@@ -122,7 +122,7 @@ TEST_P(row_E2_futures, functions_go_on_with_results) {
     EXPECT_EQ(take(handled, n), 0);
     EXPECT_EQ(n, 10U);
 
-    // Where there is no result the code goes on instead.
+    // Without a result, the error code continues instead.
     pilfer_promise* p = nullptr;
     ASSERT_EQ(pilfer_promise_new(&p), 0);
     f = pilfer_promise_future(p);
@@ -156,7 +156,7 @@ TEST_P(row_E2_futures, functions_go_on_with_results) {
     pilfer_future_free(f);
 }
 
-TEST_P(row_E2_futures, one_future_for_several) {
+TEST_P(c_futures, when_all_and_when_any) {
     const c_pool pool(GetParam());
     constexpr std::size_t count = 20;
     std::array<pilfer_future*, count> futures{};
@@ -206,7 +206,7 @@ TEST_P(row_E2_futures, one_future_for_several) {
     EXPECT_EQ(n, 0U) << "none";
 }
 
-/// What tasks and a thread share: a number under a mutex, and who is told of it.
+/// Shared by tasks and a thread: a number under a mutex, and a condition that is notified when it changes.
 struct shared_number {
     pilfer_mutex mutex;
     pilfer_condition changed;
@@ -214,7 +214,7 @@ struct shared_number {
     unsigned wanted = 0;
 };
 
-TEST_P(row_E2_futures, mutex_and_condition) {
+TEST_P(c_futures, mutex_and_condition) {
     const c_pool pool(GetParam());
     shared_number shared;
     ASSERT_EQ(pilfer_mutex_init(&shared.mutex), 0);
@@ -250,7 +250,7 @@ TEST_P(row_E2_futures, mutex_and_condition) {
         EXPECT_EQ(pilfer_submit(pool, i % 2 == 0 ? +add : +wait, &shared), 0);
     }
     wait(&shared); // a thread
-    // Tasks that still wait are told by the last notification; each of them takes the mutex once more.
+    // The last notification wakes the tasks that still wait; each of them takes the mutex once more.
     EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DRAIN), 0);
     EXPECT_EQ(shared.n, shared.wanted);
 
@@ -275,7 +275,7 @@ struct signals {
     std::atomic<unsigned> passed{0};
 };
 
-TEST_P(row_E2_futures, semaphore_latch_and_event) {
+TEST_P(c_futures, semaphore_latch_and_event) {
     const c_pool pool(GetParam());
     signals s;
     constexpr unsigned tasks = 12;
@@ -328,7 +328,7 @@ struct pipeline {
     std::atomic<unsigned> senders{0};
 };
 
-TEST_P(row_E2_futures, channels_of_every_capacity) {
+TEST_P(c_futures, channels_of_every_capacity) {
     for (const std::size_t capacity : {0U, 1U, 7U}) {
         const c_pool pool(GetParam());
         pipeline p;
@@ -367,7 +367,7 @@ TEST_P(row_E2_futures, channels_of_every_capacity) {
     }
 }
 
-TEST_P(row_E2_futures, a_channel_says_why_not) {
+TEST_P(c_futures, a_failed_channel_call_gives_its_reason) {
     pilfer_channel* c = nullptr;
     ASSERT_EQ(pilfer_channel_new(&c, 2), 0);
     void* value = numbered(77);
@@ -398,8 +398,8 @@ TEST_P(row_E2_futures, a_channel_says_why_not) {
     pilfer_channel_free(c);
 }
 
-/// More than the workers block for what only another task does.
-TEST_P(row_E2_futures, blocking_calls_hold_no_worker_up) {
+/// More tasks than workers block until another task has run.
+TEST_P(c_futures, blocking_calls_hold_no_worker_up) {
     c_options o(GetParam());
     o.set("max_extra_workers", std::to_string(GetParam() + 1));
     const c_pool pool(o);
@@ -441,6 +441,6 @@ TEST_P(row_E2_futures, blocking_calls_hold_no_worker_up) {
     close(s.ends[1]);
 }
 
-PILFER_OVER_WORKERS(row_E2_futures);
+PILFER_OVER_WORKERS(c_futures);
 
 } // namespace

@@ -82,11 +82,11 @@ private:
     pilfer_future* m_future = nullptr;
 };
 
-class row_E2_io : public over_workers {};
-INSTANTIATE_TEST_SUITE_P(workers, row_E2_io, testing::Values(1U, 2U, 3U, 8U),
+class c_io_over_workers : public over_workers {};
+INSTANTIATE_TEST_SUITE_P(workers, c_io_over_workers, testing::Values(1U, 2U, 3U, 8U),
                          testing::PrintToStringParamName());
 
-TEST_P(row_E2_io, two_tasks_talk_over_a_socket) {
+TEST_P(c_io_over_workers, two_tasks_talk_over_a_socket) {
     const c_pool pool(GetParam());
     const two_ends ends;
     const auto rounds = static_cast<unsigned>(hundredth_of(10'000, 20));
@@ -118,7 +118,7 @@ TEST_P(row_E2_io, two_tasks_talk_over_a_socket) {
     EXPECT_EQ(right, rounds);
 }
 
-TEST_P(row_E2_io, a_connection_is_accepted_and_both_sides_speak) {
+TEST_P(c_io_over_workers, a_connection_is_accepted_and_both_sides_speak) {
     const c_pool pool(GetParam());
     sockaddr_in at{};
     at.sin_family = AF_INET;
@@ -162,13 +162,13 @@ TEST_P(row_E2_io, a_connection_is_accepted_and_both_sides_speak) {
     }
     EXPECT_EQ(heard, much);
     EXPECT_EQ(pilfer_io_close(listener), 0);
-    // Nobody listens there any more.
+    // The listening socket is closed by now.
     const int late = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     EXPECT_EQ(pilfer_io_connect(late, &at, sizeof at, PILFER_FOREVER), PILFER_EERRNO - ECONNREFUSED);
     EXPECT_EQ(pilfer_io_close(late), 0);
 }
 
-TEST_P(row_E2_io, limits_and_what_the_system_says) {
+TEST_P(c_io_over_workers, time_limits_and_errors_of_the_system) {
     const c_pool pool(GetParam());
     two_ends ends;
     const auto both = [&] { // in a task and in a thread
@@ -192,7 +192,7 @@ TEST_P(row_E2_io, limits_and_what_the_system_says) {
     };
     both();
     pool.run(both);
-    // A write that stops half way says where.
+    // A write that stops half way returns its position.
     const std::string much(1 << 22, 'w');
     std::size_t written = 0;
     EXPECT_EQ(pilfer_io_write(ends.fd[0], much.data(), much.size(), millisecond, &written), PILFER_ETIMEDOUT);
@@ -206,7 +206,7 @@ TEST_P(row_E2_io, limits_and_what_the_system_says) {
     });
 }
 
-TEST_P(row_E2_io, who_waits_is_told_when_it_is_forgotten_or_closed) {
+TEST_P(c_io_over_workers, forget_and_close_wake_waiting_tasks) {
     const c_pool pool(GetParam());
     two_ends ends;
     const int fd = ends.fd[0];
@@ -230,9 +230,8 @@ TEST_P(row_E2_io, who_waits_is_told_when_it_is_forgotten_or_closed) {
     EXPECT_EQ(code, PILFER_ECANCELED) << pilfer_strerror(code);
 }
 
-class row_E2_on : public over_workers {};
-INSTANTIATE_TEST_SUITE_P(workers, row_E2_on, testing::Values(1U, 2U, 3U, 8U),
-                         testing::PrintToStringParamName());
+class c_on : public over_workers {};
+INSTANTIATE_TEST_SUITE_P(workers, c_on, testing::Values(1U, 2U, 3U, 8U), testing::PrintToStringParamName());
 
 /// The handle, freed at the end.
 class subscribed {
@@ -249,7 +248,7 @@ private:
     pilfer_subscription* m_handle = nullptr;
 };
 
-TEST_P(row_E2_on, an_event_runs_it_once_for_each_setting) {
+TEST_P(c_on, an_event_runs_it_once_for_each_setting) {
     struct shared {
         pilfer_event event;
         std::atomic<int> runs{0};
@@ -295,7 +294,7 @@ TEST_P(row_E2_on, an_event_runs_it_once_for_each_setting) {
     pilfer_event_destroy(&s.event);
 }
 
-TEST_P(row_E2_on, a_channel_hands_over_each_pointer_in_order) {
+TEST_P(c_on, a_channel_hands_over_each_pointer_in_order) {
     const c_pool pool(GetParam());
     const auto n = static_cast<std::uintptr_t>(hundredth_of(20'000, 50));
     for (const std::size_t capacity : {std::size_t{0}, std::size_t{3}}) {
@@ -323,7 +322,7 @@ TEST_P(row_E2_on, a_channel_hands_over_each_pointer_in_order) {
     }
 }
 
-TEST_P(row_E2_on, no_pointer_is_lost_when_it_is_cancelled) {
+TEST_P(c_on, no_pointer_is_lost_when_it_is_cancelled) {
     const c_pool pool(GetParam());
     pilfer_channel* channel = nullptr;
     ASSERT_EQ(pilfer_channel_new(&channel, 100), 0);
@@ -362,7 +361,7 @@ TEST_P(row_E2_on, no_pointer_is_lost_when_it_is_cancelled) {
     pilfer_channel_free(channel);
 }
 
-TEST_P(row_E2_on, a_descriptor_as_long_as_it_is_ready) {
+TEST_P(c_on, a_descriptor_runs_it_as_long_as_it_is_ready) {
     const c_pool pool(GetParam());
     struct shared {
         two_ends pipe{false};
@@ -406,7 +405,7 @@ TEST_P(row_E2_on, a_descriptor_as_long_as_it_is_ready) {
     ::close(file);
 }
 
-TEST_P(row_E2_on, ends_with_its_pool) {
+TEST_P(c_on, ends_with_its_pool) {
     for (const int mode : {PILFER_DRAIN, PILFER_DROP}) {
         const two_ends pipe(false);
         pilfer_event event;
@@ -444,9 +443,9 @@ TEST_P(row_E2_on, ends_with_its_pool) {
     }
 }
 
-class row_E2_io_alone : public guarded {};
+class c_io : public guarded {};
 
-TEST_F(row_E2_io_alone, on_one_lock_calls_wait_and_on_refuses) {
+TEST_F(c_io, on_one_lock_calls_wait_and_on_refuses) {
     c_options o(2);
     o.set("backend", "one_lock");
     const c_pool pool(o);
@@ -465,7 +464,7 @@ TEST_F(row_E2_io_alone, on_one_lock_calls_wait_and_on_refuses) {
               PILFER_EERRNO - ENOTSUP);
 }
 
-TEST_F(row_E2_io_alone, codes_of_the_system) {
+TEST_F(c_io, codes_of_the_system) {
     EXPECT_EQ(pilfer_errno(PILFER_EERRNO - EBADF), EBADF);
     EXPECT_STREQ(pilfer_strerror(PILFER_EERRNO - EBADF), "Bad file descriptor");
     EXPECT_EQ(pilfer_errno(-999), 899);

@@ -41,9 +41,9 @@ private:
     pilfer_pool* m_pool = nullptr;
 };
 
-class row_E2_locks : public over_workers {};
+class c_locks_over_workers : public over_workers {};
 
-TEST_P(row_E2_locks, a_shared_mutex_lets_many_read_and_one_write) {
+TEST_P(c_locks_over_workers, a_shared_mutex_lets_many_read_and_one_write) {
     const lock_pool pool(GetParam());
     pilfer_shared_mutex mutex;
     ASSERT_EQ(pilfer_shared_mutex_init(&mutex), 0);
@@ -85,7 +85,7 @@ TEST_P(row_E2_locks, a_shared_mutex_lets_many_read_and_one_write) {
     pilfer_shared_mutex_destroy(&mutex);
 }
 
-TEST_P(row_E2_locks, a_barrier_keeps_tasks_in_step) {
+TEST_P(c_locks_over_workers, a_barrier_keeps_tasks_in_step) {
     const lock_pool pool(GetParam());
     constexpr unsigned runners = 4;
     constexpr unsigned phases = 20;
@@ -135,7 +135,7 @@ TEST_P(row_E2_locks, a_barrier_keeps_tasks_in_step) {
     pilfer_barrier_destroy(&c.barrier);
 }
 
-TEST_P(row_E2_locks, a_full_queue_is_a_code) {
+TEST_P(c_locks_over_workers, a_full_queue_gives_an_error_code) {
     struct state {
         std::atomic<bool> open{false};
         std::atomic<unsigned> inside{0};
@@ -176,7 +176,7 @@ TEST_P(row_E2_locks, a_full_queue_is_a_code) {
     EXPECT_TRUE(eventually([&] { return s.ran == accepted + 50; }));
 }
 
-TEST_P(row_E2_locks, a_task_has_a_name_and_a_scope_a_limit) {
+TEST_P(c_locks_over_workers, a_task_has_a_name_and_a_scope_a_limit) {
     const lock_pool pool(GetParam());
     const auto name = [](void*) -> void* {
         return new std::string(pilfer_task_name() != nullptr ? pilfer_task_name() : "nobody");
@@ -226,9 +226,9 @@ TEST_P(row_E2_locks, a_task_has_a_name_and_a_scope_a_limit) {
     pilfer_event_destroy(&s.go_on);
 }
 
-PILFER_OVER_WORKERS(row_E2_locks);
+PILFER_OVER_WORKERS(c_locks_over_workers);
 
-TEST(row_E2_locks_alone, bad_input) {
+TEST(c_locks, bad_input) {
     const watchdog end(patience);
     const lock_pool pool(1);
     pilfer_barrier barrier;

@@ -22,7 +22,7 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_misuse : public guarded {};
+class c_misuse : public guarded {};
 
 // ---- wrong calls ------------------------------------------------------------------------------
 
@@ -39,14 +39,14 @@ void no_changes(void* const*, void*) {}
 int is_ready(const void*, void*) { return 1; }
 void no_piece(std::size_t, std::size_t, void*) {}
 
-/// The text is wrong for that option: refused, said with the option's name, and nothing changed.
+/// The text is wrong for that option. It is refused with the option's name, and changes nothing.
 struct wrong_text {
     const char* option;
     const char* value;
     const char* said;
 };
 
-TEST_F(row_E2_misuse, bad_input_option_texts) {
+TEST_F(c_misuse, bad_input_option_texts) {
     const std::string nines(30, '9');
     const wrong_text rows[] = {
         {"workers", "", "options.workers must be a decimal number"},
@@ -102,7 +102,7 @@ TEST_F(row_E2_misuse, bad_input_option_texts) {
             EXPECT_EQ(o.get(row.option), before.data()) << row.value;
         }
     }
-    // What only the pool can judge.
+    // Values that only the pool can judge.
     for (const auto& [name, value] :
          std::initializer_list<std::pair<const char*, const char*>>{{"workers", "4097"},
                                                                     {"stack_size", "16383"},
@@ -122,7 +122,7 @@ TEST_F(row_E2_misuse, bad_input_option_texts) {
     EXPECT_EQ(pilfer_options_get(o.handle(), "no", text.data(), text.size()), PILFER_EINVAL);
 }
 
-TEST_F(row_E2_misuse, bad_input_arguments) {
+TEST_F(c_misuse, bad_input_arguments) {
     with_a_common_pool([] {
         c_pool pool(2U);
         const c_options o;
@@ -402,7 +402,7 @@ TEST_F(row_E2_misuse, bad_input_arguments) {
     });
 }
 
-TEST_F(row_E2_misuse, bad_input_wrong_callers) {
+TEST_F(c_misuse, bad_input_wrong_callers) {
     with_a_common_pool([] {
         c_pool pool(2U);
         pilfer_work_span figures{};
@@ -412,7 +412,7 @@ TEST_F(row_E2_misuse, bad_input_wrong_callers) {
             EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DRAIN), PILFER_EUSAGE);
             EXPECT_EQ(pilfer_pool_destroy(pool), PILFER_EUSAGE);
         });
-        // A stranger's scope; the owner goes on with it.
+        // The scope of another task; its owner can still use it.
         pilfer_scope s;
         ASSERT_EQ(pilfer_scope_begin(&s), 0);
         pool.run([&] {
@@ -441,7 +441,7 @@ TEST_F(row_E2_misuse, bad_input_wrong_callers) {
     });
 }
 
-TEST_F(row_E2_misuse, bad_input_the_common_pool_is_closed) {
+TEST_F(c_misuse, bad_input_the_common_pool_is_closed) {
     const auto result = in_child([] {
         pilfer_pool* common = nullptr;
         pilfer_future* future = nullptr;
@@ -461,7 +461,7 @@ TEST_F(row_E2_misuse, bad_input_the_common_pool_is_closed) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-/// No exception passes: the process ends, and says why.
+/// No exception passes: the process ends with a message.
 struct thrower {
     const char* name;
     int (*call)();

@@ -15,8 +15,8 @@ using namespace capi_tests;
 
 constexpr std::uint64_t hour = 3'600'000'000'000;
 
-class row_E2_objects : public over_workers {};
-PILFER_OVER_WORKERS(row_E2_objects);
+class c_objects : public over_workers {};
+PILFER_OVER_WORKERS(c_objects);
 
 void add_one(void* value, void*) { ++*static_cast<long*>(value); }
 void add(void* value, void* arg) { *static_cast<long*>(value) += *static_cast<long*>(arg); }
@@ -32,7 +32,7 @@ void take(void* value, void* arg) {
 using make_locked = int (*)(pilfer_synchronized**, void*);
 constexpr make_locked both_kinds[] = {pilfer_synchronized_new, pilfer_synchronized_new_shared};
 
-TEST_P(row_E2_objects, row_D8_locked_one_at_a_time) {
+TEST_P(c_objects, locked_one_at_a_time) {
     const c_pool pool(GetParam());
     for (const make_locked make : both_kinds) {
         long sum = 0;
@@ -65,7 +65,7 @@ TEST_P(row_E2_objects, row_D8_locked_one_at_a_time) {
     }
 }
 
-TEST_P(row_E2_objects, a_call_inside_of_a_call_and_one_that_has_no_time) {
+TEST_P(c_objects, a_nested_call_and_one_whose_time_is_over) {
     const c_pool pool(GetParam());
     for (const make_locked make : both_kinds) {
         long value = 0;
@@ -107,7 +107,7 @@ TEST_P(row_E2_objects, a_call_inside_of_a_call_and_one_that_has_no_time) {
     }
 }
 
-TEST_P(row_E2_objects, readers_beside_each_other) {
+TEST_P(c_objects, readers_run_at_the_same_time) {
     const c_pool pool(GetParam());
     long value = 3;
     pilfer_synchronized* object = nullptr;
@@ -129,9 +129,9 @@ TEST_P(row_E2_objects, readers_beside_each_other) {
     pilfer_synchronized_free(object);
 }
 
-TEST_P(row_E2_objects, row_D8_call_all) {
+TEST_P(c_objects, call_all) {
     const c_pool pool(GetParam());
-    static constexpr unsigned n = 11; // more than lie on the stack
+    static constexpr unsigned n = 11; // more than fit on the stack
     std::array<long, n> money{};
     money.fill(100);
     std::array<pilfer_synchronized*, n> accounts{};
@@ -174,7 +174,7 @@ TEST_P(row_E2_objects, row_D8_call_all) {
     }
 }
 
-TEST_P(row_E2_objects, row_D8_monitor_calls_are_served) {
+TEST_P(c_objects, monitor_calls_are_served) {
     const c_pool pool(GetParam());
     long there = 0;
     pilfer_monitor* object = nullptr;
@@ -223,7 +223,7 @@ TEST_P(row_E2_objects, row_D8_monitor_calls_are_served) {
     pilfer_monitor_free(object);
 }
 
-TEST_P(row_E2_objects, row_D9_a_monitor_call_is_served_or_stopped) {
+TEST_P(c_objects, a_monitor_call_is_served_or_stopped) {
     const c_pool pool(GetParam());
     pool.run([] {
         for (std::uint64_t round = 0; round < hundredth_of(5000); ++round) {

@@ -1,4 +1,4 @@
-// <pilfer/pilfer.h>, row E2: each call does what its C++ twin does, and says what is wrong by a code.
+// <pilfer/pilfer.h>: each call does the work of its C++ twin, and reports errors by a code.
 #include <pilfer/pilfer.h>
 
 #include <unistd.h>
@@ -22,9 +22,9 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2 : public over_workers {};
+class c_interface_over_workers : public over_workers {};
 
-TEST_P(row_E2, fork_and_join_in_every_form) {
+TEST_P(c_interface_over_workers, fork_and_join_in_every_form) {
     const c_pool pool(GetParam());
     for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::fork>,
                          fib_by_scope<way::spawn_weighted>, fib_by_scope<way::fork_weighted>}) {
@@ -40,7 +40,7 @@ TEST_P(row_E2, fork_and_join_in_every_form) {
     pilfer_future_free(future);
 }
 
-TEST_P(row_E2, a_spawning_frame_keeps_its_locals_wherever_it_goes_on) {
+TEST_P(c_interface_over_workers, a_spawning_frame_keeps_its_locals_on_any_thread) {
     const c_pool pool(GetParam());
     pool.run([] {
         std::array<std::uint64_t, 500> squares{};
@@ -71,7 +71,7 @@ TEST_P(row_E2, a_spawning_frame_keeps_its_locals_wherever_it_goes_on) {
     });
 }
 
-TEST_P(row_E2, loops_visit_each_index_once) {
+TEST_P(c_interface_over_workers, loops_visit_each_index_once) {
     const c_pool pool(GetParam());
     pool.run([] {
         for (const std::size_t n : {0U, 1U, 2U, 3U, 1000U, 20'000U}) {
@@ -95,7 +95,7 @@ TEST_P(row_E2, loops_visit_each_index_once) {
               0);
 }
 
-TEST_P(row_E2, reductions_keep_the_order) {
+TEST_P(c_interface_over_workers, reductions_keep_the_order) {
     const c_pool pool(GetParam());
     pool.run([] {
         for (const std::uint64_t n : {1U, 2U, 3U, 1000U, 20'000U}) {
@@ -111,7 +111,7 @@ TEST_P(row_E2, reductions_keep_the_order) {
     EXPECT_EQ(untouched.end, 2U);
 }
 
-TEST_P(row_E2, a_dropped_task_breaks_its_promise) {
+TEST_P(c_interface_over_workers, a_dropped_task_breaks_its_promise) {
     c_pool pool(GetParam());
     std::atomic<bool> go_on{false};
     const auto wait = [](void* flag) -> void* {
@@ -122,7 +122,7 @@ TEST_P(row_E2, a_dropped_task_breaks_its_promise) {
     };
     std::vector<pilfer_future*> futures(GetParam() + 1);
     for (auto& f : futures) {
-        EXPECT_EQ(pilfer_async(pool, wait, &go_on, &f), 0); // the last one finds nobody free
+        EXPECT_EQ(pilfer_async(pool, wait, &go_on, &f), 0); // the last one finds no idle worker
     }
     EXPECT_EQ(pilfer_future_ready(futures.back()), 0);
     std::thread closer([&] { EXPECT_EQ(pilfer_pool_shutdown(pool, PILFER_DROP), 0); });
@@ -149,7 +149,7 @@ TEST_P(row_E2, a_dropped_task_breaks_its_promise) {
               PILFER_ECLOSED);
 }
 
-TEST_P(row_E2, time_and_tasks_that_nobody_waits_for) {
+TEST_P(c_interface_over_workers, timers_and_detached_tasks) {
     std::atomic<int> ran{0};
     const auto count = [](void* n) { static_cast<std::atomic<int>*>(n)->fetch_add(1); };
     pilfer_timer* every = nullptr;
@@ -180,11 +180,11 @@ TEST_P(row_E2, time_and_tasks_that_nobody_waits_for) {
     pilfer_timer_free(every);
 }
 
-PILFER_OVER_WORKERS(row_E2);
+PILFER_OVER_WORKERS(c_interface_over_workers);
 
-class row_E2_alone : public guarded {};
+class c_interface : public guarded {};
 
-TEST_F(row_E2_alone, outside_a_pool_the_common_one_does_it) {
+TEST_F(c_interface, calls_outside_a_pool_use_the_common_pool) {
     with_a_common_pool([] {
         const long here = thread_id();
         for (const auto f : {fib_by_join, fib_by_scope<way::spawn>, fib_by_scope<way::fork>}) {
@@ -204,7 +204,7 @@ TEST_F(row_E2_alone, outside_a_pool_the_common_one_does_it) {
     });
 }
 
-TEST_F(row_E2_alone, a_pool_takes_advice) {
+TEST_F(c_interface, a_pool_takes_advice) {
     c_options o(3);
     o.set("governor", "off");
     EXPECT_EQ(pilfer_options_set_advice(
@@ -228,7 +228,7 @@ TEST_F(row_E2_alone, a_pool_takes_advice) {
     EXPECT_EQ(pilfer_options_set_advice(nullptr, nullptr, nullptr), PILFER_EINVAL);
 }
 
-TEST_F(row_E2_alone, a_pool_is_resized) {
+TEST_F(c_interface, a_pool_is_resized) {
     c_options o(1);
     o.set("max_workers", "3");
     const c_pool pool(o);
@@ -246,7 +246,7 @@ TEST_F(row_E2_alone, a_pool_is_resized) {
     EXPECT_EQ(pilfer_pool_resize(pool, 1, nullptr), PILFER_ECLOSED);
 }
 
-TEST_F(row_E2_alone, a_scope_that_comes_home) {
+TEST_F(c_interface, a_scope_that_returns_to_its_thread) {
     c_options o(3);
     o.set("resume", "elsewhere");
     const c_pool pool(o);
@@ -263,7 +263,7 @@ TEST_F(row_E2_alone, a_scope_that_comes_home) {
     });
 }
 
-TEST_F(row_E2_alone, what_a_pool_tells) {
+TEST_F(c_interface, counters_settings_and_dump) {
     c_options o(2);
     o.set("debug.count_all", "1");
     o.set("debug.trace_events", "1024");
@@ -313,7 +313,7 @@ TEST_F(row_E2_alone, what_a_pool_tells) {
     EXPECT_GT(figures.strands, figures.span_strands);
 }
 
-TEST_F(row_E2_alone, threads_are_told_where_they_begin_and_end) {
+TEST_F(c_interface, threads_call_on_start_and_on_stop) {
     struct count {
         std::atomic<unsigned> started{0};
         std::atomic<unsigned> stopped{0};
@@ -338,7 +338,7 @@ TEST_F(row_E2_alone, threads_are_told_where_they_begin_and_end) {
     EXPECT_EQ(pilfer_options_on_stop(nullptr, stop, nullptr), PILFER_EINVAL);
 }
 
-TEST_F(row_E2_alone, a_pool_is_kept_warm) {
+TEST_F(c_interface, a_pool_is_kept_warm) {
     const c_options o(2);
     const c_pool pool(o);
     EXPECT_EQ(pilfer_keep_warm_end(pool), PILFER_EUSAGE);
@@ -354,7 +354,7 @@ TEST_F(row_E2_alone, a_pool_is_kept_warm) {
     EXPECT_EQ(pilfer_keep_warm_end(nullptr), PILFER_EINVAL);
 }
 
-TEST_F(row_E2_alone, options_by_name_and_text) {
+TEST_F(c_interface, options_by_name_and_text) {
     // A value other than the default, for each.
     const std::pair<const char*, const char*> others[] = {
         {"workers", "3"},           {"stack_size", "131072"},     {"max_contexts", "500"},
@@ -391,7 +391,7 @@ TEST_F(row_E2_alone, options_by_name_and_text) {
     EXPECT_NE(there.get("balance").find(",ring,"), std::string::npos) << "what nobody named is filled in";
 }
 
-TEST_F(row_E2_alone, every_code_has_a_text) {
+TEST_F(c_interface, every_code_has_a_text) {
     std::vector<std::string> texts;
     for (int code = 0; code >= PILFER_EFORKED; --code) {
         texts.emplace_back(pilfer_strerror(code));

@@ -13,7 +13,7 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_priority : public guarded {};
+class c_priority : public guarded {};
 
 struct shared {
     std::string order;
@@ -38,7 +38,7 @@ void* note_value(void* arg) {
 }
 void nothing(void*) {}
 
-TEST_F(row_E2_priority, row_B15_order) {
+TEST_F(c_priority, order) {
     const c_pool pool(1);
     shared all;
     ASSERT_EQ(pilfer_submit(pool, stay, &all), 0);
@@ -60,7 +60,7 @@ TEST_F(row_E2_priority, row_B15_order) {
     EXPECT_EQ(all.order, "hHnlL");
 }
 
-TEST_F(row_E2_priority, wrong_calls) {
+TEST_F(c_priority, wrong_calls) {
     const c_pool pool(1);
     pilfer_future* future = nullptr;
     for (const int none : {-1, 4, 256, 257, INT_MAX, INT_MIN}) {

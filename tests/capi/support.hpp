@@ -1,4 +1,4 @@
-// What the tests of <pilfer/pilfer.h> share.
+// Shared by the tests of <pilfer/pilfer.h>.
 #pragma once
 
 #include <pilfer/pilfer.h>
@@ -179,7 +179,8 @@ inline void* fib_by_futures(void* data) {
     return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(first) + b);
 }
 
-/// In a child: the common pool's threads stay where it was made, and no child made later would have them.
+/// Runs `body` in a child process. The common pool's threads stay in the process that made it, so no child
+/// made later would have them.
 template <class Body>
 void with_a_common_pool(Body body) {
     const auto result = in_child([&] {

@@ -1,4 +1,4 @@
-// <pilfer/threadpool.h>, row E1.
+// <pilfer/threadpool.h>: threads, futures, misuse and the order of tasks.
 #include <pilfer/threadpool.h>
 
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ namespace {
 
 using namespace support;
 
-class row_E1 : public over_workers {
+class threadpool_h_over_workers : public over_workers {
 protected:
     [[nodiscard]] static int threads() { return static_cast<int>(GetParam()); }
 };
@@ -83,7 +83,7 @@ struct thread_ids {
     return n;
 }
 
-TEST_P(row_E1, only_the_threads_asked_for_run_tasks) {
+TEST_P(threadpool_h_over_workers, only_the_threads_asked_for_run_tasks) {
     ASSERT_TRUE(eventually([] { return pool_threads() == 0; })) << "those of the case before";
     const auto others = all_threads();
     thread_pool* const pool = thread_pool_new(threads());
@@ -172,7 +172,7 @@ TEST(thread_pool_new, makes_no_further_thread_whatever_the_environment_says) {
     std::filesystem::remove_all(folder);
 }
 
-TEST_P(row_E1, tasks_that_wait_for_tasks) {
+TEST_P(threadpool_h_over_workers, tasks_that_wait_for_tasks) {
     thread_pool* const pool = thread_pool_new(threads());
     EXPECT_EQ(as_number(got_once(thread_pool_submit(pool, fib_by_futures, as_pointer(15)))), fib(15));
     thread_pool_shutdown_and_destroy(pool);
@@ -192,7 +192,7 @@ struct gate {
     }
 };
 
-TEST_P(row_E1, a_future_that_is_running_is_awaited_by_many_and_again) {
+TEST_P(threadpool_h_over_workers, a_future_that_is_running_is_awaited_by_many_and_again) {
     thread_pool* const pool = thread_pool_new(threads());
     struct both {
         gate door;
@@ -225,7 +225,7 @@ TEST_P(row_E1, a_future_that_is_running_is_awaited_by_many_and_again) {
 }
 
 /// A task of one pool waits for one of another, whose own task waits for one of the first.
-TEST_P(row_E1, pools_that_wait_for_each_other) {
+TEST_P(threadpool_h_over_workers, pools_that_wait_for_each_other) {
     if (GetParam() < 5) {
         PILFER_NOT_ON_ONE_LOCK("five tasks of each pool block a thread each");
     }
@@ -249,7 +249,7 @@ TEST_P(row_E1, pools_that_wait_for_each_other) {
     thread_pool_shutdown_and_destroy(first.there);
 }
 
-TEST_P(row_E1, hundreds_of_submissions_by_many_threads) {
+TEST_P(threadpool_h_over_workers, hundreds_of_submissions_by_many_threads) {
     thread_pool* const pool = thread_pool_new(threads());
     std::atomic<std::uint64_t> sum{0};
     std::vector<std::thread> submitters;
@@ -275,7 +275,7 @@ TEST_P(row_E1, hundreds_of_submissions_by_many_threads) {
     thread_pool_shutdown_and_destroy(pool);
 }
 
-TEST_P(row_E1, shutdown_runs_what_was_submitted_and_futures_outlive_it) {
+TEST_P(threadpool_h_over_workers, shutdown_runs_what_was_submitted_and_futures_outlive_it) {
     thread_pool* const pool = thread_pool_new(threads());
     std::vector<future*> futures;
     for (int i = 0; i < 100; ++i) {
@@ -287,7 +287,7 @@ TEST_P(row_E1, shutdown_runs_what_was_submitted_and_futures_outlive_it) {
     }
 }
 
-TEST_P(row_E1, a_future_freed_too_early) {
+TEST_P(threadpool_h_over_workers, a_future_freed_too_early) {
     if (pilfer::detail::checked_build) {
         const auto result = in_child([] {
             thread_pool* const pool = thread_pool_new(threads());
@@ -310,11 +310,11 @@ TEST_P(row_E1, a_future_freed_too_early) {
     EXPECT_EQ(door.inside, 21) << "all the same";
 }
 
-PILFER_OVER_WORKERS(row_E1);
+PILFER_OVER_WORKERS(threadpool_h_over_workers);
 
-class row_E1_alone : public guarded {};
+class threadpool_h : public guarded {};
 
-TEST_F(row_E1_alone, submissions_from_outside_are_first_in_first_out) {
+TEST_F(threadpool_h, submissions_from_outside_are_first_in_first_out) {
     thread_pool* const pool = thread_pool_new(1);
     gate door;
     future* const first = thread_pool_submit(pool, gate::pass, &door);
@@ -337,7 +337,7 @@ TEST_F(row_E1_alone, submissions_from_outside_are_first_in_first_out) {
         futures.push_back(thread_pool_submit(pool, entry::note, &e));
     }
     door.open = true;
-    // Whoever is asked for first: a foreign thread only waits.
+    // The order of the calls does not matter: a foreign thread only waits.
     std::for_each(futures.rbegin(), futures.rend(), [](future* f) { (void)got_once(f); });
     EXPECT_EQ(order.size(), 500U);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
@@ -362,10 +362,10 @@ TEST_F(row_E1_alone, submissions_from_outside_are_first_in_first_out) {
     return sum;
 }
 
-TEST_F(row_E1_alone, an_idle_pool_uses_no_processor) {
+TEST_F(threadpool_h, an_idle_pool_uses_no_processor) {
     thread_pool* const pool = thread_pool_new(8);
     (void)got_once(thread_pool_submit(pool, fib_by_futures, as_pointer(10)));
-    // One that went on looking would use most of each half second.
+    // A worker that keeps searching would use most of each half second.
     EXPECT_TRUE(eventually(
         [] {
             const auto before = ticks_of_others();
@@ -376,7 +376,7 @@ TEST_F(row_E1_alone, an_idle_pool_uses_no_processor) {
     thread_pool_shutdown_and_destroy(pool);
 }
 
-TEST_F(row_E1_alone, without_each_of_its_threads_there_is_no_pool) {
+TEST_F(threadpool_h, without_each_of_its_threads_there_is_no_pool) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "the limit would be the tool's";
     }
@@ -396,7 +396,7 @@ TEST_F(row_E1_alone, without_each_of_its_threads_there_is_no_pool) {
     EXPECT_TRUE(result.said("of 64 threads could be made")) << result;
 }
 
-/// Wrong calls: what each says, and whether the process ends.
+/// Wrong calls: their messages, and whether the process ends.
 struct wrong {
     const char* name;
     int (*body)(); // 0: as it should be
@@ -480,7 +480,7 @@ const wrong calls[] = {
 };
 
 /// No code says "stopped" here, and an exception would leave through C.
-TEST_P(row_E1, a_caller_in_a_cancelled_scope_gets_its_result_all_the_same) {
+TEST_P(threadpool_h_over_workers, a_caller_in_a_cancelled_scope_still_gets_its_result) {
     static std::atomic<bool> open;
     open = false;
     thread_pool* const pool = thread_pool_new(threads());

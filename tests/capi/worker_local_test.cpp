@@ -11,9 +11,9 @@ namespace {
 
 using namespace capi_tests;
 
-class row_E2_worker_local : public over_workers {};
-PILFER_OVER_WORKERS(row_E2_worker_local);
-class row_E2_worker_local_alone : public guarded {};
+class c_worker_local_over_workers : public over_workers {};
+PILFER_OVER_WORKERS(c_worker_local_over_workers);
+class c_worker_local : public guarded {};
 
 std::atomic<int> alive{0};
 
@@ -28,7 +28,7 @@ void end(void* instance, void*) {
 void add(void* instance, void* arg) { *static_cast<long*>(arg) += *static_cast<long*>(instance); }
 void no_look(void*, void*) {}
 
-TEST_P(row_E2_worker_local, row_A15_sums) {
+TEST_P(c_worker_local_over_workers, sums) {
     const c_pool pool(GetParam());
     long nothing = 0;
     pilfer_worker_local* all = nullptr;
@@ -51,7 +51,7 @@ TEST_P(row_E2_worker_local, row_A15_sums) {
     EXPECT_EQ(alive, 0);
 }
 
-TEST_F(row_E2_worker_local_alone, nested_and_in_order) {
+TEST_F(c_worker_local, nested_and_in_order) {
     long next = 1;
     const auto counting = [](void* arg) -> void* { return new long((*static_cast<long*>(arg))++); };
     pilfer_worker_local* all = nullptr;
@@ -77,7 +77,7 @@ TEST_F(row_E2_worker_local_alone, nested_and_in_order) {
     pilfer_worker_local_free(all); // `end` is null: they are the caller's
 }
 
-TEST_F(row_E2_worker_local_alone, wrong_calls) {
+TEST_F(c_worker_local, wrong_calls) {
     long start = 0;
     pilfer_worker_local* all = nullptr;
     auto* lease = reinterpret_cast<pilfer_lease*>(&start);
@@ -100,7 +100,7 @@ TEST_F(row_E2_worker_local_alone, wrong_calls) {
     pilfer_worker_local_free(all);
 }
 
-TEST(row_E2_worker_local_child, freed_with_a_lease_out) {
+TEST(c_worker_local_process, freed_while_a_lease_exists) {
     const auto r = in_child([] {
         long start = 0;
         pilfer_worker_local* all = nullptr;
@@ -115,7 +115,7 @@ TEST(row_E2_worker_local_child, freed_with_a_lease_out) {
     EXPECT_TRUE(r.said("while an instance of it was leased")) << r;
 }
 
-TEST(row_E2_worker_local_child, make_throws) {
+TEST(c_worker_local_process, make_throws) {
     const auto r = in_child([] {
         pilfer_worker_local* all = nullptr;
         pilfer_lease* lease = nullptr;

@@ -1,4 +1,4 @@
-// Clocks that jump by years, stand still, run backwards and wrap: nobody waits for ever, nothing is wrong.
+// Clocks that jump by years, stop, run backwards and wrap: no thread waits for ever, no result is wrong.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -19,7 +19,7 @@ namespace detail = pilfer::detail;
 constexpr std::uint64_t second = 1'000'000'000;
 constexpr std::uint64_t ten_years = 10 * 365 * 86'400 * second;
 
-/// Readings since the clock was put in, and how often somebody waited by it.
+/// Readings since the clock was installed, and waits that used it.
 std::atomic<std::uint64_t> readings{0};
 std::atomic<std::uint64_t> waits{0};
 
@@ -69,7 +69,7 @@ public:
 
 class chaos_clock : public guarded {};
 
-TEST_F(chaos_clock, the_seam_is_asked_and_taken_out_again) {
+TEST_F(chaos_clock, the_time_source_is_used_and_removed_again) {
     const std::uint64_t before = os::now_ns();
     {
         static const os::time_source fixed{[]() noexcept -> std::uint64_t { return 42; }, nullptr, nullptr};
@@ -81,7 +81,7 @@ TEST_F(chaos_clock, the_seam_is_asked_and_taken_out_again) {
         static const os::time_source waiting{nullptr, &no_wait, nullptr};
         const by_clock in(waiting);
         std::atomic<std::uint32_t> word{0};
-        os::futex_wait_for(word, 0, ten_years); // in real time nobody would live to see its end
+        os::futex_wait_for(word, 0, ten_years); // in real time this would not end
         EXPECT_EQ(waits.load(), 1U);
         EXPECT_GE(os::now_ns(), before) << "a null member asks the kernel";
     }
@@ -118,7 +118,7 @@ TEST_F(chaos_clock, measuring_the_tick_rate_ends_by_every_clock) {
     }
 }
 
-TEST_F(chaos_clock, loops_run_every_iteration_once_by_every_clock) {
+TEST_F(chaos_clock, loops_run_every_iteration_once_with_every_clock) {
     const std::uint64_t n = hundredth_of(20'000'000);
     for (const auto& c : clocks) {
         for (const unsigned w : {1U, 3U}) {
@@ -142,7 +142,7 @@ TEST_F(chaos_clock, loops_run_every_iteration_once_by_every_clock) {
     }
 }
 
-TEST_F(chaos_clock, a_piece_of_a_loop_stays_bounded_while_the_clock_stands) {
+TEST_F(chaos_clock, a_piece_of_a_loop_stays_bounded_while_the_clock_is_stopped) {
     static const os::time_source still{nullptr, nullptr, &stopped};
     const by_clock in(still);
     detail::piece_size piece;

@@ -65,7 +65,7 @@ TEST_F(chaos_points, nothing_is_disturbed_at_level_0) {
 TEST_F(chaos_points, every_point_and_choice_comes_up_and_results_stay_right) {
     const at_level on(3);
     pilfer::options few = workers(3);
-    few.max_contexts = 40; // stacks are refused only where somebody has to expect it
+    few.max_contexts = 40; // stacks are refused only to callers that must expect it
     few.stack_size = std::size_t{1} << 20;
 #if defined(PILFER_CHECKED)
     // A checked pool, which counts all, is tripped at each push as it is.

@@ -1,4 +1,5 @@
-// When a range is split, by clocks that stand still or leap, so that no machine's pace has a say in it.
+// The moments at which a range is split, by clocks that are stopped or leap, so that no machine's speed
+// matters.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -67,7 +68,7 @@ protected:
     }
 };
 
-TEST_F(chaos_splits, once_while_nobody_asks) {
+TEST_F(chaos_splits, a_range_is_split_once_without_a_request) {
     std::uint64_t sum = 0;
     const seen s = while_running(&standing, [&] {
         pilfer::for_each(0, 100'000, [&](int i) { sum += static_cast<std::uint64_t>(i); });
@@ -78,7 +79,7 @@ TEST_F(chaos_splits, once_while_nobody_asks) {
     EXPECT_EQ(while_running(&standing, [] { pilfer::for_each(0, 1, [](int) {}); }).announced, 0U);
 }
 
-TEST_F(chaos_splits, whoever_asks_gets_what_is_announced_before_a_range_is_cut_again) {
+TEST_F(chaos_splits, a_request_gets_announced_parts_before_a_range_is_split_again) {
     const seen s = while_running(&standing, [] {
         pilfer::for_each(0, 100'000, [](int i) {
             if (i == 0) {
@@ -90,11 +91,11 @@ TEST_F(chaos_splits, whoever_asks_gets_what_is_announced_before_a_range_is_cut_a
     EXPECT_EQ(s.exposed, 1U);
 }
 
-TEST_F(chaos_splits, whoever_asks_when_nothing_is_announced_gets_a_half) {
+TEST_F(chaos_splits, a_request_without_announced_parts_gets_a_half) {
     std::string order;
     const seen s = while_running(&standing, [&] {
         pilfer::for_each(0, 100'000, [](int i) {
-            if (i == 50'000) { // the upper half, taken back: nothing else is left
+            if (i == 50'000) { // the upper half, popped: nothing else is left
                 ask();
             }
         });
@@ -113,7 +114,7 @@ TEST_F(chaos_splits, whoever_asks_when_nothing_is_announced_gets_a_half) {
     EXPECT_EQ(order, "start,0,1,2,3,4,5,6,7,8,9,10,11");
 }
 
-TEST_F(chaos_splits, always_where_one_iteration_is_longer_than_a_piece) {
+TEST_F(chaos_splits, a_range_is_always_split_if_one_iteration_is_longer_than_a_piece) {
     std::uint64_t sum = 0;
     const seen s = while_running(
         &leaping, [&] { pilfer::for_each(0, 64, [&](int i) { sum += static_cast<std::uint64_t>(i); }); });
@@ -125,8 +126,8 @@ TEST_F(chaos_splits, always_where_one_iteration_is_longer_than_a_piece) {
     EXPECT_EQ(s.exposed, 0U);
 }
 
-/// A worker that loses its CPU within an iteration cannot tell it from a long one.
-TEST_F(chaos_splits, log_n_times_for_one_interruption) {
+/// A worker that loses its CPU within an iteration cannot distinguish that from a long one.
+TEST_F(chaos_splits, a_range_is_split_log_n_times_for_one_interruption) {
     for (std::uint64_t at = 1; at < 8; ++at) {
         const seen s = while_running(&leaping_once, [at] {
             readings_until_the_leap = at;

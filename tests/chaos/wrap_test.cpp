@@ -35,7 +35,7 @@ TEST_F(chaos_wrap, without_it_everything_begins_at_zero) {
     }
 }
 
-TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
+TEST_F(chaos_wrap, counts_begin_right_before_every_boundary) {
     const near_wraps on(7);
     std::set<unsigned> word_edges;
     std::set<int> index_edges;
@@ -52,7 +52,7 @@ TEST_F(chaos_wrap, beginnings_lie_right_before_every_boundary) {
         EXPECT_TRUE(found) << w;
         EXPECT_LE(chaos::start_word(32), UINT32_MAX);
         const std::int64_t index = chaos::start_index(256);
-        // The limit behind the first ring must be one that the signal word can hold.
+        // The limit after the first ring must fit into the signal word.
         EXPECT_GE(index + 255, 0);
         EXPECT_LE(index, detail::signal_word<detail::std_atom>::limit_mask - (std::int64_t{1} << 39));
         for (const int edge : {16, 31, 32, 47, 48, 52, 57}) {
@@ -91,7 +91,7 @@ TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
     std::set<std::int64_t> edges_passed;
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         const near_wraps on(seed);
-        pilfer::pool pool(workers(1)); // alone: nobody sets a bit in its signal word
+        pilfer::pool pool(workers(1)); // alone: no other worker sets a bit in its signal word
         const std::int64_t first = first_index(pool);
         constexpr std::int64_t n = 300; // beyond the edge, and beyond the first ring
         std::atomic<std::int64_t> ran{0};
@@ -118,7 +118,7 @@ TEST_F(chaos_wrap, deques_of_a_pool_begin_there_and_pass_the_edge) {
     EXPECT_EQ(edges_passed, (std::set<std::int64_t>{0, 16, 31, 32, 47, 48, 52, 57}));
 }
 
-TEST_F(chaos_wrap, counters_say_what_was_counted_and_not_where_they_began) {
+TEST_F(chaos_wrap, counters_report_differences_from_their_start) {
     for (std::uint64_t seed = 1; seed <= 20; ++seed) {
         const near_wraps on(seed);
         pilfer::options o = workers(3);
@@ -172,7 +172,7 @@ TEST_P(chaos_wrap_over_workers, every_kind_of_fork) {
 
 PILFER_OVER_WORKERS(chaos_wrap_over_workers);
 
-/// A scope's two halves begin far from zero: children of every kind, from the owner and from below.
+/// A scope's two halves begin far from zero: children of every kind, from the owner and from descendants.
 TEST_P(chaos_wrap_over_workers, scopes_that_begin_far_from_zero) {
     const near_wraps on(3);
     pilfer::pool pool(with_workers());

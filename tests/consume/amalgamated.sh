@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# amalgamated.sh <source> <work folder> <c compiler> <c++ compiler>...: the two files that tools/amalgamate.py writes build
-# without a warning and run, from C too, and a program has the same instructions with them as with the headers.
+# amalgamated.sh <source> <work folder> <c compiler> <c++ compiler>...: tests the two files that
+# tools/amalgamate.py writes. They build without a warning and run, from C too. A program has the same
+# instructions with them as with the headers.
 set -euo pipefail
 source=$1 work=$2 cc=$3
 shift 3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # consume.sh static|shared|subdirectory|fetch_content <source> <work folder> <c++ compiler> <c compiler>
-# Uses the library the way a stranger would; ends with 0 if every way works and is what it says it is.
+# Uses the library as a foreign project does. Ends with 0 if every way works and links the library that it names.
 set -euo pipefail
 way=$1 source=$2 work=$3 cxx=$4 cc=$5
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -68,13 +68,13 @@ fi
 
 shared=OFF
 [[ $way == shared ]] && shared=ON
-# One of them with the command. -O1: what is optimised how far has other tests.
+# One of them with the command. -O1: other tests cover optimised code.
 tools=OFF
 [[ $way == static ]] && tools=ON
 build "$source" "$work/library" "-DCMAKE_CXX_FLAGS_RELEASE=-O1 -DNDEBUG" -DBUILD_SHARED_LIBS=$shared -DPILFER_TOOLS=$tools \
     -DPILFER_UNITY=ON -DCMAKE_INSTALL_PREFIX="$work/first"
 cmake --install "$work/library" >/dev/null
-# An installed tree may be moved: nothing in it may know where it was.
+# An installed tree may be moved, so it must not contain the path of its first place.
 mv "$work/first" "$work/prefix"
 if grep -rIl -e "$work/first" -e "$work/library" -e "$source/" "$work/prefix"; then
     fail "installed files name the build's folders"
@@ -106,8 +106,8 @@ read -ra arguments < <(pkg-config --cflags --libs pilfer)
 "$cxx" "${flags[@]}" -O2 -o "$work/pkg-consumer" "$here/main.cpp" "$here/other.cpp" "${arguments[@]}" \
     "-Wl,-rpath,$libdir"
 run_consumer "$work/pkg-consumer"
-# Users without exceptions and type information, by one compiler with the static library and by the other with the
-# shared one; clang looks into templates that nobody instantiates.
+# Users without exceptions and type information: one compiler with the static library, the other with the
+# shared one. clang also looks into templates that are never instantiated.
 compiler=$cxx
 if [[ $way == shared ]] && command -v clang++-19 >/dev/null; then
     compiler=clang++-19
@@ -132,7 +132,7 @@ run_consumer "$work/pkg-c-consumer"
 [[ $(pkg-config --modversion pilfer) == "$(sed -n 's/^project(pilfer VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")" ]] ||
     fail "pilfer.pc has another version than the project"
 
-# Is it what was asked for?
+# Checks that each program has the requested kind of library.
 for program in "$work"/user/{consumer,c_consumer} "$work"/pkg-{consumer,c-consumer}; do
     needed=$(readelf -d "$program" | grep -c 'NEEDED.*libpilfer' || true)
     [[ $way == static && $needed == 0 || $way == shared && $needed == 1 ]] || fail "$program is not linked $way"
@@ -140,7 +140,8 @@ done
 if [[ $way == shared ]]; then
     readelf -d "$libdir/libpilfer.so" | grep -q 'FLAGS_1.*NODELETE' || fail "libpilfer.so could be unloaded"
     readelf -d "$libdir/libpilfer.so" | grep -q 'SONAME.*libpilfer\.so\.[0-9]' || fail "libpilfer.so has no version"
-    # Hidden visibility: only pilfer's own names, and what the standard library makes everyone export.
+    # Hidden visibility: the library exports only pilfer's own names, and those that the standard library
+    # forces.
     others=$(nm -DC --defined-only "$libdir/libpilfer.so" | awk '{ $1 = ""; $2 = ""; print }' |
         grep -vE '^ *(vtable for |typeinfo for |typeinfo name for |VTT for |guard variable for )?((void|bool|auto) )?(pilfer|std|__gnu_cxx|operator)\b|^ *pilfer_' || true)
     [[ -z $others ]] || fail "libpilfer.so exports names that are not its own: $others"

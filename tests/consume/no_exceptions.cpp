@@ -1,5 +1,5 @@
-// A program without exceptions and type information: what it uses works, and what would be thrown ends it
-// with a text. `no_exceptions` runs; `no_exceptions WHAT` does something wrong.
+// A program without exceptions and type information: its calls work, and an error that would be thrown ends
+// it with a text. `no_exceptions` runs; `no_exceptions WHAT` makes the error WHAT.
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -110,7 +110,7 @@ void goes_wrong(const char* what) {
             pilfer::scope s;
             s.spawn([&] {
                 s.cancel();
-                (void)fib(5); // a task that is stopped must ask cancelled(), and not go on announcing
+                (void)fib(5); // a stopped task must ask cancelled(), and announce no more
             });
         });
     }

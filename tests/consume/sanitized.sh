@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# sanitized.sh <source> <work folder> <c compiler> <c++ compiler>...: programs with a sanitizer use an installed pilfer. The
-# variant with theirs is found by the CMake package and by pkg-config; another one fails to link and says what is missing.
+# sanitized.sh <source> <work folder> <c compiler> <c++ compiler>...: programs with a sanitizer use an
+# installed pilfer. The CMake package and pkg-config find the variant with their sanitizer. Another variant
+# fails to link and names the missing one.
 set -euo pipefail
 source=$1 work=$2 cc=$3
 shift 3

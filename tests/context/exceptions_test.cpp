@@ -67,7 +67,7 @@ TEST_P(exceptions, a_catch_block_may_wait_and_move) {
     });
 }
 
-TEST_P(exceptions, rethrown_after_a_move_arrive) {
+TEST_P(exceptions, rethrown_after_a_move_reach_their_handler) {
     pilfer::pool pool(options());
     const auto rethrow = [] {
         try {
@@ -152,7 +152,7 @@ TEST_P(exceptions, of_a_child_that_moved_reaches_sync) {
     });
 }
 
-TEST(exceptions_of_a_stolen_frame, do_not_meet_those_of_its_child) {
+TEST(exceptions_of_a_stolen_frame, are_separate_from_those_of_its_child) {
     pilfer::options o;
     o.workers = 2;
     pilfer::pool pool(o);

@@ -33,7 +33,7 @@ public:
             m_started.raise();
             m_flag.spin();
         });
-        m_started.spin(); // a task that nobody has started would be run by whoever waits for it
+        m_started.spin(); // a waiting task would run m_opened itself if it had not started
     }
     void open() noexcept { m_flag.raise(); }
     void wait() const { m_opened.get(); }

@@ -33,8 +33,8 @@ namespace {
     return ::read(from, buffer, 4'096) == 4'096 ? buffer[0] : 1;
 }
 
-/// What a frame of 512 KiB does in code that was compiled without -fstack-clash-protection: it touches its
-/// far end only.
+/// A frame of 512 KiB as in code that was compiled without -fstack-clash-protection: only its far end is
+/// touched.
 [[nodiscard]] PILFER_NOINLINE int jumps() {
     const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     auto* const far = reinterpret_cast<volatile char*>(here - 512 * 1'024);
@@ -150,7 +150,7 @@ TEST_F(overflow, other_faults_are_left_alone) {
         testing::KilledBySignal(SIGSEGV), silent);
 }
 
-TEST_F(overflow, faults_reach_the_handler_that_was_there_before) {
+TEST_F(overflow, faults_reach_the_previous_handler) {
     EXPECT_EXIT(
         {
             struct sigaction mine {};

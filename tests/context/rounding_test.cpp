@@ -1,4 +1,4 @@
-// The rounding mode belongs to the task: it follows a frame that moves and reaches nobody else.
+// The rounding mode belongs to the task: it follows a frame that moves and reaches no other task.
 #include <cfenv>
 #include <thread>
 #include <vector>
@@ -58,7 +58,7 @@ TEST_P(rounding, of_many_tasks_is_kept_apart) {
     EXPECT_EQ(wrong.load(), 0);
 }
 
-TEST(rounding_of_a_thief, is_that_of_the_stolen_frame) {
+TEST(rounding_of_a_thief, is_the_one_of_the_stolen_frame) {
     pilfer::options o;
     o.workers = 2;
     pilfer::pool pool(o);
@@ -86,7 +86,7 @@ TEST(rounding_of_a_thief, is_that_of_the_stolen_frame) {
     EXPECT_EQ(after_sync, FE_DOWNWARD);
 }
 
-/// What arithmetic does, not only what the mode's register says: there may be two of them.
+/// Tests arithmetic, not only the register of the mode: a machine may have two of them.
 [[nodiscard]] bool rounds_up() {
     volatile double one = 1;
     volatile double three = 3;
@@ -108,8 +108,9 @@ TEST(rounding_of_a_parent, survives_a_child_that_ends_between_two_spawns_of_one_
         std::fesetround(FE_UPWARD);
         s.spawn([&] {
             first.raise();
-            // Behind it on the only worker there: the first child is runnable again, and goes on as soon as
-            // this one waits. It leaves to the frame that the second spawn has suspended.
+            // The only worker there then reaches the task that raises `passed`: the first child is runnable
+            // again, and resumes as soon as this one waits. It leaves to the frame that the second spawn has
+            // suspended.
             moved::flag passed;
             (void)other.async([&] { passed.raise(); });
             passed.spin();

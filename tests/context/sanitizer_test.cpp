@@ -1,5 +1,5 @@
-// The sanitizers must keep seeing errors of tasks; that they see none where there is none is the business of
-// all other tests. Without a sanitizer nothing is left to test here but the correct twin.
+// The sanitizers must keep seeing errors of tasks. All other tests show that they report no false ones.
+// Without a sanitizer, only the correct twin is left to test here.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -84,8 +84,8 @@ TEST_F(sanitizers, accept_children_that_are_awaited) {
     return a + b;
 }
 
-// Of stacks so large next to none is kept: contexts are discarded all the time, and others are placed with
-// other colours, so that their stacks cover the old records. What was the last look at those?
+// Hardly any of such large stacks is kept: contexts are discarded all the time. Others are placed with other
+// colours, so that their stacks cover the old records. Their last look at those records must not be reported.
 TEST_F(sanitizers, accept_contexts_that_are_discarded_and_placed_anew) {
     const auto trees = [] {
         pilfer::options o = with_workers(2);
@@ -102,8 +102,8 @@ TEST_F(sanitizers, accept_contexts_that_are_discarded_and_placed_anew) {
     EXPECT_EXIT(trees(), testing::ExitedWithCode(0), "");
 }
 
-// The instance is made and given back by one task and used next by another one of the same thread.
-TEST_F(sanitizers, accept_an_instance_of_a_worker_local_that_another_task_of_the_thread_has_made) {
+// One task makes the value and returns it; another one of this thread uses it next.
+TEST_F(sanitizers, accept_a_worker_local_value_that_another_task_of_the_thread_has_made) {
     EXPECT_EXIT(alone(1,
                       [] {
                           pilfer::worker_local<long> counts;
@@ -213,10 +213,10 @@ TEST_F(sanitizers, accept_a_dump_signal_on_two_stacks_of_one_thread) {
     EXPECT_EXIT(both(), testing::ExitedWithCode(0), "");
 }
 
-/// Its result lies on the heap, and the caller's frame alone says where.
+/// Its result is on the heap, and only the caller's frame has its address.
 [[nodiscard]] PILFER_NOINLINE std::unique_ptr<int> on_the_heap(int n) { return std::make_unique<int>(n); }
 
-/// A task of the common pool that nobody waits for, and that is asleep when this returns.
+/// Leaves a task of the common pool that no code waits for. It is asleep when this returns.
 void leave_a_task_asleep() {
     static std::atomic<bool> there{false};
     pilfer::pool::common().submit([] {
@@ -231,7 +231,7 @@ void leave_a_task_asleep() {
     usleep(50'000);
 }
 
-TEST_F(sanitizers, accept_what_a_sleeping_task_of_the_common_pool_has_at_the_end_of_the_program) {
+TEST_F(sanitizers, accept_memory_of_a_sleeping_task_of_the_common_pool_at_exit) {
     const auto end = [] {
         leave_a_task_asleep();
         std::exit(0);
@@ -332,7 +332,7 @@ TEST_F(sanitizers, report_a_race_of_forked_child_and_parent) {
 #endif
 #if defined(PILFER_ASAN)
 
-/// Not inlined, so that its array is surrounded by red zones on the stack of whoever calls it.
+/// Not inlined, so that its array is surrounded by red zones on its caller's stack.
 [[nodiscard]] PILFER_NOINLINE int beyond(int n) {
     asm volatile("" : "+r"(n));
     volatile int a[4] = {1, 2, 3, 4};
@@ -366,7 +366,7 @@ TEST_F(sanitizers, report_a_task_that_moved_and_reads_beyond_its_array) {
 }
 
 // The stack of the task still holds the address, but no task is on it.
-TEST_F(sanitizers, report_what_a_task_of_the_common_pool_has_lost) {
+TEST_F(sanitizers, report_memory_that_a_task_of_the_common_pool_has_leaked) {
     const auto end = [] {
         leave_a_task_asleep();
         pilfer::pool::common().run([] {

@@ -1,4 +1,4 @@
-// What a spawned function may be, and what its stack is like.
+// The kinds of function that can be spawned, and the properties of their stacks.
 #include <execinfo.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ protected:
     }
 };
 
-/// A frame that the compiler fills with aligned stores, wherever it may put them.
+/// A frame that the compiler fills with aligned stores, at any place of its choice.
 [[nodiscard]] PILFER_NOINLINE bool aligned_frame() {
     alignas(16) char local[16];
     const char* at = local;
@@ -169,7 +169,7 @@ TEST_P(spawned, an_exception_while_moving_the_function_leaves_the_scope_intact) 
     EXPECT_LE(pool.counters().contexts_live, 64U + 64U * GetParam().workers) << "stacks were lost";
 }
 
-/// Its move constructor is itself parallel: it waits, and may go on on another worker.
+/// Its move constructor is itself parallel: it waits, and may resume on another worker.
 struct moves_in_parallel {
     moved::flag* stolen;
     std::vector<int> values;
@@ -217,7 +217,7 @@ TEST_P(spawned, large_functions_may_be_moved_by_a_constructor_that_suspends) {
     std::atomic<int> ran{0};
     std::vector<pilfer::future<void>> roots;
     for (int i = 0; i < 40; ++i) {
-        // Several at once, so that a frame that comes back finds its former worker at something else.
+        // Several at once, so that a returning frame finds its former worker busy with another one.
         roots.push_back(pool.async([&] {
             pilfer::scope s;
             s.spawn(moves_large_and_waits(&other, &ran));
@@ -277,7 +277,7 @@ TEST_P(spawned, a_thousand_children_of_one_loop_may_wait_at_once) {
 TEST_P(spawned, stacks_end_for_unwinders) {
     pilfer::pool pool(options());
     pool.run([] {
-        // Each child has a stack of its own: what lies below it is not seen.
+        // Each child has a stack of its own: the walk does not see the frames below it.
         EXPECT_GE(walk(), 2);
         EXPECT_LT(walk(), 60);
         EXPECT_GE(spawn_nested(3), 2);
@@ -298,7 +298,7 @@ TEST_P(spawned, stacks_end_for_unwinders) {
     });
 }
 
-TEST(own_thread, a_frame_that_waits_goes_on_on_its_thread) {
+TEST(own_thread, a_waiting_frame_resumes_on_its_thread) {
     pilfer::options o;
     o.workers = 4;
     o.resume = pilfer::resume::own_thread;

@@ -1,4 +1,4 @@
-// Stacks: limits, reuse, what they cost while nobody uses them, and what lies below them.
+// Stacks: limits, reuse, the memory of unused ones, and their guards.
 #include <gtest/gtest.h>
 
 #include <sys/mman.h>
@@ -59,7 +59,7 @@ std::size_t usable(const context* c) {
     return static_cast<std::size_t>(reinterpret_cast<const std::byte*>(c) - c->low);
 }
 
-/// Bytes of these stacks that lie in memory, as the kernel says.
+/// Bytes of these stacks that the kernel reports as resident.
 std::size_t resident_bytes(const std::vector<std::pair<std::byte*, std::size_t>>& stacks) {
     std::size_t bytes = 0;
     for (const auto& [low, size] : stacks) {
@@ -72,7 +72,7 @@ std::size_t resident_bytes(const std::vector<std::pair<std::byte*, std::size_t>>
     return bytes;
 }
 
-TEST(StackPool, GivesListsWithRanksAndCountsWhatLives) {
+TEST(StackPool, GivesListsWithRanksAndCountsLiveStacks) {
     stack_pool pool(nullptr, 64 * kib, 0, 1);
     EXPECT_EQ(pool.live(), 0U);
     const auto all = members(pool.take(32));
@@ -90,7 +90,7 @@ TEST(StackPool, GivesListsWithRanksAndCountsWhatLives) {
     EXPECT_EQ(pool.live(), 32U) << "32 stay within the reserve";
 }
 
-TEST(StackPool, WhatComesBackIsUsedAgain) {
+TEST(StackPool, ReturnedStacksAreUsedAgain) {
     stack_pool pool(nullptr, 64 * kib, 0, 1);
     const auto first = take(pool, 10);
     const std::set<context*> known(first.begin(), first.end());
@@ -139,7 +139,7 @@ TEST(StackPool, SixteenTopsThatDoNotShareACacheSet) {
     }
 }
 
-TEST(StackPool, TheLimitHoldsAndIsNoEndState) {
+TEST(StackPool, TheLimitHoldsAndReturnedStacksLiftIt) {
     for (const std::size_t most : {std::size_t{1}, std::size_t{2}, std::size_t{10}, std::size_t{100}}) {
         stack_pool pool(nullptr, 64 * kib, most, 2);
         EXPECT_GE(pool.keep(), 1U);
@@ -158,7 +158,7 @@ TEST(StackPool, TheLimitHoldsAndIsNoEndState) {
     }
 }
 
-TEST(StackPool, AboveTheReservePagesGoBack) {
+TEST(StackPool, PagesAboveTheReserveAreReturned) {
     constexpr std::size_t size = 256 * kib;
     constexpr std::size_t n = 300;
     stack_pool pool(nullptr, size, 0, 1);
@@ -177,7 +177,7 @@ TEST(StackPool, AboveTheReservePagesGoBack) {
     give(pool, all);
     EXPECT_EQ(pool.live(), reserve);
     EXPECT_LE(resident_bytes(stacks), reserve * size) << "only the reserve may stay resident";
-    // What was given back is as good as new.
+    // Returned stacks are as good as new.
     const auto again = take(pool, n);
     EXPECT_EQ(again.size(), n);
     unsigned zero = 0;
@@ -205,7 +205,7 @@ TEST(StackPool, LargeStacksAreUsableAndFewAreKept) {
     EXPECT_LE(pool.live(), 2U) << "no more than two per worker stay built";
 }
 
-TEST(StackPool, BelowEachStackLiesAGuard) {
+TEST(StackPool, EachStackHasAGuardBelowIt) {
     stack_pool pool(nullptr, 64 * kib, 0, 1);
     const auto all = take(pool, 40); // more than one mapping
     for (auto* c : {all.front(), all[1], all[all.size() / 2], all.back()}) {
@@ -223,7 +223,7 @@ TEST(StackPool, BelowEachStackLiesAGuard) {
         first = std::less<volatile std::byte*>()(c->low, first) ? c->low : first;
     }
     EXPECT_FALSE(child_survives([&] { first[-far] = std::byte{1}; }));
-    // After its pages were given back the guard is still there.
+    // After its pages were returned the guard is still there.
     give(pool, take(pool, 200));
     volatile std::byte* low = take(pool, 1).front()->low;
     EXPECT_FALSE(child_survives([&] { low[-1] = std::byte{1}; }));
@@ -295,7 +295,7 @@ TEST(StackPool, WithoutAddressSpaceThereIsNullAndNoCrash) {
 }
 #endif
 
-TEST(StackPoolStress, NobodyHoldsWhatAnotherHolds) {
+TEST(StackPoolStress, NoTwoThreadsHoldOneObject) {
     for (const unsigned threads : {1U, 2U, 3U, 8U}) {
         const watchdog dog("the stack pool");
         // Half of the rounds meet the limit.

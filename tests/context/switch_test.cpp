@@ -1,4 +1,4 @@
-// The switch itself, without a scheduler: what it keeps and what it hands over.
+// The switch itself, without a scheduler: the registers that it keeps and the message that it hands over.
 #include "context/switch.hpp"
 
 #include <gtest/gtest.h>
@@ -132,8 +132,8 @@ TEST_F(switching, a_call_on_another_stack_keeps_registers) {
     EXPECT_TRUE(keeps_registers(5, [&] { call_on(top(), &rest, main); }));
 }
 
-TEST_F(switching, a_continuation_can_be_taken_by_somebody_else) {
-    // The caller of call_on is "stolen": it goes on by pilfer_v0_continue, from the called function.
+TEST_F(switching, another_thread_can_take_a_continuation) {
+    // The caller of call_on is "stolen": the called function resumes it by pilfer_v0_continue.
     std::fesetround(FE_UPWARD);
     continued = &m_pair;
     continuation rest{};

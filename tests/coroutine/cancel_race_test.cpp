@@ -1,4 +1,4 @@
-// A cancellation against what a coroutine waits for: row D7.
+// A cancellation races the event that a coroutine waits for.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ void race(std::uint64_t round, Succeed succeed, Cancel cancel) {
     done.get();
 }
 
-TEST_P(coroutine_cancel_race, row_D7_exactly_one_of_success_and_cancellation) {
+TEST_P(coroutine_cancel_race, exactly_one_of_success_and_cancellation) {
     const std::uint64_t rounds = support::hundredth_of(10'000) * kinds;
     std::atomic<int> went_on{0};
     std::atomic<int> left{0};
@@ -62,7 +62,7 @@ TEST_P(coroutine_cancel_race, row_D7_exactly_one_of_success_and_cancellation) {
                     throw;
                 }
             });
-            until([&] { return begun.load(); }); // by the owner, whom nobody stops
+            until([&] { return begun.load(); }); // by the owner, which is never cancelled
             race(
                 round,
                 [&] {
@@ -101,8 +101,8 @@ TEST_P(coroutine_cancel_race, row_D7_exactly_one_of_success_and_cancellation) {
     EXPECT_EQ(went_on + left, static_cast<int>(rounds));
 }
 
-// A value that was handed over is received, whoever cancels meanwhile.
-TEST_P(coroutine_cancel_race, row_D7_handed_over_or_stopped_never_both) {
+// A value that was handed over is received, also if a cancellation comes at that moment.
+TEST_P(coroutine_cancel_race, handed_over_or_stopped_never_both) {
     struct local {
         static task<> sends(pilfer::channel<int>& c, std::atomic<int>& n) {
             for (;;) {

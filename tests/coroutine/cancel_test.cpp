@@ -1,4 +1,4 @@
-// Coroutines below of cancelled scopes: rows D3 and D7.
+// Coroutines inside cancelled scopes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -21,7 +21,7 @@ using namespace coroutine_tests;
 class coroutine_cancel : public in_a_pool {};
 INSTANTIATE_TEST_SUITE_P(workers, coroutine_cancel, testing::Values(1U, 2U, 3U, 8U));
 
-TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
+TEST_P(coroutine_cancel, a_thousand_waiting_coroutines_leave_at_once) {
     constexpr int waiting = 1000;
     std::atomic<int> begun{0};
     std::atomic<int> left{0};
@@ -55,7 +55,7 @@ TEST_P(coroutine_cancel, row_D7_a_thousand_who_wait_leave_at_once) {
     EXPECT_TRUE(all.empty.size() == 0 && !all.empty.try_send(1)) << "somebody is left in the channel";
 }
 
-TEST_P(coroutine_cancel, row_D7_nobody_is_stopped_where_nobody_cancels) {
+TEST_P(coroutine_cancel, no_coroutine_is_stopped_without_a_cancellation) {
     things all;
     pool.run([&] {
         std::atomic<int> sum{0};
@@ -83,7 +83,7 @@ TEST_P(coroutine_cancel, row_D7_nobody_is_stopped_where_nobody_cancels) {
     });
 }
 
-/// Of another library: ready or not; never resumes anybody.
+/// An awaitable of another library: ready or not; it never resumes its waiter.
 struct foreign {
     bool ready;
     int* asked;
@@ -118,9 +118,8 @@ struct of_others {
 };
 of_others awaits_a_time_that_is_over() { co_await pilfer::resume_after(-1s); }
 
-/// Nothing suspends, so nothing is asked of the scopes, or of who the coroutine is, but whether it is
-/// stopped.
-TEST_P(coroutine_cancel, row_D3_a_time_that_is_over_only_throws) {
+/// The coroutine does not suspend, so only the cancellation is checked.
+TEST_P(coroutine_cancel, a_wait_for_a_past_time_throws_at_once) {
     std::atomic<int> ran{0};
     bool was_stopped = false;
     const auto behind = [&]() -> task<> {
@@ -151,7 +150,7 @@ TEST_P(coroutine_cancel, row_D3_a_time_that_is_over_only_throws) {
     EXPECT_EQ(ran, 1);
 }
 
-TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
+TEST_P(coroutine_cancel, a_co_await_after_the_cancellation_throws) {
     pilfer::pool other({.workers = 1});
     things all;
     int asked = 0;
@@ -167,7 +166,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
         EXPECT_TRUE(runs_in(pool));
         EXPECT_TRUE(co_await is_stopped_in([&]() -> task<> { (void)co_await foreign{false, &asked}; }));
         EXPECT_EQ(asked, 0);
-        // What is ready is no wait.
+        // A ready result is no wait.
         EXPECT_EQ(*co_await pilfer::receive(all.full), 0);
         EXPECT_TRUE(co_await pilfer::send(all.full, 7));
         all.event.set();
@@ -177,7 +176,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
         EXPECT_EQ(co_await set.get_future(), 4);
         EXPECT_EQ((co_await foreign{true, &asked}), 3);
         EXPECT_EQ(co_await give(9), 9);
-        pilfer::scope own; // is told, and has no children
+        pilfer::scope own; // sees the cancellation, and has no children
         EXPECT_TRUE(pilfer::cancelled());
         was_stopped = true;
         co_await pilfer::resume_after(1h);
@@ -195,7 +194,7 @@ TEST_P(coroutine_cancel, row_D3_a_co_await_behind_the_cancellation_throws) {
     EXPECT_TRUE(was_stopped);
 }
 
-TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
+TEST_P(coroutine_cancel, stopped_passes_each_level) {
     std::atomic<int> alive{0};
     std::vector<int> passed;
     struct local {
@@ -236,9 +235,9 @@ TEST_P(coroutine_cancel, row_D3_stopped_passes_each_level) {
     EXPECT_EQ(passed, (std::vector<int>{1, 2, 3, 4, 5, 99}));
 }
 
-// ---- who is below of what ---------------------------------------------------------------------
+// ---- which scope contains which task ----------------------------------------------------------
 
-TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
+TEST_P(coroutine_cancel, coroutines_outside_the_scope_are_never_stopped) {
     std::atomic<int> ended{0};
     struct local {
         static task<int> goes_on(std::atomic<int>& n, pilfer::event& go) {
@@ -248,7 +247,7 @@ TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
             co_return 4;
         }
     };
-    pilfer::event go; // for longer than the coroutine that nobody waits for
+    pilfer::event go; // outlives the coroutine that no task waits for
     pool.run([&] {
         pilfer::future<int> result;
         pilfer::scope s;
@@ -258,7 +257,7 @@ TEST_P(coroutine_cancel, row_D3_what_no_scope_contains_is_never_stopped) {
             s.cancel();
         });
         s.sync();
-        pilfer::scope own; // its owner is not below of it
+        pilfer::scope own; // it does not contain its owner
         own.cancel();
         EXPECT_EQ(ended, 0);
         go.set();
@@ -304,8 +303,8 @@ TEST_P(coroutine_cancel, scopes_of_its_own_end_with_it) {
     }
 }
 
-/// A lock is held by whoever runs it, or an exit's value is made: both are excepted.
-TEST_P(coroutine_cancel, what_is_protected_goes_on) {
+/// A task that holds a lock and a task that makes the value of an exit are not cancelled.
+TEST_P(coroutine_cancel, holders_and_makers_of_a_value_are_not_cancelled) {
     const auto sleeps = []() -> task<int> {
         co_await pilfer::resume_after(1us);
         co_return 6;
@@ -367,7 +366,7 @@ TEST_P(coroutine_cancel, a_destructor_that_unwinds_may_run_one) {
 
 // ---- pools ------------------------------------------------------------------------------------
 
-TEST_P(coroutine_cancel, in_another_pool_too) {
+TEST_P(coroutine_cancel, coroutines_of_another_pool_are_stopped) {
     pilfer::pool other({.workers = 2});
     things all;
     struct local {
@@ -398,8 +397,8 @@ TEST_P(coroutine_cancel, in_another_pool_too) {
     }
 }
 
-/// What has not begun never does; what is on its way is stopped as it arrives.
-TEST_P(coroutine_cancel, while_it_is_queued_elsewhere) {
+/// A coroutine that has not begun never does; one on its way to another pool is stopped when it arrives.
+TEST_P(coroutine_cancel, a_coroutine_queued_in_another_pool_is_stopped) {
     pilfer::pool other({.workers = 1});
     std::atomic<int> ran{0};
     std::atomic<int> queued{0};
@@ -452,7 +451,7 @@ TEST_P(coroutine_cancel, while_it_is_queued_elsewhere) {
     EXPECT_EQ(left, 2);
 }
 
-TEST(coroutine_cancel_one_lock, row_D7_leaves_its_wait) {
+TEST(coroutine_cancel_one_lock, a_waiting_task_leaves_its_wait) {
     const support::watchdog end(support::patience);
     for (const unsigned workers : {1U, 2U, 8U}) {
         pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
@@ -488,7 +487,7 @@ TEST(coroutine_cancel_one_lock, row_D7_leaves_its_wait) {
 
 // ---- events -----------------------------------------------------------------------------------
 
-TEST_P(coroutine_cancel, row_C7_an_event_can_be_awaited) {
+TEST_P(coroutine_cancel, an_event_can_be_awaited) {
     pilfer::event e;
     std::atomic<int> seen{0};
     struct local {

@@ -1,4 +1,4 @@
-// What the tests of stopped coroutines share: waits that nobody ends but a cancellation.
+// Shared by the tests of stopped coroutines: waits that only a cancellation ends.
 #pragma once
 
 #include <atomic>
@@ -25,7 +25,7 @@ void until(F holds) {
     }
 }
 
-/// What a test's coroutines wait for: nothing of it ever comes by itself.
+/// The objects that a test's coroutines wait for. None of them becomes ready by itself.
 struct things {
     pilfer::event event;
     pilfer::channel<int> empty{0};
@@ -55,7 +55,7 @@ inline task<int> waits_for(things& all, int what) {
     }
     co_return 0;
 }
-/// The same so many levels down, each with something that ends.
+/// waits_for() so many levels down. Each level has an object with a destructor.
 inline task<int> waits_below(things& all, int what, int levels, std::atomic<int>& alive) {
     const witness here(alive);
     if (levels == 0) {

@@ -22,9 +22,9 @@ using namespace std::chrono_literals;
 using pilfer::channel;
 using pilfer::task;
 
-class row_C7_channels : public over_workers {};
+class coroutine_channels : public over_workers {};
 
-/// `from`, `from` + 1, ..., so many. True: all were accepted.
+/// Sends `count` numbers from `from` on. True: all were accepted.
 task<bool> produce(channel<int>& c, int from, int count) {
     for (int i = 0; i < count; ++i) {
         if (!co_await pilfer::send(c, from + i)) {
@@ -47,7 +47,7 @@ task<long> consume(channel<int>& c, bool one_receiver) {
 }
 long sum_of(int from, int count) { return static_cast<long>(count) * (2 * from + count - 1) / 2; }
 
-TEST_P(row_C7_channels, values_come_once_and_in_order) {
+TEST_P(coroutine_channels, values_come_once_and_in_order) {
     pilfer::pool pool(with_workers());
     for (const std::size_t capacity : {0U, 1U, 8U}) {
         for (const unsigned receivers : {1U, 3U}) {
@@ -81,7 +81,7 @@ task<long> take_some(channel<int>& c, int count) {
     co_return sum;
 }
 
-TEST_P(row_C7_channels, tasks_threads_and_coroutines_share_one) {
+TEST_P(coroutine_channels, tasks_threads_and_coroutines_share_one) {
     pilfer::pool pool(with_workers());
     channel<int> c(1);
     std::atomic<long> sum{0};
@@ -108,7 +108,7 @@ TEST_P(row_C7_channels, tasks_threads_and_coroutines_share_one) {
     EXPECT_EQ(c.size(), 0U);
 }
 
-TEST_P(row_C7_channels, thousands_wait_without_a_stack) {
+TEST_P(coroutine_channels, thousands_wait_without_a_stack) {
     pilfer::pool pool(with_workers());
     channel<int> full(0);
     channel<int> empty(0);
@@ -139,7 +139,7 @@ TEST_P(row_C7_channels, thousands_wait_without_a_stack) {
     EXPECT_EQ(received, waiting / 2);
 }
 
-TEST_P(row_C7_channels, what_was_not_sent_ends_and_what_was_may_wait) {
+TEST_P(coroutine_channels, unsent_values_end_and_sent_values_may_wait) {
     const auto held = std::make_shared<int>(4);
     const auto give = [](channel<std::shared_ptr<int>>& c, std::shared_ptr<int> value) -> task<bool> {
         co_return co_await pilfer::send(c, std::move(value));
@@ -158,7 +158,7 @@ TEST_P(row_C7_channels, what_was_not_sent_ends_and_what_was_may_wait) {
     EXPECT_EQ(held.use_count(), 1);
 }
 
-/// Moves are refused while `spoiled` says so.
+/// Moves throw while `spoiled` is set.
 struct moody {
     explicit moody(int n) : number(n) {}
     moody(moody&& other) : number(other.number) { // NOLINT(*-noexcept-move*): that is its purpose
@@ -170,7 +170,7 @@ struct moody {
     inline static std::atomic<bool> spoiled{false};
 };
 
-TEST_P(row_C7_channels, what_cannot_be_moved_is_not_lost) {
+TEST_P(coroutine_channels, a_value_whose_move_throws_is_not_lost) {
     pilfer::pool pool(with_workers());
     channel<moody> c(2);
     const auto both = [](channel<moody>& ch) -> task<int> {
@@ -195,7 +195,7 @@ TEST_P(row_C7_channels, what_cannot_be_moved_is_not_lost) {
     EXPECT_EQ(c.size(), 0U);
 }
 
-TEST_P(row_C7_channels, a_send_is_awaited_once) {
+TEST_P(coroutine_channels, a_send_is_awaited_once) {
     pilfer::pool pool(with_workers());
     channel<int> c(4);
     const auto twice = [](channel<int>& ch) -> task<> {
@@ -213,7 +213,7 @@ TEST_P(row_C7_channels, a_send_is_awaited_once) {
     EXPECT_EQ(pool.run(again(c)), 4);
 }
 
-TEST_P(row_C7_channels, the_end_of_a_pool_waits_for_those_who_wait) {
+TEST_P(coroutine_channels, the_end_of_a_pool_waits_for_waiting_coroutines) {
     for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
         channel<int> c(0);
         std::atomic<int> got{0};
@@ -232,11 +232,11 @@ TEST_P(row_C7_channels, the_end_of_a_pool_waits_for_those_who_wait) {
     }
 }
 
-PILFER_OVER_WORKERS(row_C7_channels);
+PILFER_OVER_WORKERS(coroutine_channels);
 
 // ---- reports ----------------------------------------------------------------------------------
 
-class row_C7_reports : public over_workers {};
+class coroutine_reports : public over_workers {};
 
 task<int> innermost_waits(channel<int>& c) { co_return (co_await pilfer::receive(c)).value_or(-1); }
 task<int> outer_awaits(channel<int>& c) { co_return co_await innermost_waits(c) + 1; }
@@ -249,7 +249,7 @@ task<> sleeps(pilfer::future<int> f) {
     (void)co_await f;
 }
 
-TEST_P(row_C7_reports, a_dump_lists_who_waits_without_a_stack) {
+TEST_P(coroutine_reports, a_dump_lists_waiting_coroutines) {
     pilfer::pool pool(with_workers());
     channel<int> empty(0);
     channel<int> full(0);
@@ -291,7 +291,7 @@ TEST_P(row_C7_reports, a_dump_lists_who_waits_without_a_stack) {
     EXPECT_TRUE(dumped([&] { return says("coroutine 0x", 0); })) << text;
 }
 
-TEST_P(row_C7_reports, reports_and_resumptions_at_once) {
+TEST_P(coroutine_reports, reports_and_resumptions_at_once) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> over{false};
     std::thread reporter([&] {
@@ -315,9 +315,9 @@ TEST_P(row_C7_reports, reports_and_resumptions_at_once) {
     reporter.join();
 }
 
-PILFER_OVER_WORKERS(row_C7_reports);
+PILFER_OVER_WORKERS(coroutine_reports);
 
-TEST(row_C7_stall, a_wait_for_a_pool_that_works_is_none) {
+TEST(coroutine_stall, a_wait_for_a_working_pool_is_no_stall) {
     const watchdog end(patience);
     testing::internal::CaptureStderr();
     {
@@ -335,7 +335,7 @@ TEST(row_C7_stall, a_wait_for_a_pool_that_works_is_none) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST(row_C7_stall, of_a_coroutine_is_reported) {
+TEST(coroutine_stall, of_a_coroutine_is_reported) {
     const watchdog end(patience);
     const auto says = in_child([] {
         waits::own_stderr err;

@@ -25,7 +25,7 @@ using namespace coroutine_tests;
 using namespace std::chrono_literals;
 using pilfer::shutdown_mode;
 
-class row_C7_coroutine_ends : public over_workers {};
+class coroutine_life : public over_workers {};
 class coroutine_ends : public guarded {};
 
 // ---- chains and loops -------------------------------------------------------------------------
@@ -37,7 +37,7 @@ task<std::uint64_t> chain(unsigned depth, pilfer::future<int> end) {
     co_return co_await chain(depth - 1, std::move(end)) + 1;
 }
 
-TEST_P(row_C7_coroutine_ends, neither_loops_nor_depth_take_stack) {
+TEST_P(coroutine_life, neither_loops_nor_depth_take_stack) {
     const auto n = static_cast<unsigned>(hundredth_of(100'000'000, 100'000));
     auto o = with_workers();
     o.stack_size = std::size_t{64} << 10;
@@ -73,7 +73,7 @@ task<> lives_on(witness, pilfer::future<int> f, std::atomic<unsigned>& began, st
     ++done;
 }
 
-TEST_P(row_C7_coroutine_ends, a_drain_waits_for_all_that_is_suspended) {
+TEST_P(coroutine_life, a_drain_waits_for_all_that_is_suspended) {
     std::atomic<int> alive = 0;
     std::atomic<unsigned> began = 0;
     std::atomic<unsigned> done = 0;
@@ -94,7 +94,7 @@ TEST_P(row_C7_coroutine_ends, a_drain_waits_for_all_that_is_suspended) {
     setter.join();
 }
 
-TEST_P(row_C7_coroutine_ends, drop_ends_what_has_not_begun_and_lets_the_others_end) {
+TEST_P(coroutine_life, drop_ends_coroutines_that_have_not_begun_and_lets_others_finish) {
     std::atomic<int> alive = 0;
     std::atomic<unsigned> began = 0;
     std::atomic<unsigned> done = 0;
@@ -110,7 +110,7 @@ TEST_P(row_C7_coroutine_ends, drop_ends_what_has_not_begun_and_lets_the_others_e
     while (began != 20) {
         std::this_thread::yield();
     }
-    // All workers are held, so that what comes now cannot begin.
+    // All workers are held, so that later tasks cannot begin.
     std::atomic<unsigned> held = 0;
     std::atomic<bool> go = false;
     for (unsigned i = 0; i < GetParam(); ++i) {
@@ -178,7 +178,7 @@ struct with_member {
     [[nodiscard]] at_once operator co_await() const noexcept { return {}; }
 };
 
-TEST_P(row_C7_coroutine_ends, comes_back_to_its_pool_from_awaitables_of_others) {
+TEST_P(coroutine_life, returns_to_its_pool_from_foreign_awaitables) {
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p) -> task<int> {
         int sum = 0;
@@ -203,7 +203,7 @@ TEST_P(row_C7_coroutine_ends, comes_back_to_its_pool_from_awaitables_of_others) 
     };
     EXPECT_EQ(pool.run(body(pool)), 25);
     auto detached = pool.async(body(pool));
-    pool.shutdown(); // waits for what a thread will resume
+    pool.shutdown(); // waits for a coroutine that a thread will resume
     EXPECT_TRUE(detached.ready());
 }
 
@@ -226,7 +226,7 @@ foreign elsewhere(pilfer::pool& p, pilfer::future<int> f, std::atomic<int>& out)
     out = got;
 }
 
-TEST_P(row_C7_coroutine_ends, foreign_coroutines_can_await_futures_times_and_pools) {
+TEST_P(coroutine_life, foreign_coroutines_can_await_futures_times_and_pools) {
     pilfer::pool pool(with_workers());
     std::atomic<int> out = 0;
     elsewhere(pool, pool.async([] { return 3; }), out);
@@ -234,7 +234,7 @@ TEST_P(row_C7_coroutine_ends, foreign_coroutines_can_await_futures_times_and_poo
     EXPECT_EQ(out, 3);
 }
 
-TEST_P(row_C7_coroutine_ends, between_two_waits_it_forks_and_blocks_like_any_task) {
+TEST_P(coroutine_life, between_two_waits_it_forks_and_blocks_like_any_task) {
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p) -> task<std::uint64_t> {
         std::uint64_t sum = fib_join(10);
@@ -267,7 +267,7 @@ TEST_P(row_C7_coroutine_ends, between_two_waits_it_forks_and_blocks_like_any_tas
     return ran;
 }
 
-/// A child with a chain of scopes; where it is stolen all are shared, `outer` included.
+/// A child with a chain of scopes. If it is stolen, all of them are shared, `outer` included.
 task<int> waits_and_forks(const pilfer::scope& outer) {
     pilfer::scope own;
     int ran = two_children_of(own);
@@ -290,7 +290,7 @@ task<> keeps_a_scope_across_waits(pilfer::pool& p, pilfer::pool& other, pilfer::
     pilfer::scope second;
     EXPECT_EQ(two_children_of(*own), 2);
     co_await nothing();
-    co_await stays(); // comes back as if nothing had been
+    co_await stays(); // resumes as usual
     bool thrown = false;
     try {
         co_await throws();
@@ -329,7 +329,7 @@ task<> keeps_a_scope_across_waits(pilfer::pool& p, pilfer::pool& other, pilfer::
     EXPECT_EQ(two_children_of(third) + two_children_of(second), 4);
 }
 
-TEST_P(row_C7_coroutine_ends, empty_scopes_live_across_waits) {
+TEST_P(coroutine_life, empty_scopes_live_across_waits) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(2));
     pilfer::pool closed(workers(1));
@@ -339,7 +339,7 @@ TEST_P(row_C7_coroutine_ends, empty_scopes_live_across_waits) {
     for (int i = 0; i < 20; ++i) {
         all.push_back(pool.async(keeps_a_scope_across_waits(pool, other, closed)));
     }
-    pool.run([&] { // of a task that stands in a scope
+    pool.run([&] { // of a task inside a scope
         pilfer::scope outer;
         EXPECT_EQ(pool.run(waits_and_forks(outer)), 5);
         EXPECT_EQ(outer.shared(), GetParam() > 1);
@@ -360,7 +360,7 @@ task<> waits_alone() {
     EXPECT_FALSE(outer.shared() || inner.shared());
 }
 
-TEST_F(coroutine_ends, scopes_across_waits_are_not_shared_where_a_worker_is_alone) {
+TEST_F(coroutine_ends, scopes_across_waits_are_not_shared_on_one_worker) {
     pilfer::options o = workers(1);
     for (const bool profiled : {false, true}) {
         o.debug.profile = profiled;
@@ -374,8 +374,8 @@ TEST_F(coroutine_ends, scopes_across_waits_are_not_shared_where_a_worker_is_alon
 task<> receives(pilfer::channel<int>& c) { (void)co_await pilfer::receive(c); }
 task<> waits(std::chrono::microseconds d) { co_await pilfer::resume_after(d); }
 
-/// `by`: what is awaited, itself or by a task, while a child has not been awaited, and once more behind that.
-/// Told how long a time has to be: one that is over would not suspend.
+/// `by` makes an awaitable from a duration. It is awaited while a child has not been awaited, and once more
+/// afterwards. A time that has passed would not suspend, so the duration must be long enough.
 template <class By>
 task<> keeps_children_across_a_wait(By by) {
     pilfer::scope s;
@@ -395,7 +395,7 @@ task<> keeps_children_across_a_wait(By by) {
     EXPECT_EQ(two_children_of(s), 2);
 }
 
-TEST_P(row_C7_coroutine_ends, a_scope_with_children_does_not_live_across_a_wait) {
+TEST_P(coroutine_life, a_scope_with_children_does_not_live_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     pool.run(keeps_children_across_a_wait([](auto d) { return pilfer::resume_after(d); }));
@@ -406,7 +406,7 @@ TEST_P(row_C7_coroutine_ends, a_scope_with_children_does_not_live_across_a_wait)
     pilfer::promise<void> promise;
     pilfer::after(1ms, [&] { promise.set_value(); });
     auto late = promise.get_future();
-    pool.run([](pilfer::future<void>& f) -> task<> { // where it goes out, the scope awaits its children
+    pool.run([](pilfer::future<void>& f) -> task<> { // when it goes out, the scope awaits its children
         bool refused = false;
         std::atomic<int> ran = 0;
         try {
@@ -425,7 +425,7 @@ TEST_P(row_C7_coroutine_ends, a_scope_with_children_does_not_live_across_a_wait)
 
 // ---- locks ------------------------------------------------------------------------------------
 
-/// `by`: what is awaited, itself or by a task, under a lock and in a scope that is cancelled.
+/// `by` makes an awaitable. It is awaited, itself or by a task, under a lock and in a cancelled scope.
 template <class By>
 task<> keeps_a_lock_across_a_wait(By by, pilfer::scope& cancelled) {
     pilfer::shared_mutex first;
@@ -459,7 +459,7 @@ task<> keeps_a_lock_across_a_wait(By by, pilfer::scope& cancelled) {
     EXPECT_TRUE(pilfer::cancelled());
 }
 
-TEST_P(row_C7_coroutine_ends, a_lock_is_not_held_across_a_wait) {
+TEST_P(coroutine_life, a_lock_is_not_held_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     pilfer::pool closed(workers(1));
@@ -489,7 +489,7 @@ TEST_P(row_C7_coroutine_ends, a_lock_is_not_held_across_a_wait) {
     in_a_task([&](auto) { return nobody_sets.get_future(); });
 }
 
-/// Below of a call that holds a lock: it is a holder as far as being stopped goes, and may suspend.
+/// Inside a call that holds a lock: no cancellation is delivered to it, but it may suspend.
 task<> waits_below_of_a_holder(pilfer::pool& closed, pilfer::scope& cancelled) {
     pilfer::scope own;
     cancelled.cancel();
@@ -503,7 +503,7 @@ task<> waits_below_of_a_holder(pilfer::pool& closed, pilfer::scope& cancelled) {
     EXPECT_EQ(two_children_of(own), 2);
 }
 
-TEST_P(row_C7_coroutine_ends, a_task_that_holds_a_lock_may_await_one) {
+TEST_P(coroutine_life, a_task_that_holds_a_lock_may_await_one) {
     pilfer::pool pool(with_workers());
     pilfer::pool closed(workers(1));
     closed.shutdown();
@@ -524,7 +524,7 @@ TEST_P(row_C7_coroutine_ends, a_task_that_holds_a_lock_may_await_one) {
     });
 }
 
-TEST_P(row_C7_coroutine_ends, what_follows_one_runs_in_its_pool) {
+TEST_P(coroutine_life, continuations_of_a_coroutine_run_in_its_pool) {
     pilfer::pool pool(with_workers());
     const auto where = [&] {
         const pilfer::detail::worker* w = pilfer::detail::this_worker();
@@ -534,7 +534,7 @@ TEST_P(row_C7_coroutine_ends, what_follows_one_runs_in_its_pool) {
     EXPECT_EQ(followed.get(), &pool.core());
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutine_ends, ::testing::Values(1U, 2U, 3U, 8U),
+INSTANTIATE_TEST_SUITE_P(workers, coroutine_life, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
 } // namespace

@@ -1,4 +1,4 @@
-// A pool as a scheduler: the shape that P2300 asks for, and what completes when.
+// A pool as a scheduler: the shape of P2300, and the completions of its operations.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -94,7 +94,7 @@ TEST_P(schedulers, complete_on_a_worker_of_their_pool) {
     EXPECT_EQ(stops, 1) << "a closed pool, in the call itself";
 }
 
-TEST_P(schedulers, say_so_when_they_are_dropped) {
+TEST_P(schedulers, report_that_they_were_dropped) {
     std::atomic<int> values = 0;
     std::atomic<int> stops = 0;
     pilfer::pool pool(with_workers());
@@ -153,7 +153,7 @@ struct relay {
             over = true;
             return;
         }
-        place.emplace(pool, this); // ends the operation whose receiver this was called by
+        place.emplace(pool, this); // ends the operation of this receiver
         place->operation.start();
     }
 
@@ -167,7 +167,7 @@ TEST_P(schedulers, an_operation_may_end_in_its_completion_and_starting_one_alloc
     const int hops = static_cast<int>(hundredth_of(100'000, 100));
     pilfer::pool pool(with_workers());
     relay r(pool);
-    r.run(hops); // stacks and lists are there behind it
+    r.run(hops); // now stacks and lists exist
     const auto before = allocations();
     r.run(hops);
     if (counts_allocations && GetParam() == 1) { // any other worker may run its first task only now

@@ -1,4 +1,4 @@
-// What the tests of coroutines share.
+// Shared by the tests of coroutines.
 #pragma once
 
 #include <atomic>

@@ -32,7 +32,7 @@ static_assert(std::same_as<task<int&>::value_type, int&>);
 static_assert(!pilfer::detail::is_own_awaitable<std::suspend_never>);
 static_assert(pilfer::detail::is_own_awaitable<pilfer::future<int>>);
 
-class row_C7_coroutines : public over_workers {};
+class coroutine_tasks : public over_workers {};
 class coroutines : public guarded {};
 
 // ---- results ----------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ task<> awaits_all_kinds(int& target) {
     EXPECT_TRUE(refused);
 }
 
-TEST_P(row_C7_coroutines, results_of_every_kind_by_every_way_in) {
+TEST_P(coroutine_tasks, results_of_every_kind_by_every_entry) {
     pilfer::pool pool(with_workers());
     int target = 0;
     const auto all = [&] {
@@ -92,7 +92,7 @@ TEST_P(row_C7_coroutines, results_of_every_kind_by_every_way_in) {
     EXPECT_EQ(pilfer::async(give(9)).get(), 9);
 }
 
-TEST_F(coroutines, a_task_that_never_begins_only_ends_its_parameters) {
+TEST_F(coroutines, a_task_that_never_begins_destroys_its_parameters) {
     std::atomic<int> alive = 0;
     bool ran = false;
     const auto body = [](witness, bool& flag) -> task<> {
@@ -117,7 +117,7 @@ TEST_F(coroutines, a_task_that_never_begins_only_ends_its_parameters) {
     EXPECT_FALSE(ran);
 }
 
-TEST_P(row_C7_coroutines, what_a_detached_one_throws_goes_to_on_error) {
+TEST_P(coroutine_tasks, exceptions_of_detached_coroutines_go_to_on_error) {
     std::atomic<int> heard = 0;
     std::atomic<int> alive = 0;
     auto o = with_workers();
@@ -200,14 +200,14 @@ task<> awaits_futures(pilfer::pool& pool, bool later) {
     EXPECT_TRUE(runs_in(pool));
 }
 
-TEST_P(row_C7_coroutines, awaits_futures_that_are_ready_and_that_are_not) {
+TEST_P(coroutine_tasks, awaits_futures_that_are_ready_and_that_are_not) {
     pilfer::pool pool(with_workers());
     pool.run(awaits_futures(pool, false));
     pool.run(awaits_futures(pool, true));
     pool.run([&] { pool.run(awaits_futures(pool, true)); });
 }
 
-TEST_P(row_C7_coroutines, combines_tasks_by_their_futures) {
+TEST_P(coroutine_tasks, combines_tasks_by_their_futures) {
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p) -> task<std::uint64_t> {
         std::vector<pilfer::future<std::uint64_t>> parts;
@@ -223,7 +223,7 @@ TEST_P(row_C7_coroutines, combines_tasks_by_their_futures) {
     EXPECT_EQ(pool.run(body(pool)), fib(13) - 1);
 }
 
-TEST_P(row_C7_coroutines, thousands_wait_for_one_promise_without_stacks) {
+TEST_P(coroutine_tasks, thousands_wait_for_one_promise_without_stacks) {
     const auto n = static_cast<unsigned>(hundredth_of(500'000, 500));
     pilfer::pool pool(with_workers());
     pilfer::promise<int> promise;
@@ -247,13 +247,13 @@ TEST_P(row_C7_coroutines, thousands_wait_for_one_promise_without_stacks) {
         << "some for each worker, none for each wait";
 }
 
-TEST_P(row_C7_coroutines, a_pool_may_end_as_soon_as_the_last_result_is_there) {
+TEST_P(coroutine_tasks, a_pool_may_end_as_soon_as_the_last_result_is_there) {
     for (std::uint64_t round = 0; round < hundredth_of(5'000, 20); ++round) {
         auto pool = std::make_unique<pilfer::pool>(with_workers());
         pilfer::promise<int> promise;
         const auto body = [](pilfer::future<int> f) -> task<int> { co_return co_await f; };
         auto result = pool->async(body(promise.get_future()));
-        // This thread may still look for somebody to wake when the coroutine has ended.
+        // This thread may still look for a worker to wake when the coroutine has ended.
         std::thread setter([&] { promise.set_value(1); });
         EXPECT_EQ(result.get(), 1);
         pool.reset();
@@ -263,7 +263,7 @@ TEST_P(row_C7_coroutines, a_pool_may_end_as_soon_as_the_last_result_is_there) {
 
 // ---- times ------------------------------------------------------------------------------------
 
-TEST_P(row_C7_coroutines, sleeps_without_a_stack_and_never_too_short) {
+TEST_P(coroutine_tasks, sleeps_without_a_stack_and_never_too_short) {
     const auto n = static_cast<int>(hundredth_of(50'000, 50));
     pilfer::pool pool(with_workers());
     const auto body = [](pilfer::pool& p, int i) -> task<int> {
@@ -307,7 +307,7 @@ task<int> wanders(pilfer::pool& a, pilfer::pool& b, pilfer::pool& c, int rounds)
     co_return hops;
 }
 
-TEST_P(row_C7_coroutines, wanders_from_pool_to_pool) {
+TEST_P(coroutine_tasks, moves_from_pool_to_pool) {
     const auto rounds = static_cast<int>(hundredth_of(5'000, 10));
     pilfer::pool a(with_workers());
     pilfer::pool b(workers(1));
@@ -319,7 +319,7 @@ TEST_P(row_C7_coroutines, wanders_from_pool_to_pool) {
     EXPECT_EQ(second.get(), 4 * rounds);
 }
 
-TEST_P(row_C7_coroutines, a_closed_pool_refuses_and_a_dropping_one_drops) {
+TEST_P(coroutine_tasks, a_closed_pool_refuses_and_a_dropping_one_drops) {
     pilfer::pool home(with_workers());
     pilfer::pool closed(workers(1));
     closed.shutdown();
@@ -361,7 +361,7 @@ TEST_P(row_C7_coroutines, a_closed_pool_refuses_and_a_dropping_one_drops) {
     while (!dropping->core().dropping()) {
         std::this_thread::yield();
     }
-    go = true; // nothing runs there any more; what comes too late is refused
+    go = true; // no task runs there any more; a late one is refused
     busy.get();
     EXPECT_THROW((void)fresh.get(), pilfer::broken_promise);
     try {
@@ -371,7 +371,7 @@ TEST_P(row_C7_coroutines, a_closed_pool_refuses_and_a_dropping_one_drops) {
     end.join();
 }
 
-TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
+TEST_P(coroutine_tasks, run_in_pools_of_every_kind) {
     std::vector<pilfer::options> kinds(5, with_workers());
     kinds[0].debug.profile = true; // of one worker only
     kinds[0].workers = 1;
@@ -393,7 +393,7 @@ TEST_P(row_C7_coroutines, run_in_pools_of_every_kind) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_C7_coroutines, ::testing::Values(1U, 2U, 3U, 8U),
+INSTANTIATE_TEST_SUITE_P(workers, coroutine_tasks, ::testing::Values(1U, 2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
 } // namespace

@@ -1,5 +1,5 @@
-// The split deque under thieves: every task is taken exactly once, whoever takes it, at every count of
-// threads, also where there are more of them than CPUs.
+// The split deque under thieves: every task is taken exactly once, by its owner or by a thief. This holds at
+// every count of threads, also with more of them than CPUs.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -17,7 +17,7 @@ using detail::steal_status;
 
 constexpr std::int64_t everything = INT64_MAX / 4;
 
-/// What a task carries, written plainly: ThreadSanitizer sees whether an edge publishes it.
+/// The payload of each task, written without atomics: ThreadSanitizer sees whether an edge publishes it.
 struct ledger {
     explicit ledger(std::int64_t n)
         : payload(static_cast<std::size_t>(n) + 1),
@@ -51,7 +51,8 @@ struct ledger {
     std::atomic<int> wrong_payload{0};
 };
 
-/// The owner's own view: a stack of what it pushed and has not seen leave. Thieves take from its far end.
+/// The owner's own view: a stack of its pushed tasks that it has not seen leave. Thieves take from its far
+/// end.
 template <class Atom>
 class owner_thread {
 public:
@@ -227,7 +228,7 @@ TEST_P(DequeStress, OldestFirstForEveryThief) {
     const unsigned thieves = GetParam();
     together(thieves + 1, [&](unsigned i) {
         if (i == 0) {
-            // Never pops: the ring grows under the thieves or is reused behind them, as it comes.
+            // Never pops: the ring grows under the thieves, or its slots are reused after their thefts.
             for (std::int64_t id = 1; id <= tasks; ++id) {
                 d.push(book.write(id));
                 (void)d.deque.owner().expose(everything);

@@ -19,7 +19,7 @@ using popped = tested::owner_end::popped;
 
 constexpr std::int64_t everything = INT64_MAX / 4;
 
-/// The first index of each run: 0, one ring below a power of two, and the last that the limit allows.
+/// The first index of each run: 0, one ring before a power of two, and the last that the limit allows.
 constexpr std::int64_t last_start = detail::signal_word<std_atom>::limit_mask - 4096;
 
 class Deque : public testing::TestWithParam<std::tuple<bool, std::int64_t>> {
@@ -76,7 +76,7 @@ TEST_P(Deque, ThievesTakeTheOldestFirstAndOnlyWhatIsShared) {
     EXPECT_EQ(own.expose(1), 0);
 }
 
-TEST_P(Deque, WhoInsistsTakesPrivateTasksAndIsToldOfARefusal) {
+TEST_P(Deque, AnInsistingThiefTakesPrivateTasksAndLearnsOfARefusal) {
     const auto nothing = [](task_word) { return false; };
     std::vector<steal_status> told;
     const auto tell = [&](steal_status status) { told.push_back(status); };
@@ -99,7 +99,7 @@ TEST_P(Deque, ADecliningThiefLeavesTheTask) {
     EXPECT_EQ(thief.steal(any_task).task, 42U);
 }
 
-TEST_P(Deque, TakesBackOneAtATime) {
+TEST_P(Deque, TheOwnerReclaimsOneAtATime) {
     for (task_word t = 1; t <= 4; ++t) {
         d.push(t);
     }
@@ -114,7 +114,7 @@ TEST_P(Deque, TakesBackOneAtATime) {
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
 }
 
-TEST_P(Deque, TakesAllBackButTheOneAtTop) {
+TEST_P(Deque, TheOwnerReclaimsAllButTheOneAtTop) {
     for (task_word t = 1; t <= 5; ++t) {
         d.push(t);
     }
@@ -144,11 +144,11 @@ TEST_P(Deque, PopIfTakesTheNewestOnly) {
     EXPECT_EQ(pop_if(1), 1U);
 }
 
-TEST_P(Deque, AStaleSlotThatMatchesIsFoundOut) {
+TEST_P(Deque, AStaleSlotThatMatchesIsDetected) {
     d.push(7);
     own.expose(1);
     EXPECT_EQ(thief.steal(any_task).task, 7U);
-    // The slot still says 7, and so does the look; the guard does not.
+    // The slot and the look still have 7; the guard does not.
     ASSERT_EQ(own.pop_if(7), popped::slow);
     EXPECT_EQ(own.pop_slow(1), 0U);
     EXPECT_FALSE(thief.has_any());
@@ -156,7 +156,7 @@ TEST_P(Deque, AStaleSlotThatMatchesIsFoundOut) {
     EXPECT_EQ(own.pop(1), 8U) << "bottom was not restored";
 }
 
-TEST_P(Deque, PopIfOfASharedTaskTakesItBack) {
+TEST_P(Deque, PopIfOfASharedTaskReclaimsIt) {
     d.push(1);
     d.push(2);
     own.expose(2);
@@ -168,7 +168,7 @@ TEST_P(Deque, PopIfOfASharedTaskTakesItBack) {
     EXPECT_EQ(thief.steal(any_task).status, steal_status::empty);
 }
 
-TEST_P(Deque, AReachExposesWhatASilentOwnerKeeps) {
+TEST_P(Deque, AReachExposesTasksOfASilentOwner) {
     for (task_word t = 1; t <= 5; ++t) {
         d.push(t);
     }

@@ -11,7 +11,7 @@ namespace pilfer_test {
 namespace detail = pilfer::detail;
 using detail::task_word;
 
-/// What a machine without membarrier offers: the heavy fence orders the calling thread only.
+/// The fences of a machine without membarrier: the heavy fence orders the calling thread only.
 struct own_fence_atom : detail::std_atom {
     static void heavy_fence() noexcept { fence_sc(); }
 };
@@ -50,7 +50,7 @@ struct tested_deque {
     explicit tested_deque(std::int64_t capacity, bool pinned = false, std::int64_t start = 0)
         : deque(memory.make(capacity), pinned, start) {}
 
-    /// Pushes, makes room where needed, serves the requests of thieves. Returns the bits taken.
+    /// Pushes, makes room if needed, serves the requests of thieves. Returns the taken bits.
     std::int64_t push(task_word task) {
         auto own = deque.owner();
         if (!own.push(task)) {
@@ -61,7 +61,7 @@ struct tested_deque {
         }
         return after_push();
     }
-    /// The same with a weight.
+    /// Pushes a task with a weight.
     std::int64_t push(task_word task, std::uint64_t weight) {
         auto own = deque.owner();
         if (!own.can_weigh()) {

@@ -11,7 +11,7 @@ namespace {
 
 using wire = pilfer::detail::signal_word<pilfer::detail::std_atom>;
 
-TEST(SignalWord, AComparisonWithTheLimitWhileNobodyWantsAnything) {
+TEST(SignalWord, OnlyComparesWithTheLimitWithoutRequests) {
     wire w(7);
     EXPECT_FALSE(w.pending(0));
     EXPECT_FALSE(w.pending(6));
@@ -20,7 +20,7 @@ TEST(SignalWord, AComparisonWithTheLimitWhileNobodyWantsAnything) {
     EXPECT_FALSE(w.has(wire::wanted | wire::expose | wire::yield_request | wire::pinned));
 }
 
-TEST(SignalWord, EveryBitTripsAtEveryPositionAndComesOutAsItself) {
+TEST(SignalWord, EveryBitTripsAtEveryPositionAndIsReadBack) {
     for (const auto bit : {wire::wanted, wire::expose, wire::yield_request}) {
         wire w(1000);
         w.set(bit);
@@ -89,8 +89,8 @@ TEST(SignalWord, TheLastLimitDoesNotReachIntoTheBits) {
     EXPECT_TRUE(w.pending(wire::limit_mask));
 }
 
-/// Setters write a number first and set their bit afterwards; the owner takes bits and reads the number
-/// behind each. A lost bit leaves a number unread for ever: the setter waits for it.
+/// Setters write a number first and set their bit afterwards. The owner takes a bit, then reads its number. A
+/// lost bit leaves a number unread for ever: the setter waits for it.
 void lose_no_bit(unsigned setters) {
     const pilfer_test::watchdog dog("a setter whose bit was lost");
     const std::int64_t rounds = pilfer_test::scaled(25'000) / setters + 1; // four counts of them: 100,000

@@ -1,4 +1,4 @@
-// What the tasks of a deque weigh, against a model; and when it stops to weigh them.
+// The weights of a deque's tasks, against a model; and the moment at which the deque stops counting them.
 #include <algorithm>
 #include <cstdint>
 #include <deque>
@@ -29,7 +29,7 @@ struct task {
     std::uint64_t weight;
 };
 
-/// The same deque, with a plain queue beside it.
+/// A deque with weights, and a plain queue as its model.
 class pair_of_deques {
 public:
     explicit pair_of_deques(std::int64_t start, bool pinned) : m_deque(4, pinned, start) {}
@@ -115,9 +115,9 @@ private:
     task_word m_next = 0;
 };
 
-class row_B7_deque : public guarded {};
+class deque_weights : public guarded {};
 
-TEST_F(row_B7_deque, every_sum_is_that_of_a_model) {
+TEST_F(deque_weights, every_sum_is_that_of_a_model) {
     const std::uint64_t steps = hundredth_of(300'000, 3000);
     for (const bool pinned : {false, true}) {
         for (const std::int64_t start : {std::int64_t{0}, std::int64_t{250}, (std::int64_t{1} << 32) - 7}) {
@@ -148,7 +148,7 @@ TEST_F(row_B7_deque, every_sum_is_that_of_a_model) {
     }
 }
 
-TEST_F(row_B7_deque, weighs_from_the_first_weight_until_all_weights_are_gone) {
+TEST_F(deque_weights, weighs_from_the_first_weight_until_all_weights_are_gone) {
     tested_deque<own_fence_atom> d(8);
     auto own = d.deque.owner();
     (void)d.push(8);
@@ -172,7 +172,7 @@ TEST_F(row_B7_deque, weighs_from_the_first_weight_until_all_weights_are_gone) {
     EXPECT_EQ(d.deque.thief().scales().weight(), 4U);
 }
 
-TEST_F(row_B7_deque, stops_to_weigh_when_thieves_took_the_weights) {
+TEST_F(deque_weights, stops_to_weigh_when_thieves_took_the_weights) {
     tested_deque<own_fence_atom> d(8);
     auto own = d.deque.owner();
     (void)d.push(8, 9);
@@ -184,7 +184,7 @@ TEST_F(row_B7_deque, stops_to_weigh_when_thieves_took_the_weights) {
     EXPECT_EQ(d.deque.thief().scales().weight(), 1U);
 }
 
-TEST_F(row_B7_deque, a_weight_below_the_first_one_counts) {
+TEST_F(deque_weights, a_weight_below_the_first_one_counts) {
     for (const bool pinned : {false, true}) {
         pair_of_deques d(0, pinned);
         d.push(1);
@@ -202,7 +202,7 @@ TEST_F(row_B7_deque, a_weight_below_the_first_one_counts) {
     }
 }
 
-TEST_F(row_B7_deque, sums_of_the_largest_weights_do_not_overflow) {
+TEST_F(deque_weights, sums_of_the_largest_weights_do_not_overflow) {
     constexpr std::uint64_t tasks = 300;
     pair_of_deques d(0, false);
     for (std::uint64_t i = 0; i < tasks; ++i) {
@@ -212,7 +212,7 @@ TEST_F(row_B7_deque, sums_of_the_largest_weights_do_not_overflow) {
     d.compare();
 }
 
-TEST_F(row_B7_deque, the_number_nearest_to_a_weight) {
+TEST_F(deque_weights, the_number_nearest_to_a_weight) {
     struct row {
         std::deque<std::uint64_t> weights;
         std::uint64_t weight;

@@ -1,4 +1,4 @@
-// What the pieces of the guides take for granted.
+// Declarations that the guides' pieces of code assume.
 #pragma once
 
 #include <unistd.h>

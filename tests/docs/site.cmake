@@ -35,7 +35,7 @@ foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
 endforeach()
 set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
 
-# Only where its tools are: ./docs/build installs them, a test does not.
+# Only if its tools are installed: ./docs/build installs them, a test does not.
 find_program(MKDOCS mkdocs)
 find_program(DOXYGEN doxygen)
 if(MKDOCS AND DOXYGEN)

@@ -42,7 +42,8 @@ AUTOMATIC = {"start_automatic", "common", "forked"}
 # Scenarios with a pool of one worker, or one that C asked for: only there may one thread that cannot be made be an error.
 LONE = {"start_1", "threadpool", "c_interface", "record", "record_graph", "spawn_deep_1", "fork_large", "drop", "full_ring_join",
         "full_ring_spawn", "full_ring_fork", "full_ring_async", "guests"}
-# Threads that are made with a mask, and where that fails without one; and a timekeeper, which is tried again.
+# Scenarios in which the library tries a second time after a failure: threads that are made with a mask, then
+# without one; and a timekeeper.
 SECOND_TRY = {"pinned_nested", "descriptors"}
 # Scenarios that need a file that their user has named.
 FILES = {"record_graph"}
@@ -52,7 +53,7 @@ ONLY = {"rendezvous": {"futex_eintr", "futex_spurious", "futex_eagain", "pthread
 NEEDS = {"mprotect": "guard:1+"}
 SCENARIOS_AFTER = {"start_8", "start_automatic", "spawn_deep_2", "spawn_stolen", "large_stacks", "futures_inside",
                    "nested_pools"}
-# What must hold for deques without membarrier (src/deque/README.md) meets other faults too.
+# Deques without membarrier (src/deque/README.md) meet the other faults too.
 PINNED = "membarrier_register:1"
 FENCE_TEXT = "pilfer: the system call membarrier has stopped working"
 OVERFLOW_TEXT = "pilfer: a task overflowed its stack of"
@@ -212,7 +213,7 @@ def single_faults(counted, base, most):
     """Every k of every kind. `base` fails as well in each of them."""
     for scenario, calls in counted.items():
         for kind, n in calls.items():
-            # And the last ones: what happens at the end of a scenario may lie far behind its beginning.
+            # And the last ones: calls at the end of a scenario may have much higher numbers.
             late = 10 if kind in ("malloc", "mmap") and not base else 0
             for k in sorted({*range(1, min(n, most) + 1), *range(max(1, n - late + 1), n + 1)}):
                 yield Run(scenario, f"{base},{kind}:{k}" if base else f"{kind}:{k}")

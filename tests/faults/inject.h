@@ -1,4 +1,4 @@
-// What the program under test says to the preloaded library. All weak: without it they are null.
+// The calls of the program under test into the preloaded library. All are weak: without it they are null.
 #ifndef PILFER_TESTS_FAULTS_INJECT_H
 #define PILFER_TESTS_FAULTS_INJECT_H
 

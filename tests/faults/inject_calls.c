@@ -1,9 +1,9 @@
-// A library to be preloaded: makes chosen calls into the system fail. README.md says how it is told which.
+// A library to be preloaded: makes chosen calls into the system fail. README.md describes the choice.
 //
-// It is C, so that it brings no second C++ library along, and it allocates nothing itself: malloc is among
-// what it replaces. Calls that the C library, the loader, the unwinder and hwloc make for themselves neither
-// count nor fail; those of libstdc++ do, because operator new, file streams and exceptions work on the
-// program's behalf.
+// It is C, so that it brings no second C++ library along. It allocates nothing itself, because it replaces
+// malloc. Calls that the C library, the loader, the unwinder and hwloc make for themselves neither count nor
+// fail. Those of libstdc++ do, because operator new, file streams and exceptions work on the program's
+// behalf.
 #define _GNU_SOURCE
 
 #include <dlfcn.h>
@@ -239,8 +239,8 @@ EXPORT int setpriority(__priority_which_t which, id_t who, int value) {
     return injected(kind_setpriority, CALLER) ? failed(EACCES) : real(which, who, value);
 }
 
-// hwloc's header may be missing where this library is built; the types are pointers and nothing here looks
-// behind them.
+// hwloc's header may be missing on the machine that builds this library. The types are pointers, and this
+// file never dereferences them.
 EXPORT int hwloc_topology_init(void** topology);
 EXPORT int hwloc_topology_load(void* topology);
 

@@ -73,7 +73,7 @@ bool counts(uintptr_t caller);
 void note_block(void* p);
 /// It goes away; true if it was noted.
 bool forget_block(void* p);
-/// The same for bytes of mappings: taken, or with a minus given back.
+/// Counts the bytes of mappings: a positive number was taken, a negative one was released.
 void note_mapped(long bytes);
 
 #endif

@@ -62,7 +62,7 @@ struct rule {
 static struct rule rules[64];
 static unsigned rule_count;
 
-/// What a hash of a counter and a seed is good for: the same faults again with the same seed.
+/// A hash of a counter and a seed: equal seeds give equal faults.
 unsigned long mixed(unsigned long x) {
     x += 0x9e3779b97f4a7c15UL;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9UL;

@@ -1,4 +1,4 @@
-// Who calls, what was taken and not given back, and the report of both.
+// The callers, what was taken and not released, and the report of both.
 #define _GNU_SOURCE
 
 #include <execinfo.h>
@@ -100,7 +100,7 @@ static void note_frames(const char* what, const char* name, unsigned long k, voi
         if (m == NULL || !m->own || (size_t)n > sizeof line - 2 * sizeof m->name) {
             continue;
         }
-        // A return address points behind its call.
+        // A return address is the one after its call.
         n += snprintf(line + n, sizeof line - (size_t)n, " %s+0x%lx", m->name,
                       (unsigned long)((uintptr_t)frames[i] - m->base - 1));
         ++noted;
@@ -225,9 +225,9 @@ EXPORT void pilfer_fault_name_leaks(void) {
 }
 
 __attribute__((constructor)) static void begin(void) {
-    // A child of fork() has none of the threads that may hold the lock. Registered before all others, it is
-    // held from behind the last of their handlers in the parent to before the first of them in the child,
-    // which may allocate.
+    // A child of fork() has none of the threads that may hold the lock. These handlers are registered before
+    // all others. The lock is therefore held from the end of the other handlers in the parent to the start of
+    // the others in the child, which may allocate.
     if (pthread_atfork(enter, leave, leave) != 0) {
         refuse("cannot register", "handlers of fork()");
     }

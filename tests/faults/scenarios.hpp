@@ -14,10 +14,10 @@ struct wrong_result {
     std::string what;
 };
 
-/// A call of the C interface failed, and said why on standard error only.
+/// A call of the C interface failed, and printed the reason on standard error only.
 struct refused {};
 
-/// What is done while one of these lives is the harness's own: it neither counts nor fails.
+/// Calls made while one of these exists belong to the harness: they neither count nor fail.
 class harness_code {
 public:
     harness_code() { pilfer_fault_pause(1); }

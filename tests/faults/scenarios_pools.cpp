@@ -1,4 +1,4 @@
-// Pools: their start and end, and who comes from outside.
+// Pools: their start and end, and foreign threads.
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ void pinned_compact() {
     }
 }
 
-/// More workers than CPUs, and thieves that ask what is near.
+/// More workers than CPUs, and thieves that prefer near victims.
 void pinned_spread() {
     pilfer::options o = pinned(8, pilfer::pinning::spread);
     o.balance.victim = pilfer::victim::nearest;
@@ -51,7 +51,7 @@ void pinned_spread() {
     expect_equal(p->run([] { return fib_join(12); }), fib_serial(12), "fib by join");
 }
 
-/// Threads that are made when they are first wanted: fewer where that is refused.
+/// Threads that are made when they are first needed. If that is refused there are fewer.
 void resized() {
     pilfer::options o = workers(2);
     o.max_workers = 6;
@@ -82,7 +82,7 @@ void governed() {
     }
 }
 
-/// A pool that a task on a pinned worker makes, whose threads are to have all CPUs.
+/// A task on a pinned worker makes a pool, whose threads must have all CPUs.
 void pinned_nested() {
     watched_pool outer(pinned(2, pilfer::pinning::compact));
     const auto body = [] {
@@ -120,7 +120,7 @@ void record() {
     expect(p->profile().work_ns >= p->profile().span_ns, "a span that is longer than the work");
 }
 
-/// The graph is written too, to where nobody reads it.
+/// The graph is written too, to a file that no test reads.
 void record_graph() {
     {
         const harness_code harness;
@@ -153,7 +153,7 @@ void foreign_threads() {
     expect_equal(sum.load(), 30 * fib_serial(7), "sum over foreign threads");
 }
 
-/// A pool made and destroyed inside a task, whose tasks give children to the outer one.
+/// A pool made and destroyed inside a task. Its tasks fork children into the outer one.
 void nested_pools() {
     watched_pool outer(workers(2));
     std::atomic<int> ran{0};
@@ -184,7 +184,7 @@ void drain() {
             nap();
             ran.fetch_add(1, std::memory_order_relaxed);
             try {
-                inner += p->async([] { return 1; }).get(); // not refused: it is part of what was accepted
+                inner += p->async([] { return 1; }).get(); // not refused: it belongs to an accepted task
             } catch (const std::bad_alloc&) {
                 inner += 1;
             }
@@ -220,7 +220,8 @@ template <class Wait>
     return false;
 }
 
-/// One worker inside a task; behind it futures, a run() and a child of another pool that drop has to end.
+/// One worker inside a task. Queued after it: futures, a run() and a child of another pool that drop must
+/// end.
 void drop() {
     enum class stage { before, inside, failed };
     std::atomic<stage> now{stage::before};
@@ -316,7 +317,7 @@ void one_lock() {
     expect_equal(ran.load(), 2, "tasks that nobody waits for");
 }
 
-/// Children that a thread outside gives to the pool of everybody.
+/// Children that a foreign thread forks into the common pool.
 void common() {
     std::atomic<int> ran{0};
     pilfer::scope s;
@@ -332,7 +333,7 @@ void common() {
     expect_equal(pilfer::async([] { return 7; }).get(), 7, "async outside");
 }
 
-/// What C is refused, by a null pointer, the task computes itself.
+/// C gets a null pointer if a call is refused; then the task computes the value itself.
 void* fib_for_c(thread_pool* pool, void* data) {
     const auto n = reinterpret_cast<std::uintptr_t>(data);
     if (n < 2) {
@@ -443,7 +444,7 @@ void overflow() {
     expect(false, "an endless recursion ended");
 }
 
-/// Names, priorities, and what is called at the begin and the end of each thread.
+/// Names, priorities, and the calls at the beginning and the end of each thread.
 void own_threads() {
     std::atomic<int> begun{0};
     std::atomic<int> ended{0};
@@ -501,7 +502,7 @@ void levels() {
     using pilfer::priority;
     pilfer::worker_local<int> sum([] { return 0; });
     std::atomic<int> ran{0};
-    watched_pool p(workers(2)); // behind what tasks use that nobody waits for where an async has failed
+    watched_pool p(workers(2)); // after what its tasks use: after a failed async no code waits for them
     const auto body = [&](priority level) {
         auto many = reserved<pilfer::future<void>>(6);
         for (int i = 0; i < 6; ++i) {
@@ -524,7 +525,7 @@ void levels() {
     expect_equal(all, 36, "values of workers");
 }
 
-/// The child goes on with the scenario; its parent ends as it does.
+/// The child continues the scenario; its parent ends with the child's status.
 void forked() {
     auto* const parents = new watched_pool(workers(2));
     expect_equal((*parents)->run([] { return fib_join(8); }), fib_serial(8), "fib in the parent");

@@ -29,7 +29,7 @@ std::uint64_t nested(std::uint64_t n) {
 
 void spawn_deep(unsigned n) {
     pilfer::options o = workers(n);
-    o.stack_size = std::size_t{512} * 1024; // all of them fit on one, where no other can be had
+    o.stack_size = std::size_t{512} * 1024; // all of them fit on one stack if no second one is available
     watched_pool p(o);
     expect_equal(p->run([] { return nested(600); }), 600, "nested spawns");
 }
@@ -54,7 +54,7 @@ void bounded(unsigned contexts) {
     expect_equal(p->run([] { return fib_spawn(11, 0) + nested(20); }), fib_serial(11) + 20, "spawns");
 }
 
-/// The test mode: every join goes on elsewhere, and every deque is pinned.
+/// The test mode: every join resumes elsewhere, and every deque is pinned.
 void elsewhere() {
     pilfer::options o = workers(3);
     o.resume = pilfer::resume::elsewhere;
@@ -100,7 +100,7 @@ void fork_many(unsigned threads, std::size_t n) {
     expect_equal(ran.load(), accepted.load(), "children run");
 }
 
-/// Children of children, announced from below the scope.
+/// Children of children, announced by descendants of the scope.
 void fork_below() {
     watched_pool p(workers(4));
     std::atomic<std::size_t> ran{0};
@@ -163,8 +163,8 @@ std::uint64_t nested_joins(std::uint64_t n) {
     return below + one;
 }
 
-/// What is announced when the ring is full and there is no memory for a larger one has to be called instead.
-/// Forked children fill it, because a thousand of them cost one allocation.
+/// The ring is full and there is no memory for a larger one: the next task must be called instead. Forked
+/// children fill it, because a thousand of them cost one allocation.
 template <class Announce>
 void full_ring(Announce announce) {
     watched_pool p(workers(1));
@@ -288,8 +288,7 @@ void exceptions() {
     }
 }
 
-/// A wait for a descriptor that the system refuses says so, and leaves nothing behind that the next one
-/// would stumble over.
+/// A wait for a descriptor that the system refuses reports that, and leaves no state for the next wait.
 void descriptors() {
     watched_pool p(workers(2));
     int ends[2] = {-1, -1};
@@ -297,7 +296,7 @@ void descriptors() {
         const harness_code own;
         expect(pipe(ends) == 0, "no pipe");
     }
-    struct closing { // also where the run is refused
+    struct closing { // also if the run is refused
         int (&both)[2];
         ~closing() {
             const harness_code own;

@@ -1,10 +1,10 @@
-// The program under test: runs one scenario while calls fail, then looks at what is left of it.
+// The program under test: runs one scenario while calls fail, then checks the process.
 //
-//   victim <scenario>     0 and `outcome: ...` if the scenario ended in one of the ways that are documented
+//   victim <scenario>     0 and `outcome: ...` if the scenario ended in one of the documented ways
 //   victim --list         the names of all scenarios
 //
-// Wrong results, exceptions that nobody documents, a thread, block, mapping or descriptor that is left, and a
-// process in which no pool can be made any more are told on standard error and end with 1.
+// Failures are printed to standard error and end with 1: wrong results, undocumented exceptions, a leaked
+// thread, block, mapping or descriptor, and a process that can make no pool any more.
 #include <cstdio>
 #include <exception>
 #include <filesystem>
@@ -30,7 +30,7 @@ namespace {
     return n;
 }
 
-/// What libstdc++ makes once, at first use, would look like a leak.
+/// Objects that libstdc++ makes once, at first use, would look like a leak.
 void use_streams_once() {
     std::ifstream file("/proc/self/cgroup");
     std::string word;

@@ -1,4 +1,4 @@
-// What the scenarios are written with: checks, pools that tell what they did without, small loads.
+// Helpers of the scenarios: checks, pools that record which resources were refused, small loads.
 #pragma once
 
 #include <time.h>
@@ -48,7 +48,7 @@ template <class T>
     return v;
 }
 
-/// A pool that reports what it had to do without.
+/// A pool that reports the resources that were refused.
 class watched_pool {
 public:
     explicit watched_pool(const pilfer::options& o)
@@ -118,7 +118,7 @@ public:
     foreign_thread(const foreign_thread&) = delete;
     foreign_thread& operator=(const foreign_thread&) = delete;
     ~foreign_thread() { end(); }
-    /// Waits, and throws what the thread threw.
+    /// Waits, and rethrows the thread's exception.
     void join() {
         end();
         if (m_error) {
@@ -151,7 +151,7 @@ inline std::uint64_t fib_join(unsigned n) {
     return a + b;
 }
 
-/// The children nap, so that others have the time to steal what follows them.
+/// The children nap, so that others have the time to steal the rest of their parents.
 inline std::uint64_t fib_spawn(unsigned n, unsigned napping) {
     if (n < 2) {
         return n;

@@ -16,9 +16,9 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-class row_C1_future : public over_workers {};
+class future_results : public over_workers {};
 
-TEST_P(row_C1_future, results_of_every_kind) {
+TEST_P(future_results, results_of_every_kind) {
     pilfer::pool pool(with_workers());
     int object = 1;
     auto text = pool.async([] { return std::string("text"); });
@@ -34,7 +34,7 @@ TEST_P(row_C1_future, results_of_every_kind) {
     EXPECT_EQ(*only_moves.take(), 8);
 }
 
-TEST_P(row_C1_future, a_chain_of_nested_gets) {
+TEST_P(future_results, a_chain_of_nested_gets) {
     pilfer::pool pool(with_workers());
     struct chain {
         static int grow(int depth) {
@@ -48,7 +48,7 @@ TEST_P(row_C1_future, a_chain_of_nested_gets) {
     EXPECT_EQ(pool.async([] { return chain::grow(100); }).get(), 100);
 }
 
-TEST_P(row_C1_future, a_tree_of_nested_gets) {
+TEST_P(future_results, a_tree_of_nested_gets) {
     pilfer::pool pool(with_workers());
     struct tree {
         static std::uint64_t grow(unsigned n) {
@@ -63,7 +63,7 @@ TEST_P(row_C1_future, a_tree_of_nested_gets) {
     EXPECT_EQ(pool.run([] { return tree::grow(14); }), fib(14));
 }
 
-TEST_P(row_C1_future, foreign_threads_and_tasks_wait_for_one_result) {
+TEST_P(future_results, foreign_threads_and_tasks_wait_for_one_result) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 10; ++round) {
         std::atomic<bool> go_on{false};
@@ -94,7 +94,7 @@ TEST_P(row_C1_future, foreign_threads_and_tasks_wait_for_one_result) {
     }
 }
 
-TEST_P(row_C1_future, exceptions_reach_every_getter) {
+TEST_P(future_results, exceptions_reach_every_getter) {
     pilfer::pool pool(with_workers());
     auto fails = pool.async([]() -> int { throw std::out_of_range("no"); });
     for (int i = 0; i < 3; ++i) {
@@ -106,7 +106,7 @@ TEST_P(row_C1_future, exceptions_reach_every_getter) {
     EXPECT_THROW((void)fails.take(), std::out_of_range);
 }
 
-TEST_P(row_C1_future, an_async_that_nobody_awaits_runs_and_is_freed) {
+TEST_P(future_results, an_async_that_is_not_awaited_runs_and_is_freed) {
     auto watched = std::make_shared<int>(1);
     std::atomic<int> ran{0};
     {
@@ -127,7 +127,7 @@ TEST_P(row_C1_future, an_async_that_nobody_awaits_runs_and_is_freed) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
-TEST_P(row_C1_future, what_the_function_held_is_released_before_the_result_is_seen) {
+TEST_P(future_results, captures_are_released_before_the_result_is_visible) {
     pilfer::pool pool(with_workers());
     auto watched = std::make_shared<int>(1);
     auto holds = [watched] { return *watched; };
@@ -147,7 +147,7 @@ TEST_P(row_C1_future, what_the_function_held_is_released_before_the_result_is_se
     EXPECT_EQ(watched.use_count(), before) << "a refused task holds nothing either";
 }
 
-TEST_P(row_C1_future, ready_only_goes_forward) {
+TEST_P(future_results, ready_only_goes_forward) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> go_on{false};
     auto f = pool.async([&] {
@@ -162,7 +162,7 @@ TEST_P(row_C1_future, ready_only_goes_forward) {
     EXPECT_TRUE(f.ready());
 }
 
-TEST_P(row_C1_future, a_task_runs_on_workers_of_its_own_pool_only) {
+TEST_P(future_results, a_task_runs_on_workers_of_its_own_pool_only) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     const long place = other.run([] { return thread_id(); });
@@ -172,7 +172,7 @@ TEST_P(row_C1_future, a_task_runs_on_workers_of_its_own_pool_only) {
     }
 }
 
-TEST_P(row_C1_future, gets_across_pools) {
+TEST_P(future_results, gets_across_pools) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     for (int i = 0; i < 50; ++i) {
@@ -183,11 +183,11 @@ TEST_P(row_C1_future, gets_across_pools) {
     }
 }
 
-PILFER_OVER_WORKERS(row_C1_future);
+PILFER_OVER_WORKERS(future_results);
 
-class row_C1_handles : public guarded {};
+class future_handles : public guarded {};
 
-TEST_F(row_C1_handles, row_D2_tasks_that_make_futures_call_malloc_no_more) {
+TEST_F(future_handles, tasks_that_make_futures_do_not_call_malloc_when_warm) {
     pilfer::pool pool(workers(1));
     const auto round = [] {
         std::uint64_t sum = 0;
@@ -213,7 +213,7 @@ TEST_F(row_C1_handles, row_D2_tasks_that_make_futures_call_malloc_no_more) {
     }
 }
 
-TEST_F(row_C1_handles, a_queued_task_is_claimed_and_runs_inline) {
+TEST_F(future_handles, a_queued_task_is_claimed_and_runs_inline) {
     pilfer::pool pool(workers(1));
     pool.run([] {
         const long here = thread_id();
@@ -229,7 +229,7 @@ TEST_F(row_C1_handles, a_queued_task_is_claimed_and_runs_inline) {
     EXPECT_EQ(pool.counters().suspends, 0U) << "nothing had to wait";
 }
 
-TEST_F(row_C1_handles, a_default_made_one_refers_to_nothing) {
+TEST_F(future_handles, a_default_constructed_future_refers_to_nothing) {
     pilfer::future<int> none;
     EXPECT_FALSE(none.valid());
     EXPECT_THROW((void)none.get(), pilfer::usage_error);
@@ -247,7 +247,7 @@ TEST_F(row_C1_handles, a_default_made_one_refers_to_nothing) {
     EXPECT_EQ(none.get(), 5);
 }
 
-TEST_F(row_C1_handles, the_result_outlives_the_pool) {
+TEST_F(future_handles, the_result_outlives_the_pool) {
     pilfer::future<std::string> f;
     {
         pilfer::pool pool(workers(2));
@@ -257,7 +257,7 @@ TEST_F(row_C1_handles, the_result_outlives_the_pool) {
     EXPECT_EQ(f.get().size(), 500U);
 }
 
-TEST_F(row_C1_handles, dropped_work_breaks_its_promise) {
+TEST_F(future_handles, dropped_work_breaks_its_promise) {
     pilfer::pool pool(workers(1));
     std::atomic<bool> go_on{false};
     std::atomic<bool> running{false};

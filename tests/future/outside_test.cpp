@@ -1,4 +1,4 @@
-// Futures of threads outside the pool: whose memory is kept, how long, and the look before such a thread
+// Futures of threads outside the pool: the bounds of their kept memory, and the look before such a thread
 // blocks.
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ using namespace support;
 
 [[nodiscard]] long alive() { return news.load() - deletes.load(); }
 
-/// The worker has given back what it has of earlier tasks when this returns.
+/// When this returns, the worker has returned its objects of earlier tasks.
 void settle(pilfer::pool& one_worker) {
     one_worker.run([] {});
 }
@@ -67,9 +67,9 @@ void get_all(pilfer::pool& pool, std::vector<pilfer::future<int>>& futures, std:
     futures.clear(); // the last references are this thread's
 }
 
-class row_D2_outside : public guarded {};
+class futures_outside : public guarded {};
 
-TEST_F(row_D2_outside, a_thread_makes_futures_of_those_that_it_has_dropped) {
+TEST_F(futures_outside, a_thread_reuses_futures_that_it_has_dropped) {
     pilfer::pool pool(workers(1));
     std::vector<pilfer::future<int>> futures;
     futures.reserve(3'000);
@@ -85,7 +85,7 @@ TEST_F(row_D2_outside, a_thread_makes_futures_of_those_that_it_has_dropped) {
     }
 }
 
-TEST_F(row_D2_outside, it_keeps_no_more_than_it_may) {
+TEST_F(futures_outside, a_thread_keeps_a_bounded_number_of_futures) {
     pilfer::pool pool(workers(1));
     std::vector<pilfer::future<int>> futures;
     futures.reserve(20'000);
@@ -96,8 +96,8 @@ TEST_F(row_D2_outside, it_keeps_no_more_than_it_may) {
     }
 }
 
-/// Its futures end on workers: what is more than these keep comes back to those who submit.
-TEST_F(row_D2_outside, a_thread_that_only_submits_is_supplied_by_the_workers) {
+/// Its futures end on workers. Those beyond the workers' limit return to the submitting threads.
+TEST_F(futures_outside, a_thread_that_only_submits_is_supplied_by_the_workers) {
     pilfer::pool pool(workers(1));
     const auto round = [&] {
         std::atomic<bool> go_on{false}; // so that all end on the worker
@@ -123,13 +123,13 @@ TEST_F(row_D2_outside, a_thread_that_only_submits_is_supplied_by_the_workers) {
     }
 }
 
-TEST_F(row_D2_outside, the_end_of_a_thread_gives_back_what_it_kept) {
+TEST_F(futures_outside, the_end_of_a_thread_returns_its_futures) {
     pilfer::pool pool(workers(1));
     std::vector<pilfer::future<int>> futures;
     futures.reserve(200);
     const auto on_a_thread = [&] { std::thread([&] { get_all(pool, futures, 200); }).join(); };
     for (int i = 0; i < 20; ++i) {
-        on_a_thread(); // takes along what earlier tests have left for all threads: at most 64 batches
+        on_a_thread(); // takes the objects that earlier tests have left for all threads: at most 64 batches
     }
     const long before = alive();
     for (int i = 0; i < 5; ++i) {
@@ -140,8 +140,8 @@ TEST_F(row_D2_outside, the_end_of_a_thread_gives_back_what_it_kept) {
     }
 }
 
-/// Destructors of thread-specific data run in the order of their keys: this one behind the library's.
-TEST_F(row_D2_outside, what_is_dropped_behind_the_end_of_its_thread_is_not_kept) {
+/// Destructors of thread-specific data run in the order of their keys: this one after the library's.
+TEST_F(futures_outside, futures_dropped_after_the_end_of_their_thread_are_not_kept) {
     pilfer::pool pool(workers(1));
     pool.async([] {}).get(); // the library's key is there
     pthread_key_t key;
@@ -165,7 +165,7 @@ TEST_F(row_D2_outside, what_is_dropped_behind_the_end_of_its_thread_is_not_kept)
     EXPECT_EQ(pthread_key_delete(key), 0);
 }
 
-TEST_F(row_D2_outside, a_child_of_fork_goes_on_with_what_its_thread_kept) {
+TEST_F(futures_outside, a_child_of_fork_uses_the_futures_that_its_thread_kept) {
     {
         pilfer::pool pool(workers(1));
         std::vector<pilfer::future<int>> futures;
@@ -193,7 +193,7 @@ TEST_F(row_D2_outside, a_child_of_fork_goes_on_with_what_its_thread_kept) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-class row_C1_short_wait : public guarded {
+class short_waits : public guarded {
 protected:
     /// How often a wait that ends with the look of number `over` looks; 0: it never ends.
     static int looks(int over) {
@@ -210,7 +210,7 @@ protected:
     static bool alone() { return pilfer::os::affinity_cpus() == 1; }
 };
 
-TEST_F(row_C1_short_wait, ends_with_the_look_that_succeeds) {
+TEST_F(short_waits, end_with_the_first_successful_look) {
     afresh([] {
         for (const int over : {1, 2, 5, 1}) {
             EXPECT_EQ(looks(over), alone() ? 0 : over);
@@ -218,7 +218,7 @@ TEST_F(row_C1_short_wait, ends_with_the_look_that_succeeds) {
     });
 }
 
-TEST_F(row_C1_short_wait, looks_rarely_where_it_did_not_help) {
+TEST_F(short_waits, looks_become_rare_if_they_do_not_help) {
     if (alone()) {
         GTEST_SKIP() << "one CPU: nobody looks";
     }

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 // ---- promises ---------------------------------------------------------------------------------
 
-class row_C2_promise : public over_workers {};
+class promise_waits : public over_workers {};
 
 enum class written { value, exception, never };
 
@@ -53,7 +53,8 @@ void write(std::optional<pilfer::promise<int>>& p, written what) {
 
 enum class when { before, meanwhile, afterwards };
 
-/// One wait and one write, each by a task or by a thread of its own, which ends right behind it.
+/// One wait and one write, each by a task or by a thread of its own. That task or thread ends right
+/// afterwards.
 void wait_and_write(pilfer::pool& pool, bool task_waits, bool task_writes, when order, written what) {
     std::optional<pilfer::promise<int>> p(std::in_place);
     const pilfer::future<int> f = p->get_future();
@@ -81,7 +82,7 @@ void wait_and_write(pilfer::pool& pool, bool task_waits, bool task_writes, when 
                        << static_cast<int>(order) << ", written " << static_cast<int>(what);
 }
 
-TEST_P(row_C2_promise, whoever_waits_gets_what_whoever_writes) {
+TEST_P(promise_waits, tasks_and_threads_get_values_of_tasks_and_threads) {
     pilfer::pool pool(with_workers());
     for (const bool task_waits : {false, true}) {
         for (const bool task_writes : {false, true}) {
@@ -94,7 +95,7 @@ TEST_P(row_C2_promise, whoever_waits_gets_what_whoever_writes) {
     }
 }
 
-TEST_P(row_C2_promise, the_frame_that_waits_ends_while_it_is_being_set) {
+TEST_P(promise_waits, the_frame_that_waits_ends_while_it_is_being_set) {
     pilfer::pool pool(with_workers());
     const std::uint64_t rounds = hundredth_of(20'000);
     std::atomic<pilfer::promise<std::string>*> handed{nullptr};
@@ -119,7 +120,7 @@ TEST_P(row_C2_promise, the_frame_that_waits_ends_while_it_is_being_set) {
     setter.join();
 }
 
-TEST_P(row_C2_promise, is_written_once) {
+TEST_P(promise_waits, is_written_once) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         pilfer::promise<int> p;
@@ -147,7 +148,7 @@ TEST_P(row_C2_promise, is_written_once) {
     }
 }
 
-TEST_P(row_C2_promise, any_number_of_tasks_and_threads_wait) {
+TEST_P(promise_waits, any_number_of_tasks_and_threads_wait) {
     PILFER_NOT_ON_ONE_LOCK("a thousand tasks would block a thread each");
     pilfer::pool pool(with_workers());
     const auto n = static_cast<std::size_t>(hundredth_of(100'000));
@@ -182,11 +183,11 @@ TEST_P(row_C2_promise, any_number_of_tasks_and_threads_wait) {
     EXPECT_EQ(right, n + 4);
 }
 
-PILFER_OVER_WORKERS(row_C2_promise);
+PILFER_OVER_WORKERS(promise_waits);
 
-class row_C2_handles : public guarded {};
+class promise_handles : public guarded {};
 
-TEST_F(row_C2_handles, results_of_every_kind) {
+TEST_F(promise_handles, results_of_every_kind) {
     int object = 1;
     pilfer::promise<int&> reference;
     pilfer::promise<void> nothing;
@@ -199,7 +200,7 @@ TEST_F(row_C2_handles, results_of_every_kind) {
     EXPECT_EQ(*only_moves.get_future().take(), 5);
 }
 
-TEST_F(row_C2_handles, a_promise_moves_and_says_what_it_is_not_asked_for) {
+TEST_F(promise_handles, promises_move_and_misuse_throws) {
     pilfer::promise<int> p;
     const auto f = p.get_future();
     EXPECT_THROW(p.set_exception(nullptr), pilfer::usage_error);
@@ -215,7 +216,7 @@ TEST_F(row_C2_handles, a_promise_moves_and_says_what_it_is_not_asked_for) {
     EXPECT_EQ(q.get_future().get(), 2) << "any number of handles";
 }
 
-TEST_F(row_C2_handles, a_value_that_throws_when_moved_is_an_exception) {
+TEST_F(promise_handles, a_value_that_throws_when_moved_is_an_exception) {
     struct thrower {
         thrower() = default;
         thrower(const thrower&) { throw std::length_error("copied"); }
@@ -230,7 +231,7 @@ TEST_F(row_C2_handles, a_value_that_throws_when_moved_is_an_exception) {
     EXPECT_THROW((void)f.get(), std::length_error);
 }
 
-TEST_F(row_C2_handles, a_recording_pool_follows_promises_and_what_comes_behind) {
+TEST_F(promise_handles, a_recording_pool_follows_promises_and_continuations) {
     PILFER_NOT_ON_ONE_LOCK("it does not record");
     pilfer::options o;
     o.debug.profile = true;
@@ -256,9 +257,9 @@ TEST_F(row_C2_handles, a_recording_pool_follows_promises_and_what_comes_behind) 
 
 // ---- waits with a time limit ------------------------------------------------------------------
 
-class row_C1_timed : public over_workers {};
+class timed_waits : public over_workers {};
 
-TEST_P(row_C1_timed, waits_end_by_the_time_or_by_the_result) {
+TEST_P(timed_waits, waits_end_by_the_time_or_by_the_result) {
     pilfer::pool pool(with_workers());
     pilfer::promise<int> p;
     const auto f = p.get_future();
@@ -288,7 +289,7 @@ TEST_P(row_C1_timed, waits_end_by_the_time_or_by_the_result) {
     EXPECT_TRUE(right);
 }
 
-TEST_P(row_C1_timed, the_end_and_the_time_race_and_one_wins) {
+TEST_P(timed_waits, the_end_and_the_time_race_and_one_wins) {
     pilfer::pool pool(with_workers());
     const std::uint64_t rounds = hundredth_of(10'000);
     std::uint64_t late = 0;
@@ -322,7 +323,7 @@ TEST_P(row_C1_timed, the_end_and_the_time_race_and_one_wins) {
     EXPECT_LE(late, 7 * rounds);
 }
 
-TEST_P(row_C1_timed, waits_that_come_and_go_leave_nothing) {
+TEST_P(timed_waits, waits_that_come_and_go_leave_nothing) {
     pilfer::pool pool(with_workers());
     pilfer::promise<void> p;
     const auto f = p.get_future();
@@ -345,18 +346,18 @@ TEST_P(row_C1_timed, waits_that_come_and_go_leave_nothing) {
     const auto inside = allocations();
     if (counts_allocations && !support::on_one_lock()) {
         EXPECT_EQ(outside, before);
-        // A frame that waits goes on anywhere: a worker's lists grow when it first waits there.
+        // A waiting frame may resume on any worker: a worker's lists grow at the first wait there.
         EXPECT_LE(inside, outside + (GetParam() == 1 ? 0 : 8 * GetParam()));
     }
     p.set_value();
     EXPECT_EQ(f.wait_for(1ns), pilfer::future_status::ready);
 }
 
-PILFER_OVER_WORKERS(row_C1_timed);
+PILFER_OVER_WORKERS(timed_waits);
 
-class row_C1_alone : public guarded {};
+class waits_on_few_workers : public guarded {};
 
-TEST_F(row_C1_alone, a_wait_with_a_limit_claims_nothing_and_lets_its_only_worker_go) {
+TEST_F(waits_on_few_workers, a_wait_with_a_limit_claims_nothing_and_lets_its_only_worker_go) {
     pilfer::pool pool(workers(1));
     pool.run([] {
         auto f = pilfer::async([] { return 4; });
@@ -366,7 +367,7 @@ TEST_F(row_C1_alone, a_wait_with_a_limit_claims_nothing_and_lets_its_only_worker
     EXPECT_GE(pool.counters().suspends, 1U) << "the task ran on a stack of its own";
 }
 
-TEST_F(row_C1_alone, what_is_attached_runs_behind_the_task_that_sets) {
+TEST_F(waits_on_few_workers, continuations_run_after_the_task_that_sets) {
     pilfer::pool pool(workers(1));
     pilfer::promise<int> p;
     std::atomic<bool> ran{false};
@@ -388,7 +389,7 @@ TEST_F(row_C1_alone, what_is_attached_runs_behind_the_task_that_sets) {
     EXPECT_NE(h.get(), thread_id());
 }
 
-TEST_F(row_C1_alone, a_deep_right_recursion) {
+TEST_F(waits_on_few_workers, a_deep_right_recursion) {
     pilfer::options o = workers(2);
     o.stack_size = std::size_t{64} << 20;
     pilfer::pool pool(o);
@@ -406,7 +407,7 @@ TEST_F(row_C1_alone, a_deep_right_recursion) {
     EXPECT_EQ(pool.run([depth] { return level::down(depth); }), depth * (depth + 1) / 2);
 }
 
-TEST_F(row_C1_alone, a_task_that_gets_all_its_life_collects_nothing) {
+TEST_F(waits_on_few_workers, a_task_that_always_waits_accumulates_nothing) {
     pilfer::pool pool(workers(1));
     auto watched = std::make_shared<int>(1);
     pool.run([&] {
@@ -422,7 +423,7 @@ TEST_F(row_C1_alone, a_task_that_gets_all_its_life_collects_nothing) {
             all.clear();
         }
     });
-    // What was left in the deque is taken by the scheduler now: not much of a thousand.
+    // The scheduler takes the tasks that were left in the deque: few of a thousand.
     pool.shutdown();
     EXPECT_LE(pool.counters().run_own, 100U);
     EXPECT_EQ(watched.use_count(), 1);

@@ -21,9 +21,9 @@ using namespace std::chrono_literals;
 
 // ---- then -------------------------------------------------------------------------------------
 
-class row_C1_then : public over_workers {};
+class future_continuations : public over_workers {};
 
-TEST_P(row_C1_then, hands_on_values_references_nothing_and_exceptions) {
+TEST_P(future_continuations, pass_on_values_references_void_and_exceptions) {
     pilfer::pool pool(with_workers());
     int object = 1;
     const auto text = pool.async([] { return 20; })
@@ -58,7 +58,7 @@ TEST_P(row_C1_then, hands_on_values_references_nothing_and_exceptions) {
     EXPECT_EQ(moved.get(), 6);
 }
 
-TEST_P(row_C1_then, many_are_attached_while_it_ends) {
+TEST_P(future_continuations, many_are_attached_while_the_task_ends) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = hundredth_of(3'000); round > 0; --round) {
         pilfer::promise<int> p;
@@ -81,7 +81,7 @@ TEST_P(row_C1_then, many_are_attached_while_it_ends) {
     }
 }
 
-TEST_P(row_C1_then, a_long_chain_needs_no_stack) {
+TEST_P(future_continuations, a_long_chain_needs_no_stack) {
     const int length = sanitized ? 10'000 : 100'000;
     pilfer::promise<int> p;
     pilfer::future<int> end = p.get_future();
@@ -94,7 +94,7 @@ TEST_P(row_C1_then, a_long_chain_needs_no_stack) {
         EXPECT_EQ(end.get(), length);
     }
     end = {};
-    // Nobody runs these any more: they are refused, one after the other.
+    // No worker runs these any more: they are refused, one after the other.
     pilfer::promise<int> q;
     end = q.get_future();
     {
@@ -108,7 +108,7 @@ TEST_P(row_C1_then, a_long_chain_needs_no_stack) {
     EXPECT_THROW((void)end.get(), pilfer::pool_closed);
 }
 
-TEST_P(row_C1_then, a_drain_runs_what_is_behind_its_tasks) {
+TEST_P(future_continuations, a_drain_runs_continuations_of_its_tasks) {
     std::atomic<int> ran{0};
     pilfer::promise<void> never;
     pilfer::future<void> refused;
@@ -128,7 +128,7 @@ TEST_P(row_C1_then, a_drain_runs_what_is_behind_its_tasks) {
     EXPECT_THROW(refused.get(), pilfer::pool_closed);
 }
 
-TEST_P(row_C1_then, behind_a_pool_that_is_gone) {
+TEST_P(future_continuations, continuations_of_a_destroyed_pool) {
     pilfer::future<int> f;
     {
         pilfer::pool pool(with_workers());
@@ -141,7 +141,7 @@ TEST_P(row_C1_then, behind_a_pool_that_is_gone) {
     EXPECT_EQ(f.then(other, [](int i) { return i + 1; }).get(), 2);
 }
 
-TEST_P(row_C1_then, behind_what_was_dropped) {
+TEST_P(future_continuations, continuations_of_dropped_tasks) {
     auto watched = std::make_shared<int>(1);
     pilfer::future<int> g;
     std::atomic<bool> go_on{false};
@@ -173,7 +173,7 @@ TEST_P(row_C1_then, behind_what_was_dropped) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
-TEST_P(row_C1_then, a_function_that_cannot_be_stored_is_the_callers_error) {
+TEST_P(future_continuations, a_function_that_cannot_be_stored_is_the_callers_error) {
     struct thrower {
         thrower() = default;
         thrower(const thrower&) { throw std::length_error("copied"); }
@@ -190,13 +190,13 @@ TEST_P(row_C1_then, a_function_that_cannot_be_stored_is_the_callers_error) {
     EXPECT_EQ(f.get(), 1);
 }
 
-PILFER_OVER_WORKERS(row_C1_then);
+PILFER_OVER_WORKERS(future_continuations);
 
 // ---- when_all, when_any -----------------------------------------------------------------------
 
-class row_C1_when : public over_workers {};
+class when_all_and_any : public over_workers {};
 
-TEST_P(row_C1_when, all_of_them_whatever_they_hold) {
+TEST_P(when_all_and_any, all_of_them_with_values_and_exceptions) {
     pilfer::pool pool(with_workers());
     const auto all = pilfer::when_all(pool.async([] { return 1; }), pool.async([] {}),
                                       pool.async([]() -> int { throw std::out_of_range("no"); }));
@@ -223,7 +223,7 @@ TEST_P(row_C1_when, all_of_them_whatever_they_hold) {
     EXPECT_THROW((void)pilfer::when_all(one, pilfer::future<int>()), pilfer::usage_error);
 }
 
-TEST_P(row_C1_when, all_needs_the_last_one) {
+TEST_P(when_all_and_any, all_needs_the_last_one) {
     pilfer::pool pool(with_workers());
     pilfer::promise<int> p;
     auto f = pool.async([] { return 1; });
@@ -235,7 +235,7 @@ TEST_P(row_C1_when, all_needs_the_last_one) {
     EXPECT_EQ(seen.get(), 2);
 }
 
-TEST_P(row_C1_when, any_of_a_thousand) {
+TEST_P(when_all_and_any, any_of_a_thousand) {
     pilfer::pool pool(with_workers());
     std::vector<pilfer::promise<int>> promises(1'000);
     std::vector<pilfer::future<int>> futures;
@@ -264,7 +264,7 @@ TEST_P(row_C1_when, any_of_a_thousand) {
     EXPECT_THROW(std::get<0>(pair.get().futures).get(), pilfer::broken_promise);
 }
 
-TEST_P(row_C1_when, what_nobody_holds_any_more_is_freed) {
+TEST_P(when_all_and_any, unreferenced_futures_are_freed) {
     pilfer::pool pool(with_workers());
     auto watched = std::make_shared<int>(1);
     for (int i = 0; i < 50; ++i) {
@@ -280,6 +280,6 @@ TEST_P(row_C1_when, what_nobody_holds_any_more_is_freed) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
-PILFER_OVER_WORKERS(row_C1_when);
+PILFER_OVER_WORKERS(when_all_and_any);
 
 } // namespace

@@ -1,10 +1,13 @@
-// Sequences of calls over live pools: the input is read as a forest of tasks, which then runs in parallel and
-// is compared with what a serial reading of the same forest allows.
+// Sequences of calls over live pools. The input is read as a forest of tasks, which runs in parallel. The
+// result is compared with the results that a serial reading of the forest allows.
 //
 // A task calls its children by join, spawn, fork, async, a loop, a reduction, another pool's run(), or
-// plainly, and may throw afterwards. Checked: nobody runs twice; who ran also ended; where no exception came
-// out, every child ran and ended well and the sums are right; an exception comes from a task below; who is
-// stopped is so beside a task that threw; broken_promise only after drop.
+// plainly, and may throw afterwards. Checked:
+// 1. no task runs twice, and every task that ran also ended;
+// 2. without an exception, every child ran and ended well and the sums are right;
+// 3. an exception comes from a descendant;
+// 4. a task is stopped only beside a task that threw;
+// 5. broken_promise comes only after drop.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -150,8 +153,8 @@ void run_children(task& t, std::vector<std::uint64_t>& sums) {
         if (n > 0 && t.value % 4 > 1) {
             futures.front().wait();
         }
-        // Nobody may be left behind in the common pool, which has no end. Nor by a task that is stopped: who
-        // holds a lock waits to the end.
+        // No task may be left in the common pool, which has no end, not even by a task that is stopped. The
+        // task therefore holds a lock, which defers the cancellation until it has waited for all.
         const std::shared_ptr<void> all(nullptr, [&](void*) {
             pilfer::mutex hold;
             const std::lock_guard held(hold);

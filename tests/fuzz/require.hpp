@@ -1,4 +1,4 @@
-// What a fuzzer checks: a false condition is a finding.
+// The check of a fuzzer: a false condition is a finding.
 #pragma once
 
 #include <cstdio>

@@ -1,11 +1,14 @@
-// Every parser that takes text: PILFER_WORKERS, PILFER_BALANCE, PILFER_STACK, the options of C, and the
-// cgroup files below a made-up root.
+// Every parser of text: PILFER_WORKERS, PILFER_BALANCE, PILFER_STACK, the options of C, and the cgroup files
+// below a made-up root.
 //
-// The first letter of the input chooses: 'w' and a text for PILFER_WORKERS; 'b' and one for PILFER_BALANCE;
-// 's' and one for PILFER_STACK; 'o', the name of an option, '=' and its value;
-// anything else and up to five texts, divided by '%': what /proc/self/cgroup, /proc/self/mountinfo, cpu.max,
-// cpu.cfs_quota_us and cpu.cfs_period_us say. An empty text stands for a good one, so that each parser is
-// reached without the others being guessed.
+// The first letter of the input chooses the parser:
+// * 'w' and a text for PILFER_WORKERS, 'b' and one for PILFER_BALANCE, 's' and one for PILFER_STACK;
+// * 'o', the name of an option, '=' and its value;
+// * any other letter and up to five texts, divided by '%'.
+//
+// The five texts are /proc/self/cgroup, /proc/self/mountinfo, cpu.max, cpu.cfs_quota_us and
+// cpu.cfs_period_us. An empty text is replaced by a good one, so that each parser is reached without guessing
+// the others.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -30,7 +33,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace os = pilfer::os;
 
-/// What workers_from() accepts, said in another way.
+/// The grammar of workers_from(), written independently.
 [[nodiscard]] std::optional<unsigned> number(std::string_view text) {
     unsigned n = 0;
     for (const char c : text) {
@@ -54,7 +57,7 @@ void check_workers(const std::string& text) {
     }
 }
 
-/// What stack_from() accepts, said in another way.
+/// The grammar of stack_from(), written independently.
 void check_stack(const std::string& text) {
     const std::string seen = text.c_str();
     std::string digits = seen;
@@ -79,7 +82,8 @@ void check_stack(const std::string& text) {
     }
 }
 
-/// What is accepted has a name for each of the three kinds, which means the same, and keeps to the ranges.
+/// An accepted text has a name for each of the three kinds. The names mean the same policy and keep to the
+/// ranges.
 void check_balance(const std::string& text) {
     const std::string seen = text.c_str();
     pilfer::balance_options o;
@@ -111,7 +115,8 @@ void check_balance(const std::string& text) {
     return code == 0 ? std::optional<std::string>(text.data()) : std::nullopt;
 }
 
-/// What is accepted can be read again, and means the same; what is refused is said and changes nothing.
+/// An accepted value can be read again with an equal meaning. A refused one gives a message and changes
+/// nothing.
 void check_option(const std::string& text) {
     const auto end = text.find('=');
     const std::string name = text.substr(0, end);
@@ -150,7 +155,7 @@ public:
     made_up_root(const made_up_root&) = delete;
     made_up_root& operator=(const made_up_root&) = delete;
 
-    /// Most inputs differ in one file only, and writing is what a run costs.
+    /// Most inputs differ in one file only, and writing dominates the cost of a run.
     void write(const char* file, std::string_view text) {
         auto [at, fresh] = m_written.try_emplace(file, text);
         if (fresh || at->second != text) {

@@ -1,5 +1,5 @@
-// A pool that follows what the system gives: row F5. Scripted files stand for the kernel's; a few tests ask
-// the real one.
+// A pool that follows the resources that the system grants. Scripted files replace the kernel's; a few tests
+// read the real ones.
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using pilfer::detail::pool_governor;
 using pilfer::governor::rule;
 
-/// A folder that stands for the system's root, with what it says of the threads of a pool.
+/// A folder that replaces the system's root, with files about the threads of a pool.
 class scripted {
 public:
     scripted() {
@@ -54,8 +54,8 @@ private:
     std::string m_root;
 };
 
-/// A pool and a governor without a thread, which looks when the test says so.
-class row_F5_governor : public guarded {
+/// A pool and a governor without a thread, which looks when the test calls it.
+class governor_on_files : public guarded {
 protected:
     void make(unsigned workers, pool_governor::sources from = {}) {
         pilfer::options o;
@@ -87,7 +87,7 @@ protected:
     std::uint64_t now = 1;
 };
 
-TEST_F(row_F5_governor, parks_and_unparks_on_scripted_files) {
+TEST_F(governor_on_files, parks_and_unparks_on_scripted_files) {
     make(4, {.measures = true});
     files.some_have_stalled(0);
     for (int i = 0; i < 100; ++i) {
@@ -114,7 +114,7 @@ TEST_F(row_F5_governor, parks_and_unparks_on_scripted_files) {
     EXPECT_EQ(pool->run([] { return fib_join(14); }), fib(14));
 }
 
-TEST_F(row_F5_governor, the_machines_pressure_makes_it_more_patient) {
+TEST_F(governor_on_files, pressure_of_the_machine_makes_it_more_patient) {
     make(2, {.measures = true});
     std::uint64_t stalled = 0;
     const auto busy_look = [&](std::uint64_t each_ms) {
@@ -134,7 +134,7 @@ TEST_F(row_F5_governor, the_machines_pressure_makes_it_more_patient) {
     EXPECT_EQ(pool->workers(), 2U);
 }
 
-TEST_F(row_F5_governor, resize_stays_the_upper_bound) {
+TEST_F(governor_on_files, resize_stays_the_upper_bound) {
     make(4, {.measures = true});
     pool->resize(2);
     for (int i = 0; i < 60; ++i) {
@@ -149,7 +149,7 @@ TEST_F(row_F5_governor, resize_stays_the_upper_bound) {
     EXPECT_EQ(pool->workers(), 4U);
 }
 
-TEST_F(row_F5_governor, resize_upwards_does_not_wait_for_a_look) {
+TEST_F(governor_on_files, resize_upwards_does_not_wait_for_a_look) {
     for (const bool measures : {false, true}) {
         make(4, {.measures = measures, .advice = [] { return 0U; }});
         look(0);
@@ -160,14 +160,14 @@ TEST_F(row_F5_governor, resize_upwards_does_not_wait_for_a_look) {
     }
 }
 
-TEST_F(row_F5_governor, what_advice_allows_is_what_resize_returns) {
+TEST_F(governor_on_files, resize_returns_the_number_that_advice_allows) {
     make(4, {.advice = [] { return 2U; }});
     EXPECT_EQ(pool->workers(), 2U);
     EXPECT_EQ(pool->resize(4), 2U);
     EXPECT_EQ(pool->resize(1), 1U);
 }
 
-TEST_F(row_F5_governor, a_look_that_comes_late_takes_no_more_than_lack_a_cpu) {
+TEST_F(governor_on_files, a_late_look_parks_only_workers_without_a_cpu) {
     make(8, {.measures = true});
     for (int i = 0; i < 2; ++i) {
         now += 5 * pool_governor::each; // with look(): six times as long as usual
@@ -176,7 +176,7 @@ TEST_F(row_F5_governor, a_look_that_comes_late_takes_no_more_than_lack_a_cpu) {
     EXPECT_EQ(pool->workers(), 6U);
 }
 
-TEST_F(row_F5_governor, files_that_vanish_or_lie_change_nothing) {
+TEST_F(governor_on_files, files_that_vanish_or_are_wrong_change_nothing) {
     make(3, {.measures = true});
     const std::uint64_t first = pool->core().at(0).thread_id.load();
     for (const char* text : {"", "x y z", "1", "-1 -2 -3", "99999999999999999999 99999999999999999999 1"}) {
@@ -197,7 +197,7 @@ TEST_F(row_F5_governor, files_that_vanish_or_lie_change_nothing) {
     EXPECT_EQ(pool->workers(), 3U);
 }
 
-TEST_F(row_F5_governor, advice_by_a_callback_and_by_a_file) {
+TEST_F(governor_on_files, advice_by_a_callback_and_by_a_file) {
     unsigned advised = 0;
     make(4, {.advice = [&] { return advised; }, .advice_file = files.root() + "/advice"});
     EXPECT_EQ(pool->workers(), 4U);
@@ -217,7 +217,7 @@ TEST_F(row_F5_governor, advice_by_a_callback_and_by_a_file) {
     EXPECT_EQ(pool->workers(), 4U);
 }
 
-class row_F5_pool : public guarded {};
+class governed_pool : public guarded {};
 
 [[nodiscard]] pilfer::options governed(unsigned workers) {
     pilfer::options o;
@@ -226,7 +226,7 @@ class row_F5_pool : public guarded {};
     return o;
 }
 
-TEST_F(row_F5_pool, its_thread_begins_and_ends_with_the_pool) {
+TEST_F(governed_pool, its_thread_begins_and_ends_with_the_pool) {
     if (!pool_governor::can_measure("")) {
         GTEST_SKIP() << "this kernel keeps no schedstat";
     }
@@ -243,14 +243,14 @@ TEST_F(row_F5_pool, its_thread_begins_and_ends_with_the_pool) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_F(row_F5_pool, off_means_no_thread) {
+TEST_F(governed_pool, off_means_no_thread) {
     const auto before = thread_count();
     pilfer::pool pool(workers(2));
     EXPECT_EQ(pool.settings().governor, pilfer::governing::off);
     EXPECT_EQ(thread_count(), before + 2);
 }
 
-TEST_F(row_F5_pool, advice_is_followed_while_the_pool_works) {
+TEST_F(governed_pool, advice_is_followed_while_the_pool_works) {
     std::atomic<unsigned> asked{0};
     auto o = workers(4);
     o.advice = [&] {
@@ -264,7 +264,7 @@ TEST_F(row_F5_pool, advice_is_followed_while_the_pool_works) {
     EXPECT_GE(asked.load(), 1U);
 }
 
-TEST_F(row_F5_pool, a_pool_that_sleeps_is_not_looked_at) {
+TEST_F(governed_pool, a_sleeping_pool_is_not_observed) {
     for (const unsigned seats : {0U, 2U}) {
         std::atomic<unsigned> asked{0};
         auto o = workers(2);
@@ -274,8 +274,8 @@ TEST_F(row_F5_pool, a_pool_that_sleeps_is_not_looked_at) {
             return 0U;
         };
         pilfer::pool pool(o);
-        // Until two looks in a row at the count find that nobody asks any more: five times as long as between
-        // questions.
+        // Until the count stays equal for five times as long as between two questions: then the governor asks
+        // no more.
         for (unsigned last = UINT32_MAX; last != asked.load();) {
             last = asked.load();
             std::this_thread::sleep_for(250ms);
@@ -288,7 +288,7 @@ TEST_F(row_F5_pool, a_pool_that_sleeps_is_not_looked_at) {
 }
 
 /// All work is on a worker that has stepped aside and was called back for it.
-TEST_F(row_F5_pool, advice_is_asked_while_only_a_worker_that_came_back_works) {
+TEST_F(governed_pool, advice_is_read_while_only_an_unparked_worker_works) {
     std::atomic<unsigned> asked{0};
     auto o = workers(2);
     o.resume = pilfer::resume::own_thread;
@@ -339,7 +339,7 @@ TEST_F(row_F5_pool, advice_is_asked_while_only_a_worker_that_came_back_works) {
         << "the frame waits for three more questions: nobody asks them where only workers in place count";
 }
 
-TEST_F(row_F5_pool, advice_must_not_end_the_pool) {
+TEST_F(governed_pool, advice_must_not_end_the_pool) {
     std::atomic<pilfer::pool*> victim{nullptr};
     std::atomic<unsigned> refused{0};
     auto o = workers(2);
@@ -362,8 +362,8 @@ TEST_F(row_F5_pool, advice_must_not_end_the_pool) {
     EXPECT_EQ(pool.workers(), 2U);
 }
 
-/// It would wait for who writes there.
-TEST_F(row_F5_pool, advice_by_a_named_pipe_is_none) {
+/// Opening it would wait for a writer.
+TEST_F(governed_pool, advice_by_a_named_pipe_is_ignored) {
     const scripted files;
     const std::string pipe = files.root() + "/pipe";
     ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
@@ -372,7 +372,7 @@ TEST_F(row_F5_pool, advice_by_a_named_pipe_is_none) {
     EXPECT_FALSE(pilfer::os::number_in("/dev/zero").has_value());
 }
 
-TEST_F(row_F5_pool, advice_that_throws_is_none) {
+TEST_F(governed_pool, advice_that_throws_is_ignored) {
     std::atomic<unsigned> asked{0};
     auto o = workers(2);
     o.advice = [&]() -> unsigned {
@@ -386,7 +386,7 @@ TEST_F(row_F5_pool, advice_that_throws_is_none) {
     EXPECT_EQ(pool.workers(), 2U);
 }
 
-TEST_F(row_F5_pool, environment) {
+TEST_F(governed_pool, the_environment_sets_governor_and_advice) {
     setenv("PILFER_GOVERNOR", "on", 1);
     if (pool_governor::can_measure("")) {
         const pilfer::pool pool(workers(2));
@@ -404,7 +404,7 @@ TEST_F(row_F5_pool, environment) {
     }
     setenv("PILFER_GOVERNOR", "nonsense", 1);
     auto o = workers(2);
-    o.governor = pilfer::governing::off; // who says so does not ask the environment
+    o.governor = pilfer::governing::off; // an explicit option overrides the environment
     EXPECT_NO_THROW(pilfer::pool{o});
     unsetenv("PILFER_GOVERNOR");
     o.governor = static_cast<pilfer::governing>(3);
@@ -422,7 +422,7 @@ TEST_F(row_F5_pool, environment) {
     unsetenv("PILFER_ADVICE");
 }
 
-TEST_F(row_F5_pool, others_have_none) {
+TEST_F(governed_pool, other_back_ends_have_no_governor) {
     const auto before = thread_count();
     auto o = governed(2);
     o.backend = pilfer::backend::one_lock;
@@ -437,7 +437,7 @@ TEST_F(row_F5_pool, others_have_none) {
     EXPECT_EQ(recording.settings().governor, pilfer::governing::off);
 }
 
-TEST(pressure, what_this_kernel_says) {
+TEST(pressure, of_this_kernel_is_readable) {
     const auto mine = pilfer::os::waited_ns("", pilfer::os::thread_id());
     EXPECT_EQ(mine.has_value(), std::filesystem::exists("/proc/self/schedstat"));
     EXPECT_FALSE(pilfer::os::waited_ns("", 0).has_value());

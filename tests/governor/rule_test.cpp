@@ -30,14 +30,14 @@ constexpr std::uint64_t look = 50 * rule::millisecond;
     return 0;
 }
 
-TEST(row_F5_rule, who_lacks_nothing_stays) {
+TEST(governor_rule, workers_with_a_cpu_stay) {
     rule r;
     EXPECT_EQ(looks_until_change(r, seen(8, 8, 0.0)), 0U);
     EXPECT_EQ(looks_until_change(r, seen(8, 8, 0.29)), 0U);
     EXPECT_EQ(looks_until_change(r, seen(1, 1, 0.0)), 0U);
 }
 
-TEST(row_F5_rule, a_shortage_takes_away_as_many_as_lack_a_cpu_in_two_looks) {
+TEST(governor_rule, a_shortage_in_two_looks_parks_as_many_as_lack_a_cpu) {
     for (const auto& [lacks, left] : std::vector<std::pair<double, unsigned>>{
              {0.3, 7}, {0.5, 7}, {1.0, 7}, {1.6, 6}, {4.0, 4}, {7.0, 1}, {8.0, 1}, {100.0, 1}}) {
         rule r;
@@ -46,19 +46,19 @@ TEST(row_F5_rule, a_shortage_takes_away_as_many_as_lack_a_cpu_in_two_looks) {
     }
 }
 
-TEST(row_F5_rule, one_look_alone_does_nothing) {
+TEST(governor_rule, one_look_does_nothing) {
     rule r;
     for (unsigned i = 0; i < 100; ++i) {
         EXPECT_EQ(r.next(seen(4, 4, i % 2 == 0 ? 2.0 : 0.0)), 4U);
     }
 }
 
-TEST(row_F5_rule, one_worker_stays) {
+TEST(governor_rule, one_worker_stays) {
     rule r;
     EXPECT_EQ(looks_until_change(r, seen(1, 4, 0.9)), 0U);
 }
 
-TEST(row_F5_rule, one_more_is_tried_behind_a_calm_that_doubles_with_each_failure) {
+TEST(governor_rule, another_worker_is_tried_after_a_calm_that_doubles_with_each_failure) {
     rule r;
     EXPECT_EQ(r.next(seen(2, 2, 1.0)), 2U);
     EXPECT_EQ(r.next(seen(2, 2, 1.0)), 1U);
@@ -71,7 +71,7 @@ TEST(row_F5_rule, one_more_is_tried_behind_a_calm_that_doubles_with_each_failure
     EXPECT_EQ(calm, rule::most_patience / look);
 }
 
-TEST(row_F5_rule, a_trial_that_lasts_makes_it_patient_again) {
+TEST(governor_rule, a_trial_that_lasts_makes_it_patient_again) {
     rule r;
     EXPECT_EQ(looks_until_change(r, seen(2, 2, 1.0)), 2U);
     EXPECT_EQ(looks_until_change(r, seen(1, 2, 0.0)), rule::least_patience / look);
@@ -82,7 +82,7 @@ TEST(row_F5_rule, a_trial_that_lasts_makes_it_patient_again) {
     EXPECT_EQ(looks_until_change(r, seen(1, 2, 0.0)), rule::least_patience / look);
 }
 
-TEST(row_F5_rule, where_others_wait_it_is_more_patient_but_not_for_ever) {
+TEST(governor_rule, it_is_more_patient_while_others_wait_but_not_for_ever) {
     for (const std::optional<double> stalled : {std::optional(0.5), std::optional(0.2)}) {
         rule r;
         EXPECT_EQ(looks_until_change(r, seen(4, 4, 1.0)), 2U);
@@ -93,7 +93,7 @@ TEST(row_F5_rule, where_others_wait_it_is_more_patient_but_not_for_ever) {
     EXPECT_EQ(looks_until_change(unknown, seen(3, 4, 0.0, std::nullopt)), rule::least_patience / look);
 }
 
-TEST(row_F5_rule, what_others_want_wins) {
+TEST(governor_rule, advice_from_outside_wins) {
     rule r;
     EXPECT_EQ(r.next(seen(8, 3, 0.0)), 3U);
     EXPECT_EQ(r.next(seen(8, 0, 0.0)), 1U);

@@ -1,8 +1,8 @@
-// Row F2: which worker on which CPU, on six machines. Every table here was written by hand.
+// The CPU of each worker, on six machines. Every table here was written by hand.
 //
-// hybrid.xml: four slow cores, CPUs 0 to 3, share a cache; two fast ones with two CPUs each, 4 and 5, 6
-// and 7. uneven.xml: a package of three cores with two CPUs each, 0 and 5, 1 and 6, 2 and 7; one of two, CPUs
-// 3 and 4.
+// hybrid.xml has four slow cores, CPUs 0 to 3, which share a cache. Its two fast cores have two CPUs each: 4
+// and 5, 6 and 7. uneven.xml has two packages. The first has three cores with two CPUs each: 0 and 5, 1 and
+// 6, 2 and 7. The second has two cores: CPUs 3 and 4.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +59,7 @@ void expect_tables(const machine::topology& cpus, pinning how, const tables& exp
     return groups;
 }
 
-TEST(row_F2_table, two_sockets) {
+TEST(cpu_of_each_worker, two_sockets) {
     expect_tables(synthetic(two_sockets), pinning::compact,
                   {{1, {0}},
                    {2, {0, 1}},
@@ -78,7 +78,7 @@ TEST(row_F2_table, two_sockets) {
                    {10, {0, 0, 1, 2, 3, 4, 4, 5, 6, 7}}});
 }
 
-TEST(row_F2_table, siblings_come_last) {
+TEST(cpu_of_each_worker, siblings_come_last) {
     for (const auto how : {pinning::compact, pinning::spread}) {
         expect_tables(synthetic(siblings), how,
                       {{1, {0}},
@@ -91,7 +91,7 @@ TEST(row_F2_table, siblings_come_last) {
     }
 }
 
-TEST(row_F2_table, two_sockets_with_two_caches_and_siblings) {
+TEST(cpu_of_each_worker, two_sockets_with_two_caches_and_siblings) {
     expect_tables(synthetic(two_of_everything), pinning::compact,
                   {{1, {0}},
                    {3, {0, 1, 2}},
@@ -111,12 +111,12 @@ TEST(row_F2_table, two_sockets_with_two_caches_and_siblings) {
                    {10, {0, 8, 1, 2, 3, 4, 12, 5, 6, 7}}});
 }
 
-TEST(row_F2_table, cores_that_share_a_cache) {
+TEST(cpu_of_each_worker, cores_that_share_a_cache) {
     expect_tables(synthetic(clusters), pinning::compact, {{2, {0, 1}}, {3, {0, 1, 2}}, {4, {0, 1, 2, 3}}});
     expect_tables(synthetic(clusters), pinning::spread, {{2, {0, 2}}, {3, {0, 1, 2}}, {4, {0, 1, 2, 3}}});
 }
 
-TEST(row_F2_table, hybrid) {
+TEST(cpu_of_each_worker, hybrid) {
     for (const auto how : {pinning::compact, pinning::spread}) {
         expect_tables(xml("hybrid.xml"), how,
                       {{1, {4}},
@@ -130,7 +130,7 @@ TEST(row_F2_table, hybrid) {
     }
 }
 
-TEST(row_F2_table, uneven) {
+TEST(cpu_of_each_worker, uneven) {
     expect_tables(xml("uneven.xml"), pinning::compact,
                   {{3, {0, 1, 2}},
                    {4, {0, 1, 2, 3}},
@@ -147,8 +147,8 @@ TEST(row_F2_table, uneven) {
                    {10, {0, 0, 5, 1, 6, 2, 7, 3, 3, 4}}});
 }
 
-// Row F3: the mask is obeyed, and what is left of a core is its first CPU.
-TEST(row_F3_mask, on_machines) {
+// The mask is obeyed. If some CPUs of a core are left, its first one is used.
+TEST(cpu_mask, is_obeyed_on_all_machines) {
     const auto masked = [](const machine::topology& all, const table& mask, unsigned workers, pinning how) {
         return cpus_of(machine::within(all, mask), workers, how);
     };
@@ -171,8 +171,8 @@ TEST(row_F3_mask, on_machines) {
     EXPECT_EQ(masked(xml("uneven.xml"), {1, 2, 3, 5}, 2, pinning::spread), (table{5, 3}));
 }
 
-// Row B5, nearest: who shares what with whom.
-TEST(row_F2_near, two_sockets_with_two_caches_and_siblings) {
+// The groups of the victim rule `nearest`: which workers share a cache, a package or a memory node.
+TEST(near_groups, two_sockets_with_two_caches_and_siblings) {
     const auto all = machine::seat(16, 16, pinning::compact, synthetic(two_of_everything));
     EXPECT_EQ(near(all, 0), (std::vector<range>{{0, 2}, {0, 4}, {0, 8}, {0, 16}}));
     EXPECT_EQ(near(all, 3), (std::vector<range>{{2, 4}, {0, 4}, {0, 8}, {0, 16}}));
@@ -185,7 +185,7 @@ TEST(row_F2_near, two_sockets_with_two_caches_and_siblings) {
     EXPECT_EQ(near(spread, 4), (std::vector<range>{{3, 5}, {0, 5}}));
 }
 
-TEST(row_F2_near, hybrid_and_uneven) {
+TEST(near_groups, hybrid_and_uneven) {
     const auto hybrid = machine::seat(8, 8, pinning::compact, xml("hybrid.xml"));
     EXPECT_EQ(near(hybrid, 1), (std::vector<range>{{0, 4}, {0, 8}}));
     EXPECT_EQ(near(hybrid, 6), (std::vector<range>{{6, 8}, {0, 8}}));
@@ -195,20 +195,20 @@ TEST(row_F2_near, hybrid_and_uneven) {
     EXPECT_EQ(near(uneven, 8), (std::vector<range>{{7, 9}, {0, 9}}));
 }
 
-TEST(row_F2_near, a_memory_node_inside_a_package) {
+TEST(near_groups, a_memory_node_inside_a_package) {
     const auto all =
         machine::seat(8, 8, pinning::compact, synthetic("package:1 [numa] group:2 [numa] l3:2 core:2 pu:1"));
     EXPECT_EQ(near(all, 0), (std::vector<range>{{0, 2}, {0, 4}, {0, 8}}));
     EXPECT_EQ(near(all, 7), (std::vector<range>{{6, 8}, {4, 8}, {0, 8}}));
 }
 
-TEST(row_F2_hwloc, what_it_does_not_understand_is_nothing) {
+TEST(hwloc_input, that_is_malformed_gives_nothing) {
     EXPECT_FALSE(machine::read_synthetic("package:"));
     EXPECT_FALSE(machine::read_synthetic("nonsense"));
     EXPECT_FALSE(machine::read_file(PILFER_TEST_MACHINES "/CMakeLists.txt"));
     EXPECT_FALSE(machine::read_file(PILFER_TEST_MACHINES "/missing.xml"));
 }
 
-TEST(row_F2_hwloc, it_is_said_which) { EXPECT_THAT(machine::reader(), testing::StartsWith("hwloc 2.")); }
+TEST(hwloc_input, source_is_reported) { EXPECT_THAT(machine::reader(), testing::StartsWith("hwloc 2.")); }
 
 } // namespace

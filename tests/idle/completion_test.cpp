@@ -1,4 +1,4 @@
-// The two counters of a join: in every order of arrival exactly one party goes on with the frame.
+// The two counters of a join: in every order of arrival exactly one party resumes the frame.
 #include <gtest/gtest.h>
 
 #include <pilfer/detail/worker/completion.hpp>
@@ -29,7 +29,7 @@ TEST(Handover, TheWaiterFirst) {
     EXPECT_TRUE(h.is_done());
 }
 
-TEST(Handover, ExactlyOneGoesOnAndSeesTheOthersWrites) {
+TEST(Handover, ExactlyOneContinuesAndSeesTheOthersWrites) {
     const watchdog dog("a hand-over");
     struct frame {
         completion h;
@@ -67,7 +67,7 @@ TEST(Handover, ExactlyOneGoesOnAndSeesTheOthersWrites) {
     }
 }
 
-TEST(ChildCounter, UntouchedUntilSomethingIsOwed) {
+TEST(ChildCounter, UntouchedUntilAChildIsCounted) {
     counter c;
     EXPECT_TRUE(c.untouched());
     EXPECT_TRUE(c.all_done());
@@ -104,7 +104,7 @@ TEST(ChildCounter, EveryOrderOfArrival) {
     }
 }
 
-TEST(ChildCounter, ChildrenFromBelowCountWithoutBeingOwed) {
+TEST(ChildCounter, ChildrenOfDescendantsAreCountedAtTheirEnd) {
     counter c;
     c.add();
     c.announce_from_below();
@@ -119,18 +119,18 @@ TEST(ChildCounter, ChildrenFromBelowCountWithoutBeingOwed) {
     EXPECT_TRUE(c.untouched());
 }
 
-/// One parent and `children` persistent threads, one scope reused at once, round after round. Each child
-/// announces a grandchild from below now and then, which ends after it.
+/// One parent and `children` persistent threads, one scope reused at once, round after round. Now and then a
+/// child announces a grandchild, which ends after it.
 void rounds_of(unsigned children) {
     SCOPED_TRACE(testing::Message() << children << " children");
     const watchdog dog("a parent and its children");
     const std::int64_t rounds = scaled(30'000) / children + 1;
     counter c;
     struct alignas(128) cell {
-        std::int64_t value = 0; // plain: worker.J3 has to publish it
+        std::int64_t value = 0; // plain: worker.J3 must publish it
     };
     std::vector<cell> results(children);
-    std::int64_t registers = 0; // plain: worker.J4
+    std::int64_t registers = 0; // plain: worker.J4 must publish them
     std::atomic<std::int64_t> go{0};
     std::atomic<std::int64_t> resumed{0};
     std::atomic<int> wrong{0};
@@ -176,7 +176,7 @@ void rounds_of(unsigned children) {
     EXPECT_EQ(went_on.load(), rounds);
 }
 
-TEST(ChildCounter, ExactlyOneGoesOnRoundAfterRound) {
+TEST(ChildCounter, ExactlyOneContinuesInEachRound) {
     for (const unsigned children : {1U, 2U, 3U, 8U}) {
         rounds_of(children);
     }

@@ -1,4 +1,4 @@
-// Who sleeps, who is woken, in which order, with which word: the steps of sleeping one by one.
+// The steps of sleeping one by one: the sleepers, the order in which they are woken, and their words.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -46,7 +46,7 @@ struct bed {
           map(std::make_unique<typename sleepers::map_word[]>((n + 63) / 64)),
           idle(seats.get(), map.get(), n) {}
 
-    /// As if worker i had announced its sleep and lay on its futex.
+    /// As if worker i had announced its sleep and slept on its futex.
     void lay_down(unsigned i) {
         seats[i].state.store(sleepers::asleep);
         map[i / 64].fetch_or(std::uint64_t{1} << (i % 64));
@@ -59,7 +59,7 @@ constexpr unsigned nobody = plain_bed::sleepers::nobody;
 class Sleepers : public testing::TestWithParam<unsigned> {};
 INSTANTIATE_TEST_SUITE_P(Workers, Sleepers, testing::Values(1U, 2U, 3U, 8U, 63U, 64U, 65U, 128U, 130U));
 
-TEST_P(Sleepers, NobodySleepsAtFirst) {
+TEST_P(Sleepers, NoWorkerSleepsAtFirst) {
     plain_bed b(GetParam());
     EXPECT_FALSE(b.idle.anyone_asleep());
     for (unsigned i = 0; i < b.count; ++i) {
@@ -79,7 +79,7 @@ TEST_P(Sleepers, AnyoneAsleepSeesEachSingleSleeper) {
     }
 }
 
-TEST_P(Sleepers, WakesInRingOrderFromTheRightNeighbour) {
+TEST_P(Sleepers, WakesInRingOrderFromTheNextWorker) {
     for (const unsigned from : {0U, GetParam() / 2, GetParam() - 1}) {
         plain_bed b(GetParam());
         for (unsigned i = 0; i < b.count; ++i) {
@@ -107,7 +107,7 @@ TEST_P(Sleepers, AWakeUpIsATokenWithAHint) {
     EXPECT_FALSE(b.idle.is_searching(last));
 }
 
-TEST_P(Sleepers, WhoSearchesIsAlertUntilItFindsWork) {
+TEST_P(Sleepers, ASearchingWorkerIsAlertUntilItFindsWork) {
     plain_bed b(GetParam());
     const unsigned n = b.count;
     EXPECT_EQ(b.idle.anyone_alert(0, n), nobody);
@@ -129,7 +129,7 @@ TEST_P(Sleepers, WhoSearchesIsAlertUntilItFindsWork) {
     }
 }
 
-TEST(SleepersAlert, NeitherASleeperNorWhoWasWokenIsAlert) {
+TEST(SleepersAlert, NeitherASleeperNorAWokenWorkerIsAlert) {
     plain_bed b(3);
     b.lay_down(1);
     EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
@@ -139,7 +139,7 @@ TEST(SleepersAlert, NeitherASleeperNorWhoWasWokenIsAlert) {
     EXPECT_EQ(b.idle.anyone_alert(0, 3), nobody);
 }
 
-TEST(SleepersSteps, WhoFindsWorkAtTheSecondLookWithdraws) {
+TEST(SleepersSteps, AWorkerThatFindsWorkAtTheSecondLookWithdraws) {
     plain_bed b(3);
     bool told = false;
     const auto how = b.idle.sleep(
@@ -157,7 +157,7 @@ TEST(SleepersSteps, WhoFindsWorkAtTheSecondLookWithdraws) {
     EXPECT_FALSE(b.idle.is_searching(1));
 }
 
-TEST(SleepersSteps, WhoIsChosenWhileItWithdrawsKeepsTheToken) {
+TEST(SleepersSteps, AWorkerThatIsChosenWhileItWithdrawsKeepsTheToken) {
     plain_bed b(3);
     const auto how = b.idle.sleep(
         1, [] {}, [&] { return b.idle.wake_one(0, 2) == 1; });
@@ -166,7 +166,7 @@ TEST(SleepersSteps, WhoIsChosenWhileItWithdrawsKeepsTheToken) {
     EXPECT_EQ(b.idle.hint(1), 2U);
 }
 
-TEST(SleepersSteps, WhoIsChosenBeforeItLiesDownDoesNotLieDown) {
+TEST(SleepersSteps, AWorkerThatIsChosenBeforeItSleepsDoesNotSleep) {
     const watchdog dog("a sleeper that was woken before it slept");
     plain_bed b(3);
     const auto how = b.idle.sleep(
@@ -188,7 +188,7 @@ TEST(SleepersPublish, WakesOneAndLeavesTheLevelSet) {
     EXPECT_TRUE(b.in_map(3));
 }
 
-TEST(SleepersPublish, WakesNobodyElseWhileTheLastOneSearches) {
+TEST(SleepersPublish, WakesNoOtherWhileTheLastOneSearches) {
     plain_bed b(4);
     plain_bed::wire trip(100);
     b.lay_down(1);
@@ -205,7 +205,7 @@ TEST(SleepersPublish, WakesNobodyElseWhileTheLastOneSearches) {
     EXPECT_EQ(last, 2U);
 }
 
-TEST(SleepersPublish, ClearsTheLevelWhenNobodySleeps) {
+TEST(SleepersPublish, ClearsTheLevelWhenNoWorkerSleeps) {
     plain_bed b(4);
     plain_bed::wire trip(100);
     trip.set(plain_bed::wire::wanted);
@@ -217,7 +217,7 @@ TEST(SleepersPublish, ClearsTheLevelWhenNobodySleeps) {
     EXPECT_FALSE(trip.pending(99));
 }
 
-/// Hole H4: somebody lies down between the look at the map and the clearing, and sees the level still set.
+/// A worker lies down between the look at the map and the clearing, and still sees the level set.
 TEST(SleepersPublish, LooksAgainAfterClearing) {
     bed<fenced_atom> b(4);
     bed<fenced_atom>::wire trip(100);
@@ -251,7 +251,7 @@ TEST(SleepersThreads, EachOfManyIsWokenByNameAndThenInRingOrder) {
                     b.idle.settle_token(i);
                     last.store(i);
                     woken.fetch_add(1);
-                    // Everybody wakes once by name before anybody sleeps again.
+                    // Each worker wakes once by name before one of them sleeps again.
                     wait_until([&] { return woken.load() >= n; });
                 }
                 return;

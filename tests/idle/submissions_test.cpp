@@ -1,4 +1,4 @@
-// The submission queue: oldest first, nothing lost, and empty() believes only what it may.
+// The submission queue: oldest first, nothing lost, and empty() is true only if that is certain.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -45,7 +45,7 @@ TEST(Submissions, OldestFirstAcrossSeveralFillings) {
     EXPECT_EQ(q.pop(), nullptr);
 }
 
-TEST(Submissions, ANodeMayComeBackAtOnce) {
+TEST(Submissions, ANodeMayBeReusedAtOnce) {
     queue q;
     item a;
     item b;
@@ -78,7 +78,7 @@ struct watched_atom : pilfer::detail::std_atom {
     };
 };
 
-TEST(Submissions, SomethingIsSeenAtEveryStepOfATaker) {
+TEST(Submissions, IsNotEmptyAtAnyStepOfATaker) {
     using watched_queue = pilfer::detail::submission_queue<watched_atom>;
     watched_queue q;
     watched_queue::node nodes[3];
@@ -100,10 +100,10 @@ TEST(Submissions, SomethingIsSeenAtEveryStepOfATaker) {
     EXPECT_TRUE(q.empty());
 }
 
-/// pop() gives up where another worker is at it: that is no emptiness, and empty() says so. So whoever sees
-/// an empty queue after all of a round were pushed misses one item at most: the one that the other taker has
-/// in its hand and has not counted yet.
-TEST(Submissions, ATakerWhoIsAtItCountsAsSomething) {
+/// pop() gives up if another worker holds the queue. The queue is not empty then, and empty() says so. After
+/// all items of a round were pushed, a worker that sees an empty queue therefore misses one item at most.
+/// That item is in the other taker's hand and not yet counted.
+TEST(Submissions, IsNotEmptyWhileATakerHoldsTheLock) {
     const watchdog dog("a queue whose lock is held");
     queue q;
     std::vector<item> items(64);
@@ -207,7 +207,7 @@ TEST(SubmissionStress, OneOrderForAllProducers) {
             return;
         }
         for (;;) {
-            const std::lock_guard lock(ticket); // who has the earlier number is in earlier
+            const std::lock_guard lock(ticket); // the earlier number enters earlier
             if (next == all) {
                 return;
             }
@@ -218,10 +218,10 @@ TEST(SubmissionStress, OneOrderForAllProducers) {
     });
 }
 
-/// The promise a sleeper relies on: what was inside before the call and stays there is not overlooked.
-/// The only producer looks; a taker has counted every attempt before it makes it, so that `attempts`
-/// below the number of pushes proves that something was inside all the time.
-TEST(SubmissionStress, EmptyNeverOverlooksWhatStays) {
+/// The promise for a sleeper: an item that was inside before the call and stays there is not overlooked. The
+/// only producer looks. A taker counts every attempt before it makes it. If `attempts` is lower than the
+/// number of pushes, an item was inside all the time.
+TEST(SubmissionStress, EmptyNeverOverlooksARemainingItem) {
     for (const unsigned takers : {1U, 2U, 7U}) {
         const watchdog dog("a queue said to be empty");
         const std::int64_t bursts = scaled(10'000) / takers + 1;

@@ -1,5 +1,5 @@
-// A worker that runs a task holds no token. If it did, publishers would take it for one that still
-// searches and would wake nobody else: a sleeper stays beside ready tasks for as long as the task lasts.
+// A worker that runs a task holds no token. Otherwise publishers would take it for a searching worker and
+// would wake no other: a sleeper would stay beside ready tasks for as long as the task lasts.
 #include <gtest/gtest.h>
 
 #include <pilfer/pilfer.hpp>
@@ -37,7 +37,7 @@ struct tree {
 class Token : public testing::TestWithParam<std::size_t> {};
 INSTANTIATE_TEST_SUITE_P(MaxContexts, Token, testing::Values(std::size_t{0}, std::size_t{2}, std::size_t{4}));
 
-TEST_P(Token, NobodyRunsATaskAsASearcher) {
+TEST_P(Token, IsNotHeldByAWorkerThatRunsATask) {
     const watchdog dog("trees with few contexts");
     pilfer::options o;
     o.workers = 4;
@@ -48,7 +48,7 @@ TEST_P(Token, NobodyRunsATaskAsASearcher) {
     for (std::int64_t r = 0; r < rounds; ++r) {
         pool.run([&] { t.grow(6); });
         if (r % 8 == 0) {
-            std::this_thread::sleep_for(std::chrono::microseconds(200)); // everybody falls asleep
+            std::this_thread::sleep_for(std::chrono::microseconds(200)); // all fall asleep
         }
     }
     EXPECT_EQ(t.leaves.load(), rounds * 64);

@@ -1,7 +1,7 @@
 // Deques, signal_words and sleepers together: a ready task never stays beside a sleeper.
 //
-// Publishers announce and never take back, as if each were in a long task; so every task has to be taken
-// by somebody who searches or sleeps. A lost wake-up is a hang, and the watchdog makes it a failure.
+// Publishers announce and never pop, as if each were in a long task. Every task must therefore be taken by a
+// worker that searches or sleeps. A lost wake-up is a hang, and the watchdog makes it a failure.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -47,7 +47,7 @@ public:
             (void)m_idle.publish(i, m_last_woken[i], d.deque.signal());
         }
     }
-    /// Runs what worker i finds until stop().
+    /// Runs the tasks that worker i finds until stop().
     template <class Run>
     void serve(unsigned i, Run run) {
         bool token = false;
@@ -101,7 +101,7 @@ private:
             }
         }
     }
-    /// Nobody takes from its own deque here, so nobody stays up for it either.
+    /// No worker takes from its own deque here, so its own tasks do not keep it awake.
     bool ready(unsigned i) {
         if (m_stop.load()) {
             return true;
@@ -150,9 +150,9 @@ TEST_P(WakeStress, NoWakeUpIsLost) {
     EXPECT_GT(pool.sleeps.load(), 0);
 }
 
-/// Tasks that wait for each other: as many workers have to be up at once as there are tasks, so a
-/// wake-up that was throttled or spent on an older task has to be made good by whoever was woken.
-TEST_P(WakeStress, AsManyGetUpAsThereAreTasks) {
+/// Tasks that wait for each other: as many workers must be awake at once as there are tasks. A woken worker
+/// must therefore make up for a wake-up that was throttled or spent on an older task.
+TEST_P(WakeStress, AsManyWakeUpAsThereAreTasks) {
     const watchdog dog("a task that waits for one beside a sleeper");
     const unsigned servers = GetParam();
     for (const unsigned publishers : {1U, 2U, 3U}) {
@@ -190,7 +190,7 @@ TEST_P(WakeStress, AsManyGetUpAsThereAreTasks) {
     }
 }
 
-/// Work handed on by those who run it: most of the time nearly everybody is about to sleep or to wake.
+/// Each task announces the next one: most of the time nearly all workers are about to sleep or to wake.
 TEST_P(WakeStress, ChainsFromWorkerToWorkerEnd) {
     const watchdog dog("a chain that broke");
     const unsigned n = GetParam() + 1;
@@ -202,7 +202,8 @@ TEST_P(WakeStress, ChainsFromWorkerToWorkerEnd) {
             const auto left = static_cast<std::int64_t>(task >> 2) - 1;
             if (left > 0) {
                 pool.publish(i, static_cast<task_word>(left) << 2);
-                // Taken by somebody else before this one searches again: an owner never looks at its own.
+                // Another worker takes it before this one searches again: an owner never looks at its own
+                // deque.
                 return;
             }
             if (ended.fetch_add(1) + 1 == 2) {

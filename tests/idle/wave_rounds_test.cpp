@@ -1,6 +1,6 @@
-// The wave of wake-ups among real workers, in rounds. How deep a tree of wake-ups is depends on who gets a
-// CPU first. So the test decides that: a worker that is woken sleeps on until all of the round before have
-// found their work. The tree is that of the protocol then, whatever the machine does.
+// The wave of wake-ups among real workers, in rounds. The depth of a tree of wake-ups depends on the workers
+// that get a CPU first, so the test decides that. A woken worker keeps sleeping until all of the round before
+// have found their work. The tree is then the protocol's own on any machine.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -72,7 +72,7 @@ public:
         const std::lock_guard hold(m_lock);
         call(i);
     }
-    /// Pairs of who wakes and who is woken since the last call.
+    /// Pairs of waker and woken worker since the last call.
     [[nodiscard]] std::vector<std::pair<unsigned, unsigned>> woken() {
         const std::lock_guard hold(m_lock);
         return std::exchange(m_woken, {});
@@ -152,8 +152,8 @@ TEST_P(wave_of_real_workers, is_a_tree_of_log2_levels) {
         wait(announced);
         unsigned up = 0;
         for (auto woken = all.woken(); !woken.empty(); woken = all.woken(), ++rounds) {
-            // One after the other, so that no two rob the same victim at once: who has begun its task has
-            // woken whom it wakes.
+            // One after the other, so that no two rob one victim at once. A worker that has begun its task
+            // has done its wake-ups.
             for (const auto& [waker, i] : woken) {
                 EXPECT_EQ(depth[i], 0U) << "woken twice";
                 EXPECT_EQ(pool.core().idle().hint(i), publisher)

@@ -1,5 +1,6 @@
-// Row scope.B12: who wakes whom. The wave of wake-ups is a tree of about log2 N levels: step by step in one
-// thread, with the very text of the library. Real workers: no more than two for each, read off a trace.
+// The wave of wake-ups is a tree of about log2 N levels: each woken worker wakes at most two others. One test
+// drives the library's own text step by step in one thread. Another one reads the wake-ups of real workers
+// from a trace.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -29,7 +30,7 @@ using detail::std_atom;
 
 [[nodiscard]] unsigned log2_up(unsigned n) { return static_cast<unsigned>(std::bit_width(n - 1)); }
 
-/// Whoever is woken is noted; nobody really waits.
+/// Records the woken words; no thread really waits.
 struct no_park {
     static inline std::vector<std::atomic<std::uint32_t>*> woken;
     static void wait(std::atomic<std::uint32_t>&, std::uint32_t) noexcept {}
@@ -37,7 +38,7 @@ struct no_park {
 };
 using sleepers = detail::sleepers<std_atom, no_park>;
 
-/// Workers of whom nobody runs anything but the wave: those who are asleep, and one that publishes.
+/// Sleeping workers and a publisher. They run nothing but the wave.
 class wave {
 public:
     explicit wave(unsigned n)
@@ -49,8 +50,8 @@ public:
         m_seats[i].state.store(sleepers::asleep);
         m_map[i / 64].fetch_or(std::uint64_t{1} << (i % 64));
     }
-    /// The publisher wakes one; in each further round everybody who was woken in the one before has found
-    /// work and wakes two, in any order. Returns the rounds that it takes until nobody sleeps.
+    /// The publisher wakes one worker. In each further round every worker that was woken in the round before
+    /// has found work and wakes two, in any order. Returns the number of rounds until no worker sleeps.
     [[nodiscard]] unsigned run(unsigned publisher, pilfer::balance::random& dice) {
         detail::signal_word<std_atom> trip(0);
         unsigned last = sleepers::nobody;
@@ -96,7 +97,7 @@ private:
     std::vector<unsigned> m_depth;
 };
 
-TEST(row_B12_wave, of_all_numbers_of_workers_is_a_tree_of_log2_levels) {
+TEST(wave_of_wake_ups, of_all_numbers_of_workers_is_a_tree_of_log2_levels) {
     pilfer::balance::random dice(1);
     for (unsigned n = 2; n <= 4096; n = n < 130 ? n + 1 : n * 3 / 2 + 1) {
         for (const unsigned publisher : {0U, n / 2, n - 1}) {
@@ -115,7 +116,7 @@ TEST(row_B12_wave, of_all_numbers_of_workers_is_a_tree_of_log2_levels) {
     }
 }
 
-TEST(row_B12_wave, of_4096_workers) {
+TEST(wave_of_wake_ups, of_4096_workers) {
     pilfer::balance::random dice(2);
     wave w(4096);
     for (unsigned i = 1; i < 4096; ++i) {
@@ -126,7 +127,7 @@ TEST(row_B12_wave, of_4096_workers) {
     EXPECT_EQ(w.depth_of(1), 1U) << "the nearest is the first";
 }
 
-TEST(row_B12_wave, around_those_who_are_awake) {
+TEST(wave_of_wake_ups, around_workers_that_are_awake) {
     pilfer::balance::random dice(3);
     for (int round = 0; round < 300; ++round) {
         const unsigned n = 2 + dice.below(400);
@@ -147,7 +148,7 @@ TEST(row_B12_wave, around_those_who_are_awake) {
 
 // ---- real workers -----------------------------------------------------------------------------
 
-/// Nobody who comes here goes on before `n` have come: the tasks need n workers at once.
+/// A barrier: each task waits here until `n` have come, so the tasks need n workers at once.
 class gate {
 public:
     explicit gate(unsigned n) : m_count(n) {}
@@ -174,9 +175,9 @@ private:
     return n;
 }
 
-/// What the trace says of one wave of real workers.
+/// One wave of real workers, read from the trace.
 struct tree {
-    unsigned widest = 0; ///< most that one of those who were woken has woken, before it ran what it had found
+    unsigned widest = 0; ///< The most wake-ups by one woken worker before it ran what it had found.
     std::vector<bool> ran;
 };
 
@@ -199,9 +200,9 @@ struct tree {
     return t;
 }
 
-/// n tasks that need n workers at once, all announced by one of them while it believes that nobody sleeps,
-/// but for the last: it wakes one, and all others are left to the wave. (Told of the sleepers at each
-/// announcement it would wake one more whenever the one before has found something.)
+/// n tasks that need n workers at once, all announced by one worker. Up to the last task it believes that no
+/// worker sleeps: it wakes one, and the wave must wake all others. (A worker that knows of the sleepers at
+/// each announcement would wake one more whenever the one before has found something.)
 [[nodiscard]] tree wake_by_wave(unsigned n) {
     pilfer::options o = traced(n);
     o.balance.steal =
@@ -233,8 +234,8 @@ struct tree {
 
 class free_wave : public guarded {};
 
-/// Which of those who are awake get a CPU first is up to the operating system, and so is the depth of this
-/// tree: that of the protocol is in wave_rounds_test.cpp.
+/// The operating system decides which awake worker gets a CPU first, and so the depth of this tree. The
+/// protocol's own depth is in wave_rounds_test.cpp.
 TEST_F(free_wave, of_64_workers_wakes_two_for_each_that_found_work) {
     for (int round = 0; round < 3; ++round) {
         const tree t = wake_by_wave(64);
@@ -243,7 +244,7 @@ TEST_F(free_wave, of_64_workers_wakes_two_for_each_that_found_work) {
     }
 }
 
-/// A pool whose workers do what the test says, each by its number: each is inside a task that waits for
+/// A pool whose workers follow the test's orders, each by its number: each is inside a task that waits for
 /// orders.
 class held_pool {
 public:
@@ -261,7 +262,7 @@ public:
             release(i);
         }
         for (auto& servant : m_servants) {
-            servant.get(); // they use what is destroyed before the pool
+            servant.get(); // they use objects that are destroyed before the pool
         }
     }
     held_pool(const held_pool&) = delete;
@@ -273,14 +274,14 @@ public:
         m_orders[i].over = true;
         m_given.notify_all();
     }
-    /// Worker i runs `what`; returns when it has.
+    /// Worker i runs `what`; returns after that.
     void tell(unsigned i, std::function<void()> what) {
         std::unique_lock hold(m_lock);
         m_orders[i].what = std::move(what);
         m_given.notify_all();
         m_done.wait(hold, [&] { return m_orders[i].what == nullptr; });
     }
-    /// All of these lie, and nobody else.
+    /// Waits until exactly these workers sleep.
     [[nodiscard]] bool sleep(const std::vector<unsigned>& who) {
         return eventually([&] {
             return asleep(pool) == who.size() && std::all_of(who.begin(), who.end(), [&](unsigned i) {
@@ -320,9 +321,9 @@ private:
     std::vector<pilfer::future<void>> m_servants;
 };
 
-class row_B12_who : public guarded {};
+class choice_of_a_sleeper : public guarded {};
 
-TEST_F(row_B12_who, a_publisher_whose_neighbours_are_busy_wakes_the_only_sleeper) {
+TEST_F(choice_of_a_sleeper, a_publisher_whose_neighbours_are_busy_wakes_the_only_sleeper) {
     bool woken = false;
     for (int round = 0; round < 100 && !woken; ++round) {
         held_pool held(8);
@@ -332,7 +333,7 @@ TEST_F(row_B12_who, a_publisher_whose_neighbours_are_busy_wakes_the_only_sleeper
         held.tell(0, [&] {
             pilfer::scope s;
             s.fork([&] { ran_on = detail::this_worker()->index; });
-            while (ran_on == 8) { // never taken back by its owner
+            while (ran_on == 8) { // never popped by its owner
                 std::this_thread::yield();
             }
             s.sync();
@@ -345,7 +346,7 @@ TEST_F(row_B12_who, a_publisher_whose_neighbours_are_busy_wakes_the_only_sleeper
     EXPECT_TRUE(woken);
 }
 
-TEST_F(row_B12_who, a_worker_wakes_the_nearest_behind_it) {
+TEST_F(choice_of_a_sleeper, a_worker_wakes_the_nearest_after_it) {
     held_pool held(8);
     held.release(2);
     held.release(6);
@@ -370,7 +371,7 @@ TEST_F(row_B12_who, a_worker_wakes_the_nearest_behind_it) {
     EXPECT_LE(wakes(4, 2), calls / 4);
 }
 
-TEST_F(row_B12_who, strangers_take_the_workers_in_turn) {
+TEST_F(choice_of_a_sleeper, foreign_threads_take_the_workers_in_turn) {
     held_pool held(8);
     held.release(2);
     held.release(6);
@@ -381,7 +382,7 @@ TEST_F(row_B12_who, strangers_take_the_workers_in_turn) {
         ++ran[held.pool.run([] { return detail::this_worker()->index; })];
     }
     EXPECT_EQ(ran[2] + ran[6], calls);
-    // Half the workers stand before one of the two, half before the other.
+    // One of the two is next for half of the workers, the other one for the other half.
     EXPECT_GE(ran[2], calls / 4);
     EXPECT_GE(ran[6], calls / 4);
 }

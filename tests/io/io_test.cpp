@@ -1,5 +1,5 @@
-// Tasks that wait for descriptors: who is woken and by what, times, closing, many of them, and what a pool
-// that has them still owes to everybody else.
+// Tasks that wait for descriptors: their wake-ups, time limits, closing, many of them, and the duties of
+// their pool to other tasks.
 #include <gtest/gtest.h>
 
 #include <fcntl.h>
@@ -29,10 +29,10 @@ using namespace io_tests;
 using namespace std::chrono_literals;
 namespace io = pilfer::io;
 
-class row_C9_io : public over_workers {};
-PILFER_OVER_WORKERS(row_C9_io);
+class descriptor_waits : public over_workers {};
+PILFER_OVER_WORKERS(descriptor_waits);
 
-TEST_P(row_C9_io, a_task_is_woken_by_what_a_thread_writes) {
+TEST_P(descriptor_waits, a_task_is_woken_by_bytes_of_a_thread) {
     pilfer::pool pool(with_workers());
     const ends e;
     for (unsigned round = 0; round < 20; ++round) {
@@ -48,7 +48,7 @@ TEST_P(row_C9_io, a_task_is_woken_by_what_a_thread_writes) {
     }
 }
 
-TEST_P(row_C9_io, two_tasks_talk) {
+TEST_P(descriptor_waits, two_tasks_talk) {
     pilfer::pool pool(with_workers());
     const ends e(ends::sockets);
     const auto rounds = static_cast<int>(hundredth_of(20'000, 50));
@@ -70,7 +70,7 @@ TEST_P(row_C9_io, two_tasks_talk) {
     auto [a, b] = pool.run([&] {
         return pilfer::join([&] { return talk(e.in(), true); },
                             [&] {
-                                // Answers what it hears.
+                                // Answers each message.
                                 int heard = 0;
                                 for (int i = 0; i < rounds; ++i) {
                                     int got = -1;
@@ -85,7 +85,7 @@ TEST_P(row_C9_io, two_tasks_talk) {
     EXPECT_EQ(b, rounds);
 }
 
-TEST_P(row_C9_io, a_reader_and_a_writer_of_one_descriptor) {
+TEST_P(descriptor_waits, a_reader_and_a_writer_of_one_descriptor) {
     pilfer::pool pool(with_workers());
     const ends e(ends::sockets);
     e.fill(); // of e.out(): nothing more goes in
@@ -114,7 +114,7 @@ TEST_P(row_C9_io, a_reader_and_a_writer_of_one_descriptor) {
     EXPECT_FALSE(writer.get());
 }
 
-TEST_P(row_C9_io, a_hang_up_ends_waits_of_both_kinds) {
+TEST_P(descriptor_waits, a_hang_up_ends_waits_of_both_kinds) {
     pilfer::pool pool(with_workers());
     ends e(ends::sockets);
     e.fill();
@@ -126,7 +126,7 @@ TEST_P(row_C9_io, a_hang_up_ends_waits_of_both_kinds) {
     EXPECT_TRUE(is(pool.run([&] { return io::write(e.out(), "x", 1).error; }), std::errc::broken_pipe))
         << "and no signal ends the program";
 
-    ends p; // of a pipe that nobody reads any more the writer hears
+    ends p; // the writer gets an error for a pipe without a reader
     p.fill();
     auto blocked = pool.async([&] { return io::write(p.out(), "x", 1).error; });
     p.close(0);
@@ -142,7 +142,7 @@ TEST_P(row_C9_io, a_hang_up_ends_waits_of_both_kinds) {
     EXPECT_FALSE(t.error) << "the end of the file";
 }
 
-TEST_P(row_C9_io, time_limits) {
+TEST_P(descriptor_waits, time_limits) {
     pilfer::pool pool(with_workers());
     const ends e;
     pool.run([&] {
@@ -163,7 +163,7 @@ TEST_P(row_C9_io, time_limits) {
     });
 }
 
-TEST_P(row_C9_io, a_time_limit_against_what_comes) {
+TEST_P(descriptor_waits, a_time_limit_races_an_event) {
     pilfer::pool pool(with_workers());
     const ends e;
     const auto rounds = static_cast<unsigned>(hundredth_of(30'000, 30));
@@ -194,7 +194,7 @@ TEST_P(row_C9_io, a_time_limit_against_what_comes) {
     EXPECT_EQ(e.hear(), '\0');
 }
 
-TEST_P(row_C9_io, forget_and_close_wake_whoever_waits) {
+TEST_P(descriptor_waits, forget_and_close_wake_all_waiters) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     for (const bool closes : {false, true}) {
@@ -211,7 +211,7 @@ TEST_P(row_C9_io, forget_and_close_wake_whoever_waits) {
             return io::wait_readable(e.in(), 1h);
         });
         std::size_t woken = 0;
-        while (!closes && woken < 3) { // who comes to wait only now is woken in the next round
+        while (!closes && woken < 3) { // a task that begins to wait only now is woken in the next round
             woken += io::forget(e.in());
             std::this_thread::yield();
         }
@@ -219,7 +219,7 @@ TEST_P(row_C9_io, forget_and_close_wake_whoever_waits) {
             while (here < 3) {
                 std::this_thread::yield();
             }
-            const int fd = dup(e.out()); // the number is not given to anybody else meanwhile
+            const int fd = dup(e.out()); // keeps the number from being reused meanwhile
             EXPECT_FALSE(io::close(e.in()));
             EXPECT_TRUE(is(io::close(e.in()), std::errc::bad_file_descriptor));
             ::close(fd);
@@ -227,7 +227,7 @@ TEST_P(row_C9_io, forget_and_close_wake_whoever_waits) {
         for (auto* f : {&a, &b, &c}) {
             const auto error = f->get();
             EXPECT_TRUE(is(error, std::errc::operation_canceled) ||
-                        (closes && is(error, std::errc::bad_file_descriptor))) // it came behind the close
+                        (closes && is(error, std::errc::bad_file_descriptor))) // it came after the close
                 << error.message();
         }
         EXPECT_EQ(io::forget(e.in()), 0U);
@@ -239,12 +239,12 @@ TEST_P(row_C9_io, forget_and_close_wake_whoever_waits) {
     EXPECT_EQ(io::forget(1'000'000), 0U);
 }
 
-TEST_P(row_C9_io, a_number_that_comes_back_with_another_file) {
+TEST_P(descriptor_waits, a_number_that_is_reused_for_another_file) {
     pilfer::pool pool(with_workers());
     for (unsigned round = 0; round < 5; ++round) {
         ends first;
         ends second;
-        const int kept = dup(first.in()); // so the kernel goes on watching the first file
+        const int kept = dup(first.in()); // so the kernel keeps watching the first file
         pool.run([&] {
             EXPECT_TRUE(is(io::wait_readable(first.in(), 1us), std::errc::timed_out));
             EXPECT_EQ(dup2(second.in(), first.in()), first.in()); // closes it and takes its number
@@ -259,7 +259,7 @@ TEST_P(row_C9_io, a_number_that_comes_back_with_another_file) {
     }
 }
 
-TEST_P(row_C9_io, what_is_always_ready_and_what_is_none) {
+TEST_P(descriptor_waits, files_that_are_always_ready_and_numbers_without_a_file) {
     pilfer::pool pool(with_workers());
     const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     sockaddr_in nobody{};
@@ -284,11 +284,11 @@ TEST_P(row_C9_io, what_is_always_ready_and_what_is_none) {
         EXPECT_TRUE(is(io::accept(file).error, std::errc::not_a_socket));
     };
     pool.run(look);
-    look(); // a thread is told the same
+    look(); // a thread gets this error, too
     ::close(file);
 }
 
-TEST_P(row_C9_io, busy_workers_see_it_too) {
+TEST_P(descriptor_waits, busy_workers_see_it_too) {
     pilfer::pool pool(with_workers());
     const ends e;
     std::atomic<bool> heard{false};
@@ -313,7 +313,7 @@ TEST_P(row_C9_io, busy_workers_see_it_too) {
     reader.get();
 }
 
-TEST_P(row_C9_io, whoever_sleeps_there_is_woken_for_everything_else) {
+TEST_P(descriptor_waits, a_worker_that_sleeps_in_poll_is_woken_for_other_work) {
     pilfer::pool pool(with_workers());
     const ends e;
     auto reader = pool.async([&] { return io::wait_readable(e.in()); });
@@ -335,7 +335,7 @@ TEST_P(row_C9_io, whoever_sleeps_there_is_woken_for_everything_else) {
     EXPECT_FALSE(reader.get());
 }
 
-TEST_P(row_C9_io, a_pool_ends_behind_those_who_wait) {
+TEST_P(descriptor_waits, a_pool_ends_after_its_waiting_tasks) {
     ends e;
     std::atomic<bool> over{false};
     std::atomic<bool> begun{false};
@@ -359,7 +359,7 @@ TEST_P(row_C9_io, a_pool_ends_behind_those_who_wait) {
     }
 }
 
-TEST_P(row_C9_io, accept_and_connect) {
+TEST_P(descriptor_waits, accept_and_connect) {
     pilfer::pool pool(with_workers());
     const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     sockaddr_in at{};

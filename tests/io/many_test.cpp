@@ -39,7 +39,7 @@ class io_alone : public guarded {};
     return static_cast<unsigned>(std::min<rlim_t>(most, (files.rlim_cur - 100) / 2));
 }
 
-TEST_F(io_alone, row_C9_ten_thousand_wait_in_suspended_contexts) {
+TEST_F(io_alone, ten_thousand_wait_in_suspended_contexts) {
 #if defined(PILFER_TEST_EMULATED)
     const unsigned n = pairs_allowed(300);
 #else
@@ -104,7 +104,7 @@ TEST_F(io_alone, no_descriptors_left_is_an_error_and_no_end) {
     const rlimit few{static_cast<rlim_t>(std::max(e.in(), e.out())) + 1, files.rlim_max};
     pilfer::pool pool(workers(1));
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-    // Looked at behind it: UndefinedBehaviorSanitizer needs descriptors to look at an error's category.
+    // Checked afterwards: UndefinedBehaviorSanitizer needs descriptors to look at an error's category.
     const std::error_code error = pool.run([&] { return io::wait_readable(e.in()); });
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &files), 0);
     EXPECT_TRUE(is(error, std::errc::too_many_files_open));

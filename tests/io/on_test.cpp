@@ -32,10 +32,10 @@ void await(Condition so) {
     }
 }
 
-class row_C5_on : public over_workers {};
-PILFER_OVER_WORKERS(row_C5_on);
+class functions_on_events : public over_workers {};
+PILFER_OVER_WORKERS(functions_on_events);
 
-TEST_P(row_C5_on, an_event_runs_it_once_for_each_setting) {
+TEST_P(functions_on_events, an_event_runs_it_once_for_each_setting) {
     pilfer::pool pool(with_workers());
     pilfer::event e;
     std::atomic<unsigned> runs{0};
@@ -66,7 +66,7 @@ TEST_P(row_C5_on, an_event_runs_it_once_for_each_setting) {
     EXPECT_EQ(runs, times + 1);
 }
 
-TEST_P(row_C5_on, settings_during_a_run_give_one_more) {
+TEST_P(functions_on_events, settings_during_a_run_give_one_more) {
     pilfer::pool pool(with_workers());
     pilfer::event e;
     pilfer::event go;
@@ -90,7 +90,7 @@ TEST_P(row_C5_on, settings_during_a_run_give_one_more) {
     EXPECT_EQ(begun, 2U);
 }
 
-TEST_P(row_C5_on, what_throws_is_known_by_its_name) {
+TEST_P(functions_on_events, an_exception_names_its_function) {
     std::atomic<unsigned> named{0};
     pilfer::options o = with_workers();
     o.on_error = [&](const std::exception_ptr&) {
@@ -112,7 +112,7 @@ TEST_P(row_C5_on, what_throws_is_known_by_its_name) {
     EXPECT_EQ(named, 2U);
 }
 
-TEST_P(row_C5_on, a_channel_hands_it_each_value_in_order) {
+TEST_P(functions_on_events, a_channel_hands_it_each_value_in_order) {
     std::atomic<unsigned> thrown{0};
     pilfer::options o = with_workers();
     o.on_error = [&](const std::exception_ptr&) { ++thrown; };
@@ -130,7 +130,7 @@ TEST_P(row_C5_on, a_channel_hands_it_each_value_in_order) {
             }
             --inside;
             if (*value % 16 == 3) {
-                throw *value; // goes to on_error, and it goes on
+                throw *value; // goes to on_error, and the function stays set
             }
         });
         if (capacity == 1) {
@@ -154,7 +154,7 @@ TEST_P(row_C5_on, a_channel_hands_it_each_value_in_order) {
     }
 }
 
-TEST_P(row_C5_on, no_value_is_lost_when_it_is_cancelled) {
+TEST_P(functions_on_events, no_value_is_lost_when_it_is_cancelled) {
     pilfer::pool pool(with_workers());
     const auto rounds = static_cast<unsigned>(hundredth_of(5'000, 20));
     pilfer::channel<unsigned> c(4);
@@ -180,7 +180,7 @@ TEST_P(row_C5_on, no_value_is_lost_when_it_is_cancelled) {
     EXPECT_EQ(next, rounds * 3);
 }
 
-TEST_P(row_C5_on, cancelled_while_it_is_told) {
+TEST_P(functions_on_events, cancelled_while_it_is_notified) {
     pilfer::pool pool(with_workers());
     const auto rounds = static_cast<unsigned>(hundredth_of(10'000, 20));
     std::atomic<unsigned> runs{0};
@@ -200,7 +200,7 @@ TEST_P(row_C5_on, cancelled_while_it_is_told) {
     EXPECT_LE(runs, rounds);
 }
 
-TEST_P(row_C5_on, it_may_cancel_itself_and_say_no) {
+TEST_P(functions_on_events, a_function_may_cancel_itself_or_return_false) {
     pilfer::pool pool(with_workers());
     pilfer::event e;
     pilfer::subscription self;
@@ -224,7 +224,7 @@ TEST_P(row_C5_on, it_may_cancel_itself_and_say_no) {
     EXPECT_EQ(c.receive(), 2);
 }
 
-TEST_P(row_C5_on, a_descriptor_as_long_as_it_is_ready) {
+TEST_P(functions_on_events, a_descriptor_runs_it_as_long_as_it_is_ready) {
     pilfer::pool pool(with_workers());
     int fd[2];
     ASSERT_EQ(pipe2(fd, O_NONBLOCK | O_CLOEXEC), 0);
@@ -262,7 +262,7 @@ TEST_P(row_C5_on, a_descriptor_as_long_as_it_is_ready) {
     }
 }
 
-TEST_P(row_C5_on, ends_with_its_pool) {
+TEST_P(functions_on_events, ends_with_its_pool) {
     for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
         int fd[2];
         ASSERT_EQ(pipe2(fd, O_NONBLOCK | O_CLOEXEC), 0);
@@ -300,7 +300,7 @@ TEST_P(row_C5_on, ends_with_its_pool) {
     }
 }
 
-TEST_P(row_C5_on, the_end_of_a_pool_against_those_who_set_and_cancel) {
+TEST_P(functions_on_events, the_end_of_a_pool_races_settings_and_cancellations) {
     const auto rounds = static_cast<unsigned>(hundredth_of(GetParam() < 64 ? 5'000 : 500, 5));
     for (unsigned i = 0; i < rounds; ++i) {
         pilfer::event e;

@@ -1,4 +1,4 @@
-// What the tests of descriptors share.
+// Shared by the tests of descriptors.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ public:
         }
     }
     void say(char c = 'x') const { EXPECT_EQ(::write(m_fd[1], &c, 1), 1); }
-    /// What is there; 0: nothing.
+    /// The next character; 0: none.
     [[nodiscard]] char hear() const {
         char c = 0;
         return ::read(m_fd[0], &c, 1) == 1 ? c : '\0';

@@ -19,7 +19,7 @@ struct give {
     int value;
     number operator()() const { return {value}; }
 };
-// More specialised than the library's templates, so that these would win even where the greedy ones lose.
+// More specialised than the library's templates, so that these would win even if the greedy ones lose.
 number invoke_regular(give&) = delete;
 number run_last(give&) = delete;
 template <class Spark>
@@ -32,7 +32,7 @@ template <class Spark>
 void join_announced(give&, Spark&) = delete;
 template <template <class> class Spark>
 std::uintptr_t address_again(Spark<give>&) = delete;
-/// Does not fit where small closures are held by value.
+/// Too large for the place that holds small closures by value.
 struct give_large {
     int values[64];
     number operator()() const { return {values[63]}; }
@@ -61,9 +61,9 @@ namespace {
 
 using namespace support;
 
-class row_A2_adl : public over_workers {};
+class join_adl : public over_workers {};
 
-TEST_P(row_A2_adl, join) {
+TEST_P(join_adl, join) {
     pilfer::pool pool(with_workers());
     greedy::number n{7};
     greedy::give_large large{};
@@ -76,7 +76,7 @@ TEST_P(row_A2_adl, join) {
     EXPECT_EQ(&std::get<3>(all), &n);
 }
 
-TEST_P(row_A2_adl, join_that_throws) {
+TEST_P(join_adl, join_that_throws) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         EXPECT_THROW((void)pilfer::join(greedy::give_error{}, greedy::give{2}), std::runtime_error);
@@ -84,14 +84,14 @@ TEST_P(row_A2_adl, join_that_throws) {
     });
 }
 
-TEST_P(row_A2_adl, run_and_async) {
+TEST_P(join_adl, run_and_async) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run(greedy::give{4}).value, 4);
     EXPECT_EQ(pool.async(greedy::give{5}).get().value, 5);
     EXPECT_EQ(pool.run([] { return pilfer::async(greedy::give{6}).take().value; }), 6);
 }
 
-TEST_P(row_A2_adl, scope) {
+TEST_P(join_adl, scope) {
     pilfer::pool pool(with_workers());
     std::atomic<int> count{0};
     auto shared = std::make_shared<std::atomic<int>>(0);
@@ -109,7 +109,7 @@ TEST_P(row_A2_adl, scope) {
     EXPECT_EQ(*shared, 200);
 }
 
-TEST(row_A2_adl_foreign, outside_a_pool) {
+TEST(join_adl_outside, outside_a_pool) {
     std::atomic<int> count{0};
     EXPECT_EQ(std::get<1>(pilfer::join(greedy::give{1}, greedy::give{2})).value, 2);
     pilfer::scope s;
@@ -118,6 +118,6 @@ TEST(row_A2_adl_foreign, outside_a_pool) {
     EXPECT_EQ(count, 1);
 }
 
-PILFER_OVER_WORKERS(row_A2_adl);
+PILFER_OVER_WORKERS(join_adl);
 
 } // namespace

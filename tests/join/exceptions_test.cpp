@@ -16,9 +16,9 @@ struct position_error {
     int position;
 };
 
-class row_A7_join : public over_workers {};
+class join_exceptions : public over_workers {};
 
-/// Joins four functions of which those in `mask` throw.
+/// Joins four functions. Those in `mask` throw.
 void join_with(unsigned mask, std::atomic<int>& begun, std::atomic<int>& ended) {
     const auto part = [&](int i) {
         return [&, i] {
@@ -37,7 +37,7 @@ void join_with(unsigned mask, std::atomic<int>& begun, std::atomic<int>& ended) 
     ASSERT_EQ(results, std::make_tuple(0, 1, 2, 3));
 }
 
-TEST_P(row_A7_join, every_position) {
+TEST_P(join_exceptions, every_position) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         for (unsigned mask = 0; mask < 16; ++mask) {
@@ -61,7 +61,7 @@ TEST_P(row_A7_join, every_position) {
     }
 }
 
-TEST_P(row_A7_join, a_stolen_function_throws) {
+TEST_P(join_exceptions, a_stolen_function_throws) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -82,13 +82,13 @@ TEST_P(row_A7_join, a_stolen_function_throws) {
                  std::out_of_range);
 }
 
-TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
+TEST_P(join_exceptions, both_throw_and_the_other_is_counted) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
     pilfer::pool pool(with_workers());
     std::atomic<bool> stolen{false};
-    std::atomic<bool> first_runs{false}; // where it has not begun it is dropped
+    std::atomic<bool> first_runs{false}; // a function that has not begun is dropped
     pool.run([&] {
         try {
             (void)pilfer::join(
@@ -115,17 +115,17 @@ TEST_P(row_A7_join, both_throw_and_the_other_is_counted) {
     EXPECT_EQ(pool.counters().exceptions_suppressed, 1U);
 }
 
-TEST_P(row_A7_join, all_but_the_first_of_three_are_suppressed) {
+TEST_P(join_exceptions, all_but_the_first_of_three_are_suppressed) {
     if (GetParam() < 3) {
         GTEST_SKIP() << "three functions run at once on three workers";
     }
     pilfer::pool pool(with_workers());
-    for (const int fail : {3, 2, 1}) { // the last so many
+    for (const int fail : {3, 2, 1}) { // the last `fail` functions
         std::atomic<int> inside{0};
         const auto part = [&](int i) {
             return [&, i] {
                 inside.fetch_add(1);
-                while (inside < 3) { // nobody throws before all have started
+                while (inside < 3) { // all start before one throws
                     std::this_thread::yield();
                 }
                 if (i >= 3 - fail) {
@@ -148,7 +148,7 @@ TEST_P(row_A7_join, all_but_the_first_of_three_are_suppressed) {
     }
 }
 
-TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
+TEST_P(join_exceptions, functions_not_started_are_dropped_and_counted) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 1; round <= 50; ++round) {
         const auto before = pool.counters().dropped;
@@ -164,7 +164,7 @@ TEST_P(row_A7_join, functions_not_started_are_dropped_and_counted) {
     }
 }
 
-TEST_P(row_A7_join, a_moved_frame_keeps_the_exception_it_handles) {
+TEST_P(join_exceptions, a_moved_frame_keeps_the_exception_it_handles) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::elsewhere;
     pilfer::pool pool(o);
@@ -197,7 +197,7 @@ TEST_P(row_A7_join, a_moved_frame_keeps_the_exception_it_handles) {
     });
 }
 
-TEST_P(row_A7_join, a_moved_frame_keeps_uncaught_exceptions) {
+TEST_P(join_exceptions, a_moved_frame_keeps_uncaught_exceptions) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::elsewhere;
     pilfer::pool pool(o);
@@ -225,7 +225,7 @@ TEST_P(row_A7_join, a_moved_frame_keeps_uncaught_exceptions) {
     EXPECT_EQ(wrong, 0);
 }
 
-TEST_P(row_A7_join, deep_throws_reach_the_root) {
+TEST_P(join_exceptions, deep_throws_reach_the_root) {
     pilfer::pool pool(with_workers());
     struct tree {
         static int grow(int depth, int bad) {
@@ -246,7 +246,7 @@ TEST_P(row_A7_join, deep_throws_reach_the_root) {
     EXPECT_EQ(pool.run([] { return tree::grow(10, -1); }), 1024);
 }
 
-TEST_P(row_A7_join, an_exception_leaves_the_pool_usable) {
+TEST_P(join_exceptions, an_exception_leaves_the_pool_usable) {
     pilfer::pool pool(with_workers());
     for (int i = 0; i < 100; ++i) {
         EXPECT_THROW(pool.run([] { throw std::runtime_error("body"); }), std::runtime_error);
@@ -254,6 +254,6 @@ TEST_P(row_A7_join, an_exception_leaves_the_pool_usable) {
     EXPECT_EQ(pool.run([] { return fib_join(10); }), fib(10));
 }
 
-PILFER_OVER_WORKERS(row_A7_join);
+PILFER_OVER_WORKERS(join_exceptions);
 
 } // namespace

@@ -1,4 +1,4 @@
-// A join of which a function throws: which of the others are cancelled, and which run to their ends.
+// A join with a function that throws: which of the others are cancelled, and which run to their ends.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -166,7 +166,7 @@ TEST_P(join_failure, the_error_of_the_joining_function_is_the_first) {
     });
 }
 
-/// A join of `Functions`, the first of which waits for all others to leave. Of these `thrower` throws once
+/// A join of `Functions`. The first waits for all others to leave. `thrower`, one of the others, throws once
 /// all have begun.
 template <std::size_t Functions>
 struct several {
@@ -223,8 +223,8 @@ TEST_P(join_failure, running_siblings_are_cancelled_when_a_stolen_function_throw
     }
 }
 
-/// The last function throws, the one before goes on until the one before that has left.
-TEST_P(join_failure, a_sibling_that_goes_on_keeps_no_other_from_being_cancelled) {
+/// The last function throws. The one before it keeps running until the one before that has left.
+TEST_P(join_failure, a_sibling_that_keeps_running_does_not_protect_the_others) {
     pool.run([&] {
         std::atomic<int> left{0};
         pilfer::latch started{2};
@@ -248,8 +248,8 @@ TEST_P(join_failure, a_sibling_that_goes_on_keeps_no_other_from_being_cancelled)
     });
 }
 
-/// A function may be cancelled where it computes, in its children, and where it has a stop token.
-TEST_P(join_failure, what_a_cancelled_sibling_runs_is_cancelled) {
+/// A cancelled sibling sees the cancellation while it computes, in its children, and in a stop token.
+TEST_P(join_failure, children_and_tokens_of_a_cancelled_sibling_are_cancelled) {
     pool.run([&] {
         std::atomic<int> left{0};
         pilfer::latch started{2};
@@ -300,9 +300,9 @@ TEST_P(join_failure, running_siblings_are_cancelled_when_the_joining_function_th
     });
 }
 
-/// Functions of a join that encloses the failing one, and their other branches, go on: also where both joins
-/// are of several functions, and where the inner one is called by a stolen function.
-TEST_P(join_failure, nothing_further_out_is_cancelled) {
+/// Functions of an enclosing join, and their other branches, keep running. Both joins may have several
+/// functions, and a stolen function may call the inner one.
+TEST_P(join_failure, enclosing_joins_are_not_cancelled) {
     pool.run([&] {
         pilfer::event caught;
         std::atomic<int> to_the_end{0};
@@ -335,7 +335,7 @@ TEST_P(join_failure, nothing_further_out_is_cancelled) {
 
 /// Scopes that were opened before the join, or within the joining function and outlive the join, are no part
 /// of it.
-TEST_P(join_failure, scopes_of_the_joining_function_go_on) {
+TEST_P(join_failure, scopes_of_the_joining_function_are_not_cancelled) {
     pool.run([&] {
         pilfer::event wake;
         std::atomic<int> woken{0};
@@ -384,8 +384,8 @@ TEST_P(join_failure, a_loop_ends_with_the_error_of_one_part) {
 class join_failure_race : public join_failure {};
 PILFER_OVER_WORKERS(join_failure_race);
 
-/// A function fails at any moment of the other ones, which throw themselves or not: an error goes out, the
-/// others are counted, and behind it nobody is stopped.
+/// A function fails at any moment of the other ones, which throw themselves or not. One error goes out, the
+/// others are counted, and no task is stopped afterwards.
 TEST_P(join_failure_race, of_functions_that_begin_run_and_end) {
     const auto spin = [](std::uint64_t n) {
         for (std::uint64_t i = 0; i < n; ++i) {

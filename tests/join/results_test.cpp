@@ -13,9 +13,9 @@ namespace {
 
 using namespace support;
 
-class row_A2_join : public over_workers {};
+class join_results : public over_workers {};
 
-TEST_P(row_A2_join, gives_every_result_in_order) {
+TEST_P(join_results, gives_every_result_in_order) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int i = 0; i < 1000; ++i) {
@@ -28,12 +28,12 @@ TEST_P(row_A2_join, gives_every_result_in_order) {
     });
 }
 
-TEST_P(row_A2_join, computes_fib) {
+TEST_P(join_results, computes_fib) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_join(20); }), fib(20));
 }
 
-TEST_P(row_A2_join, void_gives_monostate) {
+TEST_P(join_results, void_gives_monostate) {
     pilfer::pool pool(with_workers());
     int left = 0;
     int right = 0;
@@ -42,7 +42,7 @@ TEST_P(row_A2_join, void_gives_monostate) {
     EXPECT_EQ(left + right, 3);
 }
 
-TEST_P(row_A2_join, results_that_only_move) {
+TEST_P(join_results, results_that_only_move) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int i = 0; i < 200; ++i) {
@@ -54,7 +54,7 @@ TEST_P(row_A2_join, results_that_only_move) {
     });
 }
 
-TEST_P(row_A2_join, references_stay_references) {
+TEST_P(join_results, references_stay_references) {
     pilfer::pool pool(with_workers());
     int one = 1;
     int two = 2;
@@ -71,7 +71,7 @@ TEST_P(row_A2_join, references_stay_references) {
     EXPECT_EQ(two, 20);
 }
 
-TEST_P(row_A2_join, functions_with_state_are_not_copied) {
+TEST_P(join_results, functions_with_state_are_not_copied) {
     struct counting {
         int calls = 0;
         counting() = default;
@@ -91,7 +91,7 @@ TEST_P(row_A2_join, functions_with_state_are_not_copied) {
     EXPECT_EQ(g.calls, 100);
 }
 
-TEST_P(row_A2_join, stolen_results_come_back) {
+TEST_P(join_results, stolen_results_come_back) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -119,11 +119,11 @@ TEST_P(row_A2_join, stolen_results_come_back) {
     EXPECT_GE(pool.counters().run_stolen, 1U);
 }
 
-PILFER_OVER_WORKERS(row_A2_join);
+PILFER_OVER_WORKERS(join_results);
 
-class row_A2_memory : public guarded {};
+class join_memory : public guarded {};
 
-TEST_F(row_A2_memory, joins_allocate_nothing) {
+TEST_F(join_memory, joins_allocate_nothing) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -138,7 +138,7 @@ TEST_F(row_A2_memory, joins_allocate_nothing) {
     }
 }
 
-TEST_F(row_A2_memory, the_counter_counts) {
+TEST_F(join_memory, the_counter_counts) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -147,7 +147,7 @@ TEST_F(row_A2_memory, the_counter_counts) {
     EXPECT_GE(allocations() - before, 2U);
 }
 
-TEST_F(row_A2_memory, outside_a_pool_the_common_pool_joins) {
+TEST_F(join_memory, outside_a_pool_the_common_pool_joins) {
     auto [a, b] = pilfer::join([] { return fib_join(12); }, [] { return std::make_unique<int>(7); });
     EXPECT_EQ(a, fib(12));
     EXPECT_EQ(*b, 7);

@@ -1,4 +1,5 @@
-// A join whose other half was stolen suspends, and nothing foreign runs on top of it; where it goes on.
+// A join whose other half was stolen suspends, and no foreign task runs on top of it. Also the worker on
+// which it resumes.
 // Optimised in every build: recursions fill the usual stack with frames of their size.
 #include <atomic>
 #include <chrono>
@@ -16,9 +17,9 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-class row_A6_stall : public over_workers {};
+class stalled_join : public over_workers {};
 
-TEST_P(row_A6_stall, joins_suspend_and_none_is_lost) {
+TEST_P(stalled_join, joins_suspend_and_none_is_lost) {
     pilfer::pool pool(with_workers());
     // An unbalanced tree: halves wait for each other in every way.
     struct tree {
@@ -37,7 +38,7 @@ TEST_P(row_A6_stall, joins_suspend_and_none_is_lost) {
     }
 }
 
-TEST_P(row_A6_stall, the_worker_of_a_stalled_join_does_other_work) {
+TEST_P(stalled_join, the_worker_of_a_stalled_join_does_other_work) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -76,10 +77,10 @@ public:
         const frame* parent;
     };
 
-    /// A tree of joins below `parent`; each leaf takes a while now and then.
+    /// A tree of joins under `parent`; each leaf takes a while now and then.
     void tree(unsigned depth, const frame* parent) {
         const frame mine{parent};
-        // A join goes on on its own stack, whatever worker that is on then.
+        // A join resumes on its own stack, on any worker.
         const void* const stack = this_stack();
         {
             const std::lock_guard lock(m_mutex);
@@ -123,7 +124,7 @@ private:
     std::atomic<unsigned> m_leaves{0};
 };
 
-TEST_P(row_A6_stall, no_foreign_task_on_top_of_a_waiting_frame) {
+TEST_P(stalled_join, no_foreign_task_on_top_of_a_waiting_frame) {
     pilfer::pool pool(with_workers());
     waiting_frames frames;
     const unsigned depth = sanitized ? 6 : 9;
@@ -132,7 +133,7 @@ TEST_P(row_A6_stall, no_foreign_task_on_top_of_a_waiting_frame) {
             frames.tree(depth, nullptr);
             return;
         }
-        // Of two halves that wait for each other one is stolen, and the other stalls.
+        // Two halves wait for each other: one is stolen, and the other stalls.
         std::atomic<bool> stolen{false};
         const auto suspended = pool.counters().suspends;
         (void)pilfer::join(
@@ -151,7 +152,8 @@ TEST_P(row_A6_stall, no_foreign_task_on_top_of_a_waiting_frame) {
             });
     };
     for (int i = 0; i < 5; ++i) {
-        auto other = pool.async([&] { frames.tree(depth, nullptr); }); // what a stalled worker may find
+        // a task that a stalled worker may find
+        auto other = pool.async([&] { frames.tree(depth, nullptr); });
         pool.run(stalls);
         other.get();
     }
@@ -159,11 +161,11 @@ TEST_P(row_A6_stall, no_foreign_task_on_top_of_a_waiting_frame) {
     EXPECT_EQ(frames.moved(), 0U);
 }
 
-PILFER_OVER_WORKERS(row_A6_stall);
+PILFER_OVER_WORKERS(stalled_join);
 
-class row_A12_resume : public over_workers {};
+class resume_option : public over_workers {};
 
-TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_joins) {
+TEST_P(resume_option, own_thread_keeps_the_thread_across_joins) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::own_thread;
     pilfer::pool pool(o);
@@ -184,7 +186,7 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_joins) {
     EXPECT_EQ(moved, 0);
 }
 
-TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_sync_and_get) {
+TEST_P(resume_option, own_thread_keeps_the_thread_across_sync_and_get) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::own_thread;
     pilfer::pool pool(o);
@@ -195,8 +197,8 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_sync_and_get) {
                 return;
             }
             pilfer::scope s;
-            // No spawn: its rest may be stolen, and with it every frame below, also where a sync or get runs
-            // the task that spawns on top of itself.
+            // No spawn: its rest may be stolen, with every frame below it. This also holds if a sync or get
+            // runs the spawning task on top of itself.
             s.fork([&, depth] { grow(depth - 1, moved); });
             s.fork([&, depth] { grow(depth - 1, moved); });
             auto f = pilfer::async([&, depth] { grow(depth - 1, moved); });
@@ -214,7 +216,7 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_across_sync_and_get) {
     EXPECT_EQ(moved, 0);
 }
 
-TEST_P(row_A12_resume, own_thread_keeps_the_thread_when_the_other_half_ends_late) {
+TEST_P(resume_option, own_thread_keeps_the_thread_if_the_other_half_ends_late) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -241,7 +243,7 @@ TEST_P(row_A12_resume, own_thread_keeps_the_thread_when_the_other_half_ends_late
     EXPECT_GE(pool.counters().suspends, 1U);
 }
 
-TEST_P(row_A12_resume, elsewhere_moves_every_join) {
+TEST_P(resume_option, elsewhere_moves_every_join) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::elsewhere;
     pilfer::pool pool(o);
@@ -266,9 +268,9 @@ TEST_P(row_A12_resume, elsewhere_moves_every_join) {
     EXPECT_EQ(pool.run([] { return fib_fork(12); }), fib(12));
 }
 
-/// A scope of a pool whose frames go on anywhere, or elsewhere each time: children run on top of the waiting
-/// frame and their joins carry it off.
-TEST_P(row_A12_resume, a_scope_comes_home_whatever_the_pool_does) {
+/// A scope in a pool whose frames resume anywhere, or elsewhere each time. Children run on top of the waiting
+/// frame, and their joins move it to other workers.
+TEST_P(resume_option, a_scope_option_resumes_on_the_origin_under_every_pool_option) {
     for (const auto rule : {pilfer::resume::anywhere, pilfer::resume::elsewhere}) {
         pilfer::options o = with_workers();
         o.resume = rule;
@@ -301,7 +303,7 @@ TEST_P(row_A12_resume, a_scope_comes_home_whatever_the_pool_does) {
     }
 }
 
-TEST_P(row_A12_resume, a_scope_comes_home_before_it_throws) {
+TEST_P(resume_option, a_scope_option_resumes_on_the_origin_before_it_throws) {
     pilfer::options o = with_workers();
     o.resume = pilfer::resume::elsewhere;
     pilfer::pool pool(o);
@@ -322,6 +324,6 @@ TEST_P(row_A12_resume, a_scope_comes_home_before_it_throws) {
     });
 }
 
-PILFER_OVER_WORKERS(row_A12_resume);
+PILFER_OVER_WORKERS(resume_option);
 
 } // namespace

@@ -1,4 +1,4 @@
-// A branch of a join that runs on another worker is stopped where the frame that joins throws: row A7.
+// A branch of a join that runs on another worker is stopped when the joining frame throws.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class row_A7_stolen : public testing::TestWithParam<unsigned> {
+class stolen_sibling : public testing::TestWithParam<unsigned> {
 protected:
     support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = GetParam()}};
@@ -24,9 +24,9 @@ protected:
         }
     }
 };
-INSTANTIATE_TEST_SUITE_P(workers, row_A7_stolen, testing::Values(2U, 3U, 8U, 64U));
+INSTANTIATE_TEST_SUITE_P(workers, stolen_sibling, testing::Values(2U, 3U, 8U, 64U));
 
-TEST_P(row_A7_stolen, leaves_its_wait) {
+TEST_P(stolen_sibling, a_waiting_task_leaves_its_wait) {
     std::atomic<bool> stolen{false};
     std::atomic<bool> left{false};
     pool.run([&] {
@@ -54,8 +54,8 @@ TEST_P(row_A7_stolen, leaves_its_wait) {
     EXPECT_EQ(pool.counters().exceptions_suppressed, 0U);
 }
 
-// With all that is below of it: children, branches, a scope of its own that waits.
-TEST_P(row_A7_stolen, with_what_is_below_of_it) {
+// With all its descendants: children, branches, a scope of its own that waits.
+TEST_P(stolen_sibling, is_cancelled_with_its_descendants) {
     for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
         std::atomic<int> begun{0};
         std::atomic<bool> go_on{false};
@@ -93,7 +93,7 @@ TEST_P(row_A7_stolen, with_what_is_below_of_it) {
     }
 }
 
-TEST_P(row_A7_stolen, who_computes_sees_it) {
+TEST_P(stolen_sibling, sees_the_cancellation_while_it_computes) {
     std::atomic<bool> stolen{false};
     std::atomic<bool> nested{false};
     pool.run([&] {
@@ -115,8 +115,8 @@ TEST_P(row_A7_stolen, who_computes_sees_it) {
     EXPECT_FALSE(nested);
 }
 
-// What it throws on its way out is counted as ever.
-TEST_P(row_A7_stolen, another_error_is_suppressed) {
+// An exception on its way out is counted as usual.
+TEST_P(stolen_sibling, has_its_own_error_suppressed) {
     std::atomic<bool> stolen{false};
     pool.run([&] {
         try {
@@ -140,7 +140,7 @@ TEST_P(row_A7_stolen, another_error_is_suppressed) {
 }
 
 // Those that enclose the join, and their other branches, are not.
-TEST_P(row_A7_stolen, nothing_outside_is_stopped) {
+TEST_P(stolen_sibling, does_not_stop_tasks_outside_the_join) {
     if (GetParam() < 3) {
         GTEST_SKIP() << "three functions run at once on three workers";
     }
@@ -179,7 +179,7 @@ TEST_P(row_A7_stolen, nothing_outside_is_stopped) {
 }
 
 // A branch that was announced under a lock finishes first.
-TEST_P(row_A7_stolen, not_where_a_lock_is_held) {
+TEST_P(stolen_sibling, is_not_stopped_while_it_holds_a_lock) {
     std::atomic<bool> stolen{false};
     std::atomic<bool> thrown{false};
     std::atomic<bool> finished{false};
@@ -205,9 +205,9 @@ TEST_P(row_A7_stolen, not_where_a_lock_is_held) {
     EXPECT_TRUE(finished);
 }
 
-// Whether a branch has begun, runs, has ended or was never taken as the error arrives: it runs at most once,
-// the error is that of the first, and behind it nobody is stopped.
-TEST_P(row_A7_stolen, at_any_moment) {
+// When the error arrives, a branch may not have begun, run, have ended or be still in the deque. It runs at
+// most once, the error is that of the first function, and no task is stopped afterwards.
+TEST_P(stolen_sibling, runs_once_at_most_at_any_moment_of_the_failure) {
     std::atomic<std::uint64_t> ran{0};
     for (std::uint64_t round = 0; round < support::hundredth_of(200'000); ++round) {
         ran = 0;

@@ -1,4 +1,4 @@
-// The joining function fails while another one waits for what a child of its own was to bring: the join ends.
+// The joining function fails while another one waits for an event of its own child: the join ends.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -17,7 +17,7 @@ enum class by { get, timed_get, event, channel, condition, latch, semaphore, que
 constexpr const char* names[] = {"get",       "timed_get", "event",     "channel",
                                  "condition", "latch",     "semaphore", "queued"};
 
-/// In a scope of its own, whose child brings after a while what the caller waits for.
+/// In a scope of its own. Its child sets the awaited event after a while.
 void waits(by how) {
     pilfer::promise<int> promise;
     auto future = promise.get_future();
@@ -99,7 +99,7 @@ protected:
     }
 };
 
-TEST_P(waits_for_children, the_join_ends_where_the_joining_frame_fails) {
+TEST_P(waits_for_children, the_join_ends_if_the_joining_frame_fails) {
     expect_end(&fails, [] { waits(std::get<0>(GetParam())); });
 }
 

@@ -1,4 +1,4 @@
-// Row F6: the end of the program: static pools, exit from wherever, threads that go on meanwhile.
+// The end of the program: static pools, exit() from any place, threads that keep running meanwhile.
 #include <unistd.h>
 
 #include <csignal>
@@ -18,7 +18,7 @@ using life::workers;
 using support::child_result;
 using support::in_child;
 
-class row_F6_exit : public ::testing::Test {
+class program_exit : public ::testing::Test {
     support::watchdog m_end{240};
 };
 
@@ -36,7 +36,7 @@ void work_for_ever(pilfer::pool& p) {
     }
 }
 
-TEST_F(row_F6_exit, a_static_pool_runs_what_it_has_accepted_and_is_joined) {
+TEST_F(program_exit, a_static_pool_runs_what_it_has_accepted_and_is_joined) {
     for (const unsigned n : {1U, 3U, 8U}) {
         const auto r = in_child([n] {
             static pilfer::pool p(workers(n));
@@ -56,8 +56,8 @@ TEST_F(row_F6_exit, a_static_pool_runs_what_it_has_accepted_and_is_joined) {
     }
 }
 
-/// Made before whatever it uses, and so destroyed behind it.
-TEST_F(row_F6_exit, static_pools_that_use_each_other) {
+/// Made before the pools that it uses, and so destroyed after them.
+TEST_F(program_exit, static_pools_that_use_each_other) {
     const auto r = in_child([] {
         static pilfer::pool first(workers(2));
         static pilfer::pool second(workers(2));
@@ -75,7 +75,7 @@ TEST_F(row_F6_exit, static_pools_that_use_each_other) {
 }
 
 /// It runs on a thread that the destructor of the pool would have to join.
-TEST_F(row_F6_exit, by_a_task_of_a_static_pool) {
+TEST_F(program_exit, called_by_a_task_of_a_static_pool) {
     for (const unsigned n : {1U, 2U, 8U}) {
         const auto r = in_child([n] {
             static pilfer::pool p(workers(n));
@@ -88,8 +88,8 @@ TEST_F(row_F6_exit, by_a_task_of_a_static_pool) {
     }
 }
 
-/// A static pool does not wait where a task may be what it would wait for.
-TEST_F(row_F6_exit, by_a_task_of_another_pool) {
+/// A static pool does not wait if the calling task may be the one that it would wait for.
+TEST_F(program_exit, called_by_a_task_of_another_pool) {
     auto r = in_child([] {
         static pilfer::pool p(workers(2));
         work_for_ever(p);
@@ -125,7 +125,7 @@ pilfer::task<> exits_as_coroutine() {
 }
 
 /// Frames of the outer pools wait for the task that ends the program.
-TEST_F(row_F6_exit, by_a_task_that_static_pools_wait_for) {
+TEST_F(program_exit, called_by_a_task_that_static_pools_wait_for) {
     using way = void (*)();
     const way ways[] = {
         [] { outer().run([] { inner().run([] { std::exit(4); }); }); },
@@ -157,7 +157,7 @@ TEST_F(row_F6_exit, by_a_task_that_static_pools_wait_for) {
     }
 }
 
-TEST_F(row_F6_exit, by_a_condition_of_run_until) {
+TEST_F(program_exit, called_by_a_condition_of_run_until) {
     const auto r = in_child(
         [] {
             pilfer::options o = workers(2);
@@ -171,8 +171,8 @@ TEST_F(row_F6_exit, by_a_condition_of_run_until) {
     EXPECT_TRUE(r.exited_with(4)) << r;
 }
 
-/// That is no end of the program: the pool is drained, as by anybody.
-TEST_F(row_F6_exit, a_task_of_another_pool_may_end_a_static_pool_before) {
+/// That is no end of the program: the pool is drained as usual.
+TEST_F(program_exit, a_task_of_another_pool_may_end_a_static_pool_before) {
     const auto r = in_child([] {
         static std::optional<pilfer::pool> p;
         p.emplace(workers(2));
@@ -190,7 +190,7 @@ TEST_F(row_F6_exit, a_task_of_another_pool_may_end_a_static_pool_before) {
     EXPECT_EQ(r.output, "drained\nover\n");
 }
 
-TEST_F(row_F6_exit, while_pools_that_nobody_ends_are_at_work) {
+TEST_F(program_exit, while_unended_pools_work) {
     const auto r = in_child([] {
         for (int i = 0; i < 3; ++i) {
             auto* p = new pilfer::pool(workers(2)); // never deleted
@@ -203,7 +203,7 @@ TEST_F(row_F6_exit, while_pools_that_nobody_ends_are_at_work) {
     EXPECT_TRUE(r.exited_with(7)) << r;
 }
 
-TEST_F(row_F6_exit, quick_exit_and_Exit_wait_for_nobody) {
+TEST_F(program_exit, quick_exit_and_Exit_do_not_wait) {
     for (const bool by_task : {false, true}) {
         for (void (*const leave)(int) : {+[](int n) { std::quick_exit(n); }, +[](int n) { std::_Exit(n); }}) {
             const auto r = in_child([=] {
@@ -220,7 +220,7 @@ TEST_F(row_F6_exit, quick_exit_and_Exit_wait_for_nobody) {
     }
 }
 
-TEST_F(row_F6_exit, a_pool_made_by_a_static_destructor) {
+TEST_F(program_exit, a_pool_made_by_a_static_destructor) {
     const auto r = in_child([] {
         struct late {
             ~late() {
@@ -238,8 +238,8 @@ TEST_F(row_F6_exit, a_pool_made_by_a_static_destructor) {
     EXPECT_TRUE(r.exited_with(9) && r.said("even then")) << r;
 }
 
-/// Still an error: nobody has ended the program, and the thread cannot join itself.
-TEST_F(row_F6_exit, a_pool_of_the_heap_that_its_task_destroys_is_an_error) {
+/// Still an error: the program has not ended, and the thread cannot join itself.
+TEST_F(program_exit, a_pool_of_the_heap_that_its_task_destroys_is_an_error) {
     const auto r = in_child([] {
         auto* p = new pilfer::pool(workers(2));
         p->run([p] { delete p; });
@@ -249,7 +249,7 @@ TEST_F(row_F6_exit, a_pool_of_the_heap_that_its_task_destroys_is_an_error) {
 }
 
 /// Threads outside all pools that use the library beside the end of the program.
-TEST_F(row_F6_exit, at_random_moments_under_load) {
+TEST_F(program_exit, at_random_moments_under_load) {
     if (!life::children_may_have_threads) {
         GTEST_SKIP() << "for ThreadSanitizer a thread that has ended and is not joined yet is a leak";
     }

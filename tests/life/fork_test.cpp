@@ -1,4 +1,4 @@
-// Row F6: fork(). In the child the common pool is new, and any other says that it was left behind.
+// fork(). In the child the common pool is new, and a call of any other pool throws `pool_forked`.
 #include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,7 +31,7 @@ template <class F>
     return false;
 }
 
-/// Numbers the first check that fails: a child says so by its exit code.
+/// Numbers the first check that fails: a child reports it by its exit code.
 class checks {
 public:
     void that(bool holds) {
@@ -47,7 +47,7 @@ private:
     int m_failed = 0;
 };
 
-class row_F6_fork : public ::testing::Test {
+class process_fork : public ::testing::Test {
 protected:
     void SetUp() override {
         if (!children_may_have_threads) {
@@ -57,7 +57,7 @@ protected:
     support::watchdog m_end{120};
 };
 
-TEST_F(row_F6_fork, every_entry_of_the_parents_pool_says_so_and_its_end_joins_nothing) {
+TEST_F(process_fork, every_call_of_the_parents_pool_throws_and_its_end_joins_nothing) {
     for (const unsigned n : {1U, 2U, 8U}) {
         auto p = std::make_unique<pilfer::pool>(workers(n));
         (void)p->run([] { return fib(10); });
@@ -85,7 +85,7 @@ TEST_F(row_F6_fork, every_entry_of_the_parents_pool_says_so_and_its_end_joins_no
     }
 }
 
-TEST_F(row_F6_fork, the_common_pool_is_new_at_first_use_in_children_and_theirs) {
+TEST_F(process_fork, the_common_pool_is_new_at_first_use_in_children_and_grandchildren) {
     EXPECT_EQ(fib(12), 144);
     pilfer::pool* const before = &pilfer::pool::common();
     const auto r = in_child([before] {
@@ -115,7 +115,7 @@ TEST_F(row_F6_fork, the_common_pool_is_new_at_first_use_in_children_and_theirs) 
 }
 
 /// A thread that works for a pool while it waits does not work for the parent's in the child.
-TEST_F(row_F6_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
+TEST_F(process_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
     pilfer::options o = workers(1);
     o.attachable = 1;
     pilfer::pool p(o);
@@ -150,7 +150,7 @@ TEST_F(row_F6_fork, an_attached_thread_runs_nothing_of_the_parents_pool) {
     EXPECT_TRUE(queued.get());
 }
 
-TEST_F(row_F6_fork, a_condition_of_run_until_may_fork) {
+TEST_F(process_fork, a_condition_of_run_until_may_fork) {
     pilfer::options o = workers(1);
     o.attachable = 1;
     pilfer::pool p(o);
@@ -161,7 +161,7 @@ TEST_F(row_F6_fork, a_condition_of_run_until_may_fork) {
             if (child == -1) {
                 child = fork();
             }
-            return child != 0; // in the child it goes on asking
+            return child != 0; // the condition is asked again in the child
         });
     } catch (const pilfer::pool_forked&) {
         thrown = true;
@@ -176,7 +176,7 @@ TEST_F(row_F6_fork, a_condition_of_run_until_may_fork) {
     EXPECT_EQ(p.run([] { return fib(10); }), 55);
 }
 
-TEST_F(row_F6_fork, a_future_of_the_parent_throws_unless_it_is_done) {
+TEST_F(process_fork, a_future_of_the_parent_throws_unless_it_is_done) {
     pilfer::pool p(workers(2));
     std::latch go{1};
     auto done = p.async([] { return 7; });
@@ -198,7 +198,7 @@ TEST_F(row_F6_fork, a_future_of_the_parent_throws_unless_it_is_done) {
     EXPECT_EQ(pending.get(), 8);
 }
 
-TEST_F(row_F6_fork, a_scope_that_was_open_says_that_its_children_are_elsewhere) {
+TEST_F(process_fork, an_open_scope_reports_that_its_children_are_in_the_parent) {
     std::latch go{1};
     std::atomic<int> ran{0};
     support::child_result r;
@@ -225,7 +225,7 @@ TEST_F(row_F6_fork, a_scope_that_was_open_says_that_its_children_are_elsewhere) 
     EXPECT_EQ(ran, 3);
 }
 
-TEST_F(row_F6_fork, a_scope_that_was_open_and_ends_unsynced_ends_the_child_as_any_exception_in_it) {
+TEST_F(process_fork, an_open_scope_that_ends_unsynced_ends_the_child) {
     const auto r = in_child([] {
         std::latch go{1};
         pid_t child = -1;
@@ -248,7 +248,7 @@ TEST_F(row_F6_fork, a_scope_that_was_open_and_ends_unsynced_ends_the_child_as_an
     EXPECT_TRUE(r.said("an exception of a child that no sync() rethrew")) << r;
 }
 
-TEST_F(row_F6_fork, the_c_interfaces) {
+TEST_F(process_fork, the_c_interfaces) {
     pilfer_pool* p = nullptr;
     ASSERT_EQ(pilfer_pool_new(&p, nullptr), 0);
     thread_pool* const simple = thread_pool_new(2);
@@ -272,7 +272,7 @@ TEST_F(row_F6_fork, the_c_interfaces) {
     thread_pool_shutdown_and_destroy(simple);
 }
 
-TEST_F(row_F6_fork, descriptors_of_the_parent_go_on_behind_the_end_of_the_childs_copy) {
+TEST_F(process_fork, descriptors_of_the_parent_work_after_the_end_of_the_childs_copy) {
     auto p = std::make_unique<pilfer::pool>(workers(2));
     int ends[2];
     ASSERT_EQ(pipe2(ends, O_NONBLOCK | O_CLOEXEC), 0);
@@ -299,7 +299,7 @@ TEST_F(row_F6_fork, descriptors_of_the_parent_go_on_behind_the_end_of_the_childs
 /// By a task on a worker: what the child exits with, or the signal that ended it.
 /// That a cancellation is over says the child as its parent does, and not twice: else the next to end takes a
 /// third one with it.
-TEST_F(row_F6_fork, a_scope_that_was_cancelled_ends_in_the_child_without_those_cancelled_there) {
+TEST_F(process_fork, a_cancelled_scope_ends_in_the_child_without_its_cancelled_tasks) {
     pilfer::scope before;
     before.cancel();
     const auto r = in_child([&before] {
@@ -330,7 +330,7 @@ template <class Body>
     return p.run([&] { return in_child(body); });
 }
 
-TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
+TEST_F(process_fork, a_task_that_forks_may_exec_exit_and_compute) {
     pilfer::pool p(workers(2));
     auto r = forked_by_a_task(p, []() -> int {
         execl("/bin/true", "true", nullptr);
@@ -357,7 +357,7 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
         return c.first_failed();
     });
     EXPECT_TRUE(r.exited_with(0)) << r;
-    r = forked_by_a_task(p, [] { // a cancellation reaches what is below
+    r = forked_by_a_task(p, [] { // a cancellation reaches the inner scopes
         checks c;
         int ran = 0;
         pilfer::scope outer;
@@ -379,7 +379,7 @@ TEST_F(row_F6_fork, a_task_that_forks_may_exec_exit_and_compute) {
     EXPECT_EQ(p.run([] { return fib(12); }), 144);
 }
 
-TEST_F(row_F6_fork, a_task_that_forks_and_returns_or_waits_there_is_told) {
+TEST_F(process_fork, a_task_that_forks_and_returns_or_waits_in_the_child_gets_a_message) {
     const auto told = [](const support::child_result& r) {
         return r.killed_by(SIGABRT) && r.said("all that it may do here is to exec or to exit");
     };
@@ -415,7 +415,7 @@ TEST_F(row_F6_fork, a_task_that_forks_and_returns_or_waits_there_is_told) {
 }
 
 /// Thieves ask the worker that forks, hold the lock of its deque, and other tasks wait for it.
-TEST_F(row_F6_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
+TEST_F(process_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
     for (const bool spawns : {false, true}) {
         pilfer::pool p(workers(4));
         std::atomic<bool> stop{false};
@@ -462,7 +462,7 @@ TEST_F(row_F6_fork, a_task_of_a_busy_pool_that_forks_computes_alone) {
 
 // ---- at random moments ------------------------------------------------------------------------
 
-TEST_F(row_F6_fork, locks_that_others_hold_are_never_waited_for) {
+TEST_F(process_fork, locks_that_others_hold_are_never_waited_for) {
     std::optional<life::busy> load(std::in_place);
     auto p = std::make_unique<pilfer::pool>(workers(2));
     for (std::uint64_t i = 0; i < support::hundredth_of(5'000, 10); ++i) {
@@ -502,7 +502,7 @@ void start_under_load(Start start) {
     }
 }
 
-TEST_F(row_F6_fork, fork_and_exec_under_load) {
+TEST_F(process_fork, fork_and_exec_under_load) {
     start_under_load([]() -> pid_t {
         const pid_t child = fork();
         if (child == 0) {
@@ -513,7 +513,7 @@ TEST_F(row_F6_fork, fork_and_exec_under_load) {
     });
 }
 
-TEST_F(row_F6_fork, fork_and_exec_under_load_by_a_task) {
+TEST_F(process_fork, fork_and_exec_under_load_by_a_task) {
     pilfer::pool p(workers(2));
     start_under_load([&p] {
         return p.run([]() -> pid_t {
@@ -527,7 +527,7 @@ TEST_F(row_F6_fork, fork_and_exec_under_load_by_a_task) {
     });
 }
 
-TEST_F(row_F6_fork, vfork_and_exec_under_load) {
+TEST_F(process_fork, vfork_and_exec_under_load) {
     start_under_load([]() -> pid_t {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"

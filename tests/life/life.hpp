@@ -1,4 +1,4 @@
-// What the tests of the life cycle share.
+// Shared by the tests of the life cycle.
 #pragma once
 
 #include <atomic>
@@ -33,8 +33,8 @@ inline constexpr bool children_may_have_threads = false;
 inline constexpr bool children_may_have_threads = true;
 #endif
 
-/// While it lives, threads make and end pools, use the common one, wait for futures, lock mutexes, cancel
-/// scopes and write dumps: any lock of the library may be held at any moment.
+/// While it exists, threads make and end pools, use the common one, wait for futures, lock mutexes, cancel
+/// scopes and write dumps. Any lock of the library may therefore be held at any moment.
 class busy {
 public:
     explicit busy(unsigned threads = 3) {
@@ -98,8 +98,8 @@ private:
 } // namespace life
 
 #if defined(PILFER_ASAN) || defined(__SANITIZE_ADDRESS__)
-/// Each program has one file that includes this. Children of these tests end beside tasks that own memory:
-/// their stacks are where no leak checker looks.
+/// Each program has one file that includes this. Children of these tests end beside tasks that own memory.
+/// The leak checker does not look at their stacks.
 extern "C" __attribute__((used, visibility("default"))) const char* __asan_default_options() { // NOLINT
     return "detect_leaks=0";
 }

@@ -1,4 +1,4 @@
-// Signals that arrive on any thread, and handlers of faults: what belongs to the user stays as it is.
+// Signals that arrive on any thread, and handlers of faults: the user's settings stay unchanged.
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/syscall.h>
@@ -18,7 +18,7 @@ using life::fib;
 using life::workers;
 using support::in_child;
 
-class row_F6_signals : public ::testing::Test {
+class signals_of_the_process : public ::testing::Test {
     support::watchdog m_end{240};
 };
 
@@ -34,7 +34,7 @@ class row_F6_signals : public ::testing::Test {
 }
 
 // The first one of this program: a handler that is there stays.
-TEST_F(row_F6_signals, no_handler_is_installed_without_overflow_message) {
+TEST_F(signals_of_the_process, no_handler_is_installed_without_overflow_message) {
     const auto r = in_child([] {
         pilfer::options o = workers(2);
         o.debug.overflow_message = false;
@@ -104,7 +104,7 @@ void let_signals_in(pilfer::pool& p) {
     all->arrive_and_wait();
 }
 
-TEST_F(row_F6_signals, every_wait_goes_on_behind_a_signal) {
+TEST_F(signals_of_the_process, every_wait_continues_after_a_signal) {
     for (const auto b : {pilfer::backend::work_stealing, pilfer::backend::one_lock}) {
         pilfer::options o = workers(3);
         o.backend = b;
@@ -147,7 +147,7 @@ TEST_F(row_F6_signals, every_wait_goes_on_behind_a_signal) {
     }
 }
 
-TEST_F(row_F6_signals, workers_leave_the_signals_of_the_process_to_its_own_threads) {
+TEST_F(signals_of_the_process, workers_leave_the_signals_of_the_process_to_its_own_threads) {
     static std::atomic<pthread_t> got{};
     struct sigaction mine {};
     struct sigaction before {};
@@ -168,7 +168,7 @@ TEST_F(row_F6_signals, workers_leave_the_signals_of_the_process_to_its_own_threa
 #if !defined(PILFER_ASAN) && !defined(PILFER_TSAN) && !defined(__SANITIZE_ADDRESS__) &&                      \
     !defined(__SANITIZE_THREAD__) // which have handlers and alternate stacks of their own
 
-TEST_F(row_F6_signals, alternate_stacks_of_threads_are_left_alone) {
+TEST_F(signals_of_the_process, alternate_stacks_of_threads_are_left_alone) {
     static char mine[64 * 1024];
     stack_t s{};
     s.ss_sp = mine;
@@ -187,7 +187,7 @@ TEST_F(row_F6_signals, alternate_stacks_of_threads_are_left_alone) {
 }
 
 /// A task gives its worker's thread a stack for signals of its own: that one is not freed.
-TEST_F(row_F6_signals, an_alternate_stack_that_a_task_sets_is_its_own) {
+TEST_F(signals_of_the_process, an_alternate_stack_that_a_task_sets_is_its_own) {
     static char mine[64 * 1024];
     for (int i = 0; i < 10; ++i) {
         pilfer::pool p(workers(1));
@@ -200,14 +200,14 @@ TEST_F(row_F6_signals, an_alternate_stack_that_a_task_sets_is_its_own) {
     }
 }
 
-TEST_F(row_F6_signals, a_handler_installed_over_ours_stays_and_may_call_it) {
+TEST_F(signals_of_the_process, a_later_handler_stays_and_may_call_ours) {
     const auto r = in_child([] {
         static struct sigaction ours {};
         pilfer::pool p(workers(1));
         struct sigaction over {};
         over.sa_sigaction = [](int n, siginfo_t* info, void* machine) {
             (void)!write(2, "mine\n", 5);
-            ours.sa_sigaction(n, info, machine); // behind it the default, which ends the process
+            ours.sa_sigaction(n, info, machine); // then the default action, which ends the process
         };
         over.sa_flags = SA_SIGINFO | SA_ONSTACK;
         sigaction(SIGSEGV, &over, &ours);

@@ -1,4 +1,4 @@
-// A task that ends the thread it runs on ends the program, and says why.
+// A task that ends its thread ends the program, with a message.
 #include <pthread.h>
 
 #include <functional>

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using life::fib;
 using life::workers;
 
-class row_F6_threads : public ::testing::Test {
+class threads_that_use_pools : public ::testing::Test {
     support::watchdog m_end{240};
 };
 
@@ -36,7 +36,7 @@ void use(pilfer::pool& p) {
     (void)t.cancel();
 }
 
-TEST_F(row_F6_threads, that_have_used_a_pool_end_and_leave_nothing) {
+TEST_F(threads_that_use_pools, end_and_leave_nothing) {
     pilfer::pool p(workers(2));
     const auto round = [&p] {
         std::vector<std::thread> threads;
@@ -61,9 +61,9 @@ TEST_F(row_F6_threads, that_have_used_a_pool_end_and_leave_nothing) {
     }
 }
 
-/// The last thing that a thread does may be to use a pool, behind whatever else of the library has ended
-/// there.
-TEST_F(row_F6_threads, that_use_a_pool_in_the_destructors_of_thread_locals) {
+/// A thread's last action may be to use a pool, after all other state of the library has ended on that
+/// thread.
+TEST_F(threads_that_use_pools, may_do_so_in_destructors_of_thread_locals) {
     static pilfer::pool* pool = nullptr;
     static std::atomic<int> ran{0};
     struct late {
@@ -84,8 +84,8 @@ TEST_F(row_F6_threads, that_use_a_pool_in_the_destructors_of_thread_locals) {
     EXPECT_EQ(ran, 500);
 }
 
-/// A thread ends while what it has submitted runs.
-TEST_F(row_F6_threads, that_end_before_their_tasks) {
+/// A thread ends while a task that it has submitted runs.
+TEST_F(threads_that_use_pools, may_end_before_their_tasks) {
     pilfer::pool p(workers(2));
     std::latch go{1};
     std::atomic<int> ran{0};
@@ -102,7 +102,7 @@ TEST_F(row_F6_threads, that_end_before_their_tasks) {
     EXPECT_EQ(ran, 50);
 }
 
-TEST_F(row_F6_threads, thousands_of_pools_leave_nothing) {
+TEST_F(threads_that_use_pools, thousands_of_pools_leave_no_threads_or_memory) {
     const auto one = [](unsigned i) {
         pilfer::options o = workers(1 + i % 3);
         o.backend = i % 7 == 0 ? pilfer::backend::one_lock : pilfer::backend::work_stealing;

@@ -1,4 +1,4 @@
-// Row F3: workers really run where the plan puts them.
+// Workers really run on the CPUs of the plan.
 #include <gmock/gmock.h>
 #include <sched.h>
 
@@ -31,7 +31,7 @@ using cpus = std::vector<unsigned>;
     return o;
 }
 
-/// What the kernel says, not what the library remembers.
+/// The mask that the kernel reports, not the one that the library remembers.
 [[nodiscard]] cpus kernel_mask() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -53,7 +53,7 @@ bool allow_only(unsigned cpu) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
-/// By worker: the mask of its thread. As many tasks as workers, none of which ends before all have begun.
+/// By worker: the mask of its thread. As many tasks as workers, and none ends before all have begun.
 [[nodiscard]] std::vector<cpus> masks(pilfer::pool& pool) {
     const unsigned n = pool.workers();
     std::vector<cpus> of(n);
@@ -78,9 +78,9 @@ bool allow_only(unsigned cpu) {
     return of;
 }
 
-class row_F3_pin : public guarded {};
+class pinned_workers : public guarded {};
 
-TEST_F(row_F3_pin, each_worker_has_the_cpu_of_the_plan) {
+TEST_F(pinned_workers, each_worker_has_the_cpu_of_the_plan) {
     const cpus mine = kernel_mask();
     for (const auto how : {pinning::compact, pinning::spread}) {
         for (const unsigned n : {1U, 2U, 3U, 5U}) {
@@ -106,7 +106,7 @@ TEST_F(row_F3_pin, each_worker_has_the_cpu_of_the_plan) {
     EXPECT_EQ(kernel_mask(), mine) << "the thread that made the pools keeps its mask";
 }
 
-TEST_F(row_F3_pin, off_is_the_default_and_leaves_the_mask_alone) {
+TEST_F(pinned_workers, off_is_the_default_and_leaves_the_mask_unchanged) {
     if (std::getenv("PILFER_PIN") != nullptr) {
         GTEST_SKIP() << "PILFER_PIN is set";
     }
@@ -121,7 +121,7 @@ TEST_F(row_F3_pin, off_is_the_default_and_leaves_the_mask_alone) {
     EXPECT_THAT(text.str(), testing::Not(testing::HasSubstr(", CPU ")));
 }
 
-TEST_F(row_F3_pin, the_mask_of_one_cpu_is_obeyed) {
+TEST_F(pinned_workers, the_mask_of_one_cpu_is_obeyed) {
     const unsigned last = kernel_mask().back();
     const auto result = in_child([last] {
         if (!allow_only(last)) {
@@ -144,7 +144,7 @@ TEST_F(row_F3_pin, the_mask_of_one_cpu_is_obeyed) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_F3_pin, a_pool_made_by_a_pinned_worker_is_not_crowded_on_its_cpu) {
+TEST_F(pinned_workers, a_pool_made_by_a_pinned_worker_is_not_crowded_on_its_cpu) {
     const cpus mine = kernel_mask();
     pilfer::pool outer(pinned(2, pinning::compact));
     outer.run([&] {
@@ -167,14 +167,14 @@ TEST_F(row_F3_pin, a_pool_made_by_a_pinned_worker_is_not_crowded_on_its_cpu) {
     EXPECT_EQ(got[1], cpus{plan[1]});
 }
 
-TEST_F(row_F3_pin, a_cpu_that_is_refused_leaves_the_thread_where_it_was) {
+TEST_F(pinned_workers, a_refused_cpu_leaves_the_thread_unpinned) {
     const cpus mine = kernel_mask();
     EXPECT_FALSE(os::pin_thread(1U << 17, mine)) << "no machine has that many";
     EXPECT_EQ(kernel_mask(), mine);
     EXPECT_EQ(os::affinity_mask(), mine);
 }
 
-TEST_F(row_F3_pin, the_environment_chooses_where_the_program_does_not) {
+TEST_F(pinned_workers, the_environment_applies_without_an_option) {
     for (const auto how : {pinning::off, pinning::compact, pinning::spread}) {
         const auto result = in_child([how] {
             setenv("PILFER_PIN", std::string(machine::name(how)).c_str(), 1);
@@ -189,7 +189,7 @@ TEST_F(row_F3_pin, the_environment_chooses_where_the_program_does_not) {
     }
 }
 
-TEST_F(row_F3_pin, work_gets_done) {
+TEST_F(pinned_workers, complete_their_work) {
     for (const auto how : {pinning::compact, pinning::spread}) {
         for (const unsigned n : {1U, 2U, 3U, 8U, 64U}) {
             pilfer::pool pool(pinned(n, how));

@@ -1,4 +1,4 @@
-// Seats and neighbourhoods without hwloc: what holds on every machine.
+// Plans and neighbourhoods without hwloc: properties that hold on every machine.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace balance = pilfer::balance;
 namespace machine = pilfer::machine;
 using pilfer::pinning;
 
-/// Between 1 and 64 CPUs; every object below has its own number of parts, every core its own speed.
+/// Between 1 and 64 CPUs; every level has its own number of parts, every core its own speed.
 [[nodiscard]] machine::topology any_machine(balance::random& dice) {
     machine::topology cpus;
     unsigned number = 0;
@@ -42,7 +42,7 @@ using pilfer::pinning;
     return cpus;
 }
 
-TEST(row_F2_place, without_knowledge_in_order_of_number) {
+TEST(cpu_plan, without_knowledge_in_order_of_number) {
     const unsigned mask[] = {1, 3, 4};
     const auto cpus = machine::flat(mask);
     for (const auto how : {pinning::compact, pinning::spread}) {
@@ -52,13 +52,13 @@ TEST(row_F2_place, without_knowledge_in_order_of_number) {
     }
 }
 
-TEST(row_F2_place, nothing_to_be_pinned_to_is_off) {
+TEST(cpu_plan, without_cpus_pinning_is_off) {
     const auto s = machine::seat(3, 3, pinning::compact, {});
     EXPECT_EQ(s.how, pinning::off);
     EXPECT_TRUE(s.cpu.empty());
 }
 
-TEST(row_F2_place, workers_that_may_come_later_share_the_cpus_of_the_first_ones) {
+TEST(cpu_plan, workers_that_may_come_later_share_the_cpus_of_the_first_ones) {
     const std::vector<unsigned> mask{1, 3, 4};
     const auto cpus = machine::flat(mask);
     const auto s = machine::seat(2, 5, pinning::compact, cpus);
@@ -70,7 +70,7 @@ TEST(row_F2_place, workers_that_may_come_later_share_the_cpus_of_the_first_ones)
     EXPECT_EQ(machine::seat(2, 2, pinning::compact, cpus).cpu, (std::vector<unsigned>{1, 3}));
 }
 
-TEST(row_F2_place, off_pins_nobody_and_makes_nobody_near) {
+TEST(cpu_plan, off_pins_no_worker_and_has_no_near_groups) {
     const auto s = machine::seat(3, 3, pinning::off);
     EXPECT_TRUE(s.cpu.empty());
     EXPECT_TRUE(s.mask.empty());
@@ -81,7 +81,7 @@ TEST(row_F2_place, off_pins_nobody_and_makes_nobody_near) {
     }
 }
 
-TEST(row_F3_balance, each_cpu_gets_its_share_of_the_workers) {
+TEST(cpu_shares, each_cpu_gets_its_share_of_the_workers) {
     balance::random dice(1);
     for (int round = 0; round < 200; ++round) {
         const auto cpus = any_machine(dice);
@@ -101,7 +101,7 @@ TEST(row_F3_balance, each_cpu_gets_its_share_of_the_workers) {
     }
 }
 
-TEST(row_F2_place, cores_before_siblings_and_fast_ones_before_slow_ones) {
+TEST(cpu_plan, cores_before_siblings_and_fast_ones_before_slow_ones) {
     balance::random dice(2);
     for (int round = 0; round < 200; ++round) {
         const auto cpus = any_machine(dice);
@@ -123,9 +123,9 @@ TEST(row_F2_place, cores_before_siblings_and_fast_ones_before_slow_ones) {
     }
 }
 
-/// Of two workers next to each other no third one, elsewhere, shares more with one of them: whatever is
-/// shared is shared by a run of workers.
-TEST(row_B6_ring, whoever_shares_something_stands_together) {
+/// Each core, cache or package is used by consecutive workers: no worker elsewhere in the ring shares one
+/// with them.
+TEST(worker_ring, workers_that_share_a_cache_are_consecutive) {
     balance::random dice(3);
     for (int round = 0; round < 200; ++round) {
         const auto cpus = any_machine(dice);
@@ -159,7 +159,7 @@ void expect_nested(std::span<const balance::group> groups, unsigned worker, unsi
     EXPECT_EQ(inner.last, workers);
 }
 
-TEST(row_F2_near, groups_are_nested_and_the_last_is_everybody) {
+TEST(near_groups, groups_are_nested_and_the_last_has_all_workers) {
     balance::random dice(4);
     for (int round = 0; round < 200; ++round) {
         const auto cpus = any_machine(dice);
@@ -171,7 +171,7 @@ TEST(row_F2_near, groups_are_nested_and_the_last_is_everybody) {
     }
 }
 
-TEST(row_F2_near, fewer_workers_than_planned) {
+TEST(near_groups, fewer_workers_than_planned) {
     balance::random dice(5);
     for (int round = 0; round < 100; ++round) {
         const auto cpus = any_machine(dice);
@@ -189,7 +189,7 @@ TEST(row_F2_near, fewer_workers_than_planned) {
     }
 }
 
-TEST(row_F2_near, the_nearest_are_asked_first) {
+TEST(near_groups, the_nearest_are_asked_first) {
     machine::topology cpus;
     for (unsigned i = 0; i < 8; ++i) {
         cpus.push_back({i, i, i / 2, i / 4, 0, 0, 0, 0});
@@ -213,7 +213,7 @@ TEST(row_F2_near, the_nearest_are_asked_first) {
     EXPECT_EQ(others.size(), 7U) << "far ones too, in the end";
 }
 
-TEST(row_F2_topology, extent) {
+TEST(detected_topology, extent_of_shared_levels) {
     balance::random dice(7);
     const auto cpus = any_machine(dice);
     const auto e = machine::extent_of(cpus);
@@ -222,7 +222,7 @@ TEST(row_F2_topology, extent) {
     EXPECT_EQ(machine::extent_of(machine::flat(std::vector<unsigned>{3, 5})).cores, 2U);
 }
 
-TEST(row_F2_topology, this_machine_has_the_cpus_of_the_mask) {
+TEST(detected_topology, this_machine_has_the_cpus_of_the_mask) {
     const std::vector<unsigned> mask = {0};
     const auto cpus = machine::this_machine(mask);
     ASSERT_EQ(cpus.size(), 1U);
@@ -230,7 +230,7 @@ TEST(row_F2_topology, this_machine_has_the_cpus_of_the_mask) {
     EXPECT_EQ(cpus[0].sibling, 0U);
 }
 
-TEST(row_F3_names, of_the_environment) {
+TEST(pinning_names, are_read_from_the_environment) {
     EXPECT_EQ(machine::pinning_from(nullptr), pinning::off);
     for (const auto p : {pinning::off, pinning::compact, pinning::spread}) {
         EXPECT_EQ(machine::pinning_from(std::string(machine::name(p)).c_str()), p);

@@ -22,7 +22,7 @@ template <class T>
     return v;
 }
 
-/// std::atomic as the checker sees it; only what protocol headers use.
+/// std::atomic for the checker, with the operations that protocol headers use.
 template <class T>
 class atomic {
 public:

@@ -1,4 +1,4 @@
-// How much of which strategy one harness gets.
+// The number of executions that each strategy gets for one harness.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ struct budget {
     unsigned depth = 0;                 // of the bugs that priorities look for; 0: 2 to 6 in turn
     unsigned preemptions = 2;           // of the exhaustive strategy
     unsigned odd = 1;
-    std::uint64_t exhaustive = 1'000'000; // at most so many; 0: none
-    std::optional<unsigned> first;        // of the exhaustive strategy: who begins
+    std::uint64_t exhaustive = 1'000'000; // Most executions; 0: none.
+    std::optional<unsigned> first;        // The first thread of the exhaustive strategy.
     std::uint64_t seed = 1;
 };
 

@@ -52,9 +52,9 @@ struct job {
     budget share;
 };
 
-constexpr std::uint64_t piece = 2'000'000; // of executions; what may be more is cut
+constexpr std::uint64_t piece = 2'000'000; // of executions; a larger search is divided
 
-/// By who begins: these trees have nothing in common, and are about as large.
+/// By the first thread: these trees have nothing in common, and are of similar size.
 void cut_tree(std::vector<job>& jobs, const harness* h, budget b) {
     if (b.exhaustive <= piece || h->threads == 1) {
         jobs.push_back({h, kind::exhaustive, b});

@@ -9,8 +9,8 @@
 namespace model {
 namespace {
 
-constexpr unsigned most_steps = 4'000;    // of one execution; more is a loop without an end
-constexpr unsigned most_second_looks = 4; // of one thread where nobody else can go on
+constexpr unsigned most_steps = 4'000;    // Of one execution; more is a loop without an end.
+constexpr unsigned most_second_looks = 4; // Of one thread when no other can run.
 constexpr std::size_t stack_bytes = std::size_t{64} * 1024;
 constexpr std::size_t object_bytes = std::size_t{256} * 1024;
 
@@ -180,7 +180,7 @@ void engine::note(const char* text, std::uint64_t value) {
     }
 }
 
-// ---- who goes on ------------------------------------------------------------------------------
+// ---- the next thread --------------------------------------------------------------------------
 
 void engine::becomes(unsigned index, state s) noexcept {
     const unsigned self = 1U << index;
@@ -241,14 +241,15 @@ std::string engine::who_waits() const {
     return text;
 }
 
-/// The running thread cannot go on: another one does.
+/// The running thread cannot continue: another one runs.
 void engine::hand_over() {
     const int next = next_thread(false);
     if (next >= 0) {
         switch_to(static_cast<unsigned>(next));
         return;
     }
-    // Who waits in a loop of many steps may have looked before the last change, and waits since after it.
+    // A thread that waits in a loop of many steps may have looked before the last change, and wait since
+    // after it.
     for (unsigned i = 1; i < m_threads; ++i) {
         thread& t = m_thread[i];
         if (t.what == state::spinning && t.second_looks < most_second_looks) {
@@ -267,7 +268,7 @@ void engine::hand_over() {
         fail(who_waits().c_str());
     }
     if (!all) {
-        abandon(); // at rest: what sleeps may sleep
+        abandon(); // at rest: all sleepers may sleep
     }
     switch_to(0);
 }

@@ -1,9 +1,12 @@
-// The checker: protocol code on fibers in one thread, every interleaving and every allowed stale value a
-// choice of a strategy.
+// The checker: protocol code runs on fibers in one thread. Every interleaving and every allowed stale value
+// is a choice of a strategy.
 //
-// Memory is the view-based model of C++20 atomics without load buffering: a location is a list of messages
-// in modification order, a thread has a view (the oldest message of each location it may still read), and a
-// releasing store attaches its thread's view to its message. What is left out and why: README.md.
+// Memory is the view-based model of C++20 atomics without load buffering:
+// 1. A location is a list of messages in modification order.
+// 2. A thread has a view: the oldest message of each location that it may still read.
+// 3. A releasing store attaches its thread's view to its message.
+//
+// README.md lists what is left out and why.
 //
 // Source of the model: Kang, Hur, Lahav, Vafeiadis and Dreyer, "A promising semantics for relaxed-memory
 // concurrency", POPL 2017, without promises; release sequences as in C++20.
@@ -35,8 +38,8 @@ inline constexpr unsigned max_messages = 4096;
 using stamp = std::int16_t;
 inline constexpr stamp stamp_gap = 64;
 
-/// What a thread, or the reader of a message, knows: per location the oldest message that it may still read,
-/// per thread how much of its plain accesses happened before.
+/// The knowledge of a thread, or of the reader of a message. Per location: the oldest message that it may
+/// still read. Per thread: how many of its plain accesses happened before.
 struct alignas(16) view {
     std::array<stamp, max_locations> at;
     std::array<stamp, max_threads> clock;
@@ -51,7 +54,7 @@ struct alignas(16) view {
             clock[i] = other.clock[i] > clock[i] ? other.clock[i] : clock[i];
         }
     }
-    /// Without happens-before: what the total order of sequentially consistent fences passes on.
+    /// Without happens-before: the messages that the total order of sequentially consistent fences passes on.
     void join_locations(const view& other) noexcept {
         for (unsigned i = 0; i < max_locations; ++i) {
             at[i] = other.at[i] > at[i] ? other.at[i] : at[i];
@@ -74,7 +77,7 @@ enum class access : std::uint8_t { load, store, exchange, compare, fetch, fence,
 [[nodiscard]] const char* to_string(access a) noexcept;
 [[nodiscard]] const char* to_string(std::memory_order o) noexcept;
 
-/// One place in the source where an order or a fence is named.
+/// One place in the source that names an order or a fence.
 struct site {
     where place;
     access kind;
@@ -87,7 +90,7 @@ struct mutation {
     std::memory_order weaker;
 };
 
-/// What one harness is: see harness.hpp.
+/// One harness: see harness.hpp.
 struct harness {
     const char* name;
     const char* text;
@@ -139,14 +142,14 @@ public:
     void fence(std::memory_order o, where w);
     void light_fence(where w);
     void heavy_fence(where w);
-    /// An unsuccessful round of a short wait: somebody else has to change something first.
+    /// An unsuccessful round of a short wait: another thread must change something first.
     void relax();
     struct slept_on {
         std::uint16_t id;
         const void* address;
         std::uint64_t expected;
     };
-    /// Sleeps while each of one or two words holds what is expected.
+    /// Sleeps while each of one or two words has its expected value.
     void park(std::initializer_list<slept_on> words, where w);
     void unpark(std::uint16_t id, const void* address, where w);
 
@@ -177,18 +180,18 @@ private:
     enum class state : std::uint8_t { ready, spinning, parked, gone, finished };
     struct thread {
         view current;
-        view acquired; // by relaxed loads: an acquire fence brings it into `current`
-        view released; // at the last release fence
-        view boundary; // at the last light fence: what a heavy fence of another thread may make visible
-        view owed;     // by heavy fences of others, until the next light fence
+        view acquired; // By relaxed loads. An acquire fence brings it into `current`.
+        view released; // At the last release fence.
+        view boundary; // At the last light fence. A heavy fence of another thread may make it visible.
+        view owed;     // By heavy fences of others, until the next light fence.
         bool has_acquired, has_released, owes, moved;
-        unsigned second_looks;  // see hand_over()
-        bool stale;             // it read an old value since it last waited: looking again helps
-        unsigned fresh;         // so many loads read the newest value: a wait that was told to look again
-        std::uint64_t progress; // of all when it began to spin
+        unsigned second_looks;  // See hand_over().
+        bool stale;             // It read an old value since its last wait: another look helps.
+        unsigned fresh;         // Number of loads that read the newest value, for a wait that looks again.
+        std::uint64_t progress; // Progress of all threads when it began to spin.
         state what;
         bool started;
-        std::array<std::uint16_t, 2> parked_on; // one word: twice the same
+        std::array<std::uint16_t, 2> parked_on; // One word is stored twice.
         void* sp;
         const char* file;
         unsigned line;
@@ -199,7 +202,7 @@ private:
         bool alive;
         std::uint8_t maker;
         stamp made;
-        view parked; // what the kernel's lock of this word passes on
+        view parked; // The view that the kernel's lock of this word passes on.
         bool has_parked;
     };
 
@@ -285,7 +288,7 @@ std::uint64_t engine::update(std::uint16_t id, const void* address, access kind,
     (void)add_update(l, id, read, after, o);
     if (after != before) {
         ++m_progress;
-        m_thread[m_current].fresh = 0; // a lock that was waited for: what it protects is read as always
+        m_thread[m_current].fresh = 0; // a lock after a wait: the data that it protects is read as usual
     }
     boundary(m_thread[m_current]);
     if (m_trace) {

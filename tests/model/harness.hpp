@@ -1,6 +1,6 @@
-// How a harness is written: a default-constructible class with `static constexpr unsigned threads`,
-// `void thread(unsigned i)` for each of them, `void finish()` for what must hold in the end, and where
-// sleeping for good may be right `bool at_rest()`.
+// The form of a harness: a default-constructible class with `static constexpr unsigned threads`. It has `void
+// thread(unsigned i)` for each of them, and `void finish()` with the conditions at the end. If threads may
+// sleep for good, it has `bool at_rest()`.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ namespace model {
 
 [[nodiscard]] std::vector<harness>& harnesses();
 
-/// An object of one execution. What was built there is destroyed only where the execution ends well.
+/// An object of one execution. Its parts are destroyed only if the execution ends well.
 template <class H>
 struct registered {
     registered(const char* name, const char* text) { harnesses().push_back(of(name, text)); }
@@ -48,8 +48,8 @@ inline void check(bool holds, const char* text) {
     }
 }
 
-/// Counts how often each of N tasks ran; `payload` is what whoever announces a task writes before and whoever
-/// runs it reads.
+/// Counts the runs of each of N tasks. The announcer of a task writes `payload` first, and the thread that
+/// runs it reads it.
 template <unsigned N>
 class tasks {
 public:
@@ -58,7 +58,7 @@ public:
         check(i < N, "a task that nobody announced");
         check(m_payload[i] == i + 1, "a task without what was written for it");
         check(!m_ran[i], "a task ran twice");
-        m_ran[i] = true; // plain: whoever runs it twice is found by the race, too
+        m_ran[i] = true; // plain: a second run is found by the race, too
         here().note("runs task", i);
     }
     [[nodiscard]] bool ran(unsigned i) const noexcept { return m_ran[i]; }

@@ -1,4 +1,4 @@
-// What the checker reports, that it can be replayed, and that its searches are what they say.
+// The checker's reports, their replay, and the range of its searches.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -26,7 +26,7 @@ std::optional<result> first_failure(strategy& s, unsigned most = 20'000) {
     return std::nullopt;
 }
 
-/// All three strategies report `text`, and what they recorded fails in the same way.
+/// All three strategies report `text`, and their recordings fail equally.
 template <class H>
 void expect_found(const char* text) {
     random_walk r(1);
@@ -58,7 +58,7 @@ struct nothing {
     void finish() {}
 };
 
-// ---- what is reported -------------------------------------------------------------------------
+// ---- reports ----------------------------------------------------------------------------------
 
 struct locks_crossed : nothing {
     static constexpr unsigned threads = 2;
@@ -103,7 +103,8 @@ TEST(itself, finds_a_lost_wake_up) {
     expect_clean<sleeper<true>>();
 }
 
-/// One who sleeps on two words, and for each somebody who may change it; `Silent` wakes nobody.
+/// A thread that sleeps on two words. For each of them another thread may change it; thread `Silent` does not
+/// wake.
 template <int Silent>
 struct sleeper_on_two : nothing {
     static constexpr unsigned threads = 3;
@@ -128,7 +129,7 @@ struct sleeper_on_two : nothing {
     bool at_rest() const { return !changed; }
 };
 
-TEST(itself, finds_a_lost_wake_up_of_one_who_sleeps_on_two_words) {
+TEST(itself, finds_a_lost_wake_up_of_a_sleeper_on_two_words) {
     expect_found<sleeper_on_two<0>>("sleeps");
     expect_found<sleeper_on_two<1>>("sleeps");
     expect_clean<sleeper_on_two<2>>();
@@ -188,7 +189,7 @@ struct built_without_an_edge : nothing {
     }
 };
 
-TEST(itself, finds_the_use_of_what_is_not_yet_built) {
+TEST(itself, finds_a_use_before_construction) {
     expect_found<built_without_an_edge>("construction did not happen before");
 }
 
@@ -240,7 +241,7 @@ TEST(itself, finds_a_loop_without_an_end) { expect_found<endless>("without an en
 struct left_in_peace {
     static constexpr unsigned threads = 2;
     atomic<std::uint32_t> word{0};
-    bool fine = true; // of the checker: who may sleep for good
+    bool fine = true; // of the checker: threads may sleep for good
     void thread(unsigned i) {
         if (i == 0) {
             for (;;) {
@@ -253,7 +254,7 @@ struct left_in_peace {
     [[nodiscard]] bool at_rest() const { return fine; }
 };
 
-TEST(itself, accepts_sleep_for_good_where_the_harness_does) {
+TEST(itself, accepts_endless_sleep_if_the_harness_does) {
     exhaustive e(2, 1);
     EXPECT_FALSE(first_failure<left_in_peace>(e).has_value());
 }
@@ -305,7 +306,7 @@ std::uint64_t begun_by(unsigned first, unsigned preemptions) {
     return n;
 }
 
-TEST(itself, a_search_is_the_sum_of_those_that_each_thread_begins) {
+TEST(itself, a_search_is_the_sum_of_its_parts_by_first_thread) {
     for (const unsigned preemptions : {0U, 1U, 2U}) {
         std::uint64_t sum = 0;
         for (const unsigned first : {0U, 1U, 2U}) {
@@ -329,14 +330,14 @@ struct begun_by_the_third : nothing {
     }
 };
 
-TEST(itself, who_begins_is_who_was_named) {
+TEST(itself, the_named_thread_begins) {
     for (const unsigned first : {0U, 1U, 2U}) {
         exhaustive s(2, 0, first);
         EXPECT_EQ(first_failure<begun_by_the_third>(s).has_value(), first == 2) << first;
     }
 }
 
-/// Stale reads as well: three values, of which the reader may see any.
+/// Stale reads as well: the reader may see any of three values.
 struct read_thrice : nothing {
     static constexpr unsigned threads = 2;
     atomic<int> x{0};
@@ -351,7 +352,7 @@ struct read_thrice : nothing {
     }
 };
 
-/// The mean of `probes` estimates, whose error is known, against the search itself.
+/// The mean of `probes` estimates, with its known error, against the search itself.
 template <class H>
 void expect_estimated(unsigned preemptions, unsigned odd) {
     const harness h = registered<H>::of("itself", "");
@@ -398,7 +399,7 @@ struct deep_bug : nothing {
     }
 };
 
-TEST(itself, priorities_find_what_needs_an_order_of_depth_three) {
+TEST(itself, priorities_find_a_bug_of_depth_three) {
     priorities p(1, 3);
     EXPECT_TRUE(first_failure<deep_bug>(p, 100'000).has_value());
 }
@@ -418,7 +419,7 @@ TEST(itself, the_same_seed_makes_the_same_choices) {
     EXPECT_NE(made[0], made[2]);
 }
 
-TEST(itself, choices_are_text_and_back) {
+TEST(itself, choices_survive_conversion_to_text) {
     const std::vector<std::uint8_t> some = {0, 1, 9, 10, 35, 36, 61};
     EXPECT_EQ(from_text(to_text(some)), some);
     EXPECT_TRUE(from_text("01-2").empty());

@@ -8,7 +8,7 @@
 
 namespace model {
 
-/// What one job says; of fixed size, because it lies in shared memory.
+/// The report of one job. Its size is fixed, because it is in shared memory.
 struct report {
     bool done = false;
     bool failed = false;

@@ -335,7 +335,7 @@ struct own_stores : litmus {
     void thread(unsigned i) {
         if (i == 0) {
             x.store(1, rlx);
-            r[0] = x.load(rlx); // 1, or the other's if that came behind
+            r[0] = x.load(rlx); // 1, or the other thread's value if that store is later
         } else {
             x.store(2, rlx);
             r[1] = x.load(rlx);
@@ -375,7 +375,7 @@ TEST(litmus, read_modify_writes_are_atomic) {
     EXPECT_THAT(outcomes<updates<false>>(), UnorderedElementsAre(outcome{0, 0, 0, 1}));
 }
 
-/// What is left out: a load cannot return what is stored later in another thread's program because of it.
+/// A gap of the model: a load cannot return a value that another thread stores later because of that load.
 struct load_buffering : litmus {
     static constexpr unsigned threads = 2;
     void thread(unsigned i) {
@@ -389,7 +389,7 @@ struct load_buffering : litmus {
     }
 };
 
-TEST(litmus, load_buffering_is_left_out) {
+TEST(litmus, load_buffering_is_not_modelled) {
     EXPECT_THAT(outcomes<load_buffering>(),
                 UnorderedElementsAre(outcome{0, 0, -1, -1}, outcome{0, 1, -1, -1}, outcome{1, 0, -1, -1}));
 }
@@ -424,7 +424,7 @@ struct passing_ok : plain_passing<rlx, rlx> {
     }
 };
 
-TEST(litmus, plain_data_behind_a_flag) {
+TEST(litmus, plain_data_published_by_a_flag) {
     EXPECT_FALSE(reports<passing_ok>(""));
     EXPECT_TRUE((reports<plain_passing<rlx, rlx>>("data race")));
     EXPECT_TRUE((reports<plain_passing<rel, rlx>>("data race")));

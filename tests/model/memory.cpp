@@ -123,7 +123,7 @@ message* engine::new_message(std::uint16_t, std::uint64_t v, std::memory_order) 
     return m;
 }
 
-/// Directly behind `behind` in modification order.
+/// Directly after `behind` in modification order.
 void engine::insert(location& l, std::uint16_t id, message* m, message* behind) {
     m->older = behind;
     if (behind == l.newest) {
@@ -286,7 +286,7 @@ void engine::sc_fence(thread& t, unsigned index) {
 }
 
 /// The compiler may not move accesses across this point, so a heavy fence of another thread falls before or
-/// behind it. What such a fence owed this thread is paid here.
+/// after it. The debt of such a fence to this thread is paid here.
 void engine::boundary(thread& t) {
     if (t.owes) {
         t.current.join_locations(t.owed);
@@ -332,9 +332,9 @@ void engine::light_fence(where w) {
     boundary(m_thread[m_current]);
 }
 
-/// membarrier: while it lasts every other thread executes a full fence at some point of its program. Where
-/// that point is not marked by a light fence, the compiler may have moved stores of the thread behind it and
-/// loads before it.
+/// membarrier: while it lasts every other thread executes a full fence at some point of its program. If no
+/// light fence marks that point, the compiler may have moved the thread's stores to after it and loads to
+/// before it.
 void engine::heavy_fence(where w) {
     point(w);
     if (m_sites != nullptr) {
@@ -348,12 +348,12 @@ void engine::heavy_fence(where w) {
     if (!mutated(access::heavy, w)) {
         for (unsigned i = 1; i < m_threads; ++i) {
             thread& t = m_thread[i];
-            if (i == me) { // one that has not begun yet is not left out: it begins behind the barrier
+            if (i == me) { // includes a thread that has not begun: it begins after the barrier
                 continue;
             }
             point(w);
             if (t.moved && t.what != state::finished && me != 0 && m_strategy->choose(2, choice::odd) != 0) {
-                // Stores behind it, loads before it.
+                // Stores after it, loads before it.
                 if (t.owes) {
                     t.owed.join_locations(m_order);
                 } else {
@@ -376,7 +376,7 @@ void engine::heavy_fence(where w) {
 
 // ---- sleeping ---------------------------------------------------------------------------------
 
-/// Of two words the kernel looks at one after the other. A wake-up of the first in between is as good as a
+/// The kernel looks at two words one after the other. A wake-up of the first in between is as good as a
 /// change of it before both.
 void engine::park(std::initializer_list<slept_on> words, where w) {
     point(w);
@@ -482,7 +482,7 @@ void engine::plain_write(plain_state& p, const void*) {
 
 void engine::plain_end(plain_state& p, const void* address) {
     if (p.execution == m_execution) {
-        plain_write(p, address); // whoever still reads or writes it meanwhile races with the end
+        plain_write(p, address); // a thread that still reads or writes it meanwhile races with the end
         p.execution = 0;
     }
 }

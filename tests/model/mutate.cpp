@@ -25,7 +25,7 @@ using std::memory_order;
     std::string name = w.function_name();
     const std::size_t open = name.find('(');
     name.resize(open == std::string::npos ? name.size() : open);
-    // A template's arguments may stand behind its name.
+    // A template's arguments may follow its name.
     while (!name.empty() && name.back() == '>') {
         const std::size_t angle = name.rfind('<');
         name.resize(angle == std::string::npos ? 0 : angle);
@@ -88,7 +88,7 @@ using place_key = std::tuple<std::string, unsigned, unsigned, access, bool>;
     return {file_of(s.place), s.place.line(), s.place.column(), s.kind, s.on_failure};
 }
 
-/// Production text only: the harnesses' own accesses are nobody's protocol.
+/// Production text only: the harnesses' own accesses belong to no protocol.
 [[nodiscard]] bool is_production(const site& s) {
     return std::strstr(s.place.file_name(), "tests/") == nullptr;
 }

@@ -1,4 +1,4 @@
-// Where the threads of a harness are when nobody can go on: for at_rest(), without an access.
+// The places of a harness's threads when none can run: for at_rest(), without an access.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ public:
     }
     static void at_the_end() { mine() = place::gone; }
 
-    /// Nobody waits in a loop, at a lock or for a token.
+    /// No thread waits in a loop, at a lock or for a token.
     [[nodiscard]] static bool nobody_waits(unsigned threads) {
         for (unsigned i = 1; i <= threads; ++i) {
             if (s_place[i] == place::somewhere) {

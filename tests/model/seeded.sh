@@ -7,7 +7,7 @@ tree=$1 work=$2 compiler=$3
 shift 3
 objects=("$@")
 
-# What no patch changes is compiled once.
+# Files that no patch changes are compiled once.
 mkdir -p "$work"
 "$compiler" -std=c++20 -O1 -DPILFER_STATIC -I"$tree/include" -I"$tree/src" -I"$tree/tests/model" \
     -c "$tree/tests/model/seeded.cpp" -o "$work/seeded.o"
@@ -19,7 +19,8 @@ if [[ ! $first =~ ^[0-9]+$ || ! $every =~ ^[1-9][0-9]*$ ]]; then
     exit 2
 fi
 
-# one <patch> <tried>: prints a line; ends with 0 if the bug is found, or where it is not tried, if the patch applies.
+# one <patch> <tried>: prints a line. It ends with 0 if the bug is found; for a patch that is not tried, if
+# the patch applies.
 one() {
     local patch=$1 tried=$2 name copy harness source output result=0
     name=$(basename "$patch" .patch)

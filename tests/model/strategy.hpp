@@ -1,5 +1,5 @@
-// Who goes on and which value a load returns: random, by priorities with a number of change points,
-// exhaustive with bounds, or as recorded.
+// Strategies: they choose the next thread and the value of each load. They are random, by priorities with a
+// number of change points, exhaustive with bounds, or a recording.
 //
 // Source of the priorities: Burckhardt, Kothari, Musuvathi and Nagarakatte, "A randomized scheduler with
 // probabilistic guarantees of finding bugs", ASPLOS 2010.
@@ -13,7 +13,8 @@
 
 namespace model {
 
-/// What is chosen. The first option is always the usual one: go on, read the newest, nothing odd happens.
+/// The kind of a choice. The first option is always the usual one: continue, read the newest, nothing odd
+/// happens.
 enum class choice : std::uint8_t { thread, read, odd, other };
 
 /// splitmix64, then xorshift64*: cheap, and good enough to pick among a handful.
@@ -44,13 +45,13 @@ public:
     virtual ~strategy() = default;
     /// Prepares the next execution. False: there is none.
     [[nodiscard]] virtual bool begin() = 0;
-    /// Among n > 1 options of which the first is the usual one.
+    /// Chooses among n > 1 options; the first is the usual one.
     [[nodiscard]] unsigned choose(unsigned n, choice what) {
         const unsigned c = pick(n, what);
         m_choices.push_back(static_cast<std::uint8_t>(c));
         return c;
     }
-    /// Among the threads in `ready` (n > 1); `stays`: the first is the one that runs and could go on.
+    /// Among the threads in `ready` (n > 1); `stays`: the first is the running one, which could continue.
     [[nodiscard]] unsigned choose_thread(const std::array<std::uint8_t, 8>& ready, unsigned n, bool stays) {
         const unsigned c = pick_thread(ready, n, stays);
         m_choices.push_back(static_cast<std::uint8_t>(c));
@@ -122,7 +123,7 @@ private:
 };
 
 /// All executions with at most so many preemptions and so many odd choices (stale reads, spurious wake-ups,
-/// stores put before others), depth first. With `first` only those that this one of the threads begins.
+/// stores put before others), depth first. With `first` only those that begin with this thread.
 class exhaustive final : public strategy {
 public:
     exhaustive(unsigned preemptions, unsigned odd, std::optional<unsigned> first = std::nullopt) noexcept
@@ -184,7 +185,7 @@ private:
     double m_executions = 0;
 };
 
-/// What another strategy recorded.
+/// The recording of another strategy.
 class replay final : public strategy {
 public:
     explicit replay(std::vector<std::uint8_t> choices) noexcept : m_given(std::move(choices)) {}

@@ -1,5 +1,5 @@
-// Objects with calls: one inside, the oldest call that can go next, each served once, nothing lost by what
-// throws or is over.
+// Objects with calls: one inside at a time, the oldest call that can go is next, each is served once. An
+// exception or a time limit loses no call.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
-/// Calls that have asked their conditions for the first time, inside: who comes inside next finds them
+/// Counts calls that have asked their conditions for the first time, inside: the next call inside finds them
 /// waiting. (A suspended caller may be waiting for the lock.)
 class entered {
 public:
@@ -40,20 +40,20 @@ private:
     std::atomic<unsigned> m_calls{0};
 };
 
-class row_D8_locked : public over_workers {};
-class row_D8_monitor : public over_workers {};
-class row_D8_philosophers : public over_workers {};
-class row_D11_who_waits : public over_workers {};
-class row_D8_objects : public support::guarded {};
-PILFER_OVER_WORKERS(row_D8_locked);
-PILFER_OVER_WORKERS(row_D8_monitor);
-PILFER_OVER_WORKERS(row_D11_who_waits);
-INSTANTIATE_TEST_SUITE_P(workers, row_D8_philosophers, ::testing::Values(2U, 3U, 8U, 64U),
+class synchronized_object : public over_workers {};
+class monitor_calls : public over_workers {};
+class drinking_philosophers : public over_workers {};
+class waits_on_top_of_a_frame : public over_workers {};
+class concurrent_objects : public support::guarded {};
+PILFER_OVER_WORKERS(synchronized_object);
+PILFER_OVER_WORKERS(monitor_calls);
+PILFER_OVER_WORKERS(waits_on_top_of_a_frame);
+INSTANTIATE_TEST_SUITE_P(workers, drinking_philosophers, ::testing::Values(2U, 3U, 8U, 64U),
                          ::testing::PrintToStringParamName());
 
 // ---- locked -------------------------------------------------------------------------------------
 
-TEST_P(row_D8_locked, one_at_a_time) {
+TEST_P(synchronized_object, one_at_a_time) {
     pilfer::pool pool(with_workers());
     pilfer::synchronized<std::pair<unsigned, unsigned>> two(0U, 0U);
     all_at_once(pool, 8, 2, [&](unsigned self) {
@@ -71,7 +71,7 @@ TEST_P(row_D8_locked, one_at_a_time) {
     EXPECT_EQ(two.read([](const auto& t) { return t.second; }), 2000U);
 }
 
-TEST_P(row_D8_locked, readers_beside_each_other_and_no_writer) {
+TEST_P(synchronized_object, readers_run_at_the_same_time_without_a_writer) {
     pilfer::pool pool(with_workers());
     pilfer::synchronized<std::pair<unsigned, unsigned>, pilfer::shared_mutex> two(0U, 0U);
     pilfer::latch all_inside(4);
@@ -93,8 +93,9 @@ TEST_P(row_D8_locked, readers_beside_each_other_and_no_writer) {
     EXPECT_EQ(two.read([](const auto& t) { return t.first; }), 200U);
 }
 
-// Transfers between accounts in both directions: whoever takes both in one order waits in no cycle.
-TEST_P(row_D8_locked, bank_accounts) {
+// Transfers between accounts in both directions. Each takes both locks in one order, so no cycle of waiters
+// arises.
+TEST_P(synchronized_object, bank_accounts) {
     pilfer::pool pool(with_workers());
     std::deque<pilfer::synchronized<long>> accounts;
     for (int i = 0; i < 6; ++i) {
@@ -132,7 +133,7 @@ TEST_P(row_D8_locked, bank_accounts) {
     }
 }
 
-TEST_F(row_D8_objects, results_errors_and_tries) {
+TEST_F(concurrent_objects, results_errors_and_tries) {
     pilfer::synchronized<std::unique_ptr<int>> l(std::make_unique<int>(7));
     EXPECT_EQ(*l.call([](auto& p) { return std::move(p); }), 7);
     EXPECT_TRUE(l.read([](const auto& p) { return p == nullptr; }));
@@ -170,8 +171,8 @@ TEST_F(row_D8_objects, results_errors_and_tries) {
     EXPECT_EQ(q.try_call_when(two, [](int& v) { return v; }), std::optional(2)) << "free again";
 }
 
-// Longer than std::chrono::nanoseconds can say, shorter than what counts as for ever.
-TEST_F(row_D8_objects, limits_of_centuries) {
+// Longer than std::chrono::nanoseconds can represent, shorter than the limit that means for ever.
+TEST_F(concurrent_objects, time_limits_of_centuries) {
     constexpr auto centuries = std::chrono::hours(24 * 365) * 300;
     pilfer::pool pool(workers(2));
     const auto waits_for = [&](auto& object, auto call) {
@@ -195,7 +196,7 @@ TEST_F(row_D8_objects, limits_of_centuries) {
     waits_for(q, [&] { return q.try_call_when_for(centuries, always, [](int&) {}).has_value(); });
 }
 
-TEST_F(row_D8_objects, calls_inside_of_calls) {
+TEST_F(concurrent_objects, nested_calls) {
     const auto misuse = [] {
         pilfer::synchronized<int, pilfer::shared_mutex> l(0);
         pilfer::synchronized<int, pilfer::shared_mutex> other(0);
@@ -241,7 +242,7 @@ TEST_F(row_D8_objects, calls_inside_of_calls) {
 
 // ---- queued -------------------------------------------------------------------------------------
 
-TEST_P(row_D8_monitor, bounded_buffer) {
+TEST_P(monitor_calls, bounded_buffer) {
     for (const std::size_t room : {1U, 3U}) {
         pilfer::pool pool(with_workers());
         struct buffer {
@@ -287,7 +288,7 @@ TEST_P(row_D8_monitor, bounded_buffer) {
 }
 
 // A box for one value that goes to and fro.
-TEST_P(row_D8_monitor, box) {
+TEST_P(monitor_calls, box_of_one_value) {
     pilfer::pool pool(with_workers());
     pilfer::monitor<std::optional<int>> box;
     const auto full = [](const auto& x) { return x.has_value(); };
@@ -308,9 +309,9 @@ TEST_P(row_D8_monitor, box) {
     EXPECT_FALSE(box.read(full));
 }
 
-// What can go goes in the order in which it came, and before whoever comes later, a thread that makes it
-// possible included; each caller is woken once.
-TEST_P(row_D8_monitor, in_order) {
+// Calls that can go do so in the order of their arrival. They go before later calls, also before the thread
+// that makes them possible. Each caller is woken once.
+TEST_P(monitor_calls, are_served_in_order_of_arrival) {
     pilfer::pool pool(with_workers());
     struct turns {
         unsigned left = 0;
@@ -358,7 +359,7 @@ TEST_P(row_D8_monitor, in_order) {
 }
 
 // Each makes the next one possible, in the reverse of their order: more than one caller serves in a row.
-TEST_P(row_D8_monitor, chains) {
+TEST_P(monitor_calls, make_each_other_possible_in_chains) {
     pilfer::pool pool(with_workers());
     struct chain {
         unsigned turn = 0;
@@ -389,7 +390,7 @@ TEST_P(row_D8_monitor, chains) {
     EXPECT_EQ(q.call([](chain& c) { return c.log; }), expected);
 }
 
-TEST_P(row_D8_monitor, what_throws_goes_to_its_caller) {
+TEST_P(monitor_calls, exceptions_go_to_their_caller) {
     pilfer::pool pool(with_workers());
     struct state {
         unsigned value = 0;
@@ -427,7 +428,7 @@ TEST_P(row_D8_monitor, what_throws_goes_to_its_caller) {
     }
     until_suspended(pool, many);
     pool.run([&] {
-        // Who makes it possible fails itself, behind the change.
+        // The call that makes it possible throws itself, after the change.
         EXPECT_THROW(q.call([](state& s) {
             s.value = 1;
             throw 1;
@@ -441,9 +442,9 @@ TEST_P(row_D8_monitor, what_throws_goes_to_its_caller) {
     EXPECT_EQ(q.read([](const state& s) { return s.run; }), 6U);
 }
 
-// f runs with the exceptions of its own caller: those that its server handles or unwinds for are no concern
-// of it, and the server finds its own again, wherever f has taken it.
-TEST_P(row_D8_monitor, a_served_call_sees_the_exceptions_of_its_caller) {
+// f runs with the exceptions of its own caller. Exceptions that its server handles or unwinds for do not
+// concern it. The server finds its own again, on any thread that f has taken it to.
+TEST_P(monitor_calls, a_served_call_sees_the_exceptions_of_its_caller) {
     pilfer::pool pool(with_workers());
     const auto ready = [](int v) { return v == 1; };
     for (const bool server_unwinds : {false, true}) {
@@ -503,9 +504,9 @@ TEST_P(row_D8_monitor, a_served_call_sees_the_exceptions_of_its_caller) {
     }
 }
 
-// The scope that is cancelled is the caller's. Who is inside, served or not, ends first; its caller leaves
-// behind that, and its server, which unwinds, goes on.
-TEST_P(row_D8_monitor, a_served_call_ends_before_its_caller_is_stopped) {
+// The cancelled scope is the caller's. A call that is inside, served or not, ends first. Its caller leaves
+// after that, and its server, which unwinds, continues.
+TEST_P(monitor_calls, a_served_call_ends_before_its_caller_is_stopped) {
     pilfer::pool pool(with_workers());
     pilfer::monitor<int> q(0);
     pilfer::event go_on;
@@ -549,7 +550,7 @@ TEST_P(row_D8_monitor, a_served_call_ends_before_its_caller_is_stopped) {
 
 // A destructor calls while its task, which is stopped, unwinds: served or not, f is part of that, and
 // `stopped` must not come out of the call.
-TEST_P(row_D8_monitor, a_call_of_a_destructor_is_served_while_its_stopped_caller_unwinds) {
+TEST_P(monitor_calls, a_destructors_call_is_served_while_its_stopped_caller_unwinds) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 0; round < support::hundredth_of(1'000); ++round) {
         pilfer::monitor<int> q(0);
@@ -596,7 +597,7 @@ TEST_P(row_D8_monitor, a_call_of_a_destructor_is_served_while_its_stopped_caller
     }
 }
 
-TEST_P(row_D8_monitor, time_limits_race_those_who_serve) {
+TEST_P(monitor_calls, time_limits_race_serving_calls) {
     pilfer::pool pool(with_workers());
     pilfer::monitor<unsigned> tokens(0U);
     std::atomic<unsigned> taken{0};
@@ -619,7 +620,7 @@ TEST_P(row_D8_monitor, time_limits_race_those_who_serve) {
     EXPECT_EQ(tokens.read([](unsigned t) { return t; }), given - taken);
 }
 
-TEST_P(row_D8_monitor, calls_may_fork_and_wait) {
+TEST_P(monitor_calls, may_fork_and_wait) {
     pilfer::pool pool(with_workers());
     pilfer::monitor<std::uint64_t> sum(0U);
     all_at_once(pool, 6, 1, [&](unsigned self) {
@@ -638,7 +639,7 @@ TEST_P(row_D8_monitor, calls_may_fork_and_wait) {
               (35ULL << 32) + 35 * (support::fib(10) + support::fib(8)));
 }
 
-TEST_P(row_D8_monitor, whatever_the_pool_does_with_its_frames) {
+TEST_P(monitor_calls, work_under_every_resume_option) {
     for (const auto where :
          {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         pilfer::options o = with_workers();
@@ -666,8 +667,8 @@ TEST_P(row_D8_monitor, whatever_the_pool_does_with_its_frames) {
     }
 }
 
-// The end of the last call is the end of the object: whoever served it may still be on its way out.
-TEST_P(row_D8_monitor, ends_with_its_last_call) {
+// The end of the last call is the end of the object: the server of that call may still be on its way out.
+TEST_P(monitor_calls, object_ends_with_its_last_call) {
     pilfer::pool pool(with_workers());
     const std::uint64_t rounds = support::hundredth_of(10'000, 10);
     for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -691,9 +692,9 @@ TEST_P(row_D8_monitor, ends_with_its_last_call) {
     }
 }
 
-TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
-    // A thread runs its own calls, whoever makes them possible, and none of others; a task's are run by who
-    // makes them possible, unless its pool's tasks stay on their threads.
+TEST_F(concurrent_objects, run_calls_on_the_documented_stack) {
+    // A thread runs its own calls, also those that others make possible, and no other calls. The caller that
+    // makes a task's call possible runs it, unless tasks of its pool stay on their threads.
     for (const bool own_thread : {false, true}) {
         pilfer::options o = workers(3);
         o.resume = own_thread ? pilfer::resume::own_thread : pilfer::resume::anywhere;
@@ -737,7 +738,7 @@ TEST_F(row_D8_objects, whose_stack_a_call_runs_on) {
 }
 
 // The order that is promised for a monitor call inside a synchronized one: the outer object stays locked.
-TEST_P(row_D8_monitor, inside_of_a_locked_one) {
+TEST_P(monitor_calls, inside_a_synchronized_call) {
     pilfer::pool pool(with_workers());
     pilfer::synchronized<int> outer(0);
     pilfer::monitor<int> inner(0);
@@ -757,9 +758,9 @@ TEST_P(row_D8_monitor, inside_of_a_locked_one) {
     EXPECT_EQ(inner.read([](int v) { return v; }), 2);
 }
 
-// ---- what is shared -----------------------------------------------------------------------------
+// ---- shared scopes ------------------------------------------------------------------------------
 
-TEST_F(row_D8_objects, a_synchronized_call_that_need_not_wait_shares_no_scope) {
+TEST_F(concurrent_objects, a_synchronized_call_that_need_not_wait_shares_no_scope) {
     pilfer::pool pool(workers(2));
     pilfer::synchronized<int> l(0);
     pilfer::monitor<int> q(0);
@@ -779,8 +780,8 @@ TEST_F(row_D8_objects, a_synchronized_call_that_need_not_wait_shares_no_scope) {
     EXPECT_EQ(pool.counters().scopes_shared, 0U);
 }
 
-// The call is ended by another worker, the frame goes on where it was: nothing else is shared.
-TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
+// Another worker ends the call, and the frame resumes on its first worker: nothing else is shared.
+TEST_F(concurrent_objects, a_monitor_call_shares_its_own_scope_only) {
     for (const bool leaves : {false, true}) {
         pilfer::pool pool(workers(2));
         pilfer::monitor<int> q(0);
@@ -795,11 +796,11 @@ TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
             until(2);
             q.call([](int& v) { v = 1; });
             if (!leaves) {
-                until(3); // so this worker takes nobody's frame
+                until(3); // so this worker takes no frame
             }
         });
         until(1);
-        long began = 0; // threads; asked of the system, for compilers keep what pthread_self() returned
+        long began = 0; // threads, from the system, because compilers keep the result of pthread_self()
         long served = 0;
         long ended = 0;
         auto caller = pool.async([&] {
@@ -821,7 +822,7 @@ TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
         if (leaves) {
             busy = pool.async([&] {
                 step = 2;
-                until(3); // on the worker where the caller was
+                until(3); // on the caller's first worker
             });
         } else {
             step = 2;
@@ -848,10 +849,10 @@ TEST_F(row_D8_objects, row_D9_a_monitor_call_shares_its_own_scope_only) {
     EXPECT_EQ(alone.counters().scopes_shared, 0U);
 }
 
-// Scopes that end out of turn while somebody elsewhere walks up through them. Nothing decides which comes
-// first, so this finds a walk without a lock only now and then (chaos and sanitizers help);
-// mark_scope_cursors and mark_below in tests/model find it always.
-TEST_P(row_D8_monitor, a_scope_ends_out_of_turn_while_a_served_call_forks_from_below) {
+// Scopes end out of turn while another worker walks up through them. The order of the two is not fixed, so
+// this finds a walk without a lock only now and then (chaos and sanitizers help). mark_scope_cursors and
+// mark_below in tests/model find it always.
+TEST_P(monitor_calls, a_scope_ends_out_of_turn_while_a_served_call_forks_from_below) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         pilfer::monitor<int> q(0);
@@ -863,7 +864,7 @@ TEST_P(row_D8_monitor, a_scope_ends_out_of_turn_while_a_served_call_forks_from_b
                 while (!go) {
                     std::this_thread::yield();
                 }
-                q.call([](int& v) { v = 1; }); // serves the one below, most likely on another worker
+                q.call([](int& v) { v = 1; }); // serves the call below it, most likely on another worker
             });
             std::optional<pilfer::scope> middle(std::in_place);
             pilfer::scope inner;
@@ -886,7 +887,7 @@ TEST_P(row_D8_monitor, a_scope_ends_out_of_turn_while_a_served_call_forks_from_b
     }
 }
 
-TEST_P(row_D8_monitor, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_child_suspends) {
+TEST_P(monitor_calls, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_child_suspends) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         pilfer::monitor<int> q(0);
@@ -922,7 +923,7 @@ TEST_P(row_D8_monitor, a_frame_that_moved_ends_a_scope_out_of_turn_while_its_chi
 // ---- drinking philosophers ----------------------------------------------------------------------
 
 // Each needs some of its bottles, now these, now those; a session begins when all of them are free.
-TEST_P(row_D8_philosophers, drink) {
+TEST_P(drinking_philosophers, share_their_bottles_by_monitor_calls) {
     constexpr unsigned seats = 12;
     pilfer::pool pool(with_workers());
     struct table {
@@ -972,10 +973,10 @@ TEST_P(row_D8_philosophers, drink) {
     EXPECT_EQ(std::accumulate(std::begin(drunk), std::end(drunk), 0U), seats * 25);
 }
 
-// ---- who may wait where -------------------------------------------------------------------------
+// ---- waits on top of a frame --------------------------------------------------------------------
 
-// Q waits for what the parent does behind the end of S1, of which Q is no child.
-TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) {
+// Q is no child of the inner scope. It waits for a step that the parent takes after the end of that scope.
+TEST_P(waits_on_top_of_a_frame, an_inner_sync_returns_with_the_outer_child_suspended) {
     const std::uint64_t rounds =
         std::max<std::uint64_t>(support::hundredth_of(10'000) / (GetParam() > 8 ? 4 : 1), 1);
     pilfer::pool pool(with_workers());
@@ -993,7 +994,7 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
             };
             pilfer::scope outer;
             if (round % 3 == 0) {
-                outer.fork(q); // stolen, or left where it lies
+                outer.fork(q); // stolen, or left in the deque
             }
             {
                 pilfer::scope inner;
@@ -1017,9 +1018,8 @@ TEST_P(row_D11_who_waits, an_inner_sync_returns_with_the_outer_child_suspended) 
     }
 }
 
-// On top of the frame that syncs: the newest child waits for what an older one does, which nobody has
-// started.
-TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
+// On top of the frame that syncs: the newest child waits for an older one, which has not started.
+TEST_P(waits_on_top_of_a_frame, a_child_on_top_of_its_parent_waits_for_another_one) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
         pool.run([] {
@@ -1036,9 +1036,9 @@ TEST_P(row_D11_who_waits, a_child_on_top_of_its_parent_waits_for_another_one) {
     }
 }
 
-/// The call that leaves serves another one. Behind its unlock a callback of a cancelled child runs, and may
+/// The call that leaves serves another one. After its unlock a callback of a cancelled child runs, and may
 /// wait for the call that was served.
-TEST_P(row_D8_monitor, a_callback_at_the_unlock_may_wait_for_the_call_that_was_served) {
+TEST_P(monitor_calls, a_callback_at_the_unlock_may_wait_for_the_call_that_was_served) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "the callback holds the only worker";
     }

@@ -1,4 +1,5 @@
-// Tasks that hold a lock give children to older scopes from elsewhere than where they took the lock.
+// Tasks that hold a lock fork children into older scopes, on another worker than the one where they took the
+// lock.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,8 +13,8 @@
 
 namespace {
 
-/// A coroutine goes on as another task, which owns its scopes from then on.
-TEST(holders_elsewhere, a_coroutine_locks_before_and_behind_a_wait) {
+/// A coroutine resumes as another task, which owns its scopes from then on.
+TEST(holders_elsewhere, a_coroutine_locks_before_and_after_a_wait) {
     const support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = 1}};
     pilfer::pool other{{.workers = 1}};
@@ -47,7 +48,7 @@ TEST(holders_elsewhere, a_coroutine_locks_before_and_behind_a_wait) {
 
 /// f of a call with a condition gives a child to a scope that its caller does not own. The child is dropped
 /// like any sibling, whether the caller or a serving task runs f.
-TEST(holders_elsewhere, a_served_call_gives) {
+TEST(holders_elsewhere, a_served_call_forks_into_an_older_scope) {
     const support::watchdog limit{support::patience};
     for (const bool served : {false, true}) {
         pilfer::pool pool{{.workers = 1}};
@@ -79,9 +80,9 @@ TEST(holders_elsewhere, a_served_call_gives) {
     }
 }
 
-/// A stolen branch of the holder gives a child to a cancelled scope. The child is dropped; the branch goes
-/// on.
-TEST(holders_elsewhere, a_stolen_branch_gives) {
+/// A stolen branch of the holder forks a child into a cancelled scope. The child is dropped; the branch
+/// continues.
+TEST(holders_elsewhere, a_stolen_branch_forks_into_an_older_scope) {
     const support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = 2}};
     std::atomic<bool> began{false};

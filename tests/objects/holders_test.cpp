@@ -1,4 +1,4 @@
-// Who holds a lock, and what it does in scopes that began under it, finishes first: row D6.
+// A task that holds a lock finishes first, with its work in scopes that began under the lock.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -20,12 +20,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class row_D6_holders : public testing::TestWithParam<unsigned> {
+class cancelled_holder : public testing::TestWithParam<unsigned> {
 protected:
     support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(workers, row_D6_holders, testing::Values(1U, 2U, 3U, 8U));
+INSTANTIATE_TEST_SUITE_P(workers, cancelled_holder, testing::Values(1U, 2U, 3U, 8U));
 
 /// Yields until it holds, up to a minute.
 template <class F>
@@ -37,16 +37,16 @@ void until(F holds) {
     }
 }
 
-/// Waits for what nobody does: only a cancellation ends it early.
+/// Waits for an event that is never set: only a cancellation ends the wait early.
 void wait_to_be_stopped() {
     pilfer::event never;
     EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
     ADD_FAILURE() << "not stopped";
 }
 
-// Cancelled while it is inside; all that it does there has its usual results, and it leaves behind the
+// A task is cancelled while it is inside. Its calls there have their usual results, and it leaves after the
 // unlock.
-TEST_P(row_D6_holders, finish_and_leave_at_the_unlock) {
+TEST_P(cancelled_holder, finishes_and_leaves_at_the_unlock) {
     for (int kind = 0; kind < objects::kinds; ++kind) {
         objects all;
         std::atomic<bool> entered{false};
@@ -98,7 +98,7 @@ TEST_P(row_D6_holders, finish_and_leave_at_the_unlock) {
 
 // Of the children of one scope, which began before the lock, those that hold no lock are stopped; the parent,
 // which holds one, is not.
-TEST_P(row_D6_holders, children_from_before_are_stopped_each_by_itself) {
+TEST_P(cancelled_holder, older_children_are_stopped) {
     pilfer::mutex mine;
     pilfer::mutex of_a_child;
     std::atomic<int> waiting{0};
@@ -140,9 +140,8 @@ TEST_P(row_D6_holders, children_from_before_are_stopped_each_by_itself) {
     });
 }
 
-// A scope that began under the lock, and goes on behind it: its child, which waits, is taken out at the
-// unlock.
-TEST_P(row_D6_holders, a_scope_outlives_the_lock) {
+// A scope begins under the lock and outlives it: its waiting child is taken out at the unlock.
+TEST_P(cancelled_holder, a_scope_outlives_the_lock) {
     for (std::uint64_t round = 0; round < support::hundredth_of(10'000); ++round) {
         pilfer::mutex m;
         std::atomic<bool> inside{false};
@@ -166,7 +165,7 @@ TEST_P(row_D6_holders, a_scope_outlives_the_lock) {
                     waits = true;
                     wait_to_be_stopped();
                 });
-                before.reset(); // out of turn, and it leaves the lock to the one behind it
+                before.reset(); // out of turn: it leaves the lock to the next one
                 inside = true;
                 if (round % 2 == 0) {
                     cancelled.wait();
@@ -193,7 +192,7 @@ TEST_P(row_D6_holders, a_scope_outlives_the_lock) {
 }
 
 // Scopes and locks begin and end in any order: in the end nothing is left that keeps the task.
-TEST_P(row_D6_holders, scopes_and_locks_in_any_order) {
+TEST_P(cancelled_holder, scopes_and_locks_in_any_order) {
     std::mt19937 random(7);
     for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
         pool.run([&] {
@@ -231,7 +230,7 @@ TEST_P(row_D6_holders, scopes_and_locks_in_any_order) {
 }
 
 // A scope that begins under the lock can be cancelled like any.
-TEST_P(row_D6_holders, a_cancellation_of_an_inner_scope_acts_at_once) {
+TEST_P(cancelled_holder, a_cancellation_of_an_inner_scope_acts_at_once) {
     pool.run([] {
         pilfer::synchronized<int> object(0);
         object.call([](int&) {
@@ -262,7 +261,7 @@ TEST_P(row_D6_holders, a_cancellation_of_an_inner_scope_acts_at_once) {
 }
 
 // A stolen branch of a join under the lock belongs to the holder; its own locks end nothing of that.
-TEST_P(row_D6_holders, a_stolen_branch_is_excepted) {
+TEST_P(cancelled_holder, a_stolen_branch_under_the_lock_is_not_stopped) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -299,7 +298,7 @@ TEST_P(row_D6_holders, a_stolen_branch_is_excepted) {
 }
 
 // It may end scopes that began before its own locks, in their turn and out of it, and is excepted as before.
-TEST_P(row_D6_holders, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own) {
+TEST_P(cancelled_holder, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -344,8 +343,8 @@ TEST_P(row_D6_holders, a_stolen_branch_ends_older_scopes_under_a_lock_of_its_own
     }
 }
 
-// What is to be told behind the unlock runs the code of others, which may want the lock.
-TEST_P(row_D6_holders, an_unlock_is_over_before_anybody_is_told) {
+// A notification that is due at the unlock runs foreign code, which may want the lock.
+TEST_P(cancelled_holder, an_unlock_ends_before_its_notifications) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "the child must run while its parent does";
     }
@@ -389,8 +388,8 @@ TEST_P(row_D6_holders, an_unlock_is_over_before_anybody_is_told) {
     EXPECT_TRUE(free);
 }
 
-// A cancellation at any moment: who has begun to change the object has ended it, with all that it spawned.
-TEST_P(row_D6_holders, the_invariant_holds) {
+// A cancellation at any moment: a task that has begun to change the object finishes, with all its children.
+TEST_P(cancelled_holder, the_invariant_holds) {
     struct account {
         long from = 0;
         long to = 0;

@@ -1,5 +1,5 @@
-// A task that holds a lock gives children to scopes that are older than the lock: they are cancelled like any
-// other children, while the task itself goes on to the unlock.
+// A task that holds a lock forks children into scopes that are older than the lock. The children are
+// cancelled like any others, while the task itself continues to the unlock.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -100,7 +100,7 @@ TEST_P(older_scopes, drop_children_while_their_owner_is_shielded) {
 
 // The older scope itself is cancelled. It counts the children that it drops, and takes children again after
 // the next sync().
-TEST_P(older_scopes, count_what_they_drop_and_go_on_after_sync) {
+TEST_P(older_scopes, count_dropped_children_and_work_after_sync) {
     const auto before = pool.counters().dropped;
     std::atomic<int> ran{0};
     pool.run([&] {
@@ -276,7 +276,7 @@ TEST_P(older_scopes, end_a_chain_of_tasks) {
 
 // Locks and scopes begin and end in any order, and the frame moves meanwhile. The enclosing scope is
 // cancelled all the time: children run if, and only if, their scope began under a lock that is still held.
-TEST_P(older_scopes, and_locks_begin_and_end_in_any_order) {
+TEST_P(older_scopes, begin_and_end_in_any_order_with_locks) {
     std::mt19937 random(11);
     for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
         bool reached = false;
@@ -390,7 +390,7 @@ TEST_P(older_scopes, end_under_the_lock_or_go_on_after_it) {
 
 // A cancellation at any moment: a task that has begun to change the object has ended the change, with all
 // that it started in a scope of the lock. Children that it gives to its older scope may be missing.
-TEST_P(older_scopes, leave_the_invariant_alone) {
+TEST_P(older_scopes, keep_the_invariant) {
     std::mt19937 random(GetParam());
     std::atomic<std::uint64_t> calls{0};
     for (std::uint64_t round = 0; round < support::hundredth_of(100'000); ++round) {

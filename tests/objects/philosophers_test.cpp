@@ -1,4 +1,4 @@
-// Philosophers who dine and drink, by the calls of objects; some are sent home in the middle of it.
+// Philosophers dine and drink, by the calls of objects. Some are cancelled in the middle of it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ void at_the_table(pilfer::pool& pool, F f) {
     }
 }
 
-/// Who has a fork or bottle; never two at once.
+/// The holder of each fork or bottle; never two at once.
 class held {
 public:
     void take(unsigned which, unsigned by) {
@@ -50,7 +50,7 @@ private:
 };
 
 // Each fork is an object with a lock, and a meal a call of two of them.
-TEST_P(philosophers, row_D8_dine_by_call_all) {
+TEST_P(philosophers, dine_by_call_all) {
     pilfer::pool pool(with_workers());
     std::array<pilfer::synchronized<unsigned>, seats> forks;
     held hands;
@@ -83,7 +83,7 @@ TEST_P(philosophers, row_D8_dine_by_call_all) {
 using forks_on_the_table = std::array<bool, seats>; // true: taken
 
 // The table is one object: both forks or none, in the order in which they got hungry.
-TEST_P(philosophers, row_D8_dine_when_both_forks_are_free) {
+TEST_P(philosophers, dine_when_both_forks_are_free) {
     pilfer::pool pool(with_workers());
     pilfer::monitor<forks_on_the_table> table;
     held hands;
@@ -107,9 +107,9 @@ TEST_P(philosophers, row_D8_dine_when_both_forks_are_free) {
     EXPECT_EQ(table.read([](const auto& taken) { return std::count(taken.begin(), taken.end(), true); }), 0);
 }
 
-// The evening ends while some wait, some drink, and some have not begun: whoever leaves puts back what it
-// has, and nobody else's bottle is gone.
-TEST_P(philosophers, row_D9_sent_home) {
+// The evening ends while some wait, some drink, and some have not begun. A philosopher that leaves puts its
+// bottles back, and no other bottle is missing.
+TEST_P(philosophers, leave_when_the_evening_is_cancelled) {
     pilfer::pool pool(with_workers());
     for (std::uint64_t evening = 0; evening < support::hundredth_of(4000, 4); ++evening) {
         pilfer::monitor<std::uint32_t> table(0U);

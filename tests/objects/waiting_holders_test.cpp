@@ -36,8 +36,8 @@ void stand_until(F holds) {
     }
 }
 
-// One worker: own children newest first, without a suspension. Children of an older scope, which lie below
-// them in the same deque, wait until the holder has ended.
+// One worker: own children newest first, without a suspension. Children of an older scope are below them in
+// the deque, and wait until the holder has ended.
 TEST(waiting_holder, runs_children_of_the_awaited_scope_newest_first) {
     const support::watchdog limit(support::patience);
     pilfer::pool pool(support::workers(1));
@@ -117,7 +117,7 @@ TEST(waiting_holder, suspends_with_its_lock_and_frees_its_worker) {
     }
 }
 
-/// Holders and what stands on whose stack.
+/// The holders, and the tasks on each stack.
 class stacks_of_holders {
 public:
     static constexpr unsigned most = 64;
@@ -146,8 +146,8 @@ protected:
         o.balance.exposure = std::get<1>(GetParam());
         return o;
     }
-    /// 64 holders of 64 locks of all kinds, whose children fork, wait, fork into the scope of their holder,
-    /// and take locks of their own, beside other tasks.
+    /// 64 holders of 64 locks of all kinds, beside other tasks. Their children fork, wait, fork into the
+    /// scope of their holder, and take locks of their own.
     static void run(const pilfer::options& o, bool strict) {
         pilfer::pool pool(o);
         constexpr unsigned holders = stacks_of_holders::most;
@@ -186,7 +186,7 @@ protected:
                         });
                         break;
                     case 2: {
-                        // Without stacks another one that wants it may run on top of who has it.
+                        // Without stacks, another task that wants this lock may run on top of its holder.
                         std::unique_lock guard((*locks)[i].inner, std::defer_lock);
                         if (strict) {
                             guard.lock();
@@ -263,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(workers, waiting_holders,
                                                           pilfer::exposure::always_public)),
                          &name_of);
 
-TEST_P(waiting_holders, have_nothing_else_on_top_of_them) { run(with(workers()), true); }
+TEST_P(waiting_holders, have_only_awaited_children_on_top_of_them) { run(with(workers()), true); }
 
 // Without stacks other tasks run on top, too (rule W4 in src/worker/README.md): everything ends.
 TEST_P(waiting_holders, end_without_stacks) {
@@ -274,7 +274,7 @@ TEST_P(waiting_holders, end_without_stacks) {
     }
 }
 
-TEST_P(waiting_holders, end_by_every_amount_and_resume) {
+TEST_P(waiting_holders, end_under_every_steal_amount_and_resume_option) {
     for (const auto amount : {pilfer::steal_amount::one(), pilfer::steal_amount::half(),
                               pilfer::steal_amount::all_but_one(), pilfer::steal_amount::adaptive()}) {
         for (const auto resume :

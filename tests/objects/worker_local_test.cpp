@@ -24,9 +24,9 @@ namespace {
 using namespace support;
 using pilfer::worker_local;
 
-class row_A15 : public over_workers {};
-PILFER_OVER_WORKERS(row_A15);
-class row_A15_alone : public guarded {};
+class worker_local_over_workers : public over_workers {};
+PILFER_OVER_WORKERS(worker_local_over_workers);
+class worker_local_values : public guarded {};
 
 /// Says so when two uses have it at once.
 struct exclusive {
@@ -46,7 +46,7 @@ struct use {
         ++mine->uses;
     }
     ~use() { EXPECT_EQ(mine->inside.fetch_sub(1), 1); }
-    /// From before the lease to behind it, so that no moment has more leases than users.
+    /// Lives from before the lease until after it, so that there are never more leases than users.
     struct counting {
         explicit counting(instances& i) : all(i) {
             const std::size_t now = all.users.fetch_add(1) + 1;
@@ -58,7 +58,7 @@ struct use {
     } counted;
     pilfer::worker_lease<exclusive> mine;
 };
-/// Asked anew each time: compilers keep what std::this_thread::get_id() returns.
+/// Read from the system each time: compilers keep the result of std::this_thread::get_id().
 [[nodiscard]] long thread_now() { return syscall(SYS_gettid); }
 [[nodiscard]] std::uint64_t sum(worker_local<exclusive>& all) {
     std::uint64_t n = 0;
@@ -73,7 +73,7 @@ void nest(instances& all, unsigned n) {
     }
 }
 
-TEST_P(row_A15, a_use_in_a_use_has_its_own) {
+TEST_P(worker_local_over_workers, a_nested_use_has_a_value_of_its_own) {
     pilfer::pool pool(with_workers());
     instances all;
     const unsigned depth = sanitized ? 7 : 9;
@@ -86,7 +86,7 @@ TEST_P(row_A15, a_use_in_a_use_has_its_own) {
     }
 }
 
-TEST_P(row_A15, plain_uses_need_no_more_than_there_are_workers) {
+TEST_P(worker_local_over_workers, plain_uses_need_no_more_than_there_are_workers) {
     pilfer::pool pool(with_workers());
     instances all;
     const auto n = hundredth_of(1'000'000, 2000);
@@ -97,7 +97,7 @@ TEST_P(row_A15, plain_uses_need_no_more_than_there_are_workers) {
     EXPECT_LE(all.size(), GetParam());
 }
 
-TEST_P(row_A15, a_suspended_use_keeps_its_own) {
+TEST_P(worker_local_over_workers, a_suspended_use_keeps_its_value) {
     pilfer::pool pool(with_workers());
     instances all;
     constexpr unsigned waiters = 20;
@@ -131,7 +131,7 @@ TEST_P(row_A15, a_suspended_use_keeps_its_own) {
 }
 
 /// A lease that begins on one worker and ends on another: the rest of a spawn is stolen in between.
-TEST_P(row_A15, a_lease_moves_with_the_rest_of_a_spawn) {
+TEST_P(worker_local_over_workers, a_lease_moves_with_the_rest_of_a_spawn) {
     pilfer::pool pool(with_workers());
     instances all;
     const auto n = hundredth_of(10'000, 20);
@@ -142,8 +142,7 @@ TEST_P(row_A15, a_lease_moves_with_the_rest_of_a_spawn) {
             std::atomic<bool> went_on{false};
             pilfer::scope s;
             s.spawn([&] {
-                while (GetParam() > 1 &&
-                       !went_on) { // a task that nobody has started is within reach (row B8)
+                while (GetParam() > 1 && !went_on) { // a task that has not started is within reach
                     std::this_thread::yield();
                 }
             });
@@ -157,7 +156,7 @@ TEST_P(row_A15, a_lease_moves_with_the_rest_of_a_spawn) {
     EXPECT_LE(all.size(), GetParam()) << "whoever finds its own list empty looks at those of others";
 }
 
-TEST_P(row_A15, threads_and_two_pools_use_it_at_once) {
+TEST_P(worker_local_over_workers, threads_and_two_pools_use_it_at_once) {
     pilfer::pool one(with_workers());
     pilfer::pool two(with_workers());
     instances all;
@@ -182,7 +181,7 @@ TEST_P(row_A15, threads_and_two_pools_use_it_at_once) {
 }
 
 /// Made by tasks, ended by threads and by tasks of another pool, and the other way round.
-TEST_P(row_A15, a_lease_ends_where_it_was_brought_to) {
+TEST_P(worker_local_over_workers, a_lease_ends_on_the_worker_that_it_moved_to) {
     pilfer::pool one(with_workers());
     pilfer::pool two(with_workers());
     instances all;
@@ -203,7 +202,7 @@ TEST_P(row_A15, a_lease_ends_where_it_was_brought_to) {
     EXPECT_LE(all.size(), 4U) << "while b gets another one there are two more, and its own";
 }
 
-TEST_P(row_A15, a_pool_that_ends_leaves_its_instances) {
+TEST_P(worker_local_over_workers, values_outlive_their_pool) {
     instances all;
     for (int i = 0; i < 10; ++i) {
         pilfer::pool pool(with_workers());
@@ -215,7 +214,7 @@ TEST_P(row_A15, a_pool_that_ends_leaves_its_instances) {
     EXPECT_EQ(sum(all), 11U);
 }
 
-TEST_P(row_A15, pools_on_one_lock) {
+TEST_P(worker_local_over_workers, works_with_the_one_lock_back_end) {
     pilfer::options o = with_workers();
     o.backend = pilfer::backend::one_lock;
     pilfer::pool pool(o);
@@ -225,7 +224,7 @@ TEST_P(row_A15, pools_on_one_lock) {
     EXPECT_LE(all.size(), all.peak);
 }
 
-TEST_F(row_A15_alone, combine_goes_over_all_and_leaves_them) {
+TEST_F(worker_local_values, combine_reads_all_values_and_keeps_them) {
     using list = std::vector<int>;
     worker_local<list> names([made = 0]() mutable { return list{++made}; });
     const auto append = [](list l, const list& r) {
@@ -247,7 +246,7 @@ TEST_F(row_A15_alone, combine_goes_over_all_and_leaves_them) {
     EXPECT_EQ(names.size(), 3U);
 }
 
-TEST_F(row_A15_alone, types_that_can_neither_be_copied_nor_made_from_nothing) {
+TEST_F(worker_local_values, types_that_can_neither_be_copied_nor_made_from_nothing) {
     struct fixed {
         explicit fixed(int v) : value(v) {}
         fixed(const fixed&) = delete;
@@ -262,7 +261,7 @@ TEST_F(row_A15_alone, types_that_can_neither_be_copied_nor_made_from_nothing) {
     EXPECT_EQ(*zero.lease(), 0);
 }
 
-TEST_F(row_A15_alone, an_instance_stays_as_it_was_left) {
+TEST_F(worker_local_values, a_value_stays_as_it_was_left) {
     pilfer::pool pool(workers(1));
     worker_local<int> all;
     pool.run([&] {
@@ -273,7 +272,7 @@ TEST_F(row_A15_alone, an_instance_stays_as_it_was_left) {
     EXPECT_EQ(all.size(), 1U);
 }
 
-TEST_F(row_A15_alone, all_are_leased_while_somebody_looks_at_them) {
+TEST_F(worker_local_values, all_values_are_leased_while_they_are_visited) {
     worker_local<int> all;
     { const auto a = all.lease(); }
     int seen = 0;
@@ -289,7 +288,7 @@ TEST_F(row_A15_alone, all_are_leased_while_somebody_looks_at_them) {
     EXPECT_EQ(seen, 3);
 }
 
-TEST_F(row_A15_alone, what_is_thrown_leaves_it_as_it_was) {
+TEST_F(worker_local_values, an_exception_leaves_the_values_unchanged) {
     struct spoiled {};
     int left = 2;
     worker_local<int> all([&left] {
@@ -314,7 +313,7 @@ TEST_F(row_A15_alone, what_is_thrown_leaves_it_as_it_was) {
     none.for_each([](int&) { ADD_FAILURE(); });
 }
 
-TEST_F(row_A15_alone, a_lease_is_moved_and_assigned) {
+TEST_F(worker_local_values, a_lease_is_moved_and_assigned) {
     worker_local<int> all;
     auto a = all.lease();
     *a = 1;
@@ -332,7 +331,7 @@ TEST_F(row_A15_alone, a_lease_is_moved_and_assigned) {
     static_assert(!std::is_move_constructible_v<worker_local<int>>);
 }
 
-TEST_F(row_A15_alone, instances_are_destroyed_with_it) {
+TEST_F(worker_local_values, instances_are_destroyed_with_it) {
     static int alive = 0;
     struct counted {
         counted() { ++alive; }
@@ -349,7 +348,7 @@ TEST_F(row_A15_alone, instances_are_destroyed_with_it) {
     EXPECT_EQ(alive, 0);
 }
 
-TEST(row_A15_child, destroyed_with_a_lease_out) {
+TEST(worker_local_process, destroyed_while_a_lease_exists) {
     const auto r = in_child([] {
         auto all = std::make_unique<worker_local<int>>();
         auto lease = all->lease();
@@ -360,7 +359,7 @@ TEST(row_A15_child, destroyed_with_a_lease_out) {
     EXPECT_TRUE(r.said("a worker_local was destroyed while an instance of it was leased")) << r;
 }
 
-TEST_F(row_A15_alone, numbers_are_used_again_and_may_be_used_up) {
+TEST_F(worker_local_values, numbers_are_reused_and_may_run_out) {
     using pilfer::detail::numbers;
     using pilfer::detail::worker;
     std::vector<std::uint32_t> mine;

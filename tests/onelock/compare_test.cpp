@@ -1,4 +1,4 @@
-// The one-lock back-end, row E3: what it promises itself, and the stealing runtime compared with it.
+// The one-lock back-end: its own promises, and a comparison with work stealing.
 #include <unistd.h>
 
 #include <array>
@@ -39,24 +39,24 @@ using namespace std::chrono_literals;
     return x ^ (x >> 31);
 }
 
-/// What a program counts while it runs, and what must not depend on who runs it.
+/// Counts of a running program. They must not depend on the back-end.
 struct books {
-    std::atomic<std::uint64_t> tasks{0};      ///< functions of async
-    std::atomic<std::uint64_t> detached{0};   ///< functions of submit, and what they add
-    std::atomic<std::uint64_t> behind{0};     ///< functions of then and continue_with
-    std::atomic<std::uint64_t> thrown{0};     ///< by tasks
-    std::atomic<std::uint64_t> with_value{0}; ///< futures that held one at the end of whoever made them
+    std::atomic<std::uint64_t> tasks{0};      ///< Functions of async.
+    std::atomic<std::uint64_t> detached{0};   ///< Functions of submit, and their contributions.
+    std::atomic<std::uint64_t> behind{0};     ///< Functions of then and continue_with.
+    std::atomic<std::uint64_t> thrown{0};     ///< By tasks.
+    std::atomic<std::uint64_t> with_value{0}; ///< Futures with a value when their maker ended.
     std::atomic<std::uint64_t> with_error{0};
     std::atomic<std::uint64_t> broken{0};
-    std::atomic<std::uint64_t> went_back{0}; ///< futures that were ready, and then were not
+    std::atomic<std::uint64_t> went_back{0}; ///< Futures that were ready, and then were not.
 
     [[nodiscard]] std::array<std::uint64_t, 8> numbers() const {
         return {tasks, detached, behind, thrown, with_value, with_error, broken, went_back};
     }
 };
 
-/// A program is its seed: the same calls with the same values whatever runs them, since each node draws from
-/// numbers of its own. Where a node waits is drawn, too.
+/// A seed is a program: equal calls with equal values on any back-end, since each node draws from numbers of
+/// its own. The places of the waits are drawn, too.
 class program {
 public:
     program(pilfer::pool& p, books& b) : m_pool(p), m_books(b) {}
@@ -97,7 +97,7 @@ public:
                 }));
                 break;
             }
-            case 7: { // set by a task, or by nobody
+            case 7: { // set by a task, or never
                 auto p = std::make_shared<pilfer::promise<std::uint64_t>>();
                 made.push_back(p->get_future());
                 if (draw(4) != 0) {
@@ -153,11 +153,11 @@ private:
     books& m_books;
 };
 
-class row_E3 : public over_workers {};
+class one_lock_backend_over_workers : public over_workers {};
 
-TEST_P(row_E3, both_back_ends_agree_on_random_programs) {
+TEST_P(one_lock_backend_over_workers, both_back_ends_agree_on_random_programs) {
     pilfer::options simple = one_lock(GetParam());
-    simple.max_extra_workers = 64; // whoever waits for a promise blocks its thread
+    simple.max_extra_workers = 64; // a wait for a promise blocks its thread
     pilfer::pool stealing(on(pilfer::backend::work_stealing, GetParam()));
     pilfer::pool oracle(simple);
     ASSERT_EQ(stealing.settings().backend, pilfer::backend::work_stealing);
@@ -185,7 +185,7 @@ TEST_P(row_E3, both_back_ends_agree_on_random_programs) {
         const std::uint64_t results[2] = {play(stealing, programs[0]), play(oracle, programs[1])};
         ASSERT_EQ(results[0], results[1]) << "seed " << seed;
     }
-    stealing.shutdown(); // what nobody waits for has run, too
+    stealing.shutdown(); // detached tasks have run, too
     oracle.shutdown();
     EXPECT_EQ(counts[0].numbers(), counts[1].numbers());
     EXPECT_EQ(counts[0].went_back, 0U);
@@ -196,8 +196,8 @@ TEST_P(row_E3, both_back_ends_agree_on_random_programs) {
     EXPECT_GT(tasks, n);
 }
 
-/// drop, drain, and calls on a pool that is closed: the same states and errors.
-TEST_P(row_E3, both_back_ends_end_alike) {
+/// drop, drain, and calls on a closed pool: equal states and errors.
+TEST_P(one_lock_backend_over_workers, both_back_ends_end_alike) {
     for (const auto b : {pilfer::backend::work_stealing, pilfer::backend::one_lock}) {
         pilfer::pool pool(on(b, GetParam()));
         std::atomic<unsigned> inside{0};
@@ -238,7 +238,7 @@ TEST_P(row_E3, both_back_ends_end_alike) {
 
 // ---- the rest of the interface, simply --------------------------------------------------------
 
-TEST_P(row_E3, forks_are_calls_and_waits_block) {
+TEST_P(one_lock_backend_over_workers, forks_are_calls_and_waits_block) {
     pilfer::pool pool(one_lock(GetParam()));
     EXPECT_EQ(pool.run([] { return fib_join(12) + fib_spawn(12) + fib_fork(12); }), 3 * fib(12));
     const long sum = pool.run([] {
@@ -291,11 +291,11 @@ TEST_P(row_E3, forks_are_calls_and_waits_block) {
     EXPECT_THROW(pool.run([&] { pool.shutdown(); }), pilfer::usage_error);
 }
 
-PILFER_OVER_WORKERS(row_E3);
+PILFER_OVER_WORKERS(one_lock_backend_over_workers);
 
-class row_E3_alone : public guarded {};
+class one_lock_backend : public guarded {};
 
-TEST_F(row_E3_alone, own_tasks_are_taken_newest_first_and_those_of_others_oldest_first) {
+TEST_F(one_lock_backend, own_tasks_are_taken_newest_first_and_those_of_others_oldest_first) {
     std::mutex mutex;
     std::vector<int> order;
     const auto note = [&](int i) {
@@ -326,7 +326,7 @@ TEST_F(row_E3_alone, own_tasks_are_taken_newest_first_and_those_of_others_oldest
     EXPECT_EQ(order, (std::vector{0, 1, 2, 3, 4}));
 }
 
-TEST_F(row_E3_alone, a_get_takes_its_task_out_of_whatever_list_it_lies_in) {
+TEST_F(one_lock_backend, a_get_takes_its_task_out_of_any_list) {
     pilfer::pool pool(one_lock(1));
     pool.run([&] {
         const long here = thread_id();
@@ -345,7 +345,7 @@ TEST_F(row_E3_alone, a_get_takes_its_task_out_of_whatever_list_it_lies_in) {
     EXPECT_EQ(pool.counters().run_submitted, 1U) << "the run() alone";
 }
 
-TEST_F(row_E3_alone, the_environment_chooses_for_pools_that_do_not) {
+TEST_F(one_lock_backend, the_environment_chooses_for_pools_without_an_option) {
     const char* const before = std::getenv("PILFER_BACKEND");
     const std::optional<std::string> kept =
         before != nullptr ? std::optional<std::string>(before) : std::nullopt;
@@ -361,11 +361,11 @@ TEST_F(row_E3_alone, the_environment_chooses_for_pools_that_do_not) {
     }
 }
 
-// ---- row D12: one more thread when all are stuck ----------------------------------------------
+// ---- one more thread when all are stuck --------------------------------------------------------
 
-class row_D12 : public guarded {
+class extra_worker : public guarded {
 protected:
-    /// Two tasks that wait for what the third one brings, all queued before one begins.
+    /// Two tasks wait for the third one; all are queued before one begins.
     template <class Wait, class Bring>
     static void two_wait_for_a_third(pilfer::pool& pool, Wait wait, Bring bring) {
         std::vector<pilfer::future<int>> tasks;
@@ -376,7 +376,7 @@ protected:
     }
 };
 
-TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
+TEST_F(extra_worker, two_tasks_that_block_and_a_third_that_is_ready) {
     const auto before = thread_count();
     pilfer::options o = one_lock(2);
     o.max_extra_workers = 3;
@@ -416,7 +416,7 @@ TEST_F(row_D12, two_tasks_that_block_and_a_third_that_is_ready) {
     EXPECT_TRUE(threads_become(before + 2));
 }
 
-TEST_F(row_D12, row_C8_none_beyond_the_cap_is_told) {
+TEST_F(extra_worker, the_cap_is_reported_as_a_stall) {
     const auto result = in_child([] {
         waits::own_stderr err;
         pilfer::options o = one_lock(2);
@@ -441,7 +441,7 @@ TEST_F(row_D12, row_C8_none_beyond_the_cap_is_told) {
     EXPECT_TRUE(result.said("blocks in a task")) << result;
 }
 
-TEST_F(row_D12, none_beyond_the_cap) {
+TEST_F(extra_worker, no_more_than_the_cap) {
     const auto before = thread_count();
     pilfer::options o = one_lock(1);
     o.max_extra_workers = 0;
@@ -468,7 +468,7 @@ pilfer::task<int> suspends_twice() {
     co_return ran;
 }
 
-TEST(one_lock_coroutines, stand_in_the_scopes_of_whoever_waits_for_them) {
+TEST(one_lock_coroutines, belong_to_the_scopes_of_their_waiters) {
     const watchdog dog{40};
     for (const unsigned n : {1U, 2U, 3U}) {
         pilfer::pool pool(one_lock(n));
@@ -484,7 +484,7 @@ TEST(one_lock_coroutines, stand_in_the_scopes_of_whoever_waits_for_them) {
     }
 }
 
-TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
+TEST(one_lock_blocking, a_wait_inside_blocks_like_a_foreign_thread) {
     const watchdog dog{40};
     pilfer::options o = one_lock(1);
     o.max_extra_workers = 1;
@@ -497,7 +497,7 @@ TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
     });
     waits.get();
     sets.get();
-    // And nobody is counted as blocked for good: this takes a temporary thread once more.
+    // And no worker is counted as blocked for good: this takes a temporary thread once more.
     pilfer::event go;
     auto second = pool.async([&] { go.wait(); });
     auto third = pool.async([&] { go.set(); });
@@ -506,7 +506,7 @@ TEST(one_lock_blocking, a_wait_in_there_is_that_of_a_thread_outside) {
     SUCCEED() << "with one worker each of the two waits would last for ever without a temporary thread";
 }
 
-TEST(one_lock_io, a_wait_for_a_descriptor_blocks_its_thread_and_another_one_helps) {
+TEST(one_lock_io, a_wait_for_a_descriptor_blocks_its_thread_and_a_temporary_one_helps) {
     const watchdog dog{40};
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);

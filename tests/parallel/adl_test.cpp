@@ -83,9 +83,9 @@ namespace {
 
 using namespace support;
 
-class row_A11_adl : public over_workers {};
+class loop_adl : public over_workers {};
 
-TEST_P(row_A11_adl, for_each_over_user_iterators) {
+TEST_P(loop_adl, for_each_over_user_iterators) {
     pilfer::pool pool(with_workers());
     std::vector<int> values(20'000, 1);
     const greedy::cursor first(values.data());
@@ -95,14 +95,14 @@ TEST_P(row_A11_adl, for_each_over_user_iterators) {
     }
 }
 
-TEST_P(row_A11_adl, for_each_over_integers) {
+TEST_P(loop_adl, for_each_over_integers) {
     pilfer::pool pool(with_workers());
     std::atomic<int> count{0};
     pool.run([&] { pilfer::for_each(0, 20'000, greedy::count_one{&count}); });
     EXPECT_EQ(count, 20'000);
 }
 
-TEST_P(row_A11_adl, reduce) {
+TEST_P(loop_adl, reduce) {
     pilfer::pool pool(with_workers());
     std::vector<int> values(20'000, 2);
     const greedy::cursor first(values.data());
@@ -112,6 +112,6 @@ TEST_P(row_A11_adl, reduce) {
     EXPECT_EQ(sum, 40'005);
 }
 
-PILFER_OVER_WORKERS(row_A11_adl);
+PILFER_OVER_WORKERS(loop_adl);
 
 } // namespace

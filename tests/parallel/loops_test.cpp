@@ -1,4 +1,4 @@
-// for_each and reduce: every index once, in order where order is promised.
+// for_each and reduce: every index once, and in order if order is promised.
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -18,9 +18,9 @@ namespace {
 
 using namespace support;
 
-class row_A11_for_each : public over_workers {};
+class for_each_loop : public over_workers {};
 
-TEST_P(row_A11_for_each, every_index_once) {
+TEST_P(for_each_loop, every_index_once) {
     pilfer::pool pool(with_workers());
     for (const int n : {1, 2, 3, 7, 64, 1000, 100'000}) {
         std::vector<std::atomic<int>> seen(static_cast<std::size_t>(n));
@@ -32,7 +32,7 @@ TEST_P(row_A11_for_each, every_index_once) {
     }
 }
 
-TEST_P(row_A11_for_each, negative_and_large_bounds) {
+TEST_P(for_each_loop, negative_and_large_bounds) {
     pilfer::pool pool(with_workers());
     std::atomic<std::int64_t> sum{0};
     pool.run([&] { pilfer::for_each(-100, 101, [&](int i) { sum.fetch_add(i); }); });
@@ -46,7 +46,7 @@ TEST_P(row_A11_for_each, negative_and_large_bounds) {
     EXPECT_EQ(count, 30);
 }
 
-TEST_P(row_A11_for_each, the_full_range_of_small_types) {
+TEST_P(for_each_loop, the_full_range_of_small_types) {
     pilfer::pool pool(with_workers());
     std::vector<std::atomic<int>> seen(256);
     pool.run([&] {
@@ -68,14 +68,14 @@ TEST_P(row_A11_for_each, the_full_range_of_small_types) {
     EXPECT_EQ(bytes, 255);
 }
 
-TEST_P(row_A11_for_each, iterators) {
+TEST_P(for_each_loop, iterators) {
     pilfer::pool pool(with_workers());
     std::deque<int> values(5000, 1);
     pool.run([&] { pilfer::for_each(values.begin(), values.end(), [](int& v) { v *= 3; }); });
     EXPECT_EQ(std::accumulate(values.begin(), values.end(), 0), 15'000);
 }
 
-TEST_P(row_A11_for_each, empty_and_reversed_do_nothing) {
+TEST_P(for_each_loop, empty_and_reversed_do_nothing) {
     pilfer::pool pool(with_workers());
     int calls = 0;
     pool.run([&] {
@@ -94,7 +94,7 @@ TEST_P(row_A11_for_each, empty_and_reversed_do_nothing) {
     EXPECT_EQ(calls, 0);
 }
 
-TEST_P(row_A11_for_each, an_exception_ends_the_loop) {
+TEST_P(for_each_loop, an_exception_ends_the_loop) {
     pilfer::pool pool(with_workers());
     for (int bad = 0; bad < 1000; bad += 37) {
         std::atomic<int> inside{0};
@@ -117,12 +117,13 @@ TEST_P(row_A11_for_each, an_exception_ends_the_loop) {
     }
 }
 
-TEST_P(row_A11_for_each, all_but_one_of_the_exceptions_are_suppressed) {
+TEST_P(for_each_loop, all_but_one_of_the_exceptions_are_suppressed) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "the first exception ends the only piece";
     }
     pilfer::pool pool(with_workers());
-    // Whoever begins the upper half tells; from then on each piece throws as soon as two are at it.
+    // The piece that begins the upper half sets a flag. From then on each piece throws as soon as two of them
+    // run.
     constexpr int half = 1'000'000;
     for (int round = 0; round < 5; ++round) {
         std::atomic<bool> split{false};
@@ -154,7 +155,7 @@ TEST_P(row_A11_for_each, all_but_one_of_the_exceptions_are_suppressed) {
     }
 }
 
-TEST_P(row_A11_for_each, loops_nest_and_fork) {
+TEST_P(for_each_loop, loops_nest_and_fork) {
     pilfer::pool pool(with_workers());
     std::atomic<std::uint64_t> sum{0};
     pool.run([&] {
@@ -168,12 +169,12 @@ TEST_P(row_A11_for_each, loops_nest_and_fork) {
     EXPECT_EQ(sum, 400 * 2 * fib(4));
 }
 
-TEST_P(row_A11_for_each, idle_workers_get_their_part) {
+TEST_P(for_each_loop, idle_workers_get_a_part) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody idle";
     }
     pilfer::pool pool(with_workers());
-    // One worker alone would be at the lower half for minutes: somebody else has to begin the upper one.
+    // One worker alone would spend minutes in the lower half: another one must begin the upper one.
     constexpr int half = 1'000'000;
     std::atomic<int> lower{0};
     std::atomic<int> lower_when_upper_began{-1};
@@ -195,11 +196,11 @@ TEST_P(row_A11_for_each, idle_workers_get_their_part) {
     EXPECT_LT(lower_when_upper_began, half);
 }
 
-PILFER_OVER_WORKERS(row_A11_for_each);
+PILFER_OVER_WORKERS(for_each_loop);
 
-class row_A11_reduce : public over_workers {};
+class reduction : public over_workers {};
 
-TEST_P(row_A11_reduce, sums) {
+TEST_P(reduction, sums) {
     pilfer::pool pool(with_workers());
     const auto identity = [](std::int64_t i) { return i; };
     for (const std::int64_t n : {1, 2, 3, 1000, 300'000}) {
@@ -221,7 +222,7 @@ TEST_P(row_A11_reduce, sums) {
               -255);
 }
 
-TEST_P(row_A11_reduce, combines_in_index_order) {
+TEST_P(reduction, combines_in_index_order) {
     pilfer::pool pool(with_workers());
     std::string expected = "start";
     for (int i = 0; i < 2000; ++i) {
@@ -243,7 +244,7 @@ TEST_P(row_A11_reduce, combines_in_index_order) {
     }
 }
 
-TEST_P(row_A11_reduce, the_initial_value_is_used_once) {
+TEST_P(reduction, the_initial_value_is_used_once) {
     pilfer::pool pool(with_workers());
     std::atomic<int> copies{0};
     struct counted {
@@ -257,7 +258,7 @@ TEST_P(row_A11_reduce, the_initial_value_is_used_once) {
                 return counted{{i}, false};
             },
             [&](counted a, counted b) {
-                copies += b.initial; // it may only stand in front
+                copies += b.initial; // it may only be at the front
                 a.parts.insert(a.parts.end(), b.parts.begin(), b.parts.end());
                 return a;
             });
@@ -270,7 +271,7 @@ TEST_P(row_A11_reduce, the_initial_value_is_used_once) {
     }
 }
 
-TEST_P(row_A11_reduce, values_that_only_move) {
+TEST_P(reduction, values_that_only_move) {
     pilfer::pool pool(with_workers());
     auto sum = pool.run([] {
         return pilfer::reduce(
@@ -280,7 +281,7 @@ TEST_P(row_A11_reduce, values_that_only_move) {
     EXPECT_EQ(*sum, 499'500);
 }
 
-TEST_P(row_A11_reduce, exceptions_of_map_and_combine) {
+TEST_P(reduction, exceptions_of_map_and_combine) {
     pilfer::pool pool(with_workers());
     for (const int bad : {0, 1, 500, 998, 999}) {
         EXPECT_THROW((void)pool.run([&] {
@@ -309,11 +310,11 @@ TEST_P(row_A11_reduce, exceptions_of_map_and_combine) {
     }
 }
 
-PILFER_OVER_WORKERS(row_A11_reduce);
+PILFER_OVER_WORKERS(reduction);
 
-class row_A11_memory : public guarded {};
+class loop_memory : public guarded {};
 
-TEST_F(row_A11_memory, loops_allocate_nothing) {
+TEST_F(loop_memory, loops_allocate_nothing) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }

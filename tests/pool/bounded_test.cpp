@@ -47,7 +47,7 @@ private:
     std::atomic<bool> m_open{false};
 };
 
-class row_C10_bounded : public over_workers {
+class bounded_queue : public over_workers {
 protected:
     [[nodiscard]] static pilfer::options bounded(pilfer::when_full what, std::size_t capacity) {
         pilfer::options o = with_workers();
@@ -57,7 +57,7 @@ protected:
     }
 };
 
-TEST_P(row_C10_bounded, who_finds_the_queue_full_waits_for_room) {
+TEST_P(bounded_queue, a_submission_to_a_full_queue_waits_for_room) {
     pilfer::pool pool(bounded(pilfer::when_full::wait, 2));
     pilfer::pool other(workers(1));
     std::atomic<unsigned> ran{0};
@@ -95,7 +95,7 @@ TEST_P(row_C10_bounded, who_finds_the_queue_full_waits_for_room) {
     EXPECT_EQ(ran, 6U);
 }
 
-TEST_P(row_C10_bounded, who_finds_the_queue_full_is_told_so) {
+TEST_P(bounded_queue, a_submission_to_a_full_queue_fails) {
     std::atomic<unsigned> inside{0};
     std::atomic<bool> open{false};
     std::atomic<unsigned> ran{0};
@@ -114,7 +114,7 @@ TEST_P(row_C10_bounded, who_finds_the_queue_full_is_told_so) {
             return false;
         }
     };
-    while (inside < pool.workers()) { // from then on nobody takes anything
+    while (inside < pool.workers()) { // from then on no worker takes a task
         (void)comes_in([&] {
             inside.fetch_add(1);
             while (!open) {
@@ -134,7 +134,7 @@ TEST_P(row_C10_bounded, who_finds_the_queue_full_is_told_so) {
     EXPECT_THROW((void)pool.async(coroutine(ran)), pilfer::queue_full);
     EXPECT_THROW(pool.run(coroutine(ran)), pilfer::queue_full);
     EXPECT_EQ(held.use_count(), holders) << "a task that was refused was kept";
-    // What goes on is let in: an alarm, and a continuation.
+    // Tasks that continue work are admitted: an alarm, and a continuation.
     {
         const auto alarm = pilfer::after(pool, 1us, task);
         pilfer::promise<void> promise;
@@ -151,7 +151,7 @@ TEST_P(row_C10_bounded, who_finds_the_queue_full_is_told_so) {
     EXPECT_EQ(held.use_count(), 2) << "a task was kept"; // held's own and task's
 }
 
-TEST_P(row_C10_bounded, a_pool_never_waits_for_its_own_queue) {
+TEST_P(bounded_queue, a_pool_never_waits_for_its_own_queue) {
     for (const auto full : {pilfer::when_full::wait, pilfer::when_full::fail}) {
         pilfer::options o = bounded(full, 1);
         o.max_contexts = GetParam() + 1; // its blocking() leaves one stack
@@ -175,7 +175,7 @@ TEST_P(row_C10_bounded, a_pool_never_waits_for_its_own_queue) {
     }
 }
 
-TEST_P(row_C10_bounded, two_pools_that_fill_each_other_go_on) {
+TEST_P(bounded_queue, two_pools_that_fill_each_other_make_progress) {
     pilfer::options o = bounded(pilfer::when_full::wait, 1);
     pilfer::pool a(o);
     pilfer::pool b(o);
@@ -192,7 +192,7 @@ TEST_P(row_C10_bounded, two_pools_that_fill_each_other_go_on) {
     EXPECT_TRUE(eventually([&] { return ran == 200; }));
 }
 
-TEST_P(row_C10_bounded, a_shutdown_sends_away_who_waits) {
+TEST_P(bounded_queue, a_shutdown_ends_waits_for_room) {
     for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
         pilfer::pool pool(bounded(pilfer::when_full::wait, 1));
         pilfer::pool other(workers(1));
@@ -226,7 +226,7 @@ TEST_P(row_C10_bounded, a_shutdown_sends_away_who_waits) {
     }
 }
 
-TEST_P(row_C10_bounded, nothing_is_lost_with_everybody_at_it) {
+TEST_P(bounded_queue, nothing_is_lost_under_concurrent_use) {
     pilfer::pool pool(bounded(pilfer::when_full::wait, 3));
     pilfer::pool other(workers(2));
     const auto count = static_cast<unsigned>(hundredth_of(20'000));
@@ -244,13 +244,13 @@ TEST_P(row_C10_bounded, nothing_is_lost_with_everybody_at_it) {
     EXPECT_EQ(ran, 8 * count);
 }
 
-PILFER_OVER_WORKERS(row_C10_bounded);
+PILFER_OVER_WORKERS(bounded_queue);
 
 // ---- names ------------------------------------------------------------------------------------
 
-class row_C10_names : public over_workers {};
+class task_names : public over_workers {};
 
-TEST_P(row_C10_names, a_task_knows_its_name_wherever_it_runs) {
+TEST_P(task_names, a_task_knows_its_name_on_every_worker) {
     std::atomic<unsigned> told{0};
     pilfer::options o = with_workers();
     o.on_error = [&](const std::exception_ptr&) {
@@ -307,7 +307,7 @@ TEST_P(row_C10_names, a_task_knows_its_name_wherever_it_runs) {
     EXPECT_EQ(told, 4U);
 }
 
-TEST_P(row_C10_names, a_dump_says_whose_stack_waits) {
+TEST_P(task_names, a_dump_names_the_task_of_a_waiting_stack) {
     pilfer::pool pool(with_workers());
     pilfer::event go_on;
     const auto waits = [&] { go_on.wait(); };
@@ -330,11 +330,11 @@ TEST_P(row_C10_names, a_dump_says_whose_stack_waits) {
     behind.get();
 }
 
-PILFER_OVER_WORKERS(row_C10_names);
+PILFER_OVER_WORKERS(task_names);
 
-class row_C10_names_said : public guarded {};
+class names_in_messages : public guarded {};
 
-TEST_F(row_C10_names_said, by_the_end_of_a_program) {
+TEST_F(names_in_messages, at_the_end_of_a_program) {
     const auto says = in_child([] {
         pilfer::pool pool(workers(2));
         pool.submit(pilfer::named("cheese", [] { throw std::runtime_error("out of it"); }));
@@ -346,7 +346,7 @@ TEST_F(row_C10_names_said, by_the_end_of_a_program) {
     EXPECT_TRUE(says.said("out of it")) << says;
 }
 
-TEST_F(row_C10_names_said, by_the_report_of_a_stall) {
+TEST_F(names_in_messages, in_the_report_of_a_stall) {
     const auto says = in_child([] {
         waits::own_stderr err;
         pilfer::pool& pool = waits::lasting(waits::reporting_after(100, 2));

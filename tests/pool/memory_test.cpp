@@ -1,4 +1,4 @@
-// A pool that cannot be made says so and leaves nothing behind.
+// A pool that cannot be made throws and leaves nothing.
 #include <sys/resource.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 
 namespace {
 
-// How many calls of operator new on this thread may still succeed; below zero: all of them.
+// Number of calls of operator new on this thread that may still succeed; negative: all.
 constinit thread_local long calls_left = -1;
 
 [[nodiscard, maybe_unused]] bool refused() noexcept { return calls_left >= 0 && calls_left-- == 0; }
@@ -69,7 +69,7 @@ TEST_F(bad_input_memory, every_allocation_of_the_constructor_may_fail) {
         } catch (const std::bad_alloc&) {
             calls_left = -1;
             ++failures;
-            // Threads that are left behind would run on memory that is gone.
+            // A leaked thread would run on memory that is gone.
             ASSERT_EQ(thread_count(), before) << "after " << successes << " allocations";
         }
     }

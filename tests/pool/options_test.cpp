@@ -1,4 +1,4 @@
-// What a pool makes of its options.
+// The settings that a pool makes of its options.
 #include <stdexcept>
 #include <string>
 
@@ -10,9 +10,9 @@ namespace {
 
 using namespace support;
 
-class row_F1_workers : public guarded {};
+class number_of_workers : public guarded {};
 
-TEST_F(row_F1_workers, an_explicit_number_is_obeyed) {
+TEST_F(number_of_workers, an_explicit_number_is_obeyed) {
     const auto before = thread_count();
     for (const unsigned n : {1U, 2U, 16U, 64U}) {
         pilfer::pool pool(workers(n));
@@ -23,7 +23,7 @@ TEST_F(row_F1_workers, an_explicit_number_is_obeyed) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_F(row_F1_workers, the_environment_decides_where_the_options_do_not) {
+TEST_F(number_of_workers, the_environment_applies_without_an_option) {
     const auto result = in_child([] {
         setenv("PILFER_WORKERS", "5", 1);
         const auto before = thread_count();
@@ -35,7 +35,7 @@ TEST_F(row_F1_workers, the_environment_decides_where_the_options_do_not) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_F1_workers, a_wrong_environment_is_an_error) {
+TEST_F(number_of_workers, a_wrong_environment_is_an_error) {
     for (const char* wrong : {"0", "4097", "-1", "two", "", "3x", " 3", "99999999999999999999"}) {
         const auto result = in_child([wrong] {
             setenv("PILFER_WORKERS", wrong, 1);
@@ -50,7 +50,7 @@ TEST_F(row_F1_workers, a_wrong_environment_is_an_error) {
     }
 }
 
-TEST_F(row_F1_workers, a_scope_that_nobody_uses_makes_no_pool) {
+TEST_F(number_of_workers, an_unused_scope_makes_no_pool) {
     const auto result = in_child([] {
         setenv("PILFER_WORKERS", "none", 1); // the common pool cannot be made
         const auto before = thread_count();
@@ -73,7 +73,7 @@ TEST_F(row_F1_workers, a_scope_that_nobody_uses_makes_no_pool) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
+TEST_F(number_of_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
     const auto result = in_child([] {
         unsetenv("PILFER_WORKERS");
         const pilfer::pool pool;
@@ -84,7 +84,7 @@ TEST_F(row_F1_workers, automatic_is_at_least_one_and_at_most_the_cpus) {
 }
 
 /// Wrong texts: tests/bad_input/process_test.cpp.
-TEST_F(row_F1_workers, the_environment_decides_on_stacks_where_the_options_do_not) {
+TEST_F(number_of_workers, the_environment_sets_stacks_without_an_option) {
     const std::pair<const char*, std::size_t> cases[] = {{"16384", 16'384},
                                                          {"16K", 16'384},
                                                          {"0016k", 16'384},
@@ -120,7 +120,7 @@ TEST_F(row_F1_workers, the_environment_decides_on_stacks_where_the_options_do_no
 }
 
 /// It is there: half of it can be used, which the usual size has not got.
-TEST_F(row_F1_workers, a_stack_of_the_environments_size_is_there) {
+TEST_F(number_of_workers, a_stack_has_the_environments_size) {
     const auto result = in_child([] {
         setenv("PILFER_STACK", "8M", 1);
         pilfer::pool pool(workers(1));

@@ -1,4 +1,4 @@
-// pool::run and scopes on foreign threads: who runs what where.
+// pool::run and scopes on foreign threads: the thread of each task.
 #include <atomic>
 #include <stdexcept>
 #include <thread>
@@ -11,9 +11,9 @@ namespace {
 
 using namespace support;
 
-class row_A10_foreign : public over_workers {};
+class run_from_outside : public over_workers {};
 
-TEST_P(row_A10_foreign, the_caller_keeps_its_thread) {
+TEST_P(run_from_outside, the_caller_keeps_its_thread) {
     pilfer::pool pool(with_workers());
     const long mine = thread_id();
     for (int i = 0; i < 100; ++i) {
@@ -25,7 +25,7 @@ TEST_P(row_A10_foreign, the_caller_keeps_its_thread) {
     }
 }
 
-TEST_P(row_A10_foreign, results_references_and_exceptions_come_back) {
+TEST_P(run_from_outside, results_references_and_exceptions_come_back) {
     pilfer::pool pool(with_workers());
     int value = 4;
     int& same = pool.run([&]() -> int& { return value; });
@@ -34,7 +34,7 @@ TEST_P(row_A10_foreign, results_references_and_exceptions_come_back) {
     EXPECT_THROW(pool.run([] { throw std::out_of_range("x"); }), std::out_of_range);
 }
 
-TEST_P(row_A10_foreign, from_its_own_worker_it_is_a_plain_call) {
+TEST_P(run_from_outside, from_its_own_worker_is_a_plain_call) {
     pilfer::pool pool(with_workers());
     pool.run([&] {
         const long here = thread_id();
@@ -42,7 +42,7 @@ TEST_P(row_A10_foreign, from_its_own_worker_it_is_a_plain_call) {
     });
 }
 
-TEST_P(row_A10_foreign, many_threads_at_once) {
+TEST_P(run_from_outside, many_threads_at_once) {
     pilfer::pool pool(with_workers());
     std::atomic<int> right{0};
     std::vector<std::thread> threads;
@@ -59,11 +59,11 @@ TEST_P(row_A10_foreign, many_threads_at_once) {
     EXPECT_EQ(right, 1600);
 }
 
-PILFER_OVER_WORKERS(row_A10_foreign);
+PILFER_OVER_WORKERS(run_from_outside);
 
-class row_A10_nested : public guarded {};
+class run_between_pools : public guarded {};
 
-TEST_F(row_A10_nested, three_pools_of_one_worker_call_in_a_circle) {
+TEST_F(run_between_pools, three_pools_of_one_worker_call_in_a_circle) {
     pilfer::pool a(workers(1));
     pilfer::pool b(workers(1));
     pilfer::pool c(workers(1));
@@ -87,7 +87,7 @@ TEST_F(row_A10_nested, three_pools_of_one_worker_call_in_a_circle) {
     }
 }
 
-TEST_F(row_A10_nested, a_calls_b_calls_a_with_forks_everywhere) {
+TEST_F(run_between_pools, a_calls_b_calls_a_with_forks_everywhere) {
     pilfer::pool a(workers(1));
     pilfer::pool b(workers(1));
     for (int i = 0; i < 50; ++i) {
@@ -101,14 +101,14 @@ TEST_F(row_A10_nested, a_calls_b_calls_a_with_forks_everywhere) {
     }
 }
 
-TEST_F(row_A10_nested, exceptions_cross_pools) {
+TEST_F(run_between_pools, exceptions_cross_pools) {
     pilfer::pool a(workers(1));
     pilfer::pool b(workers(2));
     EXPECT_THROW(a.run([&] { b.run([&] { a.run([] { throw std::domain_error("deep"); }); }); }),
                  std::domain_error);
 }
 
-TEST_F(row_A10_nested, a_scope_of_one_pool_gets_children_from_another) {
+TEST_F(run_between_pools, a_scope_of_one_pool_gets_children_from_another) {
     pilfer::pool a(workers(2));
     pilfer::pool b(workers(2));
     for (int i = 0; i < 100; ++i) {
@@ -122,9 +122,9 @@ TEST_F(row_A10_nested, a_scope_of_one_pool_gets_children_from_another) {
     }
 }
 
-class row_A10_common : public guarded {};
+class common_pool : public guarded {};
 
-TEST_F(row_A10_common, scopes_on_a_foreign_thread_use_the_common_pool) {
+TEST_F(common_pool, scopes_on_a_foreign_thread_use_the_common_pool) {
     const long mine = thread_id();
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> ran{0};
@@ -147,7 +147,7 @@ TEST_F(row_A10_common, scopes_on_a_foreign_thread_use_the_common_pool) {
     }
 }
 
-TEST_F(row_A10_common, its_exceptions_arrive_and_the_scope_lives_on) {
+TEST_F(common_pool, exceptions_arrive_and_the_scope_stays_usable) {
     for (int round = 0; round < 50; ++round) {
         pilfer::scope s;
         s.spawn([] { throw 1; });
@@ -159,7 +159,7 @@ TEST_F(row_A10_common, its_exceptions_arrive_and_the_scope_lives_on) {
     }
 }
 
-TEST_F(row_A10_common, joins_and_loops_too) {
+TEST_F(common_pool, joins_and_loops_outside_use_the_common_pool) {
     const long mine = thread_id();
     std::vector<int> seen(1000);
     pilfer::for_each(0, 1000, [&](int i) { seen[static_cast<std::size_t>(i)] = i; });

@@ -17,9 +17,9 @@ using namespace support;
 using namespace std::chrono_literals;
 using pilfer::shutdown_mode;
 
-class row_A13_shutdown : public over_workers {};
+class pool_shutdown : public over_workers {};
 
-/// Until a shutdown has begun; what it submits meanwhile does nothing. Returns how much that was.
+/// Waits until a shutdown has begun, by submissions of empty functions. Returns the number of accepted ones.
 [[nodiscard]] std::uint64_t await_closing(pilfer::pool& pool) {
     for (std::uint64_t accepted = 0;; ++accepted) {
         try {
@@ -31,7 +31,7 @@ class row_A13_shutdown : public over_workers {};
     }
 }
 
-TEST_P(row_A13_shutdown, a_fresh_pool) {
+TEST_P(pool_shutdown, a_fresh_pool) {
     const auto before = thread_count();
     for (const auto mode : {shutdown_mode::drain, shutdown_mode::drop}) {
         pilfer::pool pool(with_workers());
@@ -42,7 +42,7 @@ TEST_P(row_A13_shutdown, a_fresh_pool) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_P(row_A13_shutdown, a_pool_that_sleeps) {
+TEST_P(pool_shutdown, a_pool_that_sleeps) {
     const auto before = thread_count();
     for (const auto mode : {shutdown_mode::drain, shutdown_mode::drop}) {
         pilfer::pool pool(with_workers());
@@ -53,7 +53,7 @@ TEST_P(row_A13_shutdown, a_pool_that_sleeps) {
     }
 }
 
-TEST_P(row_A13_shutdown, drain_runs_all_that_was_accepted) {
+TEST_P(pool_shutdown, drain_runs_all_accepted_tasks) {
     for (int round = 0; round < 10; ++round) {
         std::atomic<int> ran{0};
         pilfer::pool pool(with_workers());
@@ -74,7 +74,7 @@ TEST_P(row_A13_shutdown, drain_runs_all_that_was_accepted) {
     }
 }
 
-TEST_P(row_A13_shutdown, drop_breaks_the_promises_of_what_has_not_started) {
+TEST_P(pool_shutdown, drop_breaks_the_promises_of_tasks_that_have_not_started) {
     pilfer::pool pool(with_workers());
     std::atomic<unsigned> running{0};
     std::atomic<bool> go_on{false};
@@ -131,7 +131,7 @@ TEST_P(row_A13_shutdown, drop_breaks_the_promises_of_what_has_not_started) {
     EXPECT_LE(pool.counters().dropped, 51U + more);
 }
 
-TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
+TEST_P(pool_shutdown, drop_ends_a_drain_that_waits) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> go_on{false};
     std::atomic<unsigned> running{0};
@@ -149,7 +149,8 @@ TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
     std::thread drain([&] { pool.shutdown(shutdown_mode::drain); });
     (void)await_closing(pool);
     std::thread drop([&] { pool.shutdown(shutdown_mode::drop); });
-    // Submissions are refused since the drain has begun, so only the core tells that the drop has, too.
+    // Submissions have been refused since the drain began, so only the core shows that the drop has begun,
+    // too.
     EXPECT_TRUE(eventually([&] { return pool.core().dropping(); }));
     go_on = true;
     drain.join();
@@ -158,7 +159,7 @@ TEST_P(row_A13_shutdown, drop_ends_a_drain_that_waits) {
     EXPECT_EQ(ran, 0);
 }
 
-TEST_P(row_A13_shutdown, waits_for_the_destructor_of_a_result_that_nobody_wants) {
+TEST_P(pool_shutdown, waits_for_the_destructor_of_an_unwanted_result) {
     struct result {
         pilfer::pool* other;
         std::atomic<bool>* begun;
@@ -188,7 +189,7 @@ TEST_P(row_A13_shutdown, waits_for_the_destructor_of_a_result_that_nobody_wants)
     }
 }
 
-TEST_P(row_A13_shutdown, calls_into_a_pool_that_is_shut_down) {
+TEST_P(pool_shutdown, calls_into_a_pool_that_is_shut_down) {
     pilfer::pool pool(with_workers());
     pool.shutdown();
     EXPECT_THROW(pool.run([] {}), pilfer::pool_closed);
@@ -204,7 +205,7 @@ TEST_P(row_A13_shutdown, calls_into_a_pool_that_is_shut_down) {
     EXPECT_NO_THROW(pool.shutdown(shutdown_mode::drain));
 }
 
-TEST_P(row_A13_shutdown, from_one_of_its_workers_it_is_an_error) {
+TEST_P(pool_shutdown, from_one_of_its_workers_is_an_error) {
     pilfer::pool pool(with_workers());
     EXPECT_THROW(pool.run([&] { pool.shutdown(); }), pilfer::usage_error);
     EXPECT_THROW(pool.run([&] { pool.shutdown(shutdown_mode::drop); }), pilfer::usage_error);
@@ -213,7 +214,7 @@ TEST_P(row_A13_shutdown, from_one_of_its_workers_it_is_an_error) {
     EXPECT_NO_THROW(other.run([&] { pool.shutdown(); })) << "a worker of another pool may";
 }
 
-TEST_P(row_A13_shutdown, from_several_threads_at_once) {
+TEST_P(pool_shutdown, from_several_threads_at_once) {
     const auto before = thread_count();
     for (int round = 0; round < 20; ++round) {
         pilfer::pool pool(with_workers());
@@ -235,7 +236,7 @@ TEST_P(row_A13_shutdown, from_several_threads_at_once) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_P(row_A13_shutdown, while_others_submit) {
+TEST_P(pool_shutdown, while_others_submit) {
     for (int round = 0; round < 20; ++round) {
         pilfer::pool pool(with_workers());
         std::atomic<int> accepted{0};
@@ -268,7 +269,7 @@ TEST_P(row_A13_shutdown, while_others_submit) {
     }
 }
 
-TEST_P(row_A13_shutdown, the_destructor_drains) {
+TEST_P(pool_shutdown, the_destructor_drains) {
     std::atomic<int> ran{0};
     {
         pilfer::pool pool(with_workers());
@@ -282,7 +283,7 @@ TEST_P(row_A13_shutdown, the_destructor_drains) {
     EXPECT_EQ(ran, 100);
 }
 
-TEST_P(row_A13_shutdown, the_pool_may_go_as_soon_as_its_last_run_returns) {
+TEST_P(pool_shutdown, the_pool_may_go_as_soon_as_its_last_run_returns) {
     for (int i = 0; i < 300 / static_cast<int>(1 + GetParam() / 8); ++i) {
         auto pool = std::make_unique<pilfer::pool>(with_workers());
         ASSERT_EQ(pool->run([i] { return i; }), i);
@@ -290,11 +291,11 @@ TEST_P(row_A13_shutdown, the_pool_may_go_as_soon_as_its_last_run_returns) {
     }
 }
 
-PILFER_OVER_WORKERS(row_A13_shutdown);
+PILFER_OVER_WORKERS(pool_shutdown);
 
-class row_A13_pools : public guarded {};
+class many_pools : public guarded {};
 
-TEST_F(row_A13_pools, forty_in_turn) {
+TEST_F(many_pools, forty_in_turn) {
     const auto before = thread_count();
     for (int i = 0; i < 40; ++i) {
         pilfer::pool pool(workers(4));
@@ -303,7 +304,7 @@ TEST_F(row_A13_pools, forty_in_turn) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_F(row_A13_pools, forty_at_once) {
+TEST_F(many_pools, forty_at_once) {
     const auto before = thread_count();
     {
         std::vector<std::unique_ptr<pilfer::pool>> pools;
@@ -322,8 +323,8 @@ TEST_F(row_A13_pools, forty_at_once) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_F(row_A13_pools, drop_drops_an_async_that_is_awaited_before_anybody_started_it) {
-    pilfer::pool pool(workers(1)); // nobody starts it meanwhile
+TEST_F(many_pools, drop_drops_an_awaited_async_that_has_not_started) {
+    pilfer::pool pool(workers(1)); // no other worker starts it
     std::atomic<bool> announced{false};
     bool ran = false;
     auto root = pool.async([&] {
@@ -341,7 +342,7 @@ TEST_F(row_A13_pools, drop_drops_an_async_that_is_awaited_before_anybody_started
     EXPECT_EQ(pool.counters().dropped, 1U);
 }
 
-TEST_F(row_A13_pools, the_common_pool_is_not_joined_at_exit) {
+TEST_F(many_pools, the_common_pool_is_not_joined_at_exit) {
     const auto result = in_child(
         [] {
             static std::atomic<bool> begun{false};

@@ -34,7 +34,7 @@ struct counts {
     return {p.strands, p.span_strands, p.tasks, p.span_tasks};
 }
 
-/// What must hold of any times.
+/// Conditions that hold for any times.
 void expect_sane(const pilfer::work_span& p) {
     EXPECT_TRUE(p.complete);
     EXPECT_LE(p.span_ns, p.work_ns);
@@ -53,9 +53,9 @@ template <class F>
     return of(p);
 }
 
-class row_G3_exact : public guarded {};
+class exact_work_and_span : public guarded {};
 
-TEST_F(row_G3_exact, a_task_that_forks_nothing_is_one_strand) {
+TEST_F(exact_work_and_span, a_task_that_forks_nothing_is_one_strand) {
     pilfer::pool pool(recording());
     EXPECT_EQ(of(pool.profile()), (counts{0, 0, 0, 0}));
     for (std::uint64_t i = 1; i <= 3; ++i) {
@@ -65,7 +65,7 @@ TEST_F(row_G3_exact, a_task_that_forks_nothing_is_one_strand) {
     EXPECT_EQ(pool.workers(), 1U);
 }
 
-TEST_F(row_G3_exact, fib_has_its_formula) {
+TEST_F(exact_work_and_span, fib_has_its_formula) {
     for (unsigned n = 1; n <= 14; ++n) {
         const std::uint64_t forks = fib(n + 1) - 1;
         // Each fork ends a strand and begins two, each join ends two and begins one.
@@ -77,7 +77,7 @@ TEST_F(row_G3_exact, fib_has_its_formula) {
     }
 }
 
-TEST_F(row_G3_exact, a_flat_scope) {
+TEST_F(exact_work_and_span, a_flat_scope) {
     const auto flat = [](bool spawn) {
         return recorded([spawn] {
             pilfer::scope s;
@@ -92,9 +92,9 @@ TEST_F(row_G3_exact, a_flat_scope) {
     EXPECT_EQ(flat(false), (counts{2'002, 1'002, 1'001, 2}));
 }
 
-TEST_F(row_G3_exact, joins_and_spawns_with_a_sync_in_the_middle) {
+TEST_F(exact_work_and_span, joins_and_spawns_with_a_sync_in_the_middle) {
     // By hand. The root's strands are r0 .. r7; A has 3 and its second branch 1; B, C and y have 1.
-    // Longest: r0, A before its join, a branch, A behind it, r3, r4, r5 or y, r6, r7.
+    // Longest: r0, A before its join, a branch, A after it, r3, r4, r5 or y, r6, r7.
     // Tasks: root, A, A's second branch, then C or y.
     EXPECT_EQ(recorded([] {
                   pilfer::scope s;
@@ -108,7 +108,7 @@ TEST_F(row_G3_exact, joins_and_spawns_with_a_sync_in_the_middle) {
               (counts{15, 9, 6, 4}));
 }
 
-TEST_F(row_G3_exact, a_future_that_a_forked_child_waits_for) {
+TEST_F(exact_work_and_span, a_future_that_a_forked_child_waits_for) {
     // By hand. The root: r0 fork F, r1 fork D1, r2 fork D2, r3 sync, r4 get, r5. F joins three times in turn:
     // 10 strands, 7 of them a chain. D1: d0 get d1. Longest: r0, F's 7, d1, r4, r5. Tasks: root, F, the
     // second branches of F's joins: 5.
@@ -127,7 +127,7 @@ TEST_F(row_G3_exact, a_future_that_a_forked_child_waits_for) {
               (counts{19, 11, 7, 5}));
 }
 
-TEST_F(row_G3_exact, a_future_that_nobody_waits_for_is_a_chain_of_its_own) {
+TEST_F(exact_work_and_span, a_future_without_a_waiter_is_a_chain_of_its_own) {
     pilfer::pool pool(recording());
     pool.run([] {
         (void)pilfer::async([] {
@@ -139,24 +139,24 @@ TEST_F(row_G3_exact, a_future_that_nobody_waits_for_is_a_chain_of_its_own) {
     EXPECT_EQ(of(pool.profile()), (counts{9, 6, 4, 4}));
 }
 
-TEST_F(row_G3_exact, a_foreign_thread_forks_and_waits_too) {
+TEST_F(exact_work_and_span, a_foreign_thread_forks_and_waits_too) {
     pilfer::pool pool(recording());
     auto first = pool.async([] { (void)pilfer::join([] {}, [] {}); });
     auto second = pool.async([] {});
     first.get();
     second.get();
-    // The two are beside each other; what is run now comes behind both.
+    // The two are parallel; a later run follows both.
     EXPECT_EQ(of(pool.profile()), (counts{5, 3, 3, 2}));
     pool.run([] {});
     EXPECT_EQ(of(pool.profile()), (counts{6, 4, 4, 3}));
 }
 
-TEST_F(row_G3_exact, a_join_of_several_is_a_nest) {
+TEST_F(exact_work_and_span, a_join_of_several_is_a_nest) {
     // The later ones are one task until it is taken: j1 | (j2 | (j3 | j4)).
     EXPECT_EQ(recorded([] { (void)pilfer::join([] {}, [] {}, [] {}, [] {}); }), (counts{10, 7, 4, 4}));
 }
 
-TEST_F(row_G3_exact, exceptions_change_nothing_of_what_ran) {
+TEST_F(exact_work_and_span, exceptions_keep_the_recorded_work) {
     const auto fail = [] { throw std::runtime_error("no"); };
     const auto calm = [](auto f) {
         try {
@@ -190,7 +190,7 @@ TEST_F(row_G3_exact, exceptions_change_nothing_of_what_ran) {
               (counts{4, 3, 2, 2}));
 }
 
-TEST_F(row_G3_exact, whatever_the_options) {
+TEST_F(exact_work_and_span, is_equal_under_all_options) {
     for (const std::size_t stacks : {0U, 1U, 2U, 5U}) {
         for (const auto resume :
              {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
@@ -210,7 +210,7 @@ TEST_F(row_G3_exact, whatever_the_options) {
     }
 }
 
-TEST_F(row_G3_exact, submissions_that_make_tasks_give_way) {
+TEST_F(exact_work_and_span, submissions_that_make_tasks_yield) {
     // Many threads submit while one long recursion runs: contexts give way in the middle of announcements.
     pilfer::pool pool(recording());
     std::vector<std::thread> threads;
@@ -236,7 +236,7 @@ TEST_F(row_G3_exact, submissions_that_make_tasks_give_way) {
 
 // ---- random programs -------------------------------------------------------------------------------------
 
-/// A program, and what it must give: work and the two spans follow from its shape alone.
+/// A program and its expected result: work and the two spans follow from its shape alone.
 struct program {
     enum class step { join, spawn, fork, sync, nested_scope, async, get };
     struct action {
@@ -296,7 +296,7 @@ void run(const program& p) {
     }
     s.sync();
     for (const auto& f : futures) {
-        f.get(); // the programs above refer to what this frame keeps alive
+        f.get(); // the programs refer to objects of this frame
     }
 }
 
@@ -383,7 +383,7 @@ private:
     std::uint64_t m_tasks = 0;
 };
 
-TEST_F(row_G3_exact, random_programs) {
+TEST_F(exact_work_and_span, random_programs) {
     std::mt19937_64 dice(7);
     for (std::uint64_t i = 0; i < hundredth_of(10'000, 20); ++i) {
         const auto p = random_program(dice, 5);

@@ -1,4 +1,4 @@
-// What a recording pool writes, what the environment decides, and what is refused.
+// The files of a recording pool, the settings of the environment, and the refused ones.
 #include <fcntl.h>
 
 #include <filesystem>
@@ -94,9 +94,9 @@ void with_environment(const std::vector<std::pair<std::string, std::string>>& va
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-class row_G3_files : public guarded {};
+class profile_files : public guarded {};
 
-TEST_F(row_G3_files, the_graph_has_the_work_and_the_span_of_the_figures) {
+TEST_F(profile_files, the_graph_has_the_printed_work_and_span) {
     const folder here;
     with_environment({{"PILFER_PROFILE", here.at("p")}, {"PILFER_PROFILE_GRAPH", here.at("g")}}, [] {
         pilfer::pool pool;
@@ -114,7 +114,7 @@ TEST_F(row_G3_files, the_graph_has_the_work_and_the_span_of_the_figures) {
     EXPECT_GT(graph.work(), 0U);
 }
 
-TEST_F(row_G3_files, every_pool_writes_files_of_its_own) {
+TEST_F(profile_files, every_pool_writes_files_of_its_own) {
     const folder here;
     with_environment({{"PILFER_PROFILE", here.at("p%p")}}, [] {
         pilfer::pool first(workers(3));
@@ -135,7 +135,7 @@ TEST_F(row_G3_files, every_pool_writes_files_of_its_own) {
     EXPECT_EQ(here.json(names[1]).at("tasks"), 1) << "what another pool does is not seen";
 }
 
-TEST_F(row_G3_files, the_common_pool_writes_at_exit) {
+TEST_F(profile_files, the_common_pool_writes_at_exit) {
     const folder here;
     const auto result = in_child([&]() -> int {
         setenv("PILFER_PROFILE", here.at("p").c_str(), 1);
@@ -161,7 +161,7 @@ TEST_F(row_G3_files, the_common_pool_writes_at_exit) {
     EXPECT_EQ(graph.span(), p.at("span_ns").get<std::uint64_t>());
 }
 
-TEST_F(row_G3_files, digits_are_not_grouped) {
+TEST_F(profile_files, digits_are_not_grouped) {
     struct grouping : std::numpunct<char> {
         [[nodiscard]] char do_thousands_sep() const override { return '.'; }
         [[nodiscard]] std::string do_grouping() const override { return "\1"; }
@@ -176,7 +176,7 @@ TEST_F(row_G3_files, digits_are_not_grouped) {
     EXPECT_EQ(graph_file(here.text("g")).end, 90U);
 }
 
-TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
+TEST_F(profile_files, a_loop_is_split_into_pieces_of_its_own) {
     // The body waits for the clock, so the number of iterations that are longer than a piece is known.
     const auto spin = [](int) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(20);
@@ -193,8 +193,8 @@ TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
     EXPECT_GE(p.tasks, 8U) << "a loop is split although nobody else is there";
     EXPECT_LE(p.tasks, std::uint64_t{n} + 1) << "and never below an iteration";
     EXPECT_LT(p.span_strands, p.strands);
-    // Iterations far shorter than a piece: no part is announced unasked, and what lies in the deque already
-    // is no reason to keep the rest.
+    // Iterations far shorter than a piece: no part is announced without a request. A part that is already in
+    // the deque is no reason to keep the rest.
     const auto blink = [](int) {
         const auto end = std::chrono::steady_clock::now() + std::chrono::nanoseconds(500);
         while (std::chrono::steady_clock::now() < end) {
@@ -209,7 +209,7 @@ TEST_F(row_G3_files, a_loop_is_split_into_pieces_of_its_own) {
     EXPECT_LE(other.profile().tasks, 50'000U);
 }
 
-TEST_F(row_G3_files, times_add_up) {
+TEST_F(profile_files, times_add_up) {
     pilfer::options o;
     o.debug.profile = true;
     pilfer::pool pool(o);
@@ -226,7 +226,7 @@ TEST_F(row_G3_files, times_add_up) {
     }
 }
 
-TEST(row_G3_laws, are_what_they_say) {
+TEST(speed_up_laws, hold_on_computed_examples) {
     pilfer::work_span p;
     EXPECT_EQ(p.parallelism(), 1) << "nothing was recorded";
     EXPECT_EQ(p.least_speedup(4), 1);
@@ -266,7 +266,7 @@ TEST_F(bad_input_profile, a_pool_that_does_not_record_has_no_profile) {
     EXPECT_THROW((void)pool.profile(), pilfer::usage_error);
 }
 
-TEST_F(row_G3_files, the_environment_says_what_a_theft_costs) {
+TEST_F(profile_files, the_environment_sets_the_cost_of_a_theft) {
     with_environment({{"PILFER_PROFILE_BURDEN", "0,1000000000"}}, [] {
         pilfer::options o;
         o.debug.profile = true;
@@ -279,7 +279,7 @@ TEST_F(row_G3_files, the_environment_says_what_a_theft_costs) {
     });
 }
 
-TEST_F(bad_input_profile, a_burden_that_is_none) {
+TEST_F(bad_input_profile, a_malformed_burden) {
     for (const char* text : {"", "2000", "2000,", ",1000", "2000;1000", "2000, 1000", "-1,1000", "2000,1000 ",
                              "2e3,1", "1,1000000001", "99999999999999999999,1", "many,few"}) {
         with_environment({{"PILFER_PROFILE_BURDEN", text}}, [&] {
@@ -312,7 +312,7 @@ TEST_F(bad_input_profile, files_that_cannot_be_written) {
             setenv(variable, "", 1);
             EXPECT_THROW(pilfer::pool(workers(1)), std::invalid_argument);
         });
-        // A disk that is full is said, and the program goes on.
+        // A full disk gives a message, and the program continues.
         const auto result = in_child([&] {
             setenv(variable, "/dev/full", 1);
             pilfer::pool pool(workers(1));

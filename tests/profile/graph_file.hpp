@@ -1,4 +1,4 @@
-// A task graph as its file says it, and its work and span computed from nothing else.
+// A task graph read from its file, with work and span computed from that alone.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct graph_file {
         return sum;
     }
 
-    /// Runs the tasks as far as they go, again and again, until none goes on.
+    /// Runs the tasks as far as they can go, again and again, until none can.
     [[nodiscard]] std::uint64_t span() const {
         std::map<std::uint64_t, std::uint64_t> path{{0, 0}};
         std::map<std::uint64_t, std::size_t> at;

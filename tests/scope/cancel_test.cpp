@@ -1,4 +1,4 @@
-// Cancellation of scopes: rows D3 and D7.
+// Cancellation of scopes.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -43,13 +43,13 @@ INSTANTIATE_TEST_SUITE_P(workers, cancel, testing::Values(1U, 2U, 3U, 8U));
 
 static_assert(!std::is_base_of_v<std::exception, pilfer::stopped>);
 
-TEST_P(cancel, row_D3_what_has_not_started_never_starts) {
+TEST_P(cancel, children_that_have_not_started_never_start) {
     pool.run([] {
         std::atomic<int> ran{0};
         pilfer::scope s;
         s.cancel();
         EXPECT_TRUE(s.cancelled());
-        EXPECT_FALSE(pilfer::cancelled()); // the owner is not below of it
+        EXPECT_FALSE(pilfer::cancelled()); // the scope does not contain its owner
         for (int i = 0; i < 100; ++i) {
             s.fork([&] { ++ran; });
             s.spawn([&] { ++ran; });
@@ -65,7 +65,7 @@ TEST_P(cancel, row_D3_what_has_not_started_never_starts) {
     EXPECT_EQ(pool.counters().dropped, 200U);
 }
 
-/// A child that goes on until it is stopped, and must not get to its end.
+/// A child that runs until it is stopped, and must not reach its end.
 struct endless {
     std::atomic<int> begun{0};
     std::atomic<int> unwound{0};
@@ -86,7 +86,7 @@ struct endless {
     }
 };
 
-TEST_P(cancel, row_D3_running_tasks_leave_at_spawn_fork_join_loops_and_waits) {
+TEST_P(cancel, running_tasks_leave_at_spawn_fork_join_loops_and_waits) {
     pool.run([&] {
         endless tasks;
         std::atomic<int> seen{0};
@@ -148,7 +148,7 @@ void nest(int depth, std::atomic<int>& left, F& at_the_end) {
     ADD_FAILURE() << "a sync of a stopped task returned";
 }
 
-TEST_P(cancel, row_D3_a_deep_tree_of_scopes) {
+TEST_P(cancel, a_deep_tree_of_scopes) {
     constexpr int depth = 10'000;
     pilfer::pool deep{{.workers = GetParam(), .stack_size = std::size_t{64} << 20}};
     std::atomic<int> left{0};
@@ -169,8 +169,8 @@ TEST_P(cancel, row_D3_a_deep_tree_of_scopes) {
     EXPECT_EQ(after, 0);
 }
 
-// A contains B, which nobody but its worker knows. A child of A is exposed; whoever has it cancels A.
-TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) {
+// A contains B, which only its worker knows. A child of A is exposed; the worker that has it cancels A.
+TEST_P(cancel, an_unshared_scope_is_stopped_by_another_worker) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "needs a second worker";
     }
@@ -191,7 +191,7 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
             a.spawn([&] {
                 pilfer::scope b;
                 while (!taken) {
-                    b.spawn([] {}); // announces, so that whoever asks is answered
+                    b.spawn([] {}); // announces, so that a request is answered
                 }
                 inside = true;
                 while (!is_cancelled) { // without a point that would see it
@@ -211,8 +211,8 @@ TEST_P(cancel, row_D3_a_scope_that_nobody_else_knows_is_stopped_from_elsewhere) 
     }
 }
 
-TEST_P(cancel, the_rest_of_the_pool_goes_on) {
-    // What stands beside the scope, above it, or in an async is not stopped.
+TEST_P(cancel, the_rest_of_the_pool_is_not_cancelled) {
+    // Tasks beside the scope, above it, or in an async are not stopped.
     pool.run([&] {
         std::atomic<int> beside{0};
         std::atomic<int> unrelated{0};
@@ -223,7 +223,7 @@ TEST_P(cancel, the_rest_of_the_pool_goes_on) {
             auto later = pilfer::async([&] { return pilfer::join([] { return 1; }, [] { return 2; }); });
             auto [a, b] = pilfer::join([] { return 3; }, [] { return 4; });
             EXPECT_EQ(a + b, 7);
-            pilfer::scope mine; // of the owner of `stopped`, in which it stands
+            pilfer::scope mine; // of the owner of `stopped`, and inside that scope
             mine.spawn([&] { ++beside; });
             mine.fork([&] { ++beside; });
             mine.sync();
@@ -237,7 +237,7 @@ TEST_P(cancel, the_rest_of_the_pool_goes_on) {
     });
 }
 
-TEST_P(cancel, an_exception_is_not_lost) {
+TEST_P(cancel, an_exception_is_kept) {
     pool.run([] {
         for (int round = 0; round < 50; ++round) {
             std::atomic<int> begun{0};
@@ -276,8 +276,8 @@ TEST_P(cancel, an_exception_is_not_lost) {
     });
 }
 
-/// An exception in flight is one of the frame beneath, not of who runs on top of it.
-TEST_P(cancel, row_D7_who_runs_on_top_of_a_frame_that_unwinds_is_stopped) {
+/// An exception in flight belongs to the frame below, not to the task on top of it.
+TEST_P(cancel, a_task_on_top_of_an_unwinding_frame_is_stopped) {
     pool.run([&] {
         std::atomic<bool> begun{false};
         pilfer::scope outer;
@@ -302,8 +302,8 @@ TEST_P(cancel, row_D7_who_runs_on_top_of_a_frame_that_unwinds_is_stopped) {
     });
 }
 
-/// What a task has taken it keeps; what it throws for it has not taken.
-TEST_P(cancel, row_D3_a_fork_throws_or_takes_the_function) {
+/// An accepted function stays with the fork. If the fork throws it has not accepted it.
+TEST_P(cancel, a_fork_throws_or_accepts_the_function) {
     pool.run([] {
         for (int round = 0; round < 20; ++round) {
             std::atomic<int> ran{0};
@@ -328,7 +328,7 @@ TEST_P(cancel, row_D3_a_fork_throws_or_takes_the_function) {
     });
 }
 
-/// The function of run() is below of nothing, if a destructor of a stopped task calls it that unwinds.
+/// A destructor of a stopped task calls run() while it unwinds: no scope contains the function of that run().
 TEST_P(cancel, another_pool_may_be_used_by_a_destructor_that_unwinds) {
     pilfer::pool other{{.workers = 1}};
     std::atomic<int> ran{0};
@@ -354,7 +354,7 @@ TEST_P(cancel, another_pool_may_be_used_by_a_destructor_that_unwinds) {
     EXPECT_EQ(ran, 3);
 }
 
-/// A token stands in what its task is below of, not in scopes that may end before it does.
+/// A token belongs to the scopes that contain its task, not to scopes that may end before it does.
 TEST_P(cancel, a_token_outlives_a_scope_that_began_before_it) {
     pool.run([] {
         std::optional<pilfer::scope> first(std::in_place);
@@ -373,7 +373,7 @@ TEST_P(cancel, a_token_outlives_a_scope_that_began_before_it) {
     });
 }
 
-TEST_P(cancel, row_D3_nested_pools_and_threads) {
+TEST_P(cancel, nested_pools_and_threads) {
     pilfer::pool other{{.workers = 2}};
     endless tasks;
     pool.run([&] {
@@ -423,7 +423,7 @@ TEST_P(cancel, scopes_that_end_out_of_turn) {
                     auto second = std::make_unique<pilfer::scope>();
                     second->fork([] { (void)pilfer::join([] { pilfer::yield(); }, [] {}); });
                     first->sync();
-                    first.reset(); // `second`, whose child may look up, stood in it
+                    first.reset(); // `second` was inside it, and its child may look up
                     if (i == round % 4) {
                         top.cancel();
                         EXPECT_TRUE(pilfer::cancelled()); // the way up does not end at `first`
@@ -437,9 +437,9 @@ TEST_P(cancel, scopes_that_end_out_of_turn) {
     });
 }
 
-// ---- row D7 ------------------------------------------------------------------------------------
+// ---- waits -------------------------------------------------------------------------------------
 
-TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
+TEST_P(cancel, a_thousand_sleepers_leave_at_once) {
     constexpr int sleepers = 1000;
     std::atomic<int> begun{0};
     std::atomic<int> left{0};
@@ -486,7 +486,7 @@ TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
                 ADD_FAILURE() << "the wait of a stopped task returned: " << i % 7;
             });
         }
-        s.fork([&] { // the newest: where it is alone it makes way for all others
+        s.fork([&] { // the newest: if it is alone it makes way for all others
             EXPECT_TRUE(soon([&] { return begun == sleepers; }));
             s.cancel();
         });
@@ -501,7 +501,7 @@ TEST_P(cancel, row_D7_a_thousand_sleepers_leave_at_once) {
     EXPECT_EQ(left, sleepers);
 }
 
-TEST_P(cancel, row_D7_lock_is_never_cut_short) {
+TEST_P(cancel, lock_is_never_cut_short) {
     pool.run([&] {
         pilfer::mutex m;
         std::atomic<int> waits{0};
@@ -533,8 +533,8 @@ TEST_P(cancel, row_D7_lock_is_never_cut_short) {
     });
 }
 
-// A value that was handed over is received, whoever cancels meanwhile: it is never lost in between.
-TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
+// A value that was handed over is received, also if a cancellation comes at that moment. It is never lost.
+TEST_P(cancel, handed_over_or_stopped_never_both) {
     for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
         pool.run([&] {
             pilfer::channel<int> c(0);
@@ -568,7 +568,7 @@ TEST_P(cancel, row_D7_handed_over_or_stopped_never_both) {
 }
 
 // A call that is served takes place, one that is stopped does not: never both, never neither.
-TEST_P(cancel, row_D9_monitor_calls_are_served_or_stopped) {
+TEST_P(cancel, monitor_calls_are_served_or_stopped) {
     for (std::uint64_t round = 0; round < support::hundredth_of(3'000); ++round) {
         pool.run([] {
             pilfer::monitor<int> tickets(0);
@@ -608,7 +608,7 @@ TEST_P(cancel, row_D9_monitor_calls_are_served_or_stopped) {
 
 // One call, one that serves it, and one that cancels, each at any moment, in a scope that nothing else
 // shares.
-TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
+TEST_P(cancel, exactly_one_of_finished_and_cancelled) {
     std::atomic<int> finished{0};
     std::atomic<int> stopped{0};
     const std::uint64_t rounds = support::hundredth_of(100'000);
@@ -646,7 +646,7 @@ TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
                     q.call([](int& v) { v = 1; });
                 }
             };
-            while (!begun) { // before anybody cancels: it would not begin
+            while (!begun) { // before the cancellation, after which it would not begin
                 pilfer::yield();
             }
             std::atomic<bool> there{false};
@@ -674,7 +674,7 @@ TEST_P(cancel, row_D9_exactly_one_of_finished_and_cancelled) {
 
 // ---- deadlines and stop tokens -----------------------------------------------------------------
 
-TEST_P(cancel, row_D3_deadline) {
+TEST_P(cancel, deadline) {
     pool.run([] {
         endless tasks;
         pilfer::scope s;
@@ -696,7 +696,7 @@ TEST_P(cancel, row_D3_deadline) {
     });
 }
 
-TEST(cancel_outside, row_D3_a_deadline_of_a_thread) {
+TEST(cancel_outside, a_deadline_of_a_thread) {
     std::atomic<bool> stopped{false};
     pilfer::scope s;
     const pilfer::deadline limit(s, 1ms);
@@ -709,10 +709,10 @@ TEST(cancel_outside, row_D3_a_deadline_of_a_thread) {
         }
     });
     s.sync();
-    EXPECT_TRUE(stopped || s.shared()); // dropped where the deadline came before it began
+    EXPECT_TRUE(stopped || s.shared()); // dropped if the deadline came before it began
 }
 
-TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {
+TEST_P(cancel, stop_tokens_in_both_directions) {
     pool.run([] {
         std::stop_source from;
         std::atomic<int> waiting{0};
@@ -728,7 +728,7 @@ TEST_P(cancel, row_D3_stop_tokens_in_both_directions) {
                 try {
                     pilfer::sleep_for(1h);
                 } catch (const pilfer::stopped&) {
-                    // The canceller calls back behind the end of the wait.
+                    // The canceller calls back after the end of the wait.
                     EXPECT_TRUE(soon([&] { return to.token().stop_requested(); }));
                     const pilfer::stop_on_cancel late;
                     EXPECT_TRUE(late.token().stop_requested());
@@ -757,10 +757,10 @@ TEST(cancel_outside, a_token_of_a_thread_is_never_requested) {
     EXPECT_FALSE(to.token().stop_requested());
 }
 
-// ---- where tasks are calls, and where they wait for descriptors ---------------------------------
+// ---- one lock, and waits for descriptors -------------------------------------------------------
 
-// With one lock, children and branches are calls of their parent; the points that look are the same.
-TEST(cancel_one_lock, row_D3_leaves_where_it_is_called) {
+// With one lock, children and branches are calls of their parent. A cancellation is seen at the usual points.
+TEST(cancel_one_lock, leaves_at_the_next_call) {
     for (const unsigned workers : {1U, 2U, 8U}) {
         pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
         const auto leaves = [&pool](auto step) {
@@ -808,14 +808,14 @@ TEST(cancel_one_lock, row_D3_leaves_where_it_is_called) {
             while (!pilfer::cancelled()) {
                 pilfer::yield();
             }
-            pilfer::scope own; // it was not told of anything yet
+            pilfer::scope own; // it has seen no cancellation yet
             own.spawn([&] { ++ran; });
             ADD_FAILURE() << "a spawn of a stopped task returned";
         });
     }
 }
 
-TEST(cancel_one_lock, row_D4_exit) {
+TEST(cancel_one_lock, a_first_result_scope_works) {
     for (const unsigned workers : {1U, 2U, 8U}) {
         pilfer::pool pool{{.workers = workers, .backend = pilfer::backend::one_lock}};
         pool.run([] {
@@ -837,7 +837,7 @@ TEST(cancel_one_lock, row_D4_exit) {
     }
 }
 
-TEST_P(cancel, row_D7_who_waits_for_a_descriptor_leaves) {
+TEST_P(cancel, a_wait_for_a_descriptor_leaves) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe2(ends.data(), O_NONBLOCK | O_CLOEXEC), 0);
     std::atomic<int> told{0};
@@ -863,8 +863,8 @@ TEST_P(cancel, row_D7_who_waits_for_a_descriptor_leaves) {
     (void)::close(ends[1]);
 }
 
-// Its time may be over or not: a stopped task leaves, an owner gets the end of what it has cancelled.
-TEST_P(cancel, row_D3_sync_for) {
+// Its time may be over or not: a stopped task leaves; the owner of a cancelled scope sees its end.
+TEST_P(cancel, sync_for) {
     pool.run([&] {
         pilfer::scope s;
         s.fork([&] {

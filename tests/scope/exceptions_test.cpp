@@ -10,9 +10,9 @@ namespace {
 
 using namespace support;
 
-class row_A7_scope : public over_workers {};
+class scope_exceptions : public over_workers {};
 
-TEST_P(row_A7_scope, every_position_and_both_kinds) {
+TEST_P(scope_exceptions, every_position_and_both_kinds) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 10; ++round) {
         for (int bad = 0; bad < 8; ++bad) {
@@ -50,7 +50,7 @@ TEST_P(row_A7_scope, every_position_and_both_kinds) {
     }
 }
 
-TEST_P(row_A7_scope, sixty_four_siblings_throw) {
+TEST_P(scope_exceptions, sixty_four_siblings_throw) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         pool.run([&] {
@@ -79,7 +79,7 @@ TEST_P(row_A7_scope, sixty_four_siblings_throw) {
     }
 }
 
-TEST_P(row_A7_scope, siblings_behind_a_failure_are_dropped_and_counted) {
+TEST_P(scope_exceptions, later_siblings_of_a_failure_are_dropped_and_counted) {
     pilfer::pool pool(workers(1));
     int ran = 0;
     pool.run([&] {
@@ -93,7 +93,7 @@ TEST_P(row_A7_scope, siblings_behind_a_failure_are_dropped_and_counted) {
     EXPECT_EQ(pool.counters().dropped, 2U);
 }
 
-TEST_P(row_A7_scope, inside_a_catch_block) {
+TEST_P(scope_exceptions, inside_a_catch_block) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int i = 0; i < 200; ++i) {
@@ -126,7 +126,7 @@ TEST_P(row_A7_scope, inside_a_catch_block) {
     });
 }
 
-TEST_P(row_A7_scope, a_stolen_rest_keeps_its_exceptions_to_itself) {
+TEST_P(scope_exceptions, a_stolen_parent_keeps_its_exceptions) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -151,7 +151,7 @@ TEST_P(row_A7_scope, a_stolen_rest_keeps_its_exceptions_to_itself) {
     });
 }
 
-TEST_P(row_A7_scope, destroyed_while_another_exception_flies_counts_its_own) {
+TEST_P(scope_exceptions, a_scope_destroyed_during_unwinding_counts_its_exceptions) {
     pilfer::pool pool(with_workers());
     EXPECT_THROW(pool.run([] {
         pilfer::scope s;
@@ -162,11 +162,11 @@ TEST_P(row_A7_scope, destroyed_while_another_exception_flies_counts_its_own) {
     EXPECT_EQ(pool.counters().exceptions_suppressed, 1U);
 }
 
-PILFER_OVER_WORKERS(row_A7_scope);
+PILFER_OVER_WORKERS(scope_exceptions);
 
-class row_A7_unseen : public guarded {};
+class unfetched_exception : public guarded {};
 
-TEST_F(row_A7_unseen, an_exception_that_nobody_fetched_terminates_with_a_message) {
+TEST_F(unfetched_exception, of_a_forked_child_terminates_with_a_message) {
     const auto result = in_child([] {
         pilfer::pool pool(workers(2));
         pool.run([] {
@@ -179,7 +179,7 @@ TEST_F(row_A7_unseen, an_exception_that_nobody_fetched_terminates_with_a_message
     EXPECT_TRUE(result.said("no sync() rethrew")) << result;
 }
 
-TEST_F(row_A7_unseen, the_same_for_spawn) {
+TEST_F(unfetched_exception, of_a_spawned_child_terminates_with_a_message) {
     const auto result = in_child([] {
         pilfer::pool pool(workers(1));
         pool.run([] {

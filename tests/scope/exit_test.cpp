@@ -1,4 +1,4 @@
-// first_result_scope: rows D4 and D5.
+// first_result_scope: one winner, the end of the losing tasks, and the protection of the winner.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -26,7 +26,7 @@ INSTANTIATE_TEST_SUITE_P(workers, exits, testing::Values(1U, 2U, 3U, 8U));
     }
 }
 
-TEST_P(exits, row_D4_one_winner) {
+TEST_P(exits, one_winner) {
     pool.run([&] {
         pilfer::first_result_scope<int> s;
         for (std::uint64_t round = 0; round < 10 * rounds; ++round) {
@@ -50,7 +50,7 @@ TEST_P(exits, row_D4_one_winner) {
     });
 }
 
-TEST_P(exits, row_D4_the_others_leave) {
+TEST_P(exits, losing_tasks_leave) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<int> begun{0};
@@ -67,7 +67,7 @@ TEST_P(exits, row_D4_the_others_leave) {
                     work_for_ever();
                 });
             }
-            s.fork([&] { // by a task two scopes below
+            s.fork([&] { // by a task two scopes further in
                 pilfer::scope below;
                 below.spawn([&] { EXPECT_TRUE(s.exit_value(std::make_unique<int>(7))); });
                 below.sync();
@@ -81,7 +81,7 @@ TEST_P(exits, row_D4_the_others_leave) {
     });
 }
 
-TEST_P(exits, row_D4_nothing_and_exceptions) {
+TEST_P(exits, without_a_value_and_with_exceptions) {
     pool.run([&] {
         pilfer::first_result_scope<int> s;
         s.spawn([] {});
@@ -98,7 +98,7 @@ TEST_P(exits, row_D4_nothing_and_exceptions) {
 }
 
 // A child has failed, so sync() throws: a value would be lost, and is not made.
-TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
+TEST_P(exits, a_failed_child_refuses_the_exit) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             pilfer::first_result_scope<int> s;
@@ -142,14 +142,14 @@ TEST_P(exits, row_D4_a_failed_child_refuses_the_exit) {
     });
 }
 
-// (a) the value spawns children; (b) it opens a nested scope, whose child is stolen if there is a thief.
-TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
+// The value spawns children, and opens a nested scope, whose child is stolen if there is a thief.
+TEST_P(exits, scopes_and_children_of_the_value_run) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             pilfer::first_result_scope<int> s;
             s.fork([] { work_for_ever(); });
             s.fork([&] {
-                pilfer::scope between; // told by the task beside
+                pilfer::scope between; // cancelled by the other task
                 between.fork([] { work_for_ever(); });
                 between.spawn([&] {
                     (void)s.exit([&] {
@@ -179,7 +179,7 @@ TEST_P(exits, row_D5_a_b_what_the_value_does_runs) {
 }
 
 // (c) meanwhile an outer scope exits elsewhere.
-TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
+TEST_P(exits, an_outer_exit_ends_the_protection) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> making{false};
@@ -208,7 +208,7 @@ TEST_P(exits, row_D5_c_an_outer_exit_ends_the_protection) {
 }
 
 // (d) another first_result_scope exits inside the protected code, by a child.
-TEST_P(exits, row_D5_d_an_inner_exit_works) {
+TEST_P(exits, an_inner_exit_works) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             pilfer::first_result_scope<int> s;
@@ -232,8 +232,8 @@ TEST_P(exits, row_D5_d_an_inner_exit_works) {
     });
 }
 
-// (e) a second exit of the same scope: false, and its task leaves. Also by the exiting task itself.
-TEST_P(exits, row_D5_e_a_second_exit_is_refused) {
+// A second exit of a scope returns false, and its task leaves. Also by the exiting task itself.
+TEST_P(exits, a_second_exit_is_refused) {
     pool.run([&] {
         for (std::uint64_t round = 0; round < rounds; ++round) {
             std::atomic<bool> claimed{false};

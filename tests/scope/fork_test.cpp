@@ -1,4 +1,4 @@
-// scope::fork: the caller goes on, the child is offered.
+// scope::fork: the caller continues, the child is offered.
 #include <atomic>
 #include <memory>
 #include <vector>
@@ -13,14 +13,14 @@ namespace {
 
 using namespace support;
 
-class row_A4_fork : public over_workers {};
+class scope_fork : public over_workers {};
 
-TEST_P(row_A4_fork, computes_fib) {
+TEST_P(scope_fork, computes_fib) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_fork(18); }), fib(18));
 }
 
-TEST_P(row_A4_fork, every_child_runs_once) {
+TEST_P(scope_fork, every_child_runs_once) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 5; ++round) {
         std::vector<std::atomic<int>> ran(3000);
@@ -37,7 +37,7 @@ TEST_P(row_A4_fork, every_child_runs_once) {
     }
 }
 
-TEST_P(row_A4_fork, the_destructor_waits) {
+TEST_P(scope_fork, the_destructor_waits) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int round = 0; round < 200; ++round) {
@@ -53,7 +53,7 @@ TEST_P(row_A4_fork, the_destructor_waits) {
     });
 }
 
-TEST_P(row_A4_fork, functions_are_moved_and_destroyed_once) {
+TEST_P(scope_fork, functions_are_moved_and_destroyed_once) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         const auto shared = std::make_shared<int>(5);
@@ -71,11 +71,11 @@ TEST_P(row_A4_fork, functions_are_moved_and_destroyed_once) {
     });
 }
 
-PILFER_OVER_WORKERS(row_A4_fork);
+PILFER_OVER_WORKERS(scope_fork);
 
-class row_A4_order : public guarded {};
+class fork_order : public guarded {};
 
-TEST_F(row_A4_order, parent_first_then_the_newest_child) {
+TEST_F(fork_order, parent_first_then_the_newest_child) {
     pilfer::pool pool(workers(1));
     std::vector<int> trace;
     pool.run([&] {
@@ -90,13 +90,13 @@ TEST_F(row_A4_order, parent_first_then_the_newest_child) {
     EXPECT_EQ(trace, (std::vector<int>{100, 101, 102, 103, 104, 4, 3, 2, 1, 0, 200}));
 }
 
-TEST_F(row_A4_order, a_million_forks_in_one_loop) {
+TEST_F(fork_order, a_million_forks_in_one_loop) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
     const std::uint64_t forks = emulated ? hundredth_of(1'000'000) : 1'000'000;
     for (const unsigned n : {1U, 2U}) {
-        // In a process of its own: what earlier cases have left would count as resident, or be used again.
+        // In a process of its own: memory of earlier cases would count as resident, or be reused.
         const auto result = in_child([=] {
             pilfer::pool pool(workers(n));
             std::atomic<std::uint64_t> ran{0};
@@ -111,7 +111,7 @@ TEST_F(row_A4_order, a_million_forks_in_one_loop) {
             };
             meet_all(pool);
             loop();
-            if (n == 1) { // each loop has the same backlog
+            if (n == 1) { // each loop has an equal backlog
                 const auto before = allocations();
                 loop();
                 EXPECT_EQ(allocations(), before);
@@ -120,7 +120,7 @@ TEST_F(row_A4_order, a_million_forks_in_one_loop) {
                 expect_steady(pool, loop);
             }
             EXPECT_EQ(ran, (n == 1 ? 2 : 3) * forks);
-            // One for each fork, and what the workers keep.
+            // One for each fork, and those that the workers keep.
             EXPECT_LE(peaks::of(pool).records, forks + n * 2 * pilfer::detail::most_free_records);
             if (!emulated) {
                 EXPECT_LT(status_kib("VmHWM"), 160U << 10) << n << " workers";

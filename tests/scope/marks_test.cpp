@@ -1,5 +1,5 @@
-// A scope is plain memory of its worker until a task below it is exposed; then it and all that enclose it are
-// marked, for good.
+// A scope is plain memory of its worker until one of its tasks is exposed. Then it and all enclosing scopes
+// are marked, for good.
 #include <atomic>
 #include <memory>
 #include <thread>
@@ -11,11 +11,11 @@ namespace {
 
 using namespace support;
 
-class row_D1_marks : public over_workers {};
-class row_D1_alone : public guarded {};
-class row_D1_order : public guarded {};
+class shared_scopes_over_workers : public over_workers {};
+class shared_scopes : public guarded {};
+class order_of_scopes : public guarded {};
 
-/// Waits for somebody else without announcing anything, so that only a reach makes what is private stealable.
+/// Waits for another worker without announcing, so that only a reach makes private tasks stealable.
 void wait_for(const std::atomic<bool>& flag) {
     while (!flag) {
         std::this_thread::yield();
@@ -49,7 +49,7 @@ void descend(unsigned left, const depth* above, const Bottom& bottom) {
     s.sync();
 }
 
-TEST_P(row_D1_marks, a_stolen_child_finds_every_scope_above_marked) {
+TEST_P(shared_scopes_over_workers, a_stolen_child_finds_every_enclosing_scope_shared) {
     pilfer::pool pool(with_workers());
     pool.run([&] {
         std::atomic<bool> ran{false};
@@ -72,7 +72,7 @@ TEST_P(row_D1_marks, a_stolen_child_finds_every_scope_above_marked) {
     }
 }
 
-TEST_P(row_D1_marks, the_rest_of_a_spawn_that_is_stolen_marks) {
+TEST_P(shared_scopes_over_workers, a_stolen_parent_shares_its_scopes) {
     if (GetParam() == 1) {
         return;
     }
@@ -91,7 +91,7 @@ TEST_P(row_D1_marks, the_rest_of_a_spawn_that_is_stolen_marks) {
     EXPECT_GE(pool.counters().scopes_shared, 2U);
 }
 
-TEST_P(row_D1_marks, a_stolen_branch_of_a_join_stands_in_the_scopes_of_its_frame) {
+TEST_P(shared_scopes_over_workers, a_stolen_branch_is_inside_the_scopes_of_its_frame) {
     if (GetParam() == 1) {
         return;
     }
@@ -104,7 +104,7 @@ TEST_P(row_D1_marks, a_stolen_branch_of_a_join_stands_in_the_scopes_of_its_frame
                            [&] {
                                EXPECT_TRUE(inner.shared());
                                EXPECT_TRUE(outer.shared());
-                               pilfer::scope own; // and what begins here stands in them, too
+                               pilfer::scope own; // and scopes that begin here are inside them, too
                                pilfer::scope other;
                                std::atomic<bool> second{GetParam() == 2}; // the third would have to take it
                                (void)pilfer::join([&] { wait_for(second); },
@@ -119,7 +119,7 @@ TEST_P(row_D1_marks, a_stolen_branch_of_a_join_stands_in_the_scopes_of_its_frame
     EXPECT_GE(pool.counters().scopes_shared, GetParam() > 2 ? 4U : 2U);
 }
 
-TEST_P(row_D1_marks, scopes_inside_a_task_that_stays_are_not_marked) {
+TEST_P(shared_scopes_over_workers, scopes_inside_a_task_that_is_not_stolen_stay_unshared) {
     if (GetParam() == 1) {
         return;
     }
@@ -129,7 +129,7 @@ TEST_P(row_D1_marks, scopes_inside_a_task_that_stays_are_not_marked) {
         std::atomic<bool> ran{false};
         outer.fork([&] { ran = true; });
         {
-            pilfer::scope inner; // began later, and nobody is in it
+            pilfer::scope inner; // began later, and contains no task
             wait_for(ran);
             EXPECT_TRUE(outer.shared());
             EXPECT_FALSE(inner.shared());
@@ -138,7 +138,7 @@ TEST_P(row_D1_marks, scopes_inside_a_task_that_stays_are_not_marked) {
     });
 }
 
-TEST_P(row_D1_marks, a_frame_that_waits_may_go_on_elsewhere) {
+TEST_P(shared_scopes_over_workers, a_waiting_frame_may_resume_elsewhere) {
     if (GetParam() == 1) {
         return;
     }
@@ -163,7 +163,7 @@ TEST_P(row_D1_marks, a_frame_that_waits_may_go_on_elsewhere) {
     });
 }
 
-TEST_P(row_D1_marks, a_task_on_another_stack_that_forks_shares_the_scope) {
+TEST_P(shared_scopes_over_workers, a_task_on_another_stack_that_forks_shares_the_scope) {
     pilfer::pool pool(with_workers());
     const bool several = GetParam() > 1;
     pool.run([several] {
@@ -184,7 +184,7 @@ TEST_P(row_D1_marks, a_task_on_another_stack_that_forks_shares_the_scope) {
     }
 }
 
-TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_fork_into_one) {
+TEST_P(shared_scopes_over_workers, an_async_is_inside_no_scope_and_may_fork_into_one) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         pool.run([&] {
@@ -213,7 +213,7 @@ TEST_P(row_D1_marks, an_async_is_below_of_no_scope_and_may_fork_into_one) {
     }
 }
 
-TEST_P(row_D1_marks, nothing_is_lost_where_marks_and_ends_race) {
+TEST_P(shared_scopes_over_workers, marks_and_ends_race) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_spawn(16); }), fib(16));
     EXPECT_EQ(pool.run([] { return fib_fork(16); }), fib(16));
@@ -222,7 +222,7 @@ TEST_P(row_D1_marks, nothing_is_lost_where_marks_and_ends_race) {
     }
 }
 
-TEST_P(row_D1_marks, a_thread_outside_shares_what_it_submits_from) {
+TEST_P(shared_scopes_over_workers, a_foreign_thread_shares_the_scope_of_its_submission) {
     {
         pilfer::scope outer;
         pilfer::scope inner;
@@ -238,7 +238,7 @@ TEST_P(row_D1_marks, a_thread_outside_shares_what_it_submits_from) {
     EXPECT_EQ(pool.counters().scopes_shared, 1U);
 }
 
-TEST_P(row_D1_marks, a_task_of_another_pool_shares_what_it_is_submitted_from) {
+TEST_P(shared_scopes_over_workers, a_task_of_another_pool_shares_the_scope_of_its_submission) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(workers(1));
     pool.run([&] {
@@ -252,9 +252,9 @@ TEST_P(row_D1_marks, a_task_of_another_pool_shares_what_it_is_submitted_from) {
     EXPECT_EQ(other.counters().scopes_shared, 0U);
     EXPECT_EQ(pool.counters().scopes_shared, 1U);
 }
-PILFER_OVER_WORKERS(row_D1_marks);
+PILFER_OVER_WORKERS(shared_scopes_over_workers);
 
-TEST_F(row_D1_alone, one_worker_shares_nothing_whatever_its_policy_exposes) {
+TEST_F(shared_scopes, one_worker_shares_nothing_whatever_its_policy_exposes) {
     for (const auto how : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
         pilfer::options o = workers(1);
         o.balance.exposure = how;
@@ -292,7 +292,7 @@ void end_in_any_order(unsigned first, bool stolen) {
     EXPECT_FALSE(after.shared());
 }
 
-TEST_F(row_D1_order, scopes_may_end_in_any_order) {
+TEST_F(order_of_scopes, scopes_may_end_in_any_order) {
     for (const unsigned n : {1U, 2U}) {
         pilfer::pool pool(workers(n));
         pool.run([n] {
@@ -301,7 +301,8 @@ TEST_F(row_D1_order, scopes_may_end_in_any_order) {
             }
         });
     }
-    for (unsigned first = 0; first < 3; ++first) { // of a thread outside, where a join would be a submission
+    // of a foreign thread, for which a join would be a submission
+    for (unsigned first = 0; first < 3; ++first) {
         std::vector<std::unique_ptr<pilfer::scope>> scopes;
         for (int i = 0; i < 3; ++i) {
             scopes.push_back(std::make_unique<pilfer::scope>());
@@ -316,7 +317,7 @@ TEST_F(row_D1_order, scopes_may_end_in_any_order) {
     }
 }
 
-TEST_F(row_D1_order, a_task_spawns_into_an_outer_scope_while_an_inner_one_is_open) {
+TEST_F(order_of_scopes, a_task_spawns_into_an_outer_scope_while_an_inner_one_is_open) {
     pilfer::pool pool(workers(2));
     pool.run([] {
         pilfer::scope outer;

@@ -1,4 +1,4 @@
-// The first exception of a child ends its siblings: row A7.
+// The first exception of a child cancels its siblings.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -16,26 +16,26 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class row_A7_siblings : public testing::TestWithParam<unsigned> {
+class siblings_of_a_failed_child : public testing::TestWithParam<unsigned> {
 protected:
     support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = GetParam()}};
 };
-INSTANTIATE_TEST_SUITE_P(workers, row_A7_siblings, testing::Values(1U, 2U, 3U, 8U));
+INSTANTIATE_TEST_SUITE_P(workers, siblings_of_a_failed_child, testing::Values(1U, 2U, 3U, 8U));
 
 struct position_error {
     int position;
 };
 
-/// Waits for something that nobody does, so that only a cancellation ends the child early.
+/// Waits for an event that is never set, so that only a cancellation ends the child early.
 void wait_to_be_stopped() {
     pilfer::event never;
     EXPECT_FALSE(never.wait_for(60s)) << "nobody sets it";
     ADD_FAILURE() << "not stopped";
 }
 
-// Those before the one that throws wait, and leave; those behind it never start.
-TEST_P(row_A7_siblings, each_position_and_both_kinds) {
+// Children before the one that throws wait, and leave. Later ones never start.
+TEST_P(siblings_of_a_failed_child, leave_for_every_position_and_kind_of_the_failure) {
     for (int bad = 0; bad < 8; ++bad) {
         for (const bool forked : {false, true}) {
             std::atomic<int> waiting{0};
@@ -56,7 +56,7 @@ TEST_P(row_A7_siblings, each_position_and_both_kinds) {
                                 wait_to_be_stopped();
                                 return;
                             }
-                            // A forked one may start first, and then nobody else does.
+                            // A forked one may start first, and then no other starts.
                             while (!forked && waiting < bad) {
                                 pilfer::yield();
                             }
@@ -92,7 +92,7 @@ TEST_P(row_A7_siblings, each_position_and_both_kinds) {
 }
 
 // The one that throws was stolen, or its siblings were.
-TEST_P(row_A7_siblings, stolen_ones) {
+TEST_P(siblings_of_a_failed_child, leave_on_other_workers) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -115,7 +115,7 @@ TEST_P(row_A7_siblings, stolen_ones) {
                     ++inside;
                     pilfer::scope own;
                     while (inside < 2) {
-                        own.spawn([] {}); // announces, so that whoever asks is answered
+                        own.spawn([] {}); // announces, so that a request is answered
                     }
                     if (!thief_throws) {
                         throw position_error{2};
@@ -131,7 +131,7 @@ TEST_P(row_A7_siblings, stolen_ones) {
     }
 }
 
-TEST_P(row_A7_siblings, who_computes_sees_it_at_spawn_join_loops_and_cancelled) {
+TEST_P(siblings_of_a_failed_child, see_the_failure_at_spawn_join_loops_and_cancelled) {
     if (GetParam() < 2) {
         GTEST_SKIP() << "needs a second worker";
     }
@@ -171,7 +171,7 @@ TEST_P(row_A7_siblings, who_computes_sees_it_at_spawn_join_loops_and_cancelled) 
     }
 }
 
-TEST_P(row_A7_siblings, sixty_four_throw_or_leave) {
+TEST_P(siblings_of_a_failed_child, throw_or_leave_if_there_are_sixty_four) {
     for (std::uint64_t round = 0; round < support::hundredth_of(5'000); ++round) {
         std::atomic<unsigned> threw{0};
         std::uint64_t suppressed = 0;
@@ -181,7 +181,7 @@ TEST_P(row_A7_siblings, sixty_four_throw_or_leave) {
                 for (int i = 0; i < 64; ++i) {
                     const auto f = [&, i] {
                         if (i % 3 == 0) {
-                            wait_to_be_stopped(); // the first of all, so that somebody waits
+                            wait_to_be_stopped(); // the first of all, so that one task waits
                         }
                         if (i % 3 == 1) {
                             pilfer::yield();
@@ -206,8 +206,8 @@ TEST_P(row_A7_siblings, sixty_four_throw_or_leave) {
     }
 }
 
-// Cancelled by somebody and by an exception at once: through once, and as new.
-TEST_P(row_A7_siblings, an_exception_and_a_cancellation_at_the_same_time) {
+// A cancellation and an exception come at once: the scope is cancelled once, and as new afterwards.
+TEST_P(siblings_of_a_failed_child, an_exception_and_a_cancellation_at_the_same_time) {
     for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
         pool.run([&] {
             bool threw = false;
@@ -237,8 +237,8 @@ TEST_P(row_A7_siblings, an_exception_and_a_cancellation_at_the_same_time) {
     }
 }
 
-// In the middle of three: what is below of the failing child's scope ends, what is beside it goes on.
-TEST_P(row_A7_siblings, nothing_outside_of_the_scope_is_stopped) {
+// In the middle of three scopes: tasks inside the failing child's scope end, tasks beside it continue.
+TEST_P(siblings_of_a_failed_child, are_the_only_stopped_tasks) {
     pool.run([&] {
         std::atomic<bool> failed{false};
         std::atomic<bool> went_on{false};
@@ -270,7 +270,7 @@ TEST_P(row_A7_siblings, nothing_outside_of_the_scope_is_stopped) {
 }
 
 // A limited wait does not rethrow; the scope stays cancelled until a sync does.
-TEST_P(row_A7_siblings, sync_for_a_failed_scope) {
+TEST_P(siblings_of_a_failed_child, sync_for_a_failed_scope) {
     pool.run([&] {
         pilfer::scope s;
         pilfer::event go;
@@ -278,7 +278,7 @@ TEST_P(row_A7_siblings, sync_for_a_failed_scope) {
             while (!pilfer::cancelled()) {
                 pilfer::yield();
             }
-            const pilfer::stop_on_cancel unused; // whose source is told at once
+            const pilfer::stop_on_cancel unused; // its source is cancelled at once
             try {
                 go.wait();
             } catch (const pilfer::stopped&) {
@@ -294,7 +294,7 @@ TEST_P(row_A7_siblings, sync_for_a_failed_scope) {
 }
 
 // From a thread outside: the children are submissions.
-TEST_P(row_A7_siblings, of_a_thread_outside) {
+TEST_P(siblings_of_a_failed_child, leave_in_a_scope_of_a_foreign_thread) {
     pilfer::scope s;
     std::atomic<bool> waits{false};
     s.fork([&] {
@@ -312,8 +312,8 @@ TEST_P(row_A7_siblings, of_a_thread_outside) {
     s.sync();
 }
 
-// What shutdown(drop) drops of a scope is no child's exception: those that run are not disturbed.
-TEST_P(row_A7_siblings, a_dropped_submission_stops_nobody) {
+// A child that shutdown(drop) drops is no child's exception: running children are not disturbed.
+TEST_P(siblings_of_a_failed_child, are_not_stopped_by_a_dropped_submission) {
     pilfer::pool other{{.workers = 2}};
     std::atomic<int> run{0};
     std::atomic<bool> queued{false};
@@ -366,11 +366,11 @@ TEST_P(row_A7_siblings, a_dropped_submission_stops_nobody) {
     EXPECT_FALSE(was_stopped);
 }
 
-class row_A7_joins : public row_A7_siblings {};
-INSTANTIATE_TEST_SUITE_P(workers, row_A7_joins, testing::Values(1U, 2U, 3U, 8U));
+class siblings_in_a_failed_join : public siblings_of_a_failed_child {};
+INSTANTIATE_TEST_SUITE_P(workers, siblings_in_a_failed_join, testing::Values(1U, 2U, 3U, 8U));
 
-// The third function lies in the deque of the thief that has the second one, when the first one throws.
-TEST_P(row_A7_joins, what_has_not_started_on_a_thief_never_starts) {
+// The third function is in the deque of the thief that has the second one, when the first one throws.
+TEST_P(siblings_in_a_failed_join, never_start_on_a_thief_after_the_failure) {
     if (GetParam() != 2) {
         GTEST_SKIP() << "with a third worker it would start";
     }
@@ -414,7 +414,7 @@ TEST_P(row_A7_joins, what_has_not_started_on_a_thief_never_starts) {
 
 // The first branch is stopped, the other one has failed on a thief: its error goes out, and nothing is
 // suppressed.
-TEST_P(row_A7_joins, an_error_goes_before_stopped) {
+TEST_P(siblings_in_a_failed_join, an_error_wins_over_stopped) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -460,7 +460,7 @@ TEST_P(row_A7_joins, an_error_goes_before_stopped) {
 }
 
 // And the other way round: `stopped` of the second branch is not counted beside an error of the first one.
-TEST_P(row_A7_joins, stopped_is_not_counted) {
+TEST_P(siblings_in_a_failed_join, stopped_is_not_counted) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -486,8 +486,8 @@ TEST_P(row_A7_joins, stopped_is_not_counted) {
     EXPECT_EQ(pool.counters().exceptions_suppressed, 0U);
 }
 
-// A part on another worker ends with its piece, not with its range, also where nobody asks for work.
-TEST_P(row_A7_joins, the_other_parts_of_a_loop_end) {
+// A part on another worker ends with its piece, not with its range, also if no worker asks for work.
+TEST_P(siblings_in_a_failed_join, other_parts_of_a_loop_end) {
     if (GetParam() != 2) {
         GTEST_SKIP() << "a third worker would ask";
     }

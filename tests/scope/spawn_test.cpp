@@ -1,4 +1,4 @@
-// scope::spawn: the child runs at once, the rest of the caller may go on elsewhere.
+// scope::spawn: the child runs at once, the rest of the caller may resume on another worker.
 #include <array>
 #include <atomic>
 #include <memory>
@@ -13,14 +13,14 @@ namespace {
 
 using namespace support;
 
-class row_A3_spawn : public over_workers {};
+class scope_spawn : public over_workers {};
 
-TEST_P(row_A3_spawn, computes_fib) {
+TEST_P(scope_spawn, computes_fib) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_spawn(18); }), fib(18));
 }
 
-TEST_P(row_A3_spawn, locals_keep_their_addresses) {
+TEST_P(scope_spawn, locals_keep_their_addresses) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int round = 0; round < 200; ++round) {
@@ -39,7 +39,7 @@ TEST_P(row_A3_spawn, locals_keep_their_addresses) {
     });
 }
 
-TEST_P(row_A3_spawn, the_destructor_waits) {
+TEST_P(scope_spawn, the_destructor_waits) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         for (int round = 0; round < 200; ++round) {
@@ -55,7 +55,7 @@ TEST_P(row_A3_spawn, the_destructor_waits) {
     });
 }
 
-TEST_P(row_A3_spawn, a_scope_can_be_used_again) {
+TEST_P(scope_spawn, a_scope_can_be_used_again) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         pilfer::scope s;
@@ -69,7 +69,7 @@ TEST_P(row_A3_spawn, a_scope_can_be_used_again) {
     });
 }
 
-TEST_P(row_A3_spawn, the_next_line_may_run_on_another_thread) {
+TEST_P(scope_spawn, the_next_statement_may_run_on_another_thread) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is no other thread";
     }
@@ -97,7 +97,7 @@ TEST_P(row_A3_spawn, the_next_line_may_run_on_another_thread) {
     EXPECT_GE(pool.counters().run_stolen, 1U);
 }
 
-TEST_P(row_A3_spawn, functions_are_moved_and_destroyed_once) {
+TEST_P(scope_spawn, functions_are_moved_and_destroyed_once) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         const auto shared = std::make_shared<int>(5);
@@ -115,7 +115,7 @@ TEST_P(row_A3_spawn, functions_are_moved_and_destroyed_once) {
     });
 }
 
-TEST_P(row_A3_spawn, large_functions_run_too) {
+TEST_P(scope_spawn, large_functions_run_too) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         std::array<char, 10'000> large{};
@@ -129,11 +129,11 @@ TEST_P(row_A3_spawn, large_functions_run_too) {
     });
 }
 
-PILFER_OVER_WORKERS(row_A3_spawn);
+PILFER_OVER_WORKERS(scope_spawn);
 
-class row_A3_order : public guarded {};
+class spawn_order : public guarded {};
 
-/// The same program with calls instead of spawns gives the expected trace.
+/// A program that gives the expected trace with plain calls instead of spawns.
 template <class Run>
 void walk(int node, std::vector<int>& trace, Run run) {
     trace.push_back(node);
@@ -145,7 +145,7 @@ void walk(int node, std::vector<int>& trace, Run run) {
     trace.push_back(1000 + node);
 }
 
-TEST_F(row_A3_order, on_one_worker_it_is_the_serial_program) {
+TEST_F(spawn_order, on_one_worker_is_the_serial_order) {
     std::vector<int> serial;
     walk(1, serial, [](auto f) { f(); });
     std::vector<int> spawned;
@@ -158,7 +158,7 @@ TEST_F(row_A3_order, on_one_worker_it_is_the_serial_program) {
         });
     });
     EXPECT_EQ(serial, spawned);
-#if !defined(PILFER_TSAN) // which is told, rightly, that a child is not ordered before its parent's next line
+#if !defined(PILFER_TSAN) // it rightly reports that a child is not ordered before its parent's next line
     std::vector<int> late;
     pool.run([&] {
         pilfer::scope s;
@@ -177,7 +177,7 @@ TEST_F(row_A3_order, on_one_worker_it_is_the_serial_program) {
 #endif
 }
 
-TEST_F(row_A3_order, many_spawns_in_one_loop_need_little_memory) {
+TEST_F(spawn_order, many_spawns_in_one_loop_need_little_memory) {
     if (sanitized) {
         GTEST_SKIP() << "a sanitizer's own memory is in the way";
     }

@@ -33,7 +33,7 @@ struct visit {
 struct chain {
     count& tasks;
     unsigned depth;
-    unsigned middle; ///< the level whose scope goes to `found`
+    unsigned middle; ///< the level of the scope in `found`
     std::atomic<pilfer::scope*>& found;
     std::atomic<unsigned>& stopped;
     std::atomic<bool>& at_the_end;
@@ -66,7 +66,7 @@ struct chain {
     }
 };
 
-TEST_P(storm, row_D3_a_deep_tree_is_cancelled_from_a_thread) {
+TEST_P(storm, a_deep_tree_is_cancelled_from_a_thread) {
     const unsigned depth = support::sanitized ? 500 : 10'000;
     for (const unsigned middle : {0U, depth / 2, depth - 1}) {
         pilfer::pool pool(with_workers());
@@ -97,7 +97,7 @@ struct failure : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-/// A tree whose nodes throw, cancel a scope on the way up, exit, sleep, or go on, as a row of numbers says.
+/// A tree whose nodes throw, cancel an enclosing scope, exit, sleep, or continue. A row of numbers decides.
 struct tree {
     count& tasks;
     pilfer::first_result_scope<unsigned>& root;
@@ -153,7 +153,7 @@ struct tree {
     }
 };
 
-TEST_P(storm, row_D3_failures_cancellations_and_exits_at_the_same_time) {
+TEST_P(storm, failures_cancellations_and_exits_at_the_same_time) {
     pilfer::pool pool(with_workers());
     unsigned thrown = 0;
     unsigned values = 0;

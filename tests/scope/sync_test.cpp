@@ -1,4 +1,4 @@
-// scope::sync and the destructor: what is awaited, what runs meanwhile, who may call.
+// scope::sync and the destructor: the awaited children, the tasks that run meanwhile, the permitted callers.
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -12,9 +12,9 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-class row_A5_sync : public over_workers {};
+class scope_sync : public over_workers {};
 
-TEST_P(row_A5_sync, a_slow_stolen_child_is_awaited) {
+TEST_P(scope_sync, a_slow_stolen_child_is_awaited) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -43,7 +43,7 @@ TEST_P(row_A5_sync, a_slow_stolen_child_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, a_slow_child_is_awaited_by_a_moved_parent) {
+TEST_P(scope_sync, a_slow_child_is_awaited_by_a_moved_parent) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "nobody steals from one worker";
     }
@@ -65,7 +65,7 @@ TEST_P(row_A5_sync, a_slow_child_is_awaited_by_a_moved_parent) {
     });
 }
 
-TEST_P(row_A5_sync, what_stolen_join_branches_fork_is_awaited) {
+TEST_P(scope_sync, children_forked_by_stolen_join_branches_are_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> ran{0};
@@ -89,7 +89,7 @@ TEST_P(row_A5_sync, what_stolen_join_branches_fork_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, what_loop_bodies_fork_is_awaited) {
+TEST_P(scope_sync, children_forked_by_loop_bodies_are_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 20; ++round) {
         std::atomic<int> ran{0};
@@ -102,7 +102,7 @@ TEST_P(row_A5_sync, what_loop_bodies_fork_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, what_tasks_of_inner_scopes_fork_is_awaited) {
+TEST_P(scope_sync, children_forked_by_tasks_of_inner_scopes_are_awaited) {
     pilfer::pool pool(with_workers());
     for (int round = 0; round < 50; ++round) {
         std::atomic<int> ran{0};
@@ -140,7 +140,7 @@ TEST_P(row_A5_sync, what_tasks_of_inner_scopes_fork_is_awaited) {
     }
 }
 
-TEST_P(row_A5_sync, what_children_fork_from_below_is_awaited) {
+TEST_P(scope_sync, children_forked_by_descendants_are_awaited) {
     pilfer::pool pool(with_workers());
     struct tree {
         static void grow(pilfer::scope& s, int depth, std::atomic<int>& ran) {
@@ -165,9 +165,9 @@ TEST_P(row_A5_sync, what_children_fork_from_below_is_awaited) {
 
 // ---- with a time limit --------------------------------------------------------------------------
 
-class row_C10_sync_for : public over_workers {};
+class timed_sync : public over_workers {};
 
-TEST_P(row_C10_sync_for, gives_up_and_can_be_tried_again) {
+TEST_P(timed_sync, times_out_and_can_be_tried_again) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         pilfer::event go_on;
@@ -202,7 +202,7 @@ TEST_P(row_C10_sync_for, gives_up_and_can_be_tried_again) {
     });
 }
 
-TEST_P(row_C10_sync_for, a_scope_that_was_given_up_on_is_awaited_at_its_end) {
+TEST_P(timed_sync, a_scope_is_awaited_at_its_end_after_a_timeout) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         std::atomic<int> ran{0};
@@ -222,7 +222,7 @@ TEST_P(row_C10_sync_for, a_scope_that_was_given_up_on_is_awaited_at_its_end) {
     });
 }
 
-TEST_P(row_C10_sync_for, exceptions_arrive_when_all_have_ended) {
+TEST_P(timed_sync, exceptions_arrive_when_all_have_ended) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         pilfer::event begun;
@@ -236,7 +236,7 @@ TEST_P(row_C10_sync_for, exceptions_arrive_when_all_have_ended) {
             }
             throw 8;
         });
-        begun.wait(); // behind the other one's exception it would never begin
+        begun.wait(); // after the other one's exception it would never begin
         s.spawn([&] {
             thrown.set();
             throw 7;
@@ -258,7 +258,7 @@ TEST_P(row_C10_sync_for, exceptions_arrive_when_all_have_ended) {
     });
 }
 
-TEST_P(row_C10_sync_for, the_time_and_the_last_child_may_come_at_once) {
+TEST_P(timed_sync, the_time_and_the_last_child_may_come_at_once) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         std::uint64_t late = 0;
@@ -281,7 +281,7 @@ TEST_P(row_C10_sync_for, the_time_and_the_last_child_may_come_at_once) {
     });
 }
 
-TEST_P(row_C10_sync_for, on_other_threads_and_without_stacks) {
+TEST_P(timed_sync, on_other_threads_and_without_stacks) {
     (void)pilfer::pool::common();
     {
         pilfer::event go_on;
@@ -314,7 +314,7 @@ TEST_P(row_C10_sync_for, on_other_threads_and_without_stacks) {
     });
 }
 
-TEST_P(row_C10_sync_for, comes_home_and_belongs_to_its_owner) {
+TEST_P(timed_sync, returns_to_its_origin_and_belongs_to_its_owner) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         const long mine = thread_id();
@@ -333,12 +333,12 @@ TEST_P(row_C10_sync_for, comes_home_and_belongs_to_its_owner) {
     });
 }
 
-PILFER_OVER_WORKERS(row_C10_sync_for);
-PILFER_OVER_WORKERS(row_A5_sync);
+PILFER_OVER_WORKERS(timed_sync);
+PILFER_OVER_WORKERS(scope_sync);
 
-class row_A5_inner : public guarded {};
+class inner_sync : public guarded {};
 
-TEST_F(row_A5_inner, an_outer_task_does_not_run_in_the_inner_sync) {
+TEST_F(inner_sync, an_outer_task_does_not_run_in_the_inner_sync) {
     pilfer::pool pool(workers(1));
     std::vector<int> trace;
     pool.run([&] {
@@ -356,7 +356,7 @@ TEST_F(row_A5_inner, an_outer_task_does_not_run_in_the_inner_sync) {
     EXPECT_EQ(trace, (std::vector<int>{2, 3, 4, 1}));
 }
 
-TEST_F(row_A5_inner, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) {
+TEST_F(inner_sync, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) {
     pilfer::pool pool(workers(2));
     std::atomic<bool> outer_ran{false};
     std::atomic<bool> stolen{false};
@@ -387,9 +387,9 @@ TEST_F(row_A5_inner, a_waiting_inner_sync_runs_the_outer_task_on_another_stack) 
     });
 }
 
-class row_A5_misuse : public over_workers {};
+class scope_misuse : public over_workers {};
 
-TEST_P(row_A5_misuse, only_the_owner_may_spawn_and_sync) {
+TEST_P(scope_misuse, only_the_owner_may_spawn_and_sync) {
     pilfer::pool pool(with_workers());
     std::atomic<int> refused{0};
     std::atomic<int> ran{0};
@@ -417,7 +417,7 @@ TEST_P(row_A5_misuse, only_the_owner_may_spawn_and_sync) {
     EXPECT_EQ(ran, 3);
 }
 
-TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
+TEST_P(scope_misuse, a_foreign_thread_may_not_touch_a_scope) {
     pilfer::pool pool(with_workers());
     int refused = 0;
     pool.run([&] {
@@ -440,11 +440,11 @@ TEST_P(row_A5_misuse, a_foreign_thread_may_not_touch_a_scope) {
     EXPECT_EQ(refused, 3);
 }
 
-PILFER_OVER_WORKERS(row_A5_misuse);
+PILFER_OVER_WORKERS(scope_misuse);
 
-class row_B9_between_children : public guarded {};
+class submissions_between_children : public guarded {};
 
-TEST_F(row_B9_between_children, a_submission_gets_its_turn_in_sync_and_in_the_destructor) {
+TEST_F(submissions_between_children, a_submission_gets_its_turn_in_sync_and_in_the_destructor) {
     for (const bool syncs : {true, false}) {
         pilfer::pool pool(workers(1));
         constexpr int children = 500;

@@ -37,7 +37,7 @@ constexpr const char* name_of(how h) {
 /// A wait that a stopped task would leave.
 void waits_a_little() { pilfer::sleep_for(1ms); }
 
-/// In a destructor. Parts are the bits of what it returns; all of them are `all_parts`.
+/// Runs in a destructor. The bits of its result are the parts that ran; all of them are `all_parts`.
 [[nodiscard]] int forks(how h) {
     std::atomic<int> ran{0};
     const auto part = [&ran](int bit) {
@@ -186,7 +186,7 @@ TEST_P(unwinding, cleanup_of_a_stopped_task_runs_and_the_task_still_leaves) {
     EXPECT_TRUE(left_again);
 }
 
-TEST_P(unwinding, cleanup_behind_a_handler_that_throws_on_runs) {
+TEST_P(unwinding, cleanup_runs_after_a_handler_that_rethrows) {
     int ran = 0;
     pool.run([&] {
         std::atomic<bool> begun{false};
@@ -208,7 +208,7 @@ TEST_P(unwinding, cleanup_behind_a_handler_that_throws_on_runs) {
     EXPECT_EQ(ran, all_parts);
 }
 
-TEST_P(unwinding, cleanup_runs_where_an_exception_is_in_flight_and_the_task_was_cancelled_before) {
+TEST_P(unwinding, cleanup_runs_if_the_task_was_cancelled_before_the_exception) {
     int ran = 0;
     pool.run([&] {
         std::atomic<bool> begun{false};
@@ -235,7 +235,7 @@ TEST_P(unwinding, cleanup_runs_where_an_exception_is_in_flight_and_the_task_was_
     EXPECT_EQ(ran, all_parts);
 }
 
-TEST_P(unwinding, cleanup_of_a_stolen_branch_runs_where_another_branch_has_failed) {
+TEST_P(unwinding, cleanup_of_a_stolen_branch_runs_after_another_branch_has_failed) {
     if (pool.workers() == 1) {
         GTEST_SKIP() << "no branch is stolen";
     }
@@ -261,12 +261,12 @@ TEST_P(unwinding, cleanup_of_a_stolen_branch_runs_where_another_branch_has_faile
     }
 }
 
-class own_cleanup : public testing::TestWithParam<unsigned> {
+class cleanup_scopes : public testing::TestWithParam<unsigned> {
 protected:
     pilfer::pool pool{{.workers = GetParam()}};
     support::watchdog end{120};
 };
-INSTANTIATE_TEST_SUITE_P(workers, own_cleanup, testing::Values(1U, 2U, 8U));
+INSTANTIATE_TEST_SUITE_P(workers, cleanup_scopes, testing::Values(1U, 2U, 8U));
 
 template <class F>
 struct at_end {
@@ -276,7 +276,7 @@ struct at_end {
 template <class F>
 at_end(F) -> at_end<F>;
 
-TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
+TEST_P(cleanup_scopes, an_explicit_cancel_still_works) {
     bool stopped = false;
     bool stopped_below = false;
     int dropped = 0;
@@ -323,7 +323,7 @@ TEST_P(own_cleanup, an_explicit_cancel_of_its_scopes_still_works) {
     EXPECT_EQ(dropped, 0);
 }
 
-TEST_P(own_cleanup, a_child_that_fails_there_stops_its_siblings) {
+TEST_P(cleanup_scopes, a_failing_child_stops_its_siblings) {
     bool stopped = false;
     pool.run([&] {
         std::atomic<bool> begun{false};
@@ -358,7 +358,7 @@ TEST_P(own_cleanup, a_child_that_fails_there_stops_its_siblings) {
     EXPECT_TRUE(stopped);
 }
 
-TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_does_not_stop_them) {
+TEST_P(cleanup_scopes, a_cancellation_that_comes_while_it_waits_for_its_children_does_not_stop_them) {
     for (const bool spawns : {false, true}) {
         if (!spawns && GetParam() != 1) {
             continue; // a thief may begin the child before sync()
@@ -388,8 +388,8 @@ TEST_P(own_cleanup, a_cancellation_that_comes_while_it_waits_for_its_children_do
     }
 }
 
-/// What a task has forked before it unwinds is stopped as any.
-TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
+/// Children that a task has forked before it unwinds are stopped like any others.
+TEST_P(cleanup_scopes, older_children_are_stopped_as_usual) {
     std::atomic<bool> stopped{false}; // the parent asks while the child may write it
     pool.run([&] {
         std::atomic<bool> waits{false};
@@ -422,7 +422,7 @@ TEST_P(own_cleanup, older_children_are_stopped_all_the_same) {
 }
 
 /// The unlock asks whether the scope is cancelled, before the scope has a child: it must not mark it.
-TEST_P(own_cleanup, a_scope_that_outlives_its_lock_runs_all_children) {
+TEST_P(cleanup_scopes, a_scope_that_outlives_its_lock_runs_all_children) {
     struct forks_after_unlock {
         pilfer::mutex& m;
         std::atomic<int>& ran;
@@ -452,7 +452,7 @@ TEST_P(own_cleanup, a_scope_that_outlives_its_lock_runs_all_children) {
 }
 
 /// The cleanup has forked into an older scope, and is over: its task is stopped as any.
-TEST_P(own_cleanup, its_task_is_stopped_after_the_handler) {
+TEST_P(cleanup_scopes, the_task_is_stopped_after_the_handler) {
     bool left = false;
     pool.run([&] {
         std::atomic<bool> handled{false};

@@ -82,7 +82,7 @@ TEST_F(command, shows_one_live_line_on_a_terminal) {
     EXPECT_EQ(said.text.find("[1/2] uts serially: 1 s so far\r\n"), std::string::npos);
 }
 
-TEST_F(command, a_deep_tree_gets_its_stack_and_that_is_said) {
+TEST_F(command, a_deep_tree_gets_its_stack_and_the_output_says_so) {
     auto const said = showcase_test::showcase("--programs uts --size T3 --repeat 1" + out() + " 2>/dev/null");
     ASSERT_EQ(said.code, 0) << said.text;
     EXPECT_NE(said.text.find("4,112,897 nodes, 1,572 levels deep"), std::string::npos) << said.text;
@@ -90,7 +90,7 @@ TEST_F(command, a_deep_tree_gets_its_stack_and_that_is_said) {
     EXPECT_EQ(saved()["programs"][0]["stack_size"], 16 << 20);
 }
 
-TEST_F(command, wrong_folders_and_options_end_with_2_and_say_why) {
+TEST_F(command, wrong_folders_and_options_end_with_2_and_a_reason) {
     write("file", "text");
     struct trial {
         std::string arguments;
@@ -134,7 +134,7 @@ TEST_F(command, a_wrong_result_is_a_failed_row_and_exit_code_1) {
     EXPECT_NE(said.text.find("NOT all results are equal"), std::string::npos) << said.text;
 }
 
-TEST_F(command, a_child_that_is_asked_nonsense_says_so) {
+TEST_F(command, a_child_with_wrong_arguments_reports_an_error) {
     auto const said = showcase_test::showcase("--child uts magic 1 0 T1 2>&1");
     EXPECT_EQ(said.code, 1);
     EXPECT_EQ(said.text, "no runtime is called magic\n");
@@ -148,7 +148,7 @@ showcase::finished run_shell(std::string const& script) {
     return showcase::run_process(c, [] {});
 }
 
-TEST(process, hands_back_output_time_and_memory) {
+TEST(process, returns_output_time_and_memory) {
     auto const end = run_shell("echo $GIVEN; sleep 0.2");
     EXPECT_EQ(end.output, "yes\n");
     EXPECT_EQ(end.failure, "");
@@ -156,7 +156,7 @@ TEST(process, hands_back_output_time_and_memory) {
     EXPECT_GT(end.peak_bytes, 0U);
 }
 
-TEST(process, says_how_a_child_failed) {
+TEST(process, reports_how_a_child_failed) {
     EXPECT_EQ(run_shell("echo because >&2; exit 3").failure, "ended with exit code 3: because");
     EXPECT_EQ(run_shell("kill -SEGV $$").failure, "killed by signal 11 (Segmentation fault)");
     EXPECT_EQ(run_shell("echo fine >&2").failure, "");

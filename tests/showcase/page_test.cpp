@@ -1,4 +1,4 @@
-// What a fork costs, speed-ups, the timeline, and the page that shows them.
+// The cost of a fork, speed-ups, the timeline, and the page that shows them.
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -54,7 +54,7 @@ public:
 // fib(32) has 3,524,577 forks.
 constexpr auto fib = "2178309";
 
-TEST_F(page, fork_chart_has_the_time_that_was_measured_divided_by_the_number_of_forks) {
+TEST_F(page, the_fork_chart_has_the_measured_time_divided_by_the_number_of_forks) {
     measures("fib-serial", fib, "0.003524577");
     measures("fib-pilfer_join", fib, "0.007049154, 9, 0.001");
     measures("fib-tbb", fib, "0.17622885");
@@ -138,7 +138,7 @@ TEST_F(page, a_kernel_that_fails_is_a_failed_row_and_exit_code_1) {
     }
 }
 
-TEST_F(page, kernels_that_are_not_built_are_left_out_and_that_is_said) {
+TEST_F(page, kernels_that_are_not_built_are_left_out_with_a_message) {
     auto const said = run("--programs forks,speedups");
     EXPECT_EQ(said.code, 0) << said.text;
     EXPECT_NE(said.text.find("not built"), std::string::npos) << said.text;
@@ -199,7 +199,7 @@ TEST_F(page, every_chart_is_well_formed_and_has_a_title_and_a_description) {
     for (char const* const outside : {"http:", "https:", "src=", "href=", "@import", "url("})
         EXPECT_EQ(shown.find(outside), std::string::npos) << outside;
 
-    // Only what HTML allows and XML does not is taken away first.
+    // First the script removes constructs that HTML allows and XML does not.
     write("page.py", "import re, sys, xml.dom.minidom as dom\n"
                      "text = open(sys.argv[1], encoding='utf-8').read()\n"
                      "text = re.sub(r'<(meta[^>]*)>', r'<\\1/>', text.replace('<!DOCTYPE html>', ''))\n"
@@ -209,8 +209,8 @@ TEST_F(page, every_chart_is_well_formed_and_has_a_title_and_a_description) {
     EXPECT_EQ(parsed.code, 0) << parsed.text;
 }
 
-// The script with its tools replaced: nothing is installed here, and it ends where it would build.
-TEST_F(page, run_says_what_it_installs_and_why_before_it_does) {
+// The script with its tools replaced: nothing is installed here, and it ends before it would build.
+TEST_F(page, run_lists_what_it_installs_and_why_beforehand) {
     std::string const log = quoted(at("log"));
     std::map<std::string, std::string> const tools{
         {"dpkg-query", "[ \"$4\" != cmake ] || echo installed"},
@@ -268,7 +268,7 @@ std::string end(int worker, double at, char const* separator = ",") {
     return json{{"ph", "E"}, {"tid", worker + 1}, {"ts", at}}.dump() + separator;
 }
 
-TEST(trace, becomes_what_each_worker_did_between_the_first_and_the_last_task) {
+TEST(trace, becomes_the_activity_of_each_worker_between_the_first_and_the_last_task) {
     auto const run = showcase::parse_trace(trace_of(
         begin(1, 0, "idle", "sleep") + begin(0, 100, "run", "stolen spark") +
         begin(0, 120, "run", "on top: own spark") + end(0, 140) + end(0, 200) + end(1, 150) +
@@ -283,7 +283,7 @@ TEST(trace, becomes_what_each_worker_did_between_the_first_and_the_last_task) {
     EXPECT_DOUBLE_EQ(run.share(1, activity::stolen), 0.3);
 }
 
-TEST(trace, that_cannot_be_used_is_a_failure_and_no_timeline) {
+TEST(trace, that_is_unusable_is_a_failure_without_a_timeline) {
     for (std::string const& bad : {std::string(), std::string("{"), std::string("{}"), trace_of(""),
                                    trace_of(begin(0, 1, "idle", "sleep") + end(0, 2, "")),
                                    trace_of(begin(7, 1, "run", "own spark") + end(7, 2, ""))}) {

@@ -81,7 +81,7 @@ TEST_P(programs, sortlines_equals_sort_on_a_large_random_text) {
     expect_sorted_like_sort(text);
 }
 
-TEST_P(programs, wrong_names_are_said) {
+TEST_P(programs, wrong_names_are_reported) {
     EXPECT_THROW(run("uts", "T9"), std::invalid_argument);
     EXPECT_THROW(run("nothing", "T1"), std::invalid_argument);
     EXPECT_THROW(run("sortlines", at("missing")), std::system_error);
@@ -95,7 +95,7 @@ INSTANTIATE_TEST_SUITE_P(rivals, programs,
                          ::testing::Combine(::testing::Values("tbb", "openmp"), ::testing::Values(2U)),
                          name_of);
 
-TEST(programs_by_name, an_unknown_runtime_is_said) {
+TEST(programs_by_name, an_unknown_runtime_is_reported) {
     showcase::job what;
     what.program = "uts";
     what.input = "T1";

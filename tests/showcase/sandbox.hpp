@@ -71,7 +71,7 @@ struct said {
     int code; // exit code, or -1 when it did not end by itself
 };
 
-/// Runs a shell command; what it writes to standard error is not in the text unless the command says so.
+/// Runs a shell command. Standard error is not in the text unless the command redirects it.
 inline said shell(std::string const& command) {
     FILE* const pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr)

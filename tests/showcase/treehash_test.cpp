@@ -98,7 +98,7 @@ TEST_P(treehash, an_empty_folder_has_the_digest_of_nothing) {
     EXPECT_EQ(done.result, by_shell(at("tree")));
 }
 
-TEST_P(treehash, follows_a_link_only_where_the_walk_begins) {
+TEST_P(treehash, follows_a_link_only_at_the_start_of_the_walk) {
     write("tree/a", "1");
     fs::create_directory_symlink(at("tree"), at("link"));
     EXPECT_EQ(run(at("link")).result, run(at("tree")).result);
@@ -109,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(runtimes, treehash, ::testing::Values("serial", "pilfer
 
 using unreadable = showcase_test::sandbox;
 
-// Root may read everything, so the walk is done as somebody else.
+// Root may read everything, so another user does the walk.
 [[noreturn]] void walk_as_nobody(std::string const& folder, std::string const& forbidden_file,
                                  std::string const& forbidden_folder) {
     constexpr uid_t nobody = 65534;
@@ -138,7 +138,7 @@ TEST_F(unreadable, files_and_folders_are_listed_and_counted) {
     fs::permissions(at("tree/closed"), fs::perms::owner_all);
 }
 
-TEST_F(unreadable, what_has_vanished_or_changed_its_kind_has_an_error) {
+TEST_F(unreadable, vanished_and_changed_files_have_an_error) {
     write("target", "1");
     fs::create_symlink("target", at("link"));
     fs::create_directory(at("folder"));

@@ -1,4 +1,4 @@
-// Recorded graphs: what is read, what is refused, and what a replay takes.
+// Recorded graphs: reading, refusals, and the time of a replay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@
 
 namespace {
 
-class row_B14_graph : public support::guarded {};
+class recorded_graph : public support::guarded {};
 
 std::unique_ptr<study::workload> graph(const std::string& lines) {
     std::istringstream in("pilfer-graph 1\n" + lines);
@@ -41,7 +41,7 @@ study::result replay(const study::workload& program, unsigned workers) {
 // Work 1,200 + 45 + 800 + 90 + 310 + 5,000; the longest path is 1,200 + 45 + 5,000 + 90.
 const std::string three_tasks = "2 310\n1 1200 >2 45 +3 800 -2 -3 90\n# a comment\n3 5000\n0 +1 -1\nend 4\n";
 
-TEST_F(row_B14_graph, takes_its_work_on_one_worker_and_its_span_on_many) {
+TEST_F(recorded_graph, takes_its_work_on_one_worker_and_its_span_on_many) {
     const auto program = graph(three_tasks);
     EXPECT_EQ(program->work(), study::from_ns(7'445));
     const auto alone = replay(*program, 1);
@@ -52,8 +52,8 @@ TEST_F(row_B14_graph, takes_its_work_on_one_worker_and_its_span_on_many) {
     EXPECT_EQ(many.makespan, study::from_ns(6'335));
 }
 
-TEST_F(row_B14_graph, several_may_await_one_task_and_nobody_another) {
-    // 1 forks 2, 3 and 4; 3 and 4 await 2. Nobody awaits 3.
+TEST_F(recorded_graph, several_tasks_may_await_one_task) {
+    // 1 forks 2, 3 and 4; 3 and 4 await 2. No task awaits 3.
     const auto program = graph("0 +1 -1\n1 +2 +3 +4 10 -4\n2 100\n3 5 -2 7\n4 6 -2 8\nend 5\n");
     for (const unsigned workers : {1U, 2U, 3U, 8U, 64U}) {
         const auto r = replay(*program, workers);
@@ -64,7 +64,7 @@ TEST_F(row_B14_graph, several_may_await_one_task_and_nobody_another) {
     EXPECT_EQ(replay(*program, 8).makespan, study::from_ns(108));
 }
 
-TEST_F(row_B14_graph, a_graph_that_waits_for_itself_is_named) {
+TEST_F(recorded_graph, a_graph_that_waits_for_itself_is_named) {
     const auto program = graph("0 +1 +2 -1\n1 -2\n2 -1\nend 3\n");
     for (const unsigned workers : {1U, 4U}) {
         try {
@@ -76,7 +76,7 @@ TEST_F(row_B14_graph, a_graph_that_waits_for_itself_is_named) {
     }
 }
 
-TEST_F(row_B14_graph, errors_say_where) {
+TEST_F(recorded_graph, errors_name_the_line) {
     const std::string head = "pilfer-graph 1\n";
     EXPECT_EQ(refusal(""), "file:1: the first line must be 'pilfer-graph 1'");
     EXPECT_EQ(refusal("pilfer-graph 2\n"), "file:1: the first line must be 'pilfer-graph 1'");
@@ -86,9 +86,9 @@ TEST_F(row_B14_graph, errors_say_where) {
     EXPECT_EQ(refusal(head + "0  5\nend 1\n"), "file:2: two blanks in a row");
     EXPECT_EQ(refusal(head + "0 5\n0 6\nend 1\n"), "file:3: a second line for task 0");
     EXPECT_EQ(refusal(head + "0 +1 +1\n1 5\nend 2\n"), "file:2: task 1 is forked twice");
-    EXPECT_EQ(refusal(head + "0 +0\nend 1\n"), "file:2: nobody forks task 0");
+    EXPECT_EQ(refusal(head + "0 +0\nend 1\n"), "file:2: task 0 is the root and cannot be forked");
     EXPECT_EQ(refusal(head + "0 +1\nend 2\n"), "file:2: task 1 has no line");
-    EXPECT_EQ(refusal(head + "0 5\n1 5\nend 2\n"), "file:3: nobody forks task 1");
+    EXPECT_EQ(refusal(head + "0 5\n1 5\nend 2\n"), "file:3: no task forks task 1");
     EXPECT_EQ(refusal(head + "0 5\nend 2\n"), "file:3: 'end 2', but the tasks above are 1");
     EXPECT_EQ(refusal(head + "end 0\n"), "file:2: there is no task");
     EXPECT_EQ(refusal(head + "0 +2000000000\nend 1\n"), "file:2: task 2000000000 is far beyond the others");

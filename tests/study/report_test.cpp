@@ -1,4 +1,4 @@
-// What the study writes: the same files for the same seed, JSON that parses, a page that needs nothing else.
+// The study's output: equal files for equal seeds, JSON that parses, a page that needs no other file.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-class row_B14_report : public support::guarded {};
+class study_report : public support::guarded {};
 
 /// Constants of no machine, with all of their parts in play.
 study::costs some_costs() {
@@ -34,7 +34,7 @@ std::vector<study::section> small_study() {
             study::one_workload(frame, "arrivals:tasks=300", {"half"})};
 }
 
-TEST_F(row_B14_report, the_same_seed_gives_the_same_bytes) {
+TEST_F(study_report, the_same_seed_gives_the_same_bytes) {
     const auto first = small_study();
     const auto second = small_study();
     const std::string costs = study::to_json(some_costs());
@@ -48,7 +48,7 @@ TEST_F(row_B14_report, the_same_seed_gives_the_same_bytes) {
               study::to_csv(first[3].results));
 }
 
-TEST_F(row_B14_report, the_json_says_what_the_tables_say) {
+TEST_F(study_report, the_json_agrees_with_the_tables) {
     const auto sections = small_study();
     const auto all = nlohmann::json::parse(study::to_json(sections, study::to_json(some_costs())));
     EXPECT_EQ(all.at("machine"), some_costs().machine);
@@ -64,14 +64,14 @@ TEST_F(row_B14_report, the_json_says_what_the_tables_say) {
     }
 }
 
-TEST_F(row_B14_report, the_page_needs_nothing_else) {
+TEST_F(study_report, the_page_needs_no_other_file) {
     auto sections = small_study();
     sections[0].text = "<script>alert(1)</script>";
     const std::string page = study::to_page(sections, "A <title>");
     for (const char* foreign : {"<script", "src=", "href=", "@import", "url(", "<link"}) {
         EXPECT_THAT(page, Not(HasSubstr(foreign)));
     }
-    // The one address in it is the name of SVG's namespace, which nobody fetches.
+    // The one address in it is the name of SVG's namespace, which is never fetched.
     std::string rest = page;
     const std::string space = "xmlns=\"http://www.w3.org/2000/svg\"";
     for (auto at = rest.find(space); at != std::string::npos; at = rest.find(space)) {
@@ -89,7 +89,7 @@ TEST_F(row_B14_report, the_page_needs_nothing_else) {
     }
 }
 
-TEST_F(row_B14_report, the_law_is_exact_without_costs) {
+TEST_F(study_report, the_law_is_exact_without_costs) {
     const auto s = study::law_of_parts({some_costs(), 1, {}});
     ASSERT_FALSE(s.results.rows.empty());
     for (const auto& row : s.results.rows) {
@@ -102,7 +102,7 @@ TEST_F(row_B14_report, the_law_is_exact_without_costs) {
     }
 }
 
-TEST_F(row_B14_report, the_example_ends_as_the_text_says) {
+TEST_F(study_report, the_example_ends_as_documented) {
     const auto s = study::example_of_eight({some_costs(), 1, {}});
     std::vector<double> tasks;
     for (const auto& row : s.results.rows) {
@@ -111,7 +111,7 @@ TEST_F(row_B14_report, the_example_ends_as_the_text_says) {
     EXPECT_THAT(tasks, testing::ElementsAre(7, 1, 0, 0, 4, 2, 1, 1));
 }
 
-TEST_F(row_B14_report, tables_hold_what_they_were_given) {
+TEST_F(study_report, tables_keep_their_values) {
     const study::table t{{"a", "b, c"}, {{std::string("x \"y\""), 0.125}, {std::string("z"), 1e6}}};
     EXPECT_EQ(study::to_csv(t), "a,\"b, c\"\n\"x \"\"y\"\"\",0.125\nz,1000000\n");
     EXPECT_EQ(study::to_text(t), "a         b, c\nx \"y\"    0.125\nz      1000000\n");
@@ -187,7 +187,7 @@ public:
     std::string name;
 };
 
-TEST_F(row_B14_report, constants_are_read_back_and_wrong_ones_named) {
+TEST_F(study_report, constants_are_read_back_and_wrong_ones_named) {
     const study::costs c = some_costs();
     const scratch_file good(study::to_json(c));
     const study::costs back = study::read_costs(good.name);

@@ -1,4 +1,4 @@
-// The simulator against what can be worked out by hand.
+// The simulator against results by hand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 
 namespace {
 
-class row_B14_simulator : public support::guarded {};
+class simulated_pool : public support::guarded {};
 
 /// `policy` as PILFER_BALANCE has it.
 study::setup with(unsigned workers, const char* policy, const study::costs& price = study::no_costs()) {
@@ -59,7 +59,7 @@ std::vector<std::string> every_policy() {
     return all;
 }
 
-/// What each worker has while the clock stands at 0.
+/// The tasks of each worker while the clock is 0.
 class first_spread : public study::observer {
 public:
     explicit first_spread(unsigned workers) : tasks(workers) {}
@@ -80,7 +80,7 @@ std::vector<std::uint64_t> spread(study::setup how, const std::string& workload)
     return seen.tasks;
 }
 
-TEST_F(row_B14_simulator, eight_tasks_on_one_of_four) {
+TEST_F(simulated_pool, eight_tasks_on_one_of_four) {
     const std::string eight = "ready:tasks=8,length=1000";
     for (const char* exposure :
          {"on-demand", "always-public", "threshold:4:2:1/2", "doubling", "short-eager:3", "waiter-first"}) {
@@ -97,9 +97,9 @@ TEST_F(row_B14_simulator, eight_tasks_on_one_of_four) {
     }
 }
 
-TEST_F(row_B14_simulator, a_ring_of_halves_follows_the_law) {
-    // The k-th neighbour gets 2^-k of what the worker before it had; the last one as much as the one before
-    // it.
+TEST_F(simulated_pool, a_ring_of_halves_follows_the_law) {
+    // The k-th neighbour gets 2^-k of the tasks of the worker before it; the last one gets as many as the one
+    // before it.
     for (unsigned k = 1; k <= 12; ++k) {
         const unsigned workers = k + 1;
         auto how = with(workers, "half,ring,on-demand");
@@ -112,7 +112,7 @@ TEST_F(row_B14_simulator, a_ring_of_halves_follows_the_law) {
     }
 }
 
-TEST_F(row_B14_simulator, equal_tasks_without_costs_take_their_rounds) {
+TEST_F(simulated_pool, equal_tasks_without_costs_take_their_rounds) {
     for (const unsigned workers : {1U, 2U, 3U, 7U, 64U}) {
         for (const unsigned tasks : {1U, 2U, 63U, 64U, 65U, 1'000U}) {
             for (const char* form : {"ready", "loop"}) {
@@ -139,7 +139,7 @@ const std::vector<std::string> workloads = {
     "pareto:tasks=400,announced=1",
 };
 
-TEST_F(row_B14_simulator, one_worker_takes_the_sum) {
+TEST_F(simulated_pool, one_worker_takes_the_sum) {
     for (const std::string& w : workloads) {
         const auto r = run(with(1, nullptr), w);
         EXPECT_EQ(r.work, study::make_workload(w, 1)->work()) << w;
@@ -152,7 +152,7 @@ TEST_F(row_B14_simulator, one_worker_takes_the_sum) {
     }
 }
 
-TEST_F(row_B14_simulator, no_policy_loses_or_doubles_work) {
+TEST_F(simulated_pool, no_policy_loses_or_doubles_work) {
     for (const std::string& w : workloads) {
         const auto program = study::make_workload(w, 1);
         const auto serial = run(with(1, nullptr), w);
@@ -189,7 +189,7 @@ public:
     mutable std::vector<unsigned> seen;
 };
 
-TEST_F(row_B14_simulator, each_task_runs_once_under_every_policy) {
+TEST_F(simulated_pool, each_task_runs_once_under_every_policy) {
     for (const std::string& policy : every_policy()) {
         const marks program(200);
         const auto r = study::simulate(with(6, policy.c_str(), some_costs()), program);
@@ -198,7 +198,7 @@ TEST_F(row_B14_simulator, each_task_runs_once_under_every_policy) {
     }
 }
 
-TEST_F(row_B14_simulator, the_seed_decides) {
+TEST_F(simulated_pool, the_seed_decides) {
     const auto same = [](const study::result& a, const study::result& b) {
         return a.makespan == b.makespan && a.events == b.events && a.misses == b.misses &&
                a.steals == b.steals;
@@ -212,7 +212,7 @@ TEST_F(row_B14_simulator, the_seed_decides) {
     }
 }
 
-TEST_F(row_B14_simulator, more_than_one_task_per_theft_in_a_flat_loop) {
+TEST_F(simulated_pool, more_than_one_task_per_theft_in_a_flat_loop) {
     const auto r = run(with(8, "half,random,on-demand", some_costs()), "ready:tasks=10000");
     EXPECT_GT(r.stolen, r.steals);
     const auto one = run(with(8, "one,random,on-demand", some_costs()), "ready:tasks=10000");
@@ -220,10 +220,10 @@ TEST_F(row_B14_simulator, more_than_one_task_per_theft_in_a_flat_loop) {
     EXPECT_LT(r.steals, one.steals);
 }
 
-class row_B12_simulated_wave : public support::guarded {};
+class simulated_wave : public support::guarded {};
 
-TEST_F(row_B12_simulated_wave, is_a_flat_tree) {
-    // The protocol by itself: a wake-up takes its time, and nothing else any. Whoever has a task keeps it.
+TEST_F(simulated_wave, is_a_flat_tree) {
+    // The protocol by itself: only a wake-up takes time. A worker with a task keeps it.
     for (const char* policy : {"one,random,on-demand", "half,random,on-demand", "half,ring,always-public"}) {
         for (unsigned workers = 2; workers <= 4'096; workers = workers < 64 ? workers + 7 : workers * 2) {
             auto how = with(workers, policy);
@@ -241,7 +241,7 @@ TEST_F(row_B12_simulated_wave, is_a_flat_tree) {
     }
 }
 
-/// What two mechanisms of the runtime are there for, with the costs of a machine.
+/// The gain of two mechanisms of the runtime, with the costs of a machine.
 class gain : public support::guarded {
 protected:
     static study::setup idle_pool(unsigned workers) {
@@ -276,7 +276,7 @@ TEST_F(gain, of_a_worker_that_answers_between_two_tasks) {
     }
 }
 
-TEST_F(row_B14_simulator, wrong_arguments_say_why) {
+TEST_F(simulated_pool, wrong_arguments_give_a_reason) {
     const auto why = [](const std::string& workload) -> std::string {
         try {
             (void)study::make_workload(workload, 1);

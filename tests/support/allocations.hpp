@@ -58,7 +58,7 @@ void* mmap(void* at, std::size_t n, int protection, int flags, int file, off_t o
 
 #if !defined(PILFER_SANITIZED)
 [[gnu::noinline]] void* operator new(std::size_t n) {
-    // malloc counts itself where it can be replaced.
+    // malloc counts its own calls if it can be replaced.
     if (void* p = std::malloc(n != 0 ? n : 1)) {
 #if !defined(PILFER_TEST_COUNTS_MALLOC)
         support::allocation_count.fetch_add(1, std::memory_order_relaxed);

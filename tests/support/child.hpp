@@ -16,7 +16,7 @@ namespace support {
 
 struct child_result {
     int status = 0;
-    std::string output; ///< what it wrote to standard error
+    std::string output; ///< its standard error
 
     [[nodiscard]] bool exited_with(int code) const {
         return WIFEXITED(status) && WEXITSTATUS(status) == code;
@@ -32,8 +32,8 @@ inline std::ostream& operator<<(std::ostream& out, const child_result& r) {
                << (WIFEXITED(r.status) ? WEXITSTATUS(r.status) : WTERMSIG(r.status)) << ": " << r.output;
 }
 
-/// Forks, so call it while no pool is alive. The child exits with what `body` returns; an exception is
-/// printed and gives 99.
+/// Forks, so it must be called while no pool exists. The child exits with the result of `body`; an exception
+/// is printed and gives 99.
 template <class Body>
 [[nodiscard]] child_result in_child(Body body, unsigned seconds = 30) {
     int ends[2];

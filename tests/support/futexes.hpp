@@ -1,5 +1,5 @@
-// Takes the place of the kernel where the library waits on a word and wakes who waits there. Include it in
-// one file of a program only.
+// Replaces the kernel for the library's waits on a word and its wake-ups. Include it in one file of a program
+// only.
 #pragma once
 
 #include <dlfcn.h>

@@ -1,4 +1,4 @@
-// What every behaviour test needs: a scale for its counts, an end for its hangs, worker counts to run over.
+// Shared by all behaviour tests: a scale for their counts, an end for their hangs, worker counts to run over.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ inline constexpr bool sanitized = true;
 inline constexpr bool sanitized = false;
 #endif
 
-/// PILFER_TEST_SCALE multiplies every count; 1 is a hundredth of what a full check runs.
+/// PILFER_TEST_SCALE multiplies every count; 1 is a hundredth of a full check.
 inline std::uint64_t scale() {
     static const std::uint64_t factor = [] {
         const char* text = std::getenv("PILFER_TEST_SCALE");
@@ -66,7 +66,8 @@ public:
     ~watchdog() { alarm(0); }
 };
 
-/// Seconds, many times what a test of a second takes on a machine that builds and tests with all it has.
+/// Seconds: many times the duration of a one-second test on a machine that builds and tests with all its
+/// CPUs.
 inline constexpr unsigned patience = 40;
 
 /// Base of the fixtures: no test hangs for ever.
@@ -97,7 +98,8 @@ private:
     return o;
 }
 
-/// The tests of rows C1 and E1 run a second time so (tests/CMakeLists.txt).
+/// The tests of futures and of <pilfer/threadpool.h> run a second time with this back-end
+/// (tests/CMakeLists.txt).
 [[nodiscard]] inline bool on_one_lock() {
     const char* text = std::getenv("PILFER_BACKEND");
     return text != nullptr && std::strcmp(text, "one_lock") == 0;

@@ -1,5 +1,5 @@
-// A namespace whose templates would win over the library's own functions of these names: they take
-// anything, by forwarding reference, and refuse to compile.
+// A namespace whose templates would win over the library's own functions of these names. They take any
+// argument, by forwarding reference, and refuse to compile.
 #pragma once
 
 namespace greedy {

@@ -32,9 +32,12 @@ struct peaks {
 };
 
 /// The calls of malloc and mmap of one run of `work` in a warm pool. Each call must be explained by a new
-/// peak: a slab of stacks takes its record and may lengthen two vectors, and stacks come by the batch; a
-/// chunk of records takes itself and a longer vector, and records come by the batch; a ring is one block, at
-/// least 256 places more than the one before. Without a new peak there is no call at all.
+/// peak:
+/// * Stacks come by the batch. A slab of stacks takes its record and may lengthen two vectors.
+/// * Records come by the batch. A chunk of records takes itself and a longer vector.
+/// * A ring is one block, at least 256 places larger than the one before.
+///
+/// Without a new peak there is no call at all.
 template <class Work>
 void expect_steady(pilfer::pool& pool, const Work& work) {
     const auto peaks_before = peaks::of(pool);

@@ -1,4 +1,4 @@
-// What /proc says about this process.
+// Facts about this process from /proc.
 #pragma once
 
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// Commands run by the shell, and what they said.
+// Commands run by the shell, and their output.
 #pragma once
 
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ struct said {
     int code; // exit code, or -1 when it did not end by itself
 };
 
-/// What goes to standard error is not in the text unless the command says so.
+/// Standard error is not in the text unless the command redirects it.
 [[nodiscard]] inline said shell(const std::string& command) {
     FILE* const pipe = ::popen(command.c_str(), "r");
     if (pipe == nullptr) {

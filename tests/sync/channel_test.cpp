@@ -1,4 +1,4 @@
-// Channels: every value comes once, in order; what is closed, over or thrown loses nothing.
+// Channels: every value comes once, in order. A close, a time limit or an exception loses no value.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -14,11 +14,11 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
-class row_C3_channel : public over_workers {};
-class row_C3_channels : public support::guarded {};
-PILFER_OVER_WORKERS(row_C3_channel);
+class channel_exchange : public over_workers {};
+class channel_ends : public support::guarded {};
+PILFER_OVER_WORKERS(channel_exchange);
 
-TEST_P(row_C3_channel, producers_and_consumers_of_every_kind) {
+TEST_P(channel_exchange, producers_and_consumers_of_every_kind) {
     for (const std::size_t capacity : {0U, 1U, 7U, 1000U}) {
         pilfer::pool pool(with_workers());
         pilfer::channel<std::pair<unsigned, unsigned>> c(capacity);
@@ -50,7 +50,7 @@ TEST_P(row_C3_channel, producers_and_consumers_of_every_kind) {
     }
 }
 
-TEST_P(row_C3_channel, pipelines) {
+TEST_P(channel_exchange, pipelines) {
     constexpr int stages = 20;
     constexpr int values = 100;
     pilfer::pool pool(with_workers());
@@ -86,7 +86,7 @@ TEST_P(row_C3_channel, pipelines) {
 }
 
 // The row's own: 5,000 contexts that each put one item into a channel.
-TEST_P(row_C3_channel, five_thousand_contexts_send_one_value_each) {
+TEST_P(channel_exchange, five_thousand_contexts_send_one_value_each) {
     pilfer::pool pool(with_workers());
     pilfer::channel<unsigned> c(3);
     const unsigned many = support::sanitized ? 500 : 5000;
@@ -107,7 +107,7 @@ TEST_P(row_C3_channel, five_thousand_contexts_send_one_value_each) {
     EXPECT_EQ(c.try_receive(), std::nullopt);
 }
 
-TEST_P(row_C3_channel, time_limits_race_the_other_side) {
+TEST_P(channel_exchange, time_limits_race_the_other_side) {
     for (const std::size_t capacity : {0U, 1U}) {
         pilfer::pool pool(with_workers());
         pilfer::channel<std::unique_ptr<unsigned>> c(capacity);
@@ -144,7 +144,7 @@ TEST_P(row_C3_channel, time_limits_race_the_other_side) {
     }
 }
 
-TEST_P(row_C3_channel, closing_sends_away_who_waits) {
+TEST_P(channel_exchange, closing_ends_all_waits) {
     pilfer::pool pool(with_workers());
     pilfer::channel<std::string> full(2);
     EXPECT_TRUE(full.send("a"));
@@ -184,7 +184,7 @@ TEST_P(row_C3_channel, closing_sends_away_who_waits) {
     EXPECT_EQ(full.try_receive(), std::nullopt);
 }
 
-TEST_F(row_C3_channels, tries_do_not_wait) {
+TEST_F(channel_ends, tries_do_not_wait) {
     pilfer::channel<std::unique_ptr<int>> c(1);
     EXPECT_EQ(c.capacity(), 1U);
     auto v = std::make_unique<int>(1);
@@ -209,7 +209,7 @@ TEST_F(row_C3_channels, tries_do_not_wait) {
     EXPECT_EQ(receiver.get(), 7);
 }
 
-/// Its move throws as often as told; counts what lives.
+/// A given number of its moves throw; it counts its live objects.
 struct brittle {
     inline static std::atomic<int> alive{0};
     inline static std::atomic<int> throws{0};
@@ -226,7 +226,7 @@ struct brittle {
     ~brittle() { --alive; }
 };
 
-TEST_F(row_C3_channels, a_move_that_throws_loses_nothing) {
+TEST_F(channel_ends, a_move_that_throws_loses_nothing) {
     for (const std::size_t capacity : {0U, 4U}) {
         pilfer::channel<brittle> c(capacity);
         pilfer::pool pool(workers(2));
@@ -251,7 +251,7 @@ TEST_F(row_C3_channels, a_move_that_throws_loses_nothing) {
     EXPECT_EQ(brittle::alive, 0);
 }
 
-TEST_F(row_C3_channels, values_that_nobody_received_end_with_it) {
+TEST_F(channel_ends, unreceived_values_end_with_the_channel) {
     const auto watched = std::make_shared<int>(1);
     {
         pilfer::channel<std::shared_ptr<int>> c(10);
@@ -263,7 +263,7 @@ TEST_F(row_C3_channels, values_that_nobody_received_end_with_it) {
     EXPECT_EQ(watched.use_count(), 1);
 }
 
-TEST_F(row_C3_channels, who_receives_last_may_end_it) {
+TEST_F(channel_ends, the_last_receiver_may_end_the_channel) {
     pilfer::pool pool(workers(3));
     for (int i = 0; i < 200; ++i) {
         auto c = std::make_unique<pilfer::channel<int>>(static_cast<std::size_t>(i % 2));

@@ -13,15 +13,15 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
-class row_C3_mutex : public over_workers {};
-class row_C3_shared_mutex : public over_workers {};
-class row_C3_condition : public over_workers {};
-class row_C3_locks : public support::guarded {};
-PILFER_OVER_WORKERS(row_C3_mutex);
-PILFER_OVER_WORKERS(row_C3_shared_mutex);
-PILFER_OVER_WORKERS(row_C3_condition);
+class mutual_exclusion : public over_workers {};
+class shared_locks : public over_workers {};
+class condition_waits : public over_workers {};
+class lock_scripts : public support::guarded {};
+PILFER_OVER_WORKERS(mutual_exclusion);
+PILFER_OVER_WORKERS(shared_locks);
+PILFER_OVER_WORKERS(condition_waits);
 
-TEST_P(row_C3_mutex, excludes_tasks_and_threads_from_each_other) {
+TEST_P(mutual_exclusion, excludes_tasks_and_threads_from_each_other) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     std::uint64_t plain = 0;
@@ -35,7 +35,7 @@ TEST_P(row_C3_mutex, excludes_tasks_and_threads_from_each_other) {
     EXPECT_EQ(plain, 8 * rounds);
 }
 
-TEST_P(row_C3_mutex, may_be_held_across_a_wait) {
+TEST_P(mutual_exclusion, may_be_held_across_a_wait) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     std::uint64_t plain = 0;
@@ -53,7 +53,7 @@ TEST_P(row_C3_mutex, may_be_held_across_a_wait) {
     EXPECT_EQ(plain, 17U * 20U);
 }
 
-TEST_P(row_C3_mutex, is_free_again_behind_time_limits_that_race_the_unlock) {
+TEST_P(mutual_exclusion, is_free_again_after_time_limits_that_race_the_unlock) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     std::uint64_t plain = 0;
@@ -83,7 +83,7 @@ TEST_P(row_C3_mutex, is_free_again_behind_time_limits_that_race_the_unlock) {
     m.unlock();
 }
 
-TEST_P(row_C3_mutex, a_thousand_waiters_all_get_it) {
+TEST_P(mutual_exclusion, a_thousand_waiters_all_get_it) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     unsigned plain = 0;
@@ -103,7 +103,7 @@ TEST_P(row_C3_mutex, a_thousand_waiters_all_get_it) {
     EXPECT_EQ(plain, 1000U);
 }
 
-TEST_P(row_C3_mutex, scoped_lock_over_two) {
+TEST_P(mutual_exclusion, scoped_lock_over_two) {
     pilfer::pool pool(with_workers());
     pilfer::mutex a;
     pilfer::mutex b;
@@ -124,7 +124,7 @@ TEST_P(row_C3_mutex, scoped_lock_over_two) {
     EXPECT_EQ(right, 200);
 }
 
-TEST_P(row_C3_mutex, dining_philosophers) {
+TEST_P(mutual_exclusion, dining_philosophers) {
     constexpr unsigned seats = 7;
     pilfer::pool pool(with_workers());
     std::array<pilfer::mutex, seats> forks;
@@ -149,9 +149,9 @@ TEST_P(row_C3_mutex, dining_philosophers) {
     }
 }
 
-// Chandy and Misra, "The drinking philosophers problem" (1984), in the form in which who is thirsty asks for
-// any set of bottles at once: here under one mutex, with a condition for each.
-TEST_P(row_C3_condition, drinking_philosophers) {
+// Chandy and Misra, "The drinking philosophers problem" (1984). In this form a thirsty philosopher asks for
+// any set of bottles at once. Here one mutex guards all bottles, with a condition for each.
+TEST_P(condition_waits, drinking_philosophers) {
     constexpr unsigned seats = 6;
     pilfer::pool pool(with_workers());
     pilfer::mutex table;
@@ -184,7 +184,7 @@ TEST_P(row_C3_condition, drinking_philosophers) {
     }
 }
 
-TEST_P(row_C3_condition, predicate_between_tasks_and_threads) {
+TEST_P(condition_waits, predicate_between_tasks_and_threads) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     pilfer::condition_variable changed;
@@ -206,7 +206,7 @@ TEST_P(row_C3_condition, predicate_between_tasks_and_threads) {
     }
 }
 
-TEST_P(row_C3_condition, each_notification_reaches_one_waiter_or_its_time_was_over) {
+TEST_P(condition_waits, each_notification_reaches_one_waiter_or_its_time_was_over) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     pilfer::condition_variable c;
@@ -243,7 +243,7 @@ TEST_P(row_C3_condition, each_notification_reaches_one_waiter_or_its_time_was_ov
     EXPECT_GE(over.load(), tasks + 2);
 }
 
-TEST_P(row_C3_condition, notify_all_with_a_thousand_waiters) {
+TEST_P(condition_waits, notify_all_with_a_thousand_waiters) {
     pilfer::pool pool(with_workers());
     pilfer::mutex m;
     pilfer::condition_variable c;
@@ -275,7 +275,7 @@ TEST_P(row_C3_condition, notify_all_with_a_thousand_waiters) {
     EXPECT_EQ(through, 1000U);
 }
 
-TEST_P(row_C3_shared_mutex, readers_share_and_writers_do_not) {
+TEST_P(shared_locks, readers_share_and_writers_do_not) {
     pilfer::pool pool(with_workers());
     pilfer::shared_mutex m;
     std::uint64_t a = 0;
@@ -315,7 +315,7 @@ TEST_P(row_C3_shared_mutex, readers_share_and_writers_do_not) {
     m.unlock();
 }
 
-TEST_F(row_C3_locks, readers_are_inside_together_and_a_writer_is_not_passed) {
+TEST_F(lock_scripts, readers_are_inside_together_and_a_writer_is_not_passed) {
     pilfer::pool pool(workers(2));
     pilfer::shared_mutex m;
     constexpr unsigned readers = 5;
@@ -338,7 +338,7 @@ TEST_F(row_C3_locks, readers_are_inside_together_and_a_writer_is_not_passed) {
     m.unlock_shared();
 }
 
-TEST_F(row_C3_locks, readers_behind_a_writer_that_gives_up_go_on) {
+TEST_F(lock_scripts, readers_queued_after_a_writer_that_times_out_get_the_lock) {
     pilfer::pool pool(workers(2));
     pilfer::shared_mutex m;
     m.lock_shared();
@@ -354,9 +354,9 @@ TEST_F(row_C3_locks, readers_behind_a_writer_that_gives_up_go_on) {
     m.unlock_shared();
 }
 
-// On one worker nobody else runs between an unlock and the next lock of the same task, so it passes the
-// waiter each time, until the waiter's turn has come.
-TEST_F(row_C3_locks, a_waiter_is_passed_over_64_times_at_most) {
+// On one worker no other task runs between an unlock and the next lock of a task. The task therefore passes
+// the waiter each time, until the waiter's turn has come.
+TEST_F(lock_scripts, a_waiter_is_passed_over_64_times_at_most) {
     for (const unsigned n : {1U, 2U, 8U}) {
         pilfer::pool pool(workers(n));
         pilfer::mutex m;
@@ -390,7 +390,7 @@ TEST_F(row_C3_locks, a_waiter_is_passed_over_64_times_at_most) {
 }
 
 // Each holder waits inside, so all others queue: eight tasks on one worker, and no clock.
-TEST_F(row_C3_locks, the_least_served_of_eight_has_a_quarter_of_the_most_served) {
+TEST_F(lock_scripts, the_least_served_of_eight_has_a_quarter_of_the_most_served) {
     pilfer::pool pool(workers(1));
     pilfer::mutex m;
     std::array<unsigned, 8> served{};
@@ -411,7 +411,7 @@ TEST_F(row_C3_locks, the_least_served_of_eight_has_a_quarter_of_the_most_served)
     EXPECT_GE(*least * 4, *most);
 }
 
-TEST_F(row_C3_locks, tasks_of_two_pools_and_threads_share_one) {
+TEST_F(lock_scripts, tasks_of_two_pools_and_threads_share_one) {
     pilfer::pool one(workers(2));
     pilfer::pool other(workers(3));
     pilfer::mutex m;
@@ -434,7 +434,7 @@ TEST_F(row_C3_locks, tasks_of_two_pools_and_threads_share_one) {
     EXPECT_EQ(turn, 90U);
 }
 
-TEST_F(row_C3_locks, a_thread_that_exits_lets_the_waiting_task_have_it) {
+TEST_F(lock_scripts, a_thread_that_unlocks_and_exits_wakes_the_waiting_task) {
     pilfer::pool pool(workers(1));
     pilfer::mutex m;
     pilfer::future<void> task;
@@ -453,8 +453,8 @@ TEST_F(row_C3_locks, a_thread_that_exits_lets_the_waiting_task_have_it) {
     EXPECT_TRUE(had_it);
 }
 
-// Others run on top of who waits (rule W4), and what they do not hold they may have.
-TEST_F(row_C3_locks, waits_where_no_stack_can_be_had) {
+// Others run on top of a waiting task (rule `worker.W4`), and may take locks that it does not hold.
+TEST_F(lock_scripts, waits_without_a_free_stack) {
     auto o = workers(2);
     o.max_contexts = 4;
     pilfer::pool pool(o);
@@ -479,17 +479,17 @@ TEST_F(row_C3_locks, waits_where_no_stack_can_be_had) {
     }
 }
 
-TEST_F(row_C3_locks, a_condition_without_its_lock_gives_the_error_and_waits_for_nobody) {
+TEST_F(lock_scripts, a_condition_without_its_lock_throws_and_does_not_wait) {
     pilfer::condition_variable c;
     pilfer::mutex m;
     std::unique_lock<pilfer::mutex> none(m, std::defer_lock);
     EXPECT_THROW(c.wait(none), std::system_error);
-    c.notify_one(); // finds nobody
+    c.notify_one(); // finds no waiter
     pilfer::pool pool(workers(1));
     EXPECT_THROW(pool.run([&] { (void)c.wait_for(none, 1s); }), std::system_error);
 }
 
-TEST_F(row_C3_locks, no_time_left_means_one_try) {
+TEST_F(lock_scripts, no_time_left_means_one_try) {
     pilfer::pool pool(workers(1));
     const auto tries = [] {
         pilfer::mutex m;

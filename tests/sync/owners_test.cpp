@@ -1,4 +1,4 @@
-// Misuse of locks that is named: cycles of owners, locking twice, and what the checked build finds.
+// Misuse of locks that gets a message: cycles of owners, locking twice, and findings of the checked build.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -15,7 +15,7 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
-class row_C3_owners : public support::guarded {};
+class lock_owners : public support::guarded {};
 
 /// In a child: the checked build stops it with this text.
 template <class Body>
@@ -31,7 +31,7 @@ void expect_stopped(const char* text, Body body) {
     EXPECT_TRUE(result.said(text)) << result;
 }
 
-/// Standard error says `text` while `body` runs, which waits for ever then.
+/// `body` waits for ever; meanwhile standard error must contain `text`.
 template <class Body>
 void expect_named(const char* text, Body body) {
     if (pilfer::detail::checked_build) {
@@ -64,7 +64,7 @@ void expect_named(const char* text, Body body) {
     EXPECT_EQ(result.output.find('\n') + 1, result.output.size()) << "said more than once: " << result;
 }
 
-TEST_F(row_C3_owners, the_checked_build_names_misuse) {
+TEST_F(lock_owners, the_checked_build_names_misuse) {
     expect_stopped("a mutex is unlocked that nobody holds", [] {
         pilfer::mutex m;
         m.unlock();
@@ -107,7 +107,7 @@ TEST_F(row_C3_owners, the_checked_build_names_misuse) {
                    [] { pilfer::barrier<>(1).arrive_and_drop(), (void)pilfer::barrier<>(1).arrive(2); });
 }
 
-TEST_F(row_C3_owners, row_C8_a_cycle_of_owners_is_named_at_once) {
+TEST_F(lock_owners, a_cycle_of_owners_is_named_at_once) {
     expect_named("a cycle of tasks or threads that wait for each other's mutexes", [] {
         pilfer::pool one(workers(2));
         pilfer::pool other(workers(1));
@@ -127,7 +127,7 @@ TEST_F(row_C3_owners, row_C8_a_cycle_of_owners_is_named_at_once) {
     });
 }
 
-TEST_F(row_C3_owners, row_C8_who_locks_twice_is_named_at_once) {
+TEST_F(lock_owners, a_thread_that_locks_twice_is_named_at_once) {
     const char* const text = "a mutex is locked twice by the same task or thread";
     expect_named(text, [] {
         pilfer::pool pool(workers(2));
@@ -145,7 +145,7 @@ TEST_F(row_C3_owners, row_C8_who_locks_twice_is_named_at_once) {
 }
 
 /// Each owner waits for the next one's mutex while that one may still let go: long chains, but no cycle.
-TEST_F(row_C3_owners, row_C8_chains_of_owners_are_no_cycles) {
+TEST_F(lock_owners, chains_of_owners_are_no_cycles) {
     constexpr std::size_t length = 40;
     testing::internal::CaptureStderr();
     {

@@ -1,4 +1,4 @@
-// Loops of waits whose time is over before they begin: what they ask for may need the worker that asks.
+// Loops of waits whose time is over before they begin. The awaited event may need the asking worker.
 #include <gtest/gtest.h>
 
 #include <unistd.h>
@@ -14,7 +14,7 @@ namespace {
 
 using namespace sync_tests;
 
-class row_C10_polls : public over_workers {
+class polling_waits : public over_workers {
 protected:
     /// body() in a task of a pool with contexts for all, and of one in which children run on top of it.
     template <class Body>
@@ -28,7 +28,7 @@ protected:
     }
 };
 
-TEST_P(row_C10_polls, of_a_scope_run_its_children) {
+TEST_P(polling_waits, of_a_scope_run_its_children) {
     in_pools([] {
         std::atomic<int> ran{0};
         pilfer::scope s;
@@ -44,7 +44,7 @@ TEST_P(row_C10_polls, of_a_scope_run_its_children) {
     });
 }
 
-TEST_P(row_C10_polls, of_a_future_run_its_task) {
+TEST_P(polling_waits, of_a_future_run_its_task) {
     in_pools([] {
         auto f = pilfer::async([] { return 7; });
         while (f.wait_for(-1s) != pilfer::future_status::ready) {
@@ -57,7 +57,7 @@ TEST_P(row_C10_polls, of_a_future_run_its_task) {
     });
 }
 
-TEST_P(row_C10_polls, of_primitives_run_who_ends_them) {
+TEST_P(polling_waits, of_primitives_run_the_task_that_ends_them) {
     in_pools([] {
         pilfer::event e;
         pilfer::latch l(1);
@@ -84,7 +84,7 @@ TEST_P(row_C10_polls, of_primitives_run_who_ends_them) {
     });
 }
 
-TEST_P(row_C10_polls, of_a_barrier_and_of_a_condition) {
+TEST_P(polling_waits, of_a_barrier_and_of_a_condition) {
     in_pools([] {
         pilfer::barrier<> meets(2);
         pilfer::mutex m;
@@ -107,7 +107,7 @@ TEST_P(row_C10_polls, of_a_barrier_and_of_a_condition) {
     });
 }
 
-TEST_P(row_C10_polls, of_a_pipe_run_who_writes) {
+TEST_P(polling_waits, of_a_pipe_run_the_writer) {
     in_pools([] {
         int ends[2];
         ASSERT_EQ(pipe(ends), 0);
@@ -120,7 +120,7 @@ TEST_P(row_C10_polls, of_a_pipe_run_who_writes) {
     });
 }
 
-/// A holder has a stack, and goes on behind it.
+/// A holder has a stack, and resumes after the poll.
 template <class Lock>
 void poll_beside_a_holder() {
     Lock m;
@@ -143,7 +143,7 @@ void poll_beside_a_holder() {
     f.get();
 }
 
-TEST_P(row_C10_polls, of_locks_let_their_holder_go_on) {
+TEST_P(polling_waits, of_locks_let_their_holder_run) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         poll_beside_a_holder<pilfer::mutex>();
@@ -151,8 +151,8 @@ TEST_P(row_C10_polls, of_locks_let_their_holder_go_on) {
     });
 }
 
-/// Nothing that may want the lock runs on top of who holds it.
-TEST_P(row_C10_polls, under_a_lock_come_to_the_unlock) {
+/// No task that may want the lock runs on top of its holder.
+TEST_P(polling_waits, under_a_lock_reach_the_unlock) {
     in_pools([] {
         pilfer::mutex m;
         m.lock();
@@ -172,7 +172,7 @@ TEST_P(row_C10_polls, under_a_lock_come_to_the_unlock) {
     });
 }
 
-TEST_P(row_C10_polls, of_a_descriptor_end_with_a_cancellation) {
+TEST_P(polling_waits, of_a_descriptor_end_with_a_cancellation) {
     pilfer::pool pool(with_workers());
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
@@ -199,7 +199,7 @@ TEST_P(row_C10_polls, of_a_descriptor_end_with_a_cancellation) {
     close(ends[1]);
 }
 
-TEST_P(row_C10_polls, by_sleeps_without_length) {
+TEST_P(polling_waits, by_sleeps_without_length) {
     in_pools([] {
         auto f = pilfer::async([] { return 1; });
         while (!f.ready()) {
@@ -209,7 +209,7 @@ TEST_P(row_C10_polls, by_sleeps_without_length) {
     });
 }
 
-TEST_P(row_C10_polls, let_sleepers_wake) {
+TEST_P(polling_waits, let_sleepers_wake) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         int woken = 0;
@@ -232,8 +232,8 @@ TEST_P(row_C10_polls, let_sleepers_wake) {
     });
 }
 
-/// What the poller waits for may be submitted meanwhile.
-TEST_P(row_C10_polls, let_submissions_run) {
+/// The poller may wait for a task that is submitted meanwhile.
+TEST_P(polling_waits, let_submissions_run) {
     pilfer::pool pool(with_workers());
     pilfer::event begun;
     pilfer::event told;
@@ -251,7 +251,7 @@ TEST_P(row_C10_polls, let_submissions_run) {
 }
 
 /// Outside of every pool it is the system's threads that run.
-TEST_P(row_C10_polls, of_threads_outside) {
+TEST_P(polling_waits, of_threads_outside) {
     pilfer::pool pool(with_workers());
     auto f = pool.async([] { return 5; });
     while (f.wait_for(0ns) != pilfer::future_status::ready) {
@@ -259,6 +259,6 @@ TEST_P(row_C10_polls, of_threads_outside) {
     EXPECT_EQ(f.get(), 5);
 }
 
-PILFER_OVER_WORKERS(row_C10_polls);
+PILFER_OVER_WORKERS(polling_waits);
 
 } // namespace

@@ -1,4 +1,4 @@
-// Waits for semaphores, latches, barriers, conditions and shared mutexes that a cancellation ends: row D7.
+// A cancellation ends waits for semaphores, latches, barriers, conditions and shared mutexes.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-class row_D7_waits : public testing::TestWithParam<unsigned> {
+class cancelled_wait : public testing::TestWithParam<unsigned> {
 protected:
     support::watchdog limit{support::patience};
     pilfer::pool pool{{.workers = GetParam()}};
@@ -45,9 +45,9 @@ protected:
         });
     }
 };
-INSTANTIATE_TEST_SUITE_P(workers, row_D7_waits, testing::Values(1U, 2U, 3U, 8U));
+INSTANTIATE_TEST_SUITE_P(workers, cancelled_wait, testing::Values(1U, 2U, 3U, 8U));
 
-TEST_P(row_D7_waits, of_a_semaphore) {
+TEST_P(cancelled_wait, of_a_semaphore) {
     pilfer::counting_semaphore<> s(0);
     cancels([&] { s.acquire(); });
     cancels([&] { (void)s.try_acquire_for(1h); });
@@ -56,17 +56,17 @@ TEST_P(row_D7_waits, of_a_semaphore) {
     EXPECT_FALSE(s.try_acquire());
 }
 
-TEST_P(row_D7_waits, of_a_latch) {
+TEST_P(cancelled_wait, of_a_latch) {
     pilfer::latch l(11);
     cancels([&] { l.wait(); });
     cancels([&] { (void)l.wait_for(1h); });
     cancels([&] { l.arrive_and_wait(); });
     EXPECT_FALSE(l.try_wait());
-    l.count_down(); // what those have counted stays
+    l.count_down(); // their counts stay
     EXPECT_TRUE(l.try_wait());
 }
 
-TEST_P(row_D7_waits, of_a_condition_variable) {
+TEST_P(cancelled_wait, of_a_condition_variable) {
     pilfer::condition_variable c;
     pilfer::mutex m;
     const auto locked = [&](auto wait) {
@@ -89,7 +89,7 @@ TEST_P(row_D7_waits, of_a_condition_variable) {
     m.unlock();
 }
 
-TEST_P(row_D7_waits, of_a_shared_mutex) {
+TEST_P(cancelled_wait, of_a_shared_mutex) {
     pilfer::shared_mutex m;
     m.lock();
     cancels([&] { m.lock_cancellable(); });
@@ -98,7 +98,7 @@ TEST_P(row_D7_waits, of_a_shared_mutex) {
     m.lock_shared();
     cancels([&] { m.lock_cancellable(); });
     m.unlock_shared();
-    m.lock_cancellable(); // nobody is left in the queue
+    m.lock_cancellable(); // no waiter is left in the queue
     EXPECT_FALSE(m.try_lock_shared());
     m.unlock();
     m.lock_shared_cancellable();
@@ -110,8 +110,8 @@ TEST_P(row_D7_waits, of_a_shared_mutex) {
     m.unlock();
 }
 
-// Who has it by that call holds a lock as any other.
-TEST_P(row_D7_waits, whoever_got_a_shared_mutex_is_a_holder) {
+// A task that got it by this call holds a lock like any other.
+TEST_P(cancelled_wait, a_task_that_got_a_shared_mutex_is_a_holder) {
     pilfer::shared_mutex m;
     for (const bool shared : {false, true}) {
         pilfer::event go_on;
@@ -140,8 +140,8 @@ TEST_P(row_D7_waits, whoever_got_a_shared_mutex_is_a_holder) {
     m.unlock();
 }
 
-// A writer that leaves lets the readers go on that stood behind it, though the lock is not given.
-TEST_P(row_D7_waits, readers_pass_a_writer_that_was_stopped) {
+// A writer that leaves lets the later readers in the queue go, though the lock is not given.
+TEST_P(cancelled_wait, readers_pass_a_writer_that_was_stopped) {
     pilfer::shared_mutex m;
     pool.run([&] {
         m.lock_shared();
@@ -155,7 +155,7 @@ TEST_P(row_D7_waits, readers_pass_a_writer_that_was_stopped) {
         while (begun < 1) {
             pilfer::yield();
         }
-        while (m.try_lock_shared()) { // once it waits, nobody shares past it
+        while (m.try_lock_shared()) { // once it waits, no reader passes it
             m.unlock_shared();
             pilfer::yield();
         }
@@ -178,8 +178,8 @@ TEST_P(row_D7_waits, readers_pass_a_writer_that_was_stopped) {
     m.unlock();
 }
 
-// Where the lock comes and the cancellation at the same time: one of both, and nothing is left behind.
-TEST_P(row_D7_waits, a_shared_mutex_is_had_or_not) {
+// The lock and the cancellation come at one time: one of them counts, and no waiter is left.
+TEST_P(cancelled_wait, a_shared_mutex_is_either_locked_or_not) {
     pilfer::shared_mutex m;
     int inside = 0;
     std::atomic<int> had{0};
@@ -215,7 +215,7 @@ TEST_P(row_D7_waits, a_shared_mutex_is_had_or_not) {
 }
 
 // Their arrivals count for the phase, and they are not expected again.
-TEST_P(row_D7_waits, of_a_barrier) {
+TEST_P(cancelled_wait, of_a_barrier) {
     int completed = 0;
     auto complete = [&completed]() noexcept { ++completed; };
     pilfer::barrier b(11, complete);
@@ -228,7 +228,7 @@ TEST_P(row_D7_waits, of_a_barrier) {
 }
 
 // Stopped before it arrives: it does, and is dropped. Under a lock it waits to the end.
-TEST_P(row_D7_waits, a_barrier_has_the_arrival_of_a_stopped_task) {
+TEST_P(cancelled_wait, a_barrier_has_the_arrival_of_a_stopped_task) {
     pilfer::barrier b(2);
     pilfer::mutex m;
     bool came = false;
@@ -257,9 +257,9 @@ TEST_P(row_D7_waits, a_barrier_has_the_arrival_of_a_stopped_task) {
     b.arrive_and_wait(); // alone
 }
 
-// The phase ends, and somebody is stopped: it goes on or is dropped, and those that are left never wait for
+// A phase ends while a task is stopped: that task continues or is dropped. The remaining ones never wait for
 // it in vain.
-TEST_P(row_D7_waits, nobody_waits_at_a_barrier_in_vain) {
+TEST_P(cancelled_wait, no_task_waits_at_a_barrier_in_vain) {
     for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
         pilfer::barrier b(4);
         pool.run([&] {
@@ -287,8 +287,8 @@ TEST_P(row_D7_waits, nobody_waits_at_a_barrier_in_vain) {
     }
 }
 
-// Who holds another lock waits to the end.
-TEST_P(row_D7_waits, not_those_of_a_holder) {
+// A task that holds another lock waits to the end.
+TEST_P(cancelled_wait, waits_of_a_holder_are_not_cancelled) {
     pilfer::counting_semaphore<> s(0);
     pilfer::mutex m;
     bool acquired = false;
@@ -311,8 +311,8 @@ TEST_P(row_D7_waits, not_those_of_a_holder) {
     EXPECT_FALSE(s.try_acquire());
 }
 
-// What is released goes to one that waits, or stays: never to one that was stopped.
-TEST_P(row_D7_waits, nothing_released_is_lost) {
+// A release goes to a waiter, or stays: it never goes to a stopped task.
+TEST_P(cancelled_wait, no_release_is_lost) {
     for (std::uint64_t round = 0; round < support::hundredth_of(20'000); ++round) {
         pilfer::counting_semaphore<> s(0);
         std::atomic<int> acquired{0};

@@ -1,4 +1,4 @@
-// What the tests of primitives share.
+// Shared by the tests of primitives.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ void all_at_once(pilfer::pool& pool, unsigned tasks, unsigned threads, Body body
 /// The calling task makes way for others.
 inline void let_others_run() { pilfer::sleep_for(2us); } // yield() would not leave an only task
 
-/// So many frames of the pool are suspended, from now on for as long as nobody resumes them.
+/// Waits until so many frames of the pool are suspended. They stay so until another task resumes them.
 inline void until_suspended(pilfer::pool& pool, std::uint64_t n) {
     ASSERT_TRUE(support::eventually([&] {
         const auto c = pool.counters();

@@ -16,20 +16,20 @@ namespace {
 using namespace sync_tests;
 using support::workers;
 
-class row_C3_semaphore : public over_workers {};
-class row_C3_latch : public over_workers {};
-class row_C3_barrier : public over_workers {};
-class row_C3_event : public over_workers {};
-class row_C3_waits : public support::guarded {};
-PILFER_OVER_WORKERS(row_C3_semaphore);
-PILFER_OVER_WORKERS(row_C3_latch);
-PILFER_OVER_WORKERS(row_C3_barrier);
-PILFER_OVER_WORKERS(row_C3_event);
+class semaphore_waits : public over_workers {};
+class latch_waits : public over_workers {};
+class barrier_phases : public over_workers {};
+class event_waits : public over_workers {};
+class waits_elsewhere : public support::guarded {};
+PILFER_OVER_WORKERS(semaphore_waits);
+PILFER_OVER_WORKERS(latch_waits);
+PILFER_OVER_WORKERS(barrier_phases);
+PILFER_OVER_WORKERS(event_waits);
 
 static_assert(pilfer::binary_semaphore::max() == 1);
 static_assert(pilfer::counting_semaphore<7>::max() >= 7);
 
-TEST_P(row_C3_semaphore, never_lets_in_more_than_it_has) {
+TEST_P(semaphore_waits, never_lets_in_more_than_it_has) {
     pilfer::pool pool(with_workers());
     pilfer::counting_semaphore<3> s(3);
     std::atomic<int> inside{0};
@@ -55,7 +55,7 @@ TEST_P(row_C3_semaphore, never_lets_in_more_than_it_has) {
     EXPECT_FALSE(s.try_acquire());
 }
 
-TEST_P(row_C3_semaphore, a_thousand_waiters_and_releases_of_many) {
+TEST_P(semaphore_waits, a_thousand_waiters_and_releases_of_many) {
     pilfer::pool pool(with_workers());
     pilfer::counting_semaphore<> s(0);
     std::vector<pilfer::future<void>> all;
@@ -73,7 +73,7 @@ TEST_P(row_C3_semaphore, a_thousand_waiters_and_releases_of_many) {
     EXPECT_FALSE(s.try_acquire_until(std::chrono::steady_clock::now()));
 }
 
-TEST_P(row_C3_semaphore, permits_are_conserved_when_time_limits_race_releases) {
+TEST_P(semaphore_waits, permits_are_conserved_when_time_limits_race_releases) {
     pilfer::pool pool(with_workers());
     pilfer::counting_semaphore<> s(0);
     std::atomic<unsigned> got{0};
@@ -92,7 +92,7 @@ TEST_P(row_C3_semaphore, permits_are_conserved_when_time_limits_race_releases) {
     EXPECT_EQ(got, 500U);
 }
 
-TEST_P(row_C3_latch, opens_for_tasks_and_threads) {
+TEST_P(latch_waits, opens_for_tasks_and_threads) {
     pilfer::pool pool(with_workers());
     pilfer::latch l(20);
     std::atomic<int> arrived{0};
@@ -105,7 +105,7 @@ TEST_P(row_C3_latch, opens_for_tasks_and_threads) {
     l.wait();
 }
 
-TEST_P(row_C3_latch, is_ended_by_who_saw_it_open) {
+TEST_P(latch_waits, may_be_ended_by_a_task_that_saw_it_open) {
     pilfer::pool pool(with_workers());
     pool.run([&] {
         for (int i = 0; i < 100; ++i) {
@@ -129,7 +129,7 @@ TEST_P(row_C3_latch, is_ended_by_who_saw_it_open) {
     });
 }
 
-TEST_P(row_C3_barrier, phases_with_a_completion) {
+TEST_P(barrier_phases, phases_with_a_completion) {
     constexpr unsigned parties = 6;
     constexpr unsigned phases = 15;
     pilfer::pool pool(with_workers());
@@ -159,7 +159,7 @@ TEST_P(row_C3_barrier, phases_with_a_completion) {
     EXPECT_EQ(completed, phases);
 }
 
-TEST_P(row_C3_barrier, those_who_drop_are_not_waited_for) {
+TEST_P(barrier_phases, tasks_that_drop_are_not_awaited) {
     pilfer::pool pool(with_workers());
     unsigned completed = 0;
     const auto count = [&]() noexcept { ++completed; };
@@ -173,7 +173,7 @@ TEST_P(row_C3_barrier, those_who_drop_are_not_waited_for) {
     EXPECT_EQ(completed, 8U);
 }
 
-TEST_P(row_C3_event, lets_all_go_on_until_it_is_reset) {
+TEST_P(event_waits, lets_all_pass_until_it_is_reset) {
     pilfer::pool pool(with_workers());
     pilfer::event e;
     int written = 0;
@@ -192,7 +192,7 @@ TEST_P(row_C3_event, lets_all_go_on_until_it_is_reset) {
     EXPECT_FALSE(e.is_set());
     written = 1;
     e.set();
-    e.reset(); // who waited goes on all the same
+    e.reset(); // the waiting task continues nevertheless
     for (auto& f : all) {
         f.get();
     }
@@ -207,7 +207,7 @@ TEST_P(row_C3_event, lets_all_go_on_until_it_is_reset) {
     EXPECT_TRUE(pilfer::event(true).is_set());
 }
 
-TEST_F(row_C3_waits, a_task_waits_for_what_another_pool_and_a_thread_do) {
+TEST_F(waits_elsewhere, a_task_waits_for_another_pool_and_a_thread) {
     pilfer::pool one(workers(1));
     pilfer::pool other(workers(1));
     pilfer::event e;
@@ -222,15 +222,15 @@ TEST_F(row_C3_waits, a_task_waits_for_what_another_pool_and_a_thread_do) {
     EXPECT_EQ(waiter.get(), 1);
 }
 
-// Where no further stack can be had, tasks that have not started run on top of those that wait.
-TEST_F(row_C3_waits, waits_where_no_stack_can_be_had) {
+// If no further stack is available, tasks that have not started run on top of waiting ones.
+TEST_F(waits_elsewhere, waits_without_a_free_stack) {
     auto o = workers(2);
     o.max_contexts = 3;
     pilfer::pool pool(o);
     pilfer::event e;
     std::atomic<unsigned> through{0};
     std::vector<pilfer::future<void>> all;
-    // Nobody begins before all are submitted: a task that comes when all stacks wait has none to start on.
+    // All are submitted before one begins: a task that comes when all stacks wait has none to start on.
     std::atomic<unsigned> begun{0};
     std::atomic<bool> go{false};
     for (int i = 0; i < 2; ++i) {
@@ -256,7 +256,7 @@ TEST_F(row_C3_waits, waits_where_no_stack_can_be_had) {
     EXPECT_EQ(through, 40U);
 }
 
-TEST_F(row_C3_waits, counts_that_cannot_be_are_refused) {
+TEST_F(waits_elsewhere, impossible_counts_are_refused) {
     EXPECT_THROW(pilfer::counting_semaphore<5>(-1), std::invalid_argument);
     EXPECT_THROW(pilfer::counting_semaphore<5>(6), std::invalid_argument);
     EXPECT_THROW(pilfer::binary_semaphore(2), std::invalid_argument);

@@ -265,7 +265,7 @@ TEST_F(deadline, cancels_while_no_worker_makes_way) {
         };
         search.fork([&] { compute([] { return pilfer::cancelled(); }); });
         search.fork([&] {
-            const pilfer::stop_on_cancel stop; // whose request is made by whoever cancels
+            const pilfer::stop_on_cancel stop; // the canceller makes its request
             compute([&] { return stop.token().stop_requested(); });
         });
         search.sync();
@@ -275,8 +275,8 @@ TEST_F(deadline, cancels_while_no_worker_makes_way) {
     EXPECT_FALSE(give_up) << "only the watchdog has ended it";
 }
 
-// Both are due in one look of the worker that watches. The first one's owner goes on with a long function on
-// it.
+// Both are due in one look of the watching worker. The owner of the first one resumes there with a long
+// function.
 TEST_F(deadline, cancels_when_another_one_came_first) {
     pilfer::pool pool({.workers = 2});
     std::atomic<bool> give_up{false};
@@ -307,7 +307,7 @@ TEST_F(deadline, cancels_when_another_one_came_first) {
 }
 
 // Taken back in time, and ended at any moment around its time.
-TEST_F(deadline, may_end_at_the_moment_it_fires) {
+TEST_F(deadline, may_end_at_the_moment_when_it_fires) {
     busy_pool busy(1, &join_tree);
     std::atomic<int> rounds{0};
     busy.pool.submit([&] {
@@ -326,7 +326,7 @@ class timekeeper : public guarded {};
 
 std::size_t timekeepers() { return threads_named("pilfer/time"); }
 
-TEST_F(timekeeper, is_there_when_it_is_needed_and_gone_with_the_last_pool) {
+TEST_F(timekeeper, exists_when_needed_and_ends_with_the_last_pool) {
     EXPECT_TRUE(eventually([] { return timekeepers() == 0; })) << "that of an earlier case";
     {
         busy_pool first(1, &join_tree);
@@ -371,7 +371,7 @@ TEST_F(timekeeper, sleeps_while_a_worker_does_and_while_nothing_is_armed) {
     two.get();
 }
 
-TEST_F(timekeeper, sleeps_beside_what_is_due_at_the_end_of_time) {
+TEST_F(timekeeper, sleeps_with_an_alarm_at_the_end_of_time) {
     busy_pool busy(1, &join_tree);
     auto never = pilfer::after(busy.pool, std::chrono::hours::max(), [] {});
     ASSERT_TRUE(eventually([] { return timekeepers() == 1; }));

@@ -1,4 +1,4 @@
-// Tasks that sleep, functions that run later or again and again, and what becomes of them when the pool ends.
+// Tasks that sleep, functions that run later or again and again, and their ends when the pool ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -83,7 +83,7 @@ TEST_F(timer_heap, fires_in_order_whatever_was_armed_and_disarmed) {
             }
             ASSERT_EQ(h.earliest(), expected.empty() ? heap::never : expected.begin()->first);
         }
-        // What is taken out by a wish comes whatever its time, and each once.
+        // An alarm that is taken by a condition comes at any time, and each once.
         while (auto* t = h.take_if([&](heap::timer& one) { return &one >= &timers[timers.size() / 2]; })) {
             EXPECT_GE(t, &timers[timers.size() / 2]);
             t->over();
@@ -105,7 +105,7 @@ TEST_F(timer_heap, fires_in_order_whatever_was_armed_and_disarmed) {
 std::atomic<std::uint64_t> virtual_now{0};
 std::atomic<std::uint64_t> virtual_waits{0};
 
-/// Who sleeps until a time makes it that time: nothing takes long, and nothing is ever late.
+/// A sleep until a time sets the clock to that time: no sleep takes long, and none is ever late.
 const os::time_source winding{
     []() noexcept { return virtual_now.load(); },
     [](std::atomic<std::uint32_t>& word, std::uint32_t expected, std::uint64_t ns) noexcept {
@@ -128,7 +128,7 @@ protected:
     pilfer::options m_options;
 };
 
-TEST_F(by_virtual_clock, row_C5_every_runs_exactly_as_often_as_there_is_time_for) {
+TEST_F(by_virtual_clock, every_runs_exactly_as_often_as_there_is_time_for) {
     const std::uint64_t start = virtual_now;
     pilfer::pool pool(m_options);
     unsigned runs = 0;
@@ -150,7 +150,7 @@ TEST_F(by_virtual_clock, row_C5_every_runs_exactly_as_often_as_there_is_time_for
     }
 }
 
-TEST_F(by_virtual_clock, row_C5_late_runs_are_made_up_for_but_not_for_ever) {
+TEST_F(by_virtual_clock, late_runs_are_made_up_for_up_to_a_limit) {
     pilfer::pool pool(m_options);
     unsigned runs = 0;
     bool is_first = true;
@@ -172,7 +172,7 @@ TEST_F(by_virtual_clock, row_C5_late_runs_are_made_up_for_but_not_for_ever) {
     });
 }
 
-TEST_F(by_virtual_clock, row_C4_sleeps_end_in_order_of_their_times) {
+TEST_F(by_virtual_clock, sleeps_end_in_order_of_their_times) {
     pilfer::pool pool(m_options);
     std::vector<unsigned> order(100);
     std::atomic<unsigned> ended{0};
@@ -223,7 +223,7 @@ TEST_F(by_virtual_clock, times_at_the_ends_of_the_scale) {
 class timers : public over_workers {};
 PILFER_OVER_WORKERS(timers);
 
-TEST_P(timers, row_C4_no_sleep_is_too_short_and_each_ends) {
+TEST_P(timers, no_sleep_is_too_short_and_each_ends) {
     pilfer::pool pool(with_workers());
     std::atomic<unsigned> early{0};
     std::atomic<unsigned> ended{0};
@@ -244,20 +244,20 @@ TEST_P(timers, row_C4_no_sleep_is_too_short_and_each_ends) {
     EXPECT_EQ(ended, n);
 }
 
-TEST_P(timers, row_B12_an_alarm_wakes_a_pool_in_which_all_sleep) {
+TEST_P(timers, an_alarm_wakes_a_pool_in_which_all_sleep) {
     pilfer::pool pool(with_workers());
     pool.run([] {});
     for (unsigned i = 0; i < 5; ++i) {
         std::atomic<bool> done{false};
         const auto begin = std::chrono::steady_clock::now();
         (void)pilfer::after(pool, 1ms, [&] { done = true; });
-        wait_until([&] { return done.load(); }); // for ever where nobody wakes
-        pilfer::sleep_for(1ms);                  // and of a thread that is none of its workers
+        wait_until([&] { return done.load(); }); // Endless if no worker wakes.
+        pilfer::sleep_for(1ms);                  // And of a thread that is none of its workers.
         EXPECT_GE(std::chrono::steady_clock::now() - begin, 2ms);
     }
 }
 
-TEST_P(timers, row_C4_a_worker_inside_a_long_task_holds_up_no_alarm_of_its_own) {
+TEST_P(timers, a_worker_inside_a_long_task_holds_up_no_alarm_of_its_own) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "with every worker inside a long task an alarm is late";
     }
@@ -268,7 +268,7 @@ TEST_P(timers, row_C4_a_worker_inside_a_long_task_holds_up_no_alarm_of_its_own) 
             (void)pilfer::after(1ms, [&] { done = true; });
             wait_until([&] { return done.load(); }); // blocks this worker
         }
-        // The same for one that lies in a frame.
+        // A sleep, whose alarm is in a frame.
         std::atomic<bool> woken{false};
         pilfer::scope s;
         s.fork([&] {
@@ -307,7 +307,7 @@ TEST_P(timers, cancelled_or_run_but_never_both) {
     EXPECT_FALSE(all[0].cancel()) << "also when its pool is gone";
 }
 
-TEST_P(timers, row_C5_every_never_overlaps_and_ends_itself) {
+TEST_P(timers, every_never_overlaps_and_ends_itself) {
     pilfer::pool pool(with_workers());
     std::atomic<int> inside{0};
     std::atomic<int> overlaps{0};
@@ -334,7 +334,7 @@ TEST_P(timers, row_C5_every_never_overlaps_and_ends_itself) {
     EXPECT_EQ(overlaps, 0);
 }
 
-TEST_P(timers, what_a_function_holds_ends_with_its_last_run) {
+TEST_P(timers, captures_end_with_the_last_run) {
     pilfer::pool pool(with_workers());
     const auto token = std::make_shared<int>(1);
     const auto run_once = pilfer::after(pool, 0s, [token] {});
@@ -346,7 +346,7 @@ TEST_P(timers, what_a_function_holds_ends_with_its_last_run) {
     EXPECT_EQ(token.use_count(), 1) << "though there are handles";
 }
 
-TEST_P(timers, row_A13_drain_waits_for_after_and_ends_every) {
+TEST_P(timers, drain_waits_for_after_and_ends_every) {
     std::atomic<unsigned> ran{0};
     std::atomic<unsigned> periodic{0};
     const auto token = std::make_shared<int>(1);
@@ -374,7 +374,7 @@ TEST_P(timers, row_A13_drain_waits_for_after_and_ends_every) {
     EXPECT_EQ(token.use_count(), 1);
 }
 
-TEST_P(timers, row_A13_drop_drops_and_counts_what_has_not_begun) {
+TEST_P(timers, drop_counts_functions_that_have_not_begun) {
     const auto token = std::make_shared<int>(1);
     pilfer::pool pool(with_workers());
     std::vector<pilfer::timer> all;
@@ -422,7 +422,7 @@ TEST_P(timers, cancelling_while_the_pool_ends) {
     }
 }
 
-TEST_P(timers, row_C10_what_nobody_waits_for_answers_to_on_error) {
+TEST_P(timers, exceptions_of_timed_functions_go_to_on_error) {
     std::atomic<unsigned> errors{0};
     std::atomic<unsigned> runs{0};
     pilfer::options o = with_workers();
@@ -453,10 +453,10 @@ TEST_P(timers, row_C10_what_nobody_waits_for_answers_to_on_error) {
     EXPECT_GE(runs, 10U);
 }
 
-TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
+TEST_P(timers, yield_lets_all_other_ready_tasks_run) {
     pilfer::pool pool(with_workers());
     pool.run([&] {
-        // Each waits for what only the others do, and nothing suspends: without yield one worker would spin.
+        // Each waits for the others, and nothing suspends: without yield one worker would spin.
         std::atomic<unsigned> turn{0};
         pilfer::scope s;
         for (unsigned i = 0; i < 10; ++i) {
@@ -480,7 +480,7 @@ TEST_P(timers, row_C10_yield_lets_everything_else_that_is_ready_run) {
     pilfer::yield(); // of a thread that is no worker
 }
 
-TEST_P(timers, as_far_away_as_a_clock_can_say) {
+TEST_P(timers, times_at_the_end_of_the_clock) {
     pilfer::pool pool(with_workers());
     // As far away as a clock can say: armed, not lost, and cancelled.
     auto far = pilfer::after(pool, steady_clock::duration::max(), [] {});
@@ -490,7 +490,7 @@ TEST_P(timers, as_far_away_as_a_clock_can_say) {
     EXPECT_TRUE(further.cancel());
 }
 
-TEST_P(timers, what_ends_with_the_pool_may_shut_it_down_once_more) {
+TEST_P(timers, destructors_at_the_end_of_the_pool_may_shut_it_down_again) {
     struct shuts_down {
         pilfer::pool* pool;
         explicit shuts_down(pilfer::pool& p) : pool(&p) {}
@@ -508,7 +508,7 @@ TEST_P(timers, what_ends_with_the_pool_may_shut_it_down_once_more) {
     EXPECT_TRUE(t.over());
 }
 
-TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
+TEST_P(timers, a_yielding_task_finds_private_tasks) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "takes two";
     }
@@ -536,7 +536,7 @@ TEST_P(timers, row_B8_who_yields_finds_what_nobody_shares) {
 
 class timers_death : public guarded {};
 
-TEST_F(timers_death, row_C10_without_on_error_the_program_says_what_was_thrown) {
+TEST_F(timers_death, without_on_error_the_program_prints_the_exception) {
     const auto says = in_child([] {
         pilfer::pool pool(workers(2));
         pool.submit([] { throw std::runtime_error("out of cheese"); });
@@ -567,7 +567,7 @@ TEST_F(timers_death, sleeping_tasks_are_no_stall) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_F(timers_death, sleepers_go_on_where_stacks_are_few) {
+TEST_F(timers_death, sleepers_resume_with_few_stacks) {
     pilfer::options o = workers(2);
     o.max_contexts = 3;
     pilfer::pool pool(o);

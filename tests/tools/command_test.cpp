@@ -1,4 +1,4 @@
-// The command `pilfer` as people start it: what it says, how it ends, and what it does with nonsense.
+// The command `pilfer` as people start it: its output, its exit codes, and its treatment of wrong arguments.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,7 +62,7 @@ TEST(command, man_page_and_completion_know_every_option) {
     }
 }
 
-TEST(command, without_the_program_beside_it_a_soak_says_so) {
+TEST(command, a_soak_without_its_program_reports_that) {
     const auto s =
         shell("d=$(mktemp -d) && cp '" PILFER_TOOL_PROGRAM
               "' \"$d/pilfer\" && \"$d/pilfer\" soak --for 1s 2>&1; code=$?; rm -r \"$d\"; exit $code");
@@ -70,7 +70,7 @@ TEST(command, without_the_program_beside_it_a_soak_says_so) {
     EXPECT_TRUE(has(s, "pilfer-chaos: No such file")) << s.text;
 }
 
-TEST(command, wrong_arguments_end_with_2_and_say_why) {
+TEST(command, wrong_arguments_end_with_2_and_a_reason) {
     struct trial {
         const char* arguments;
         const char* reason;
@@ -119,7 +119,7 @@ TEST(command, wrong_arguments_end_with_2_and_say_why) {
     }
 }
 
-TEST(command, info_says_what_was_found_and_decided) {
+TEST(command, info_prints_features_and_decisions) {
     const auto s =
         shell("unset PILFER_PIN PILFER_WORKERS PILFER_BALANCE PILFER_STACK PILFER_SPIN; '" PILFER_TOOL_PROGRAM
               "' info");
@@ -192,7 +192,7 @@ TEST(command, info_about_another_machine) {
 // Whatever else the machine does: no watchdog of ten seconds in a test.
 const std::string patient = " --watchdog 100 --seed 1 ";
 
-TEST(command, soak_counts_what_it_did) {
+TEST(command, soak_prints_its_counts) {
     const auto s = pilfer("soak --for 2s --workers 3 --json --quiet --watchdog 100 --seed 0x10");
     ASSERT_EQ(s.code, 0) << s.text;
     const auto all = nlohmann::json::parse(s.text);
@@ -216,14 +216,14 @@ TEST(command, soak_counts_what_it_did) {
     }
 }
 
-TEST(command, soak_disturbs_when_told) {
+TEST(command, soak_disturbs_on_request) {
     const auto s = pilfer("soak --for 2 --chaos 2 --json --quiet" + patient);
     ASSERT_EQ(s.code, 0) << s.text;
     EXPECT_GT(nlohmann::json::parse(s.text).at("disturbances"), 0);
 }
 
 TEST(command, an_interrupted_soak_gives_its_verdict) {
-    // Interrupted as soon as it says that this is possible, an hour before its end.
+    // Interrupted as soon as its output says that this is possible, an hour before its end.
     const auto s = shell("log=$(mktemp); '" PILFER_TOOL_PROGRAM "' soak --for 1h" + patient +
                          "2>$log & until grep -q Ctrl-C $log; do sleep 0.1; done; "
                          "kill -INT $!; wait $!; code=$?; rm $log; exit $code");
@@ -242,7 +242,7 @@ TEST(command, a_soak_that_grows_more_than_allowed_fails) {
     EXPECT_EQ(all.at("failure").get<std::string>().find("resident memory grew by") == 0, grew) << s.text;
 }
 
-TEST(command, progress_lives_on_a_terminal) {
+TEST(command, progress_is_updated_in_place_on_a_terminal) {
     const auto s = shell("TERM=xterm script -qefc \"'" PILFER_TOOL_PROGRAM "' soak --for 5s" + patient +
                          "\" /dev/null </dev/null");
     EXPECT_EQ(s.code, 0) << s.text;
@@ -264,7 +264,7 @@ TEST(command, study_prints_and_writes_one_workload) {
     EXPECT_TRUE(has(missing, "/nowhere/at/all: cannot be read")) << missing.text;
 }
 
-TEST(command, selftest_says_what_it_found_and_how_to_do_it_again) {
+TEST(command, selftest_prints_features_and_the_command_to_repeat) {
     const auto s = pilfer("selftest --for 2s --seed 0x5eed --quiet --watchdog 100");
     EXPECT_EQ(s.code, 0) << s.text;
     for (const char* word :

@@ -54,7 +54,7 @@ private:
     std::string m_path;
 };
 
-// What is profiled.
+// The profiled programs.
 TEST(DISABLED_profiled, fib) {
     pilfer::pool pool(workers(4));
     pool.run([] { (void)fib_join(10); });
@@ -85,9 +85,9 @@ TEST(DISABLED_profiled, dies) {
     (void)std::raise(SIGKILL);
 }
 
-class row_G3_command : public guarded {};
+class profile_command : public guarded {};
 
-TEST_F(row_G3_command, prints_a_table) {
+TEST_F(profile_command, prints_a_table) {
     const auto s = profile("", profiled() + "fib");
     EXPECT_EQ(s.code, 0) << s.text;
     for (const char* text :
@@ -102,7 +102,7 @@ TEST_F(row_G3_command, prints_a_table) {
     EXPECT_FALSE(has(small, "asked for")) << small.text;
 }
 
-TEST_F(row_G3_command, writes_json_and_the_graph) {
+TEST_F(profile_command, writes_json_and_the_graph) {
     const temporary report;
     const temporary graph;
     const auto s = profile("--json -o " + report.path() + " --graph=" + graph.path(), profiled() + "fib");
@@ -135,7 +135,7 @@ constexpr const char* ten_constants =
     return R"({"machine": "a test", "nanoseconds": {)" + constants + "}}";
 }
 
-TEST_F(row_G3_command, takes_what_a_theft_costs_from_the_file_of_calibrate) {
+TEST_F(profile_command, reads_the_cost_of_a_theft_from_the_file_of_calibrate) {
     const temporary costs;
     costs.write(costs_file(ten_constants));
     const temporary report;
@@ -155,19 +155,19 @@ TEST_F(row_G3_command, takes_what_a_theft_costs_from_the_file_of_calibrate) {
     EXPECT_TRUE(has(text, "a theft costs 600 ns, a resumption 52 ns")) << text.text;
 }
 
-TEST_F(row_G3_command, passes_the_exit_code_on) {
+TEST_F(profile_command, passes_the_exit_code_on) {
     EXPECT_EQ(profile("", profiled() + "exits_with_7").code, 7);
     EXPECT_EQ(profile("", profiled() + "dies").code, 128 + SIGKILL);
     const auto left = profile("", profiled() + "is_forked_child");
     EXPECT_EQ(left.code, 5);
     EXPECT_TRUE(has(left, "did not end")) << left.text;
-    // The pools of what the program starts are seen as well.
+    // The pools of child processes are seen as well.
     EXPECT_TRUE(has(profile("", std::string("sh -c \"") + profiled() + "fib\""), "89 tasks"));
 }
 
 class bad_input_profile_command : public guarded {};
 
-TEST_F(bad_input_profile_command, says_why) {
+TEST_F(bad_input_profile_command, reports_a_reason) {
     const auto nothing = profile("", profiled() + "nothing");
     EXPECT_EQ(nothing.code, 1);
     EXPECT_TRUE(has(nothing, "made no pool")) << nothing.text;
@@ -189,7 +189,7 @@ TEST_F(bad_input_profile_command, says_why) {
     EXPECT_TRUE(has(unwritable, "/nowhere/at/all")) << unwritable.text;
 }
 
-TEST_F(bad_input_profile_command, refuses_costs_that_are_none) {
+TEST_F(bad_input_profile_command, refuses_malformed_costs) {
     const auto refused = [](const std::string& path, const char* why) {
         const auto s = profile("--costs " + path, profiled() + "exits_with_7");
         EXPECT_EQ(s.code, 1) << s.text; // and not 7: the program is not run

@@ -36,7 +36,7 @@ public:
         }
         return texts;
     }
-    /// The same with times and phases.
+    /// One track with times and phases.
     [[nodiscard]] const std::vector<line>& lines(std::size_t worker) const { return m_tracks.at(worker); }
     [[nodiscard]] std::size_t tracks() const { return m_tracks.size(); }
     [[nodiscard]] std::uint64_t events() const {
@@ -119,7 +119,7 @@ private:
         ASSERT_EQ(name.rfind("pilfer/", 0), 0U);
         const std::size_t worker = std::stoul(name.substr(7));
         worker_of[e.at("tid").get<std::uint64_t>()] = worker;
-        m_tracks[worker]; // also where nothing happened
+        m_tracks[worker]; // also for an empty track
     }
     [[nodiscard]] static std::string text_of(const nlohmann::json& e) {
         if (e.at("ph") == "E") {

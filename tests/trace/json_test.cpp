@@ -1,4 +1,4 @@
-// The writer by itself, on tracks made by hand: what rings may have lost at either end, and clocks that run
+// The writer by itself, on tracks made by hand: events lost at either end of a ring, and clocks that run
 // back.
 #include <sstream>
 #include <string>
@@ -27,9 +27,9 @@ using pilfer::trace::what;
     return document(out.str());
 }
 
-class row_G2_json : public guarded {};
+class trace_json : public guarded {};
 
-TEST_F(row_G2_json, an_end_without_a_begin_gets_one_where_the_track_starts) {
+TEST_F(trace_json, an_end_without_a_begin_gets_one_at_the_start_of_the_track) {
     EXPECT_EQ(made({{110, what::expose, {}, 0, 3},
                     {120, what::ended, {}, 0, 0},
                     {130, what::run_own, task::forked, 0, 0},
@@ -38,7 +38,7 @@ TEST_F(row_G2_json, an_end_without_a_begin_gets_one_where_the_track_starts) {
               (lines{"cut", "expose tasks=3", "ended", "own forked", "suspended"}));
 }
 
-TEST_F(row_G2_json, what_is_open_ends_with_the_document) {
+TEST_F(trace_json, open_slices_end_with_the_document) {
     const document d = made({{150, what::run_stolen, task::continuation, 4, 3},
                              {160, what::top_own, task::spark, 0, 0},
                              {170, what::missed, {}, 12, 1}});
@@ -47,7 +47,7 @@ TEST_F(row_G2_json, what_is_open_ends_with_the_document) {
     EXPECT_EQ(d.overwritten(), 7U);
 }
 
-TEST_F(row_G2_json, what_runs_on_top_leaves_with_the_frame_below) {
+TEST_F(trace_json, slices_on_top_of_a_frame_leave_with_it) {
     EXPECT_EQ(made({{150, what::run_submitted, task::submission, 0, 0},
                     {160, what::top_stolen, task::forked, 2, 0},
                     {170, what::suspended, {}, 0, 0},
@@ -59,13 +59,14 @@ TEST_F(row_G2_json, what_runs_on_top_leaves_with_the_frame_below) {
                      "suspended", "resumed anywhere", "ended"}));
 }
 
-TEST_F(row_G2_json, a_lost_end_does_not_put_slices_into_each_other) {
+TEST_F(trace_json, a_lost_end_does_not_put_slices_into_each_other) {
     EXPECT_EQ(made({{150, what::run_own, task::spark, 0, 0}, {160, what::sleep, {}, 0, 0}}).track(0),
               (lines{"own spark", "cut", "sleep", "cut"}));
 }
 
-TEST_F(row_G2_json, ticks_become_time_and_never_run_back) {
-    const document d = made({{50, what::run_own, task::spark, 0, 0}, // before the pool: a core that is behind
+TEST_F(trace_json, ticks_become_time_and_never_run_back) {
+    // before the pool: the clock of a core that lags
+    const document d = made({{50, what::run_own, task::spark, 0, 0},
                              {700, what::wake, {}, 1, 0},
                              {600, what::force_expose, {}, 1, 0},
                              {800, what::ended, {}, 0, 0}});
@@ -79,7 +80,7 @@ TEST_F(row_G2_json, ticks_become_time_and_never_run_back) {
     EXPECT_EQ(times, (std::vector<double>{0.0, 1.2, 1.2, 1.4}));
 }
 
-TEST_F(row_G2_json, no_time_between_the_two_readings_is_no_division_by_zero) {
+TEST_F(trace_json, no_time_between_the_two_readings_is_no_division_by_zero) {
     pilfer::trace::document d;
     d.begin = d.end = {100, 5'000};
     d.tracks.push_back({{{100, what::yield, {}, 0, 0}}, 0});

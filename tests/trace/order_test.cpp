@@ -1,5 +1,6 @@
-// Row B10: the order in which a worker looks for work, read off a written trace. Each script fills all
-// stations while the workers are held, lets them go, and says which slices the track must show, in order.
+// The order in which a worker looks for work, read from a written trace. Each script fills all sources of
+// work while the workers are held. Then it lets them go, and names the slices that the track must show, in
+// order.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -25,11 +26,11 @@ void wait_until(const std::atomic<bool>& flag) {
     }
 }
 
-/// A frame that waits until the test itself puts it where some station finds it.
+/// A frame that waits until the test itself puts it into one of the sources of work.
 struct parked : detail::suspension {
     std::atomic<bool> away{false};
 
-    /// In a task. Returns when somebody resumes it.
+    /// In a task. Returns when another task resumes it.
     void park() {
         publish = [](detail::suspension& self) noexcept {
             static_cast<parked&>(self).away = true;
@@ -52,8 +53,8 @@ void repeat(lines& to, unsigned n, const std::string& begin, const std::string& 
     return a;
 }
 
-/// What the track of `worker` shows from the first slice on that begins with `start`: how often a worker lies
-/// down before the script begins is chance.
+/// The track of `worker` from the first slice on that begins with `start`. Before that slice, chance decides
+/// how often the worker lies down.
 [[nodiscard]] lines from_first(const document& d, unsigned worker, const std::string& start) {
     const lines all = d.track(worker, false);
     std::size_t at = 0;
@@ -78,9 +79,9 @@ void repeat(lines& to, unsigned n, const std::string& begin, const std::string& 
     return d;
 }
 
-class row_B10_order : public guarded {};
+class search_order : public guarded {};
 
-TEST_F(row_B10_order, contexts_then_own_deque_then_submissions_then_sleep) {
+TEST_F(search_order, contexts_then_own_deque_then_submissions_then_sleep) {
     pilfer::pool pool(traced(1));
     parked here[2];
     parked anywhere[2];
@@ -140,7 +141,7 @@ TEST_F(row_B10_order, contexts_then_own_deque_then_submissions_then_sleep) {
     EXPECT_EQ(lines(got.end() - static_cast<std::ptrdiff_t>(expected.size()), got.end()), expected);
 }
 
-TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
+TEST_F(search_order, submissions_then_theft_then_sleep) {
     for (const auto policy : {pilfer::exposure::always_public, pilfer::exposure::on_demand}) {
         pilfer::options o = traced(2);
         o.balance.steal = pilfer::steal_amount::one();
@@ -154,15 +155,15 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
         auto holder = pool.async([&] {
             held = true;
             wait_until(rich);
-            (void)pilfer::async([] {}); // own work, while nobody is idle who could steal it
+            (void)pilfer::async([] {}); // own work, while no idle worker can steal it
             announced = true;
             wait_until(go_on);
             return detail::this_worker()->index;
         });
         wait_until(held);
-        // Announces and then says nothing more until a thief has done it all.
+        // Announces, then is silent until a thief has run everything.
         auto victim = pool.async([&] {
-            (void)fib_join(5); // answers what was asked for while the workers were idle
+            (void)fib_join(5); // answers the requests of the idle workers
             pilfer::scope s;
             for (int i = 0; i < 2; ++i) {
                 s.fork([&] { ran.fetch_add(1); });
@@ -198,7 +199,7 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
         const lines got = from_first(d, thief, "own spark");
         ASSERT_GE(got.size(), expected.size());
         EXPECT_EQ(lines(got.begin(), got.begin() + static_cast<std::ptrdiff_t>(expected.size())), expected);
-        // A victim that does not answer is reached for, once for each task; what is public needs no reach.
+        // A victim that does not answer is reached for, once for each task; public tasks need no reach.
         lines reaches;
         for (const std::string& l : d.track(thief)) {
             if (l.rfind("force expose", 0) == 0 || l.rfind("stolen", 0) == 0) {
@@ -217,7 +218,7 @@ TEST_F(row_B10_order, submissions_then_theft_then_sleep) {
 constexpr unsigned looks_before_own = 30;        // 1 to 30: at the 31st the own deque comes first
 constexpr unsigned looks_before_submission = 62; // 1 to 62: at the 63rd the submissions do
 
-TEST_F(row_B10_order, endless_local_tasks_do_not_starve_a_submission) {
+TEST_F(search_order, endless_local_tasks_do_not_starve_a_submission) {
     pilfer::pool pool(traced(1));
     std::atomic<bool> held{false};
     std::atomic<bool> go_on{false};
@@ -226,7 +227,7 @@ TEST_F(row_B10_order, endless_local_tasks_do_not_starve_a_submission) {
         std::atomic<bool>& stop;
         void operator()() const {
             if (!stop) {
-                (void)pilfer::async(again{stop}); // never makes way: it promises to go on
+                (void)pilfer::async(again{stop}); // never makes way: it always has more work
             }
         }
     };
@@ -245,11 +246,11 @@ TEST_F(row_B10_order, endless_local_tasks_do_not_starve_a_submission) {
     EXPECT_EQ(from_first(d, 0, "submitted"), expected);
 }
 
-class row_B10_resumes : public ::testing::TestWithParam<bool> {
+class search_order_with_resumptions : public ::testing::TestWithParam<bool> {
     watchdog m_watchdog{patience};
 };
 
-TEST_P(row_B10_resumes, endless_ones_starve_neither_the_own_deque_nor_a_submission) {
+TEST_P(search_order_with_resumptions, endless_contexts_starve_neither_the_own_deque_nor_a_submission) {
     const bool inbox = GetParam();
     pilfer::pool pool(traced(1));
     std::atomic<bool> held{false};
@@ -286,10 +287,10 @@ TEST_P(row_B10_resumes, endless_ones_starve_neither_the_own_deque_nor_a_submissi
     expected = expected + lines{"submitted submission", "ended", resumed, "ended", "sleep", "cut"};
     EXPECT_EQ(from_first(d, 0, "submitted"), expected);
 }
-INSTANTIATE_TEST_SUITE_P(from, row_B10_resumes, ::testing::Bool(),
+INSTANTIATE_TEST_SUITE_P(from, search_order_with_resumptions, ::testing::Bool(),
                          [](const auto& which) { return which.param ? "inbox" : "runnable"; });
 
-TEST_F(row_B10_order, one_endless_context_makes_way_after_64_announcements) {
+TEST_F(search_order, an_endless_context_yields_after_64_announcements) {
     pilfer::pool pool(traced(1));
     std::atomic<bool> held{false};
     std::atomic<bool> go_on{false};
@@ -318,7 +319,7 @@ TEST_F(row_B10_order, one_endless_context_makes_way_after_64_announcements) {
     EXPECT_EQ(d.count("yield"), 1U);
 }
 
-TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_else) {
+TEST_F(search_order, the_last_child_resumes_its_parent_before_anything_else) {
     pilfer::pool pool(traced(2));
     std::atomic<bool> stolen{false};
     std::atomic<bool> go_on{false};
@@ -330,8 +331,9 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
             stolen = true;
             wait_until(go_on);
         });
-        wait_until(stolen);                         // by a reach of the other worker
-        (void)pilfer::async([&] { go_on = true; }); // what the parent's worker finds once the parent waits
+        wait_until(stolen); // by a reach of the other worker
+        // the task that the parent's worker finds once the parent waits
+        (void)pilfer::async([&] { go_on = true; });
         s.sync();
     });
     const std::string from = " victim=" + std::to_string(parent);
@@ -346,7 +348,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
               (lines{"submitted submission", "suspended", "own spark", "ended"}));
 }
 
-/// One run of what the next test asks for. False: the other worker was not asleep when the task was
+/// One run of the program of the next test. False: the other worker was not asleep when the task was
 /// announced.
 [[nodiscard]] bool wake_up_is_in_the_track_of_its_maker() {
     pilfer::pool pool(traced(2));
@@ -355,7 +357,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     unsigned publisher = 0;
     pool.run([&] {
         publisher = detail::this_worker()->index;
-        // The other one sleeps: told by the signal word, this announcement exposes the task and wakes it.
+        // The other worker sleeps. The signal word makes this announcement expose the task and wake it.
         pilfer::scope s;
         while (!ran) {
             s.fork([&] { ran = true; });
@@ -380,7 +382,7 @@ TEST_F(row_B10_order, the_last_child_goes_on_with_its_parent_before_anything_els
     return true;
 }
 
-TEST_F(row_B10_order, a_wake_up_is_in_the_track_of_whoever_made_it) {
+TEST_F(search_order, a_wake_up_is_in_the_track_of_its_waker) {
     // On a busy machine the other worker may still be on its way to bed, and find the task by itself.
     bool seen = false;
     for (int round = 0; round < 100 && !seen; ++round) {

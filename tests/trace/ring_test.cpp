@@ -1,4 +1,4 @@
-// The ring of events: order, overwriting, and no event of which half is another one.
+// The ring of events: order, overwriting, and no mixture of two events.
 #include <atomic>
 #include <cstdint>
 #include <thread>
@@ -14,9 +14,9 @@ using pilfer::trace::ring;
 using pilfer::trace::task;
 using pilfer::trace::what;
 
-class row_G2_ring : public guarded {};
+class trace_ring : public guarded {};
 
-TEST_F(row_G2_ring, an_event_comes_back_as_it_was) {
+TEST_F(trace_ring, an_event_is_read_back) {
     ring r(64);
     r.add(what::run_stolen, task::forked, 4095, 7);
     r.add(what::yield, task::submission, ring::most, ring::most);
@@ -37,13 +37,13 @@ TEST_F(row_G2_ring, an_event_comes_back_as_it_was) {
     EXPECT_LE(e.events[0].ticks, e.events[2].ticks);
 }
 
-TEST_F(row_G2_ring, keeps_the_newest_and_counts_the_others) {
+TEST_F(trace_ring, keeps_the_newest_and_counts_the_others) {
     ring r(64);
     EXPECT_TRUE(r.read().events.empty());
     for (std::uint32_t i = 0; i < 1000; ++i) {
         r.add(what::wake, {}, i, 0);
         const excerpt e = r.read();
-        // The place behind the newest may be half written at any time: a full ring gives one event less.
+        // The place after the newest may be half written at any time: a full ring gives one event less.
         const std::uint32_t kept = i + 1 < 64 ? i + 1 : 63;
         ASSERT_EQ(e.events.size(), kept);
         ASSERT_EQ(e.overwritten, i + 1 - kept);
@@ -52,7 +52,7 @@ TEST_F(row_G2_ring, keeps_the_newest_and_counts_the_others) {
     }
 }
 
-TEST_F(row_G2_ring, no_event_is_half_another_one) {
+TEST_F(trace_ring, no_event_mixes_two_others) {
     ring r(64);
     std::atomic<bool> stop{false};
     std::thread writer([&] {

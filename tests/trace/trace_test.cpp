@@ -1,5 +1,4 @@
-// A trace is well-formed whatever the rings have lost, says what the counters say, and costs nothing when
-// off.
+// A trace is well-formed after any loss of a ring, agrees with the counters, and costs nothing when off.
 // Optimised in every build: recursions fill the usual stack with frames of their size.
 #include <atomic>
 #include <cstdio>
@@ -40,7 +39,7 @@ void busy(pilfer::pool& pool, unsigned n = 12) {
     });
 }
 
-class row_G2_trace : public over_workers {
+class trace_document : public over_workers {
 protected:
     /// All that the trace and the counters both know. The pool has ended.
     static void expect_agreement(const pilfer::pool& pool) {
@@ -68,7 +67,7 @@ protected:
         EXPECT_EQ(d.sum("missed steals", "lost"), c.steals_lost);
         EXPECT_EQ(c.steals_tried, c.run_stolen + c.steals_failed + c.steals_lost);
         EXPECT_EQ(d.count("plain call") + d.count("on top: "), c.no_context);
-        // The file carries the same counters.
+        // The file has equal counters.
         EXPECT_EQ(d.counter("run_stolen"), c.run_stolen);
         EXPECT_EQ(d.counter("tasks_stolen"), c.tasks_stolen);
         EXPECT_EQ(d.counter("suspends"), c.suspends);
@@ -84,9 +83,9 @@ protected:
     }
 };
 
-TEST_P(row_G2_trace, says_what_the_counters_say) { run_and_compare(traced(GetParam())); }
+TEST_P(trace_document, agrees_with_the_counters) { run_and_compare(traced(GetParam())); }
 
-TEST_P(row_G2_trace, says_it_for_every_policy) {
+TEST_P(trace_document, agrees_with_the_counters_for_every_policy) {
     for (const auto resume : {pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         for (const std::size_t stacks : {0U, 2U}) {
             pilfer::options o = traced(GetParam(), 1 << 18);
@@ -98,13 +97,13 @@ TEST_P(row_G2_trace, says_it_for_every_policy) {
             if (stacks != 0) {
                 o.stack_size = std::size_t{16} << 20; // tasks run on top of others
             }
-            // Once: where stacks are short, workers nap, and the longer it takes the more events there are.
+            // Once: with few stacks workers nap, and a longer run has more events.
             run_and_compare(o, 1);
         }
     }
 }
 
-TEST_P(row_G2_trace, a_ring_that_wraps_stays_balanced) {
+TEST_P(trace_document, a_ring_that_wraps_stays_balanced) {
     for (const std::size_t size : {64U, 128U}) {
         pilfer::options o = traced(GetParam(), size);
         o.max_contexts = 3; // slices on top of others, too
@@ -130,7 +129,7 @@ TEST_P(row_G2_trace, a_ring_that_wraps_stays_balanced) {
     }
 }
 
-TEST_P(row_G2_trace, may_be_written_while_the_workers_run) {
+TEST_P(trace_document, may_be_written_while_the_workers_run) {
     pilfer::options o = traced(GetParam(), 64);
     o.resume = pilfer::resume::elsewhere;
     pilfer::pool pool(o);
@@ -140,7 +139,7 @@ TEST_P(row_G2_trace, may_be_written_while_the_workers_run) {
             (void)fib_spawn(8);
         }
     });
-    // One worker has nobody to send its joins to: its ring holds the one slice that goes on.
+    // One worker has no thief for its joins: its ring holds its one slice only.
     const std::uint64_t wanted = GetParam() == 1 ? 0 : hundredth_of(100'000);
     const std::uint64_t documents = hundredth_of(5'000, 10);
     for (std::uint64_t i = 1; i <= documents; ++i) {
@@ -154,11 +153,11 @@ TEST_P(row_G2_trace, may_be_written_while_the_workers_run) {
     work.get();
 }
 
-PILFER_OVER_WORKERS(row_G2_trace);
+PILFER_OVER_WORKERS(trace_document);
 
-class row_G2_off : public guarded {};
+class trace_switched_off : public guarded {};
 
-TEST_F(row_G2_off, is_the_default_and_has_no_ring) {
+TEST_F(trace_switched_off, is_the_default_and_has_no_ring) {
     EXPECT_EQ(pilfer::options{}.debug.trace_events, 0U);
     pilfer::pool pool(workers(3));
     busy(pool);
@@ -172,7 +171,7 @@ TEST_F(row_G2_off, is_the_default_and_has_no_ring) {
     EXPECT_GE(d.counter("run_submitted"), 1U);
 }
 
-TEST_F(row_G2_off, a_large_ring_is_no_memory_before_it_is_filled) {
+TEST_F(trace_switched_off, a_large_ring_is_no_memory_before_it_is_filled) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "memory is counted together with the tool's";
     }
@@ -184,7 +183,7 @@ TEST_F(row_G2_off, a_large_ring_is_no_memory_before_it_is_filled) {
 
 class bad_input_trace : public guarded {};
 
-TEST_F(bad_input_trace, sizes_that_are_none) {
+TEST_F(bad_input_trace, malformed_sizes) {
     for (const std::size_t wrong : {std::size_t{1}, std::size_t{32}, std::size_t{63}, std::size_t{65},
                                     std::size_t{100'000}, std::size_t{1} << 25, SIZE_MAX}) {
         pilfer::options o = traced(1, wrong);
@@ -262,9 +261,9 @@ TEST_F(bad_input_trace, write_trace_replaces_a_file) {
     EXPECT_EQ(document(file.text()).tracks(), 2U);
 }
 
-class row_G2_environment : public guarded {};
+class trace_environment : public guarded {};
 
-TEST_F(row_G2_environment, every_pool_writes_its_file_at_its_end) {
+TEST_F(trace_environment, every_pool_writes_its_file_at_its_end) {
     const temporary file("each");
     const auto result = in_child([&] {
         setenv("PILFER_TRACE", file.path().c_str(), 1);
@@ -291,7 +290,7 @@ TEST_F(row_G2_environment, every_pool_writes_its_file_at_its_end) {
     }
 }
 
-TEST_F(row_G2_environment, the_common_pool_writes_at_the_end_of_the_program) {
+TEST_F(trace_environment, the_common_pool_writes_at_the_end_of_the_program) {
     const temporary file("common_%p");
     std::string path;
     const auto result = in_child([&] {
@@ -312,7 +311,7 @@ TEST_F(row_G2_environment, the_common_pool_writes_at_the_end_of_the_program) {
     EXPECT_EQ(d.count("submitted "), 1U);
 }
 
-TEST_F(row_G2_environment, a_path_that_is_none_is_an_error_before_any_work) {
+TEST_F(trace_environment, an_unusable_path_is_an_error_before_any_work) {
     for (const char* wrong : {"", "/nowhere/at/all.json", "/"}) {
         const auto result = in_child([wrong] {
             setenv("PILFER_TRACE", wrong, 1);
@@ -330,7 +329,7 @@ TEST_F(row_G2_environment, a_path_that_is_none_is_an_error_before_any_work) {
     }
 }
 
-TEST_F(row_G2_environment, a_full_disk_is_said_and_the_results_are_not_lost) {
+TEST_F(trace_environment, a_full_disk_is_reported_and_the_results_are_kept) {
     const auto result = in_child([] {
         setenv("PILFER_TRACE", "/dev/full", 1);
         std::uint64_t n = 0;
@@ -344,7 +343,7 @@ TEST_F(row_G2_environment, a_full_disk_is_said_and_the_results_are_not_lost) {
     EXPECT_TRUE(result.said("PILFER_TRACE: /dev/full")) << result;
 }
 
-TEST_F(row_G2_environment, a_forked_child_leaves_the_file_to_its_parent) {
+TEST_F(trace_environment, a_forked_child_leaves_the_file_to_its_parent) {
     const temporary file("forked");
     const auto result = in_child([&] {
         setenv("PILFER_TRACE", file.path().c_str(), 1);

@@ -101,7 +101,7 @@ private:
     std::vector<std::thread> m_threads;
 };
 
-/// What a library leaves behind with the C library would be called here.
+/// Calls the handlers of fork() that an unloaded library may have left in the C library.
 void fork_once() {
     const pid_t child = fork();
     if (child == 0) {
@@ -152,7 +152,7 @@ void copies(const char* first, const char* second, int rounds) {
         plugin b(second);
         const users of_a(a, "plugin_static", 10, 55);
         const users of_b(b, "plugin_static", 11, 89);
-        // The second one's handler of faults lies on top of the first one's.
+        // The second one's handler of faults was installed over the first one's.
         expect(b.close(), "the second copy is still loaded");
         expect(a.call("plugin_static", 12) == 144, "a wrong result beside the copy that is gone");
         expect(a.close(), "the first copy is still loaded");

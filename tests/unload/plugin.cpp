@@ -24,7 +24,7 @@ namespace {
 PLUGIN_API int plugin_sum(int n) {
     pilfer::pool p(two_workers());
     int sum = 0;
-    // More than a thread outside keeps of one size, so that batches go to what all threads share, too.
+    // More than a foreign thread keeps of one size, so that batches also go to the common list.
     for (int i = 0; i < n; ++i) {
         sum += p.async([i] { return i; }).get();
     }

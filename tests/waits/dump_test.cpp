@@ -1,4 +1,4 @@
-// pool::dump: what it says, at any moment, and upon a signal.
+// pool::dump: its text, at any moment, and upon a signal.
 #include <gmock/gmock.h>
 #include <sys/syscall.h>
 
@@ -18,7 +18,7 @@ using namespace waits;
 using testing::HasSubstr;
 using testing::Not;
 
-class row_G4_dump : public guarded {};
+class pool_dump : public guarded {};
 
 [[nodiscard]] std::string dump_of(const pilfer::pool& p) {
     std::ostringstream out;
@@ -26,14 +26,14 @@ class row_G4_dump : public guarded {};
     return out.str();
 }
 
-TEST_F(row_G4_dump, lists_each_worker_and_its_deque) {
+TEST_F(pool_dump, lists_each_worker_and_its_deque) {
     pilfer::options o = workers(3);
     o.stack_size = 1 << 20;
     pilfer::pool p(o);
     std::string text;
     long id = 0;
     p.run([&] {
-        pilfer::pool alone(workers(1)); // nobody takes anything there
+        pilfer::pool alone(workers(1)); // no other worker takes a task there
         alone.run([&] {
             pilfer::scope s;
             for (int i = 0; i < 5; ++i) {
@@ -53,7 +53,7 @@ TEST_F(row_G4_dump, lists_each_worker_and_its_deque) {
     EXPECT_THAT(text, HasSubstr("(thread " + std::to_string(id) + "): runs a task"));
 }
 
-TEST_F(row_G4_dump, names_each_waiter_and_the_functions_on_its_stack) {
+TEST_F(pool_dump, names_each_waiter_and_the_functions_on_its_stack) {
     const auto result = in_child([] {
         pilfer::pool& p = lasting(reporting_after(0, 3));
         static ring<3> r;
@@ -76,7 +76,7 @@ TEST_F(row_G4_dump, names_each_waiter_and_the_functions_on_its_stack) {
 }
 
 /// The promise that lets a stack be read in place.
-TEST_F(row_G4_dump, holds_up_whoever_resumes_a_context_whose_stack_is_read) {
+TEST_F(pool_dump, delays_a_resumption_of_a_context_whose_stack_is_read) {
     using namespace pilfer::detail;
     for (const unsigned n : {1U, 2U}) {
         pilfer::pool p(workers(n));
@@ -106,7 +106,7 @@ TEST_F(row_G4_dump, holds_up_whoever_resumes_a_context_whose_stack_is_read) {
 }
 
 /// Stacks are read while their owners come and go: neither is harmed.
-TEST_F(row_G4_dump, may_be_made_while_everything_runs) {
+TEST_F(pool_dump, may_be_made_while_everything_runs) {
     for (const auto resume :
          {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         pilfer::options o = workers(3);
@@ -135,7 +135,7 @@ TEST_F(row_G4_dump, may_be_made_while_everything_runs) {
             }
             wrong += p.run([&] { return dump_of(p).empty(); }) ? 1 : 0;
         }
-        // Until a dump has met somebody who waits.
+        // Until a dump has met a waiting task.
         while (waiters.load() == 0) {
             wrong += p.run([&] {
                 return other.run([] {
@@ -152,7 +152,7 @@ TEST_F(row_G4_dump, may_be_made_while_everything_runs) {
     }
 }
 
-TEST_F(row_G4_dump, of_a_pool_that_was_shut_down) {
+TEST_F(pool_dump, of_a_pool_that_was_shut_down) {
     pilfer::pool p(workers(2));
     p.shutdown();
     EXPECT_THAT(dump_of(p), HasSubstr(": 2 workers, shut down; 0 suspended contexts"));
@@ -160,11 +160,11 @@ TEST_F(row_G4_dump, of_a_pool_that_was_shut_down) {
     EXPECT_THAT(dump_of(p), Not(HasSubstr("asleep")));
 }
 
-class row_G4_dump_signal : public guarded {};
+class signal_dump : public guarded {};
 
 volatile std::sig_atomic_t came_before = 0;
 
-TEST_F(row_G4_dump_signal, works_while_every_worker_is_blocked_and_calls_the_handler_of_before) {
+TEST_F(signal_dump, works_while_every_worker_is_blocked_and_calls_the_previous_handler) {
     const auto result = in_child([] {
         own_stderr err;
         std::signal(SIGUSR1, [](int) { came_before = came_before + 1; });
@@ -204,7 +204,7 @@ TEST_F(row_G4_dump_signal, works_while_every_worker_is_blocked_and_calls_the_han
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_G4_dump_signal, puts_the_action_of_before_back) {
+TEST_F(signal_dump, restores_the_previous_action) {
     struct sigaction before {};
     struct sigaction during {};
     struct sigaction after {};
@@ -230,8 +230,8 @@ void chains(int signal, siginfo_t* info, void* machine) {
     earlier.sa_sigaction(signal, info, machine);
 }
 
-/// A handler that stays when the pool below it is gone becomes the earlier one of the next pool's.
-TEST_F(row_G4_dump_signal, a_handler_that_calls_an_older_one_is_called_once) {
+/// A handler that stays after its pool has ended becomes the earlier one of the next pool's.
+TEST_F(signal_dump, a_handler_that_calls_an_older_one_is_called_once) {
     const auto result = in_child([] {
         pilfer::options o = workers(1);
         o.debug.dump_signal = SIGUSR1;
@@ -251,7 +251,7 @@ TEST_F(row_G4_dump_signal, a_handler_that_calls_an_older_one_is_called_once) {
 
 class bad_input_waits : public guarded {};
 
-TEST_F(bad_input_waits, signals_that_cannot_serve) {
+TEST_F(bad_input_waits, unusable_signals) {
     std::vector<int> wrong{-1,     SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL,
                            SIGFPE, SIGTRAP, SIGABRT, SIGSYS,  65,     1 << 20};
     for (const int signal : wrong) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# gdb.sh <program> <script>: the gdb script shows the three contexts of three_waits.cpp by function names, in the
-# living process and in a core file. Ends with 77 where gdb is missing or nothing may be traced.
+# gdb.sh <program> <script>: the gdb script shows the three contexts of three_waits.cpp by function names, in
+# the living process and in a core file. Ends with 77 if gdb is missing or tracing is forbidden.
 set -euo pipefail
 program=$(realpath "$1") script=$(realpath "$2")
 if ! command -v gdb >/dev/null; then
@@ -46,7 +46,7 @@ stacks() {
     done
     expect "$1" "^  #[01] +0x[0-9a-f]+ in .*suspend_here" 3
     expect "$1" "^  #[0-3] +0x[0-9a-f]+ in \\?\\?" 0
-    # Each stack ends where its context begins.
+    # Each stack ends at the entry of its context.
     expect "$1" "^  #[0-9]+ +0x[0-9a-f]+ in .*context_main" 3
 }
 expect live '^pool 1: 3 workers, 3 suspended contexts$' 1
@@ -54,7 +54,7 @@ expect live '^pool 1, worker [0-2] \(LWP [0-9]+\): asleep$' 3
 expect live 'no such suspended context' 1
 stacks live 6
 
-# A core file of the kernel, where it goes to the working folder. (gdb's own lose what lies behind a guard area.)
+# A core file of the kernel, if it goes to the working folder. (gdb's own lose the memory after a guard area.)
 if [[ $(cat /proc/sys/kernel/core_pattern) =~ ^[A-Za-z0-9_.%-]+$ ]] && ulimit -c unlimited 2>/dev/null; then
     cat >"$folder/more" <<END
 set pagination off

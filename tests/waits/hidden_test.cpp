@@ -1,4 +1,5 @@
-// The watch for ready tasks beside sleepers: sees one that nobody was told of, and nothing where all is well.
+// The watch for ready tasks beside sleepers: it sees a task whose wake-up was lost, and nothing if all is
+// well.
 #include "inspect/hidden.hpp"
 
 #include <atomic>
@@ -6,7 +7,7 @@
 #include <thread>
 
 #include "support/harness.hpp"
-#include "waits/told_nobody.hpp"
+#include "waits/lost_wake_up.hpp"
 
 namespace {
 
@@ -14,11 +15,11 @@ using namespace support;
 using namespace std::chrono_literals;
 using pilfer::detail::hidden_watch;
 
-class row_B8_watch : public ::testing::TestWithParam<unsigned> {
+class hidden_task_watch : public ::testing::TestWithParam<unsigned> {
     watchdog m_watchdog{patience};
 };
 
-TEST_P(row_B8_watch, sees_a_task_that_nobody_was_told_of) {
+TEST_P(hidden_task_watch, sees_a_task_whose_wake_up_was_lost) {
     if (pilfer::detail::checked_build) {
         GTEST_SKIP() << "a checked pool stops the program itself: overdue_test.cpp";
     }
@@ -29,7 +30,7 @@ TEST_P(row_B8_watch, sees_a_task_that_nobody_was_told_of) {
         std::atomic<bool> seen{false};
         auto owner = pool.async([&] {
             wait_until_others_sleep();
-            told_nobody task;
+            lost_wake_up task;
             task.push();
             pushed = true;
             while (!seen) {
@@ -37,7 +38,7 @@ TEST_P(row_B8_watch, sees_a_task_that_nobody_was_told_of) {
                     std::this_thread::sleep_for(1ms);
                 }
             }
-            // Told at last: what is announced next wakes the others, who take both.
+            // The next announcement wakes the others, which take both.
             pilfer::scope s;
             std::atomic<bool> second{false};
             s.fork([&] { second = true; });
@@ -67,14 +68,13 @@ TEST_P(row_B8_watch, sees_a_task_that_nobody_was_told_of) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_B8_watch, ::testing::Values(2U, 3U, 8U),
+INSTANTIATE_TEST_SUITE_P(workers, hidden_task_watch, ::testing::Values(2U, 3U, 8U),
                          ::testing::PrintToStringParamName());
 
-/// Bursts, so that workers lie down and are woken all the time, and long tasks that keep theirs to
-/// themselves.
-class row_B8_promise : public over_workers {};
+/// Bursts, so that workers lie down and are woken all the time, and long tasks whose children stay private.
+class no_hidden_task : public over_workers {};
 
-TEST_P(row_B8_promise, no_ready_task_is_old_beside_a_sleeper) {
+TEST_P(no_hidden_task, no_ready_task_is_old_beside_a_sleeper) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> over{false};
     std::optional<pilfer::detail::hidden_task> worst;
@@ -113,6 +113,6 @@ TEST_P(row_B8_promise, no_ready_task_is_old_beside_a_sleeper) {
     EXPECT_FALSE(worst.has_value()) << worst->text();
 }
 
-PILFER_OVER_WORKERS(row_B8_promise);
+PILFER_OVER_WORKERS(no_hidden_task);
 
 } // namespace

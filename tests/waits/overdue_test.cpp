@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "support/child.hpp"
-#include "waits/told_nobody.hpp"
+#include "waits/lost_wake_up.hpp"
 
 namespace {
 
@@ -13,29 +13,29 @@ using namespace support;
 using namespace std::chrono_literals;
 
 /// How many workers, and whether the owner of the task is blocked in the system or computes.
-class row_B8_overdue : public ::testing::TestWithParam<std::tuple<unsigned, bool>> {
+class overdue_task : public ::testing::TestWithParam<std::tuple<unsigned, bool>> {
     watchdog m_watchdog{patience};
 };
 
-TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
+TEST_P(overdue_task, a_task_whose_wake_up_was_lost_stops_the_program) {
     const unsigned n = std::get<0>(GetParam());
     const bool blocked = std::get<1>(GetParam());
     const auto result = in_child([n, blocked] {
         pilfer::pool pool(workers(n));
         return pool.run([blocked] {
             wait_until_others_sleep();
-            told_nobody task;
+            lost_wake_up task;
             task.push();
-            // The watch counts no time in which others have the CPUs: on a busy machine its 10 ms take
-            // longer, but they add up, so this goes on until it, or the watchdog of this child, ends the
-            // program.
+            // The watch counts no time in which other processes have the CPUs. On a busy machine its 10 ms
+            // take longer, but they add up. The loop therefore runs until the watch, or the watchdog of this
+            // child, ends the program.
             do {
                 if (blocked) {
                     std::this_thread::sleep_for(1ms);
                 }
             } while (pilfer::detail::checked_build && !task.ran);
             pilfer::scope s;
-            while (!task.ran) { // what is announced next wakes the others, who take both
+            while (!task.ran) { // the next announcement wakes the others, which take both
                 s.fork([] {});
                 std::this_thread::sleep_for(20us);
             }
@@ -53,7 +53,7 @@ TEST_P(row_B8_overdue, a_task_that_nobody_was_told_of_stops_the_program) {
     EXPECT_TRUE(result.said(" slept and nobody looked for work")) << result;
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_B8_overdue,
+INSTANTIATE_TEST_SUITE_P(workers, overdue_task,
                          ::testing::Combine(::testing::Values(2U, 3U, 8U), ::testing::Bool()),
                          [](const auto& of) {
                              return std::to_string(std::get<0>(of.param)) +

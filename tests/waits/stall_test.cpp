@@ -1,4 +1,4 @@
-// The report of a pool in which everybody waits for somebody who waits.
+// The report of a pool in which every task waits for another waiting task.
 // Optimised in every build: a report has room for short traces only.
 #include <gmock/gmock.h>
 
@@ -13,11 +13,11 @@ using namespace waits;
 using testing::HasSubstr;
 using testing::Not;
 
-class row_C8_stall : public guarded {};
+class reported_stall : public guarded {};
 
 const char* const stall = "pilfer: stall: nothing has run in pool";
 
-TEST_F(row_C8_stall, of_two_futures_that_wait_for_each_other_is_named_as_a_cycle_once) {
+TEST_F(reported_stall, of_two_futures_that_wait_for_each_other_is_named_as_a_cycle_once) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(100, 2));
@@ -39,7 +39,7 @@ TEST_F(row_C8_stall, of_two_futures_that_wait_for_each_other_is_named_as_a_cycle
     }
 }
 
-TEST_F(row_C8_stall, of_a_promise_that_nobody_sets) {
+TEST_F(reported_stall, of_a_promise_that_is_never_set) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(100, 2));
@@ -66,7 +66,7 @@ TEST_F(row_C8_stall, of_a_promise_that_nobody_sets) {
     }
 }
 
-TEST_F(row_C8_stall, of_a_promise_that_nobody_sets_beside_timers_that_are_far_away) {
+TEST_F(reported_stall, of_a_promise_that_is_never_set_with_distant_timers) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(100, 2));
@@ -82,7 +82,7 @@ TEST_F(row_C8_stall, of_a_promise_that_nobody_sets_beside_timers_that_are_far_aw
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_C8_stall, is_none_of_tasks_that_wait_for_one_that_sleeps) {
+TEST_F(reported_stall, is_not_a_wait_for_a_sleeping_task) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(50, 2));
@@ -112,7 +112,7 @@ TEST_F(row_C8_stall, is_none_of_tasks_that_wait_for_one_that_sleeps) {
 }
 
 /// No worker is left that could notice it.
-TEST_F(row_C8_stall, of_workers_that_all_block_in_place_beside_a_ready_task) {
+TEST_F(reported_stall, of_workers_that_all_block_beside_a_ready_task) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::options o = reporting_after(100, 2);
@@ -147,7 +147,7 @@ TEST_F(row_C8_stall, of_workers_that_all_block_in_place_beside_a_ready_task) {
     EXPECT_THAT(result.output, HasSubstr("(options.max_extra_workers: 0)"));
 }
 
-TEST_F(row_C8_stall, of_a_task_that_waits_for_itself) {
+TEST_F(reported_stall, of_a_task_that_waits_for_itself) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(100, 1));
@@ -183,7 +183,7 @@ child_result parent_and_child(unsigned n, Parent parent) {
     });
 }
 
-TEST_F(row_C8_stall, of_a_stolen_branch_that_waits_for_the_task_that_joins_it) {
+TEST_F(reported_stall, of_a_stolen_branch_that_waits_for_the_task_that_joins_it) {
     const auto result = parent_and_child(2, [](const pilfer::future<int>& own) {
         std::atomic<bool> stolen{false};
         pilfer::join(
@@ -203,7 +203,7 @@ TEST_F(row_C8_stall, of_a_stolen_branch_that_waits_for_the_task_that_joins_it) {
     EXPECT_THAT(result.output, HasSubstr("waits for another branch of its join (0x"));
 }
 
-TEST_F(row_C8_stall, of_a_forked_child_that_waits_for_its_parent) {
+TEST_F(reported_stall, of_a_forked_child_that_waits_for_its_parent) {
     const auto result = parent_and_child(2, [](const pilfer::future<int>& own) {
         std::atomic<bool> stolen{false};
         pilfer::scope s;
@@ -223,7 +223,7 @@ TEST_F(row_C8_stall, of_a_forked_child_that_waits_for_its_parent) {
 }
 
 /// Which context a child of spawn runs on is not recorded, so this cycle is listed but not named.
-TEST_F(row_C8_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) {
+TEST_F(reported_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) {
     const auto result = parent_and_child(1, [](const pilfer::future<int>& own) {
         pilfer::scope s;
         s.spawn([&] { (void)first_waits(own); });
@@ -241,8 +241,8 @@ TEST_F(row_C8_stall, of_a_spawned_child_that_waits_for_its_parent_lists_both) {
     }
 }
 
-/// The worker never lies down: a task is queued that only lacks a stack.
-TEST_F(row_C8_stall, of_a_pool_without_another_stack) {
+/// The worker never lies down: a queued task lacks only a stack.
+TEST_F(reported_stall, of_a_pool_without_another_stack) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::options o = reporting_after(100, 1);
@@ -265,7 +265,7 @@ TEST_F(row_C8_stall, of_a_pool_without_another_stack) {
     EXPECT_THAT(result.output, HasSubstr("a wait for itself:"));
 }
 
-TEST_F(row_C8_stall, across_two_pools_is_one_cycle) {
+TEST_F(reported_stall, across_two_pools_is_one_cycle) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& one = lasting(reporting_after(100, 1));
@@ -300,7 +300,7 @@ struct by_hand {
     }
 };
 
-TEST_F(row_C8_stall, goes_on_when_the_wait_ends_after_all) {
+TEST_F(reported_stall, is_withdrawn_if_the_wait_ends_after_all) {
     for (const unsigned n : {1U, 3U}) {
         const auto result = in_child([n] {
             own_stderr err;
@@ -325,9 +325,9 @@ TEST_F(row_C8_stall, goes_on_when_the_wait_ends_after_all) {
     }
 }
 
-// ---- what is no stall -------------------------------------------------------------------------
+// ---- waits that are no stall ------------------------------------------------------------------
 
-TEST_F(row_C8_stall, is_not_reported_when_switched_off) {
+TEST_F(reported_stall, is_not_reported_when_switched_off) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool& p = lasting(reporting_after(0, 2));
@@ -345,7 +345,7 @@ TEST_F(row_C8_stall, is_not_reported_when_switched_off) {
 }
 
 /// While the frame waits for it, the other branch blocks its worker, or keeps it busy.
-TEST_F(row_C8_stall, is_not_a_task_that_blocks_or_computes) {
+TEST_F(reported_stall, is_not_a_task_that_blocks_or_computes) {
     for (const bool blocks : {true, false}) {
         const auto result = in_child([blocks] {
             own_stderr err;
@@ -382,7 +382,7 @@ TEST_F(row_C8_stall, is_not_a_task_that_blocks_or_computes) {
     }
 }
 
-TEST_F(row_C8_stall, is_not_a_wait_for_a_pool_that_works) {
+TEST_F(reported_stall, is_not_a_wait_for_a_pool_that_works) {
     const auto result = in_child([] {
         own_stderr err;
         pilfer::pool one(reporting_after(30, 1));
@@ -436,7 +436,7 @@ void expect_no_stall_while(void (*expects)(int fd, std::atomic<bool>& over)) {
     EXPECT_THAT(result.output, Not(HasSubstr("stall")));
 }
 
-TEST_F(row_C8_stall, is_not_a_wait_for_a_pool_that_expects_something) {
+TEST_F(reported_stall, is_not_a_wait_for_a_pool_with_a_pending_event) {
     expect_no_stall_while([](int fd, std::atomic<bool>&) { (void)pilfer::io::wait_readable(fd); });
     expect_no_stall_while([](int, std::atomic<bool>& over) {
         while (!over) {
@@ -468,7 +468,7 @@ std::uint64_t switches_of_others() {
     return sum;
 }
 
-TEST_F(row_C8_stall, does_not_wake_an_idle_pool_in_which_nobody_waits) {
+TEST_F(reported_stall, does_not_wake_an_idle_pool_without_waiting_tasks) {
 #if defined(PILFER_TSAN)
     GTEST_SKIP() << "ThreadSanitizer has a thread of its own that wakes up";
 #endif

@@ -34,7 +34,7 @@ public:
             (void)take(-1);
         }
     }
-    /// Reads what comes within `time`.
+    /// Reads for `time`.
     void listen(std::chrono::milliseconds time) {
         const auto end = std::chrono::steady_clock::now() + time;
         while (std::chrono::steady_clock::now() < end) {
@@ -48,8 +48,8 @@ public:
         }
         return n;
     }
-    /// Hands everything on, so that the parent process can look at it: the rest of a report that is being
-    /// written, too.
+    /// Passes everything on to the parent process, which checks it: also the rest of a report that is being
+    /// written.
     void give_back() {
         while (take(100)) {
         }
@@ -83,7 +83,7 @@ private:
 /// A pool that may hold contexts for ever is never destroyed: the process ends with _exit.
 [[nodiscard]] inline pilfer::pool& lasting(const pilfer::options& o) { return *new pilfer::pool(o); }
 
-/// All arrive before any goes on, each on a worker of its own.
+/// All arrive before one leaves, each on a worker of its own.
 class meeting {
 public:
     explicit meeting(int n) : m_missing(n) {}
@@ -98,8 +98,8 @@ private:
     std::atomic<int> m_missing;
 };
 
-/// N tasks, each of which waits for the next one's result, the last for the first one's. Objects of static
-/// life: the tasks never end.
+/// N tasks in a ring: each waits for the next one's result. Objects of static life, because the tasks never
+/// end.
 template <std::size_t N>
 struct ring {
     std::array<pilfer::future<int>, N> futures;
@@ -121,7 +121,7 @@ struct ring {
     }
 };
 
-/// As dump() says it. The counters will not do: a suspension is counted a moment before the context may be
+/// Counted from dump(). The counters will not do: a suspension is counted a moment before the context may be
 /// seen.
 [[nodiscard]] inline std::uint64_t suspended(const pilfer::pool& p) {
     std::ostringstream out;

@@ -26,7 +26,7 @@ using namespace support;
 class blocking : public over_workers {};
 PILFER_OVER_WORKERS(blocking);
 
-TEST_P(blocking, row_C6_eight_calls_block_and_the_workers_go_on) {
+TEST_P(blocking, workers_keep_running_while_eight_calls_block) {
     pilfer::pool pool(with_workers());
     std::counting_semaphore<> bytes(0);
     std::set<std::thread::id> threads;
@@ -63,7 +63,7 @@ TEST_P(blocking, row_C6_eight_calls_block_and_the_workers_go_on) {
     EXPECT_EQ(returned, 8U);
 }
 
-TEST_P(blocking, row_D12_reads_of_pipes_that_a_ready_task_writes) {
+TEST_P(blocking, reads_of_pipes_that_a_ready_task_writes) {
     pilfer::pool pool(with_workers());
     for (unsigned round = 0; round < 5; ++round) {
         std::array<int, 2> ends{};
@@ -140,7 +140,7 @@ TEST_P(blocking, a_long_call_is_no_stall) {
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
-TEST_P(blocking, row_A13_the_own_pool_cannot_be_shut_down_inside) {
+TEST_P(blocking, the_own_pool_cannot_be_shut_down_inside) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(with_workers());
     pool.run([&] {

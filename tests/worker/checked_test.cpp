@@ -1,4 +1,4 @@
-// The checked build stops a program whose books do not balance. Each test breaks one of them on purpose.
+// The checked build stops a program whose counts do not agree. Each test breaks one of them on purpose.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -19,9 +19,9 @@ namespace detail = pilfer::detail;
     return !core.idle().is_running(worker) && !core.idle().is_searching(worker);
 }
 
-class row_G1_checked : public guarded {
+class checked_pool : public guarded {
 protected:
-    /// What becomes of a program that does `harm` to a pool at rest, and ends it.
+    /// The end of a program that does `harm` to a pool at rest.
     static void expect_stopped(const char* text, const std::function<void(detail::pool_core&)>& harm) {
         const auto result = in_child([&] {
             pilfer::pool pool(workers(2));
@@ -45,7 +45,7 @@ protected:
     }
 };
 
-TEST_F(row_G1_checked, a_sound_pool_ends_in_silence) {
+TEST_F(checked_pool, a_correct_pool_ends_without_a_message) {
     const auto result = in_child([] {
         pilfer::pool pool(workers(3));
         return pool.run([] { return fib_spawn(10) + fib_fork(10) + fib_join(10); }) == 3 * fib(10) ? 0 : 1;
@@ -54,45 +54,45 @@ TEST_F(row_G1_checked, a_sound_pool_ends_in_silence) {
     EXPECT_EQ(result.output, "");
 }
 
-TEST_F(row_G1_checked, counts_exactly_without_being_asked) {
+TEST_F(checked_pool, counts_exactly_without_the_option) {
     pilfer::pool pool(workers(1));
     pool.run([] { (void)pilfer::join([] {}, [] {}, [] {}); });
     EXPECT_EQ(pool.settings().debug.count_all, detail::checked_build);
     EXPECT_EQ(pool.counters().announced, detail::checked_build ? 2U : 0U);
 }
 
-TEST_F(row_G1_checked, a_task_that_was_announced_and_never_taken) {
+TEST_F(checked_pool, a_task_that_was_announced_and_never_run) {
     expect_stopped("announced, taken: ", [](auto& core) { core.at(0).count.announced.add(); });
 }
 
-TEST_F(row_G1_checked, a_task_that_was_taken_twice) {
+TEST_F(checked_pool, a_task_that_was_taken_twice) {
     expect_stopped("announced, taken: ", [](auto& core) { core.at(1).count.run_stolen.add(); });
     expect_stopped("announced, taken: ", [](auto& core) { core.at(1).count.run_inline.add(); });
 }
 
-TEST_F(row_G1_checked, a_submission_that_ran_twice) {
+TEST_F(checked_pool, a_submission_that_ran_twice) {
     expect_stopped("accepted submissions, those run or dropped: 1, 2",
                    [](auto& core) { core.at(0).count.run_submitted.add(); });
 }
 
-TEST_F(row_G1_checked, a_frame_that_waits_for_ever) {
+TEST_F(checked_pool, a_frame_that_waits_for_ever) {
     expect_stopped("suspended, resumed: ", [](auto& core) { core.at(0).count.suspends.add(); });
 }
 
-TEST_F(row_G1_checked, a_theft_without_an_outcome) {
+TEST_F(checked_pool, a_theft_without_an_outcome) {
     expect_stopped("steals tried, their outcomes: ", [](auto& core) { core.at(0).count.steals_tried.add(); });
 }
 
-TEST_F(row_G1_checked, a_context_that_nobody_gave_back) {
+TEST_F(checked_pool, a_context_that_was_not_returned) {
     expect_stopped("contexts alive, given back: ", [](auto& core) { (void)core.stacks.take(1); });
 }
 
-TEST_F(row_G1_checked, a_record_that_nobody_gave_back) {
+TEST_F(checked_pool, a_record_that_was_not_returned) {
     expect_stopped("small records made, given back: ", [](auto& core) { (void)core.records.take(0); });
     expect_stopped("large records made, given back: ", [](auto& core) { (void)core.records.take(1); });
 }
 
-TEST_F(row_G1_checked, a_context_that_is_left_runnable) {
+TEST_F(checked_pool, a_context_that_is_left_runnable) {
     static detail::suspension lost;
     const auto result = in_child([] {
         pilfer::pool pool(workers(1));
@@ -101,7 +101,7 @@ TEST_F(row_G1_checked, a_context_that_is_left_runnable) {
         if (!detail::checked_build) {
             return 0;
         }
-        // The threads are gone: what is put there now stays.
+        // The threads are gone: a context that is put there now stays.
         pool.core().runnable.push(&lost);
         pool.core().check_end();
         return 1;
@@ -112,7 +112,7 @@ TEST_F(row_G1_checked, a_context_that_is_left_runnable) {
     }
 }
 
-TEST_F(row_G1_checked, a_context_that_is_given_back_twice) {
+TEST_F(checked_pool, a_context_that_is_returned_twice) {
     expect_stopped("a context becomes pooled that was pooled and not cached", [](auto& core) {
         if (detail::checked_build) { // elsewhere the pool would really have it twice
             detail::context* c = core.stacks.take(1);
@@ -123,7 +123,7 @@ TEST_F(row_G1_checked, a_context_that_is_given_back_twice) {
     });
 }
 
-TEST_F(row_G1_checked, a_context_that_two_workers_resume) {
+TEST_F(checked_pool, a_context_that_two_workers_resume) {
     expect_stopped("a context becomes running that was running and not suspended", [](auto& core) {
         if (detail::checked_build) {
             detail::context* c = core.stacks.take(1);
@@ -135,7 +135,7 @@ TEST_F(row_G1_checked, a_context_that_two_workers_resume) {
     });
 }
 
-TEST_F(row_G1_checked, row_C11_a_lock_of_a_thread_across_a_wait) {
+TEST_F(checked_pool, a_std_mutex_held_across_a_wait) {
     const auto waits = [](const std::function<void()>& wait) {
         return in_child([&] {
             pilfer::pool pool(workers(2));
@@ -144,7 +144,7 @@ TEST_F(row_G1_checked, row_C11_a_lock_of_a_thread_across_a_wait) {
                 std::mutex inner;
                 const pilfer::checked_lock first(outer);
                 {
-                    const pilfer::checked_lock second(inner); // given back before the wait
+                    const pilfer::checked_lock second(inner); // released before the wait
                 }
                 wait();
             });
@@ -163,7 +163,7 @@ TEST_F(row_G1_checked, row_C11_a_lock_of_a_thread_across_a_wait) {
     };
     judge(waits([] { pilfer::sleep_for(std::chrono::milliseconds(1)); }), "a task waits for a time");
     judge(waits([] { pilfer::yield(); }), "a task waits for its turn");
-    // Nothing is said where nobody waits, and of threads that are no workers.
+    // No report if the task does not wait, or for threads that are no workers.
     EXPECT_TRUE(waits([] {}).exited_with(0));
     std::mutex foreign;
     const pilfer::checked_lock lock(foreign);

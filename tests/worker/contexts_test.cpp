@@ -1,4 +1,4 @@
-// Contexts run out, stacks are large, recursion is deep: everything goes on, nothing waits for a stack.
+// Contexts run out, stacks are large, recursion is deep: all tasks make progress, none waits for a stack.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -38,7 +38,7 @@ void recurse_right(std::uint64_t depth, std::atomic<std::uint64_t>& leaves) {
     s.sync();
 }
 
-class row_A8_bounded : public over_workers {
+class bounded_contexts : public over_workers {
 protected:
     static void mixed_work(pilfer::pool& pool) {
         EXPECT_EQ(pool.run([] { return fib_join(14); }), fib(14));
@@ -60,7 +60,7 @@ protected:
     }
 };
 
-TEST_P(row_A8_bounded, few_contexts_are_enough) {
+TEST_P(bounded_contexts, few_contexts_are_enough) {
     for (const std::size_t most : {1U, 2U, 4U, 16U}) {
         pilfer::options o = with_workers();
         o.max_contexts = most;
@@ -72,7 +72,7 @@ TEST_P(row_A8_bounded, few_contexts_are_enough) {
     }
 }
 
-TEST_P(row_A8_bounded, a_cached_context_is_not_out_of_reach) {
+TEST_P(bounded_contexts, a_cached_context_can_be_reused) {
     pilfer::options o = with_workers();
     o.max_contexts = 1;
     pilfer::pool pool(o);
@@ -85,7 +85,7 @@ TEST_P(row_A8_bounded, a_cached_context_is_not_out_of_reach) {
     }
 }
 
-TEST_P(row_A8_bounded, exceptions_with_few_contexts) {
+TEST_P(bounded_contexts, exceptions_with_few_contexts) {
     pilfer::options o = with_workers();
     o.max_contexts = 2;
     pilfer::pool pool(o);
@@ -102,7 +102,7 @@ TEST_P(row_A8_bounded, exceptions_with_few_contexts) {
     mixed_work(pool);
 }
 
-TEST_P(row_A8_bounded, many_waiters_with_few_contexts) {
+TEST_P(bounded_contexts, many_waiters_with_few_contexts) {
     pilfer::options o = with_workers();
     o.max_contexts = 4;
     pilfer::pool pool(o);
@@ -117,7 +117,7 @@ TEST_P(row_A8_bounded, many_waiters_with_few_contexts) {
     }
 }
 
-TEST_P(row_A8_bounded, a_child_that_another_pool_submitted_needs_no_stack_of_its_own) {
+TEST_P(bounded_contexts, a_child_that_another_pool_submitted_needs_no_stack_of_its_own) {
     pilfer::options o = with_workers();
     o.max_contexts = 1;
     pilfer::pool pool(o);
@@ -133,7 +133,7 @@ TEST_P(row_A8_bounded, a_child_that_another_pool_submitted_needs_no_stack_of_its
     }
 }
 
-PILFER_OVER_WORKERS(row_A8_bounded);
+PILFER_OVER_WORKERS(bounded_contexts);
 
 void wait_until(const std::atomic<bool>& flag) {
     while (!flag) {
@@ -193,9 +193,9 @@ private:
     pilfer::future<void> m_waiter;
 };
 
-class row_A8_no_stack : public guarded {};
+class search_without_a_stack : public guarded {};
 
-TEST_F(row_A8_no_stack, a_continuation_is_taken_although_a_submission_is_queued) {
+TEST_F(search_without_a_stack, a_continuation_is_taken_although_a_submission_is_queued) {
     two_workers_one_stack at;
     std::atomic<bool> spawns{false};
     auto silent = at.start([&] {
@@ -216,7 +216,7 @@ TEST_F(row_A8_no_stack, a_continuation_is_taken_although_a_submission_is_queued)
     queued.get();
 }
 
-TEST_F(row_A8_no_stack, a_summons_is_passed_on_by_who_cannot_follow_it) {
+TEST_F(search_without_a_stack, a_yield_request_is_passed_on_by_a_worker_without_a_stack) {
     for (int round = 0; round < 10; ++round) {
         two_workers_one_stack at;
         std::atomic<bool> announces{false};
@@ -229,20 +229,20 @@ TEST_F(row_A8_no_stack, a_summons_is_passed_on_by_who_cannot_follow_it) {
             at.resume = true;
         });
         at.suspend = true;
-        // Then the submission wakes it and summons nobody. It may as well look for a stack now and then.
+        // Then the submission wakes it and summons no worker. It may as well look for a stack now and then.
         (void)eventually([&] { return at.pool.core().idle().anyone_asleep(); }, 20ms);
         auto queued = at.pool.async([&] { ran = true; });
         (void)eventually([&] { return ran.load(); }, 10ms); // it looks, in vain, before the other announces
         announces = true;
-        busy.get(); // for ever where the summons is not passed on
+        busy.get(); // endless if the summons is not passed on
         queued.get();
         EXPECT_TRUE(ran);
     }
 }
 
-class row_A8_plain_calls : public guarded {};
+class plain_calls : public guarded {};
 
-TEST_F(row_A8_plain_calls, make_way_for_a_runnable_context) {
+TEST_F(plain_calls, let_a_runnable_context_run) {
     pilfer::options o = workers(1);
     o.max_contexts = 2;
     pilfer::pool pool(o);
@@ -269,7 +269,7 @@ TEST_F(row_A8_plain_calls, make_way_for_a_runnable_context) {
     waiter.get();
 }
 
-TEST_F(row_A8_plain_calls, in_a_catch_block_make_way_for_a_submission) {
+TEST_F(plain_calls, let_a_submission_run_inside_a_catch_block) {
     pilfer::pool pool(workers(1));
     std::atomic<bool> caught{false};
     std::atomic<bool> ran{false};
@@ -290,9 +290,9 @@ TEST_F(row_A8_plain_calls, in_a_catch_block_make_way_for_a_submission) {
     busy.get();
 }
 
-class row_A8_deep : public guarded {};
+class deep_recursion : public guarded {};
 
-TEST_F(row_A8_deep, nested_spawns) {
+TEST_F(deep_recursion, nested_spawns) {
     const std::uint64_t depth = hundredth_of(100'000);
     for (const unsigned n : {1U, 4U}) {
         for (const std::size_t most : {std::size_t{0}, std::size_t{10}, std::size_t{1000}}) {
@@ -317,7 +317,7 @@ TEST_F(row_A8_deep, nested_spawns) {
     }
 }
 
-TEST_F(row_A8_deep, memory_after_the_peak) {
+TEST_F(deep_recursion, memory_after_the_peak) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "a sanitizer's or an emulator's own memory is in the way";
     }
@@ -353,7 +353,7 @@ TEST_F(row_A8_deep, memory_after_the_peak) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_A8_deep, large_stacks_in_little_address_space) {
+TEST_F(deep_recursion, large_stacks_in_little_address_space) {
     if (sanitized) {
         GTEST_SKIP() << "a sanitizer needs the address space itself";
     }
@@ -387,7 +387,7 @@ TEST_F(row_A8_deep, large_stacks_in_little_address_space) {
     }
 }
 
-class row_A9_overflow : public guarded {};
+class stack_overflow_of_a_pool : public guarded {};
 
 /// Needs all the stack there is.
 [[gnu::noinline]] int eat(int depth) {
@@ -396,7 +396,7 @@ class row_A9_overflow : public guarded {};
     return depth == 0 ? 0 : eat(depth - 1) + frame[0];
 }
 
-TEST_F(row_A9_overflow, a_message_and_an_abort) {
+TEST_F(stack_overflow_of_a_pool, a_message_and_an_abort) {
     if (sanitized) {
         GTEST_SKIP() << "a sanitizer has its own report";
     }
@@ -427,7 +427,7 @@ TEST_F(row_A9_overflow, a_message_and_an_abort) {
 }
 
 // These two need a process in which no other pool has installed its handler before.
-TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
+TEST_F(stack_overflow_of_a_pool, without_the_message_the_signal_is_unchanged) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "a sanitizer has its own report, an emulator cannot start the test again";
     }
@@ -441,7 +441,7 @@ TEST_F(row_A9_overflow, without_the_message_the_signal_is_left_alone) {
     EXPECT_EXIT(die(), ::testing::KilledBySignal(SIGSEGV), ::testing::Not(::testing::HasSubstr("pilfer")));
 }
 
-TEST_F(row_A9_overflow, other_faults_go_where_they_went_before) {
+TEST_F(stack_overflow_of_a_pool, other_faults_reach_the_previous_handler) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "a sanitizer has its own report, an emulator cannot start the test again";
     }
@@ -467,7 +467,7 @@ void nest(int deep) {
     }
 }
 
-TEST(context_peaks, leave_no_more_behind_than_the_first_one) {
+TEST(context_peaks, leave_no_more_memory_than_the_first_one) {
     pilfer::pool pool({.workers = 1});
     pool.run([] { nest(1'000); });
     const auto first = pool.counters().contexts_live;
@@ -477,7 +477,7 @@ TEST(context_peaks, leave_no_more_behind_than_the_first_one) {
     EXPECT_LE(pool.counters().contexts_live, first + 64);
 }
 
-TEST(context_peaks, of_one_task_leave_no_more_behind_than_the_first_one) {
+TEST(context_peaks, of_one_task_leave_no_more_memory_than_the_first_one) {
     pilfer::pool pool({.workers = 1});
     pool.run([&pool] {
         nest(1'000);

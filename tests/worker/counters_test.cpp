@@ -13,9 +13,9 @@ namespace {
 
 using namespace support;
 
-class row_G1_counters : public over_workers {
+class pool_counters : public over_workers {
 protected:
-    /// Runs `work` and compares what was announced with what became of it.
+    /// Runs `work` and compares the number of announced tasks with their ends.
     static void expect_balance(const std::function<void(pilfer::pool&)>& work, unsigned stacks = 0) {
         for (const auto exposure : {pilfer::exposure::on_demand, pilfer::exposure::always_public}) {
             for (const auto resume : {pilfer::resume::anywhere, pilfer::resume::elsewhere}) {
@@ -46,11 +46,11 @@ protected:
     }
 };
 
-TEST_P(row_G1_counters, joins_balance) {
+TEST_P(pool_counters, joins_balance) {
     expect_balance([](pilfer::pool& pool) { EXPECT_EQ(pool.run([] { return fib_join(15); }), fib(15)); });
 }
 
-TEST_P(row_G1_counters, spawns_and_forks_balance) {
+TEST_P(pool_counters, spawns_and_forks_balance) {
     expect_balance([](pilfer::pool& pool) {
         EXPECT_EQ(pool.run([] { return fib_spawn(13); }), fib(13));
         EXPECT_EQ(pool.run([] { return fib_fork(13); }), fib(13));
@@ -58,7 +58,7 @@ TEST_P(row_G1_counters, spawns_and_forks_balance) {
     });
 }
 
-TEST_P(row_G1_counters, asyncs_and_loops_balance) {
+TEST_P(pool_counters, asyncs_and_loops_balance) {
     expect_balance([](pilfer::pool& pool) {
         pool.run([] {
             std::vector<pilfer::future<std::uint64_t>> all;
@@ -75,7 +75,7 @@ TEST_P(row_G1_counters, asyncs_and_loops_balance) {
     });
 }
 
-TEST_P(row_G1_counters, failures_balance) {
+TEST_P(pool_counters, failures_balance) {
     expect_balance([](pilfer::pool& pool) {
         for (int i = 0; i < 30; ++i) {
             EXPECT_THROW(pool.run([] {
@@ -98,7 +98,7 @@ TEST_P(row_G1_counters, failures_balance) {
     });
 }
 
-TEST_P(row_G1_counters, few_stacks_balance) {
+TEST_P(pool_counters, few_stacks_balance) {
     expect_balance(
         [](pilfer::pool& pool) {
             EXPECT_EQ(pool.run([] { return fib_spawn(11) + fib_fork(11) + fib_join(11); }), 3 * fib(11));
@@ -106,7 +106,7 @@ TEST_P(row_G1_counters, few_stacks_balance) {
         2);
 }
 
-TEST_P(row_G1_counters, known_numbers_of_one_worker) {
+TEST_P(pool_counters, known_numbers_of_one_worker) {
     pilfer::options o = workers(1);
     o.debug.count_all = true;
     pilfer::pool pool(o);
@@ -131,11 +131,11 @@ TEST_P(row_G1_counters, known_numbers_of_one_worker) {
     EXPECT_EQ(pool.counters(0).announced, c.announced);
 }
 
-PILFER_OVER_WORKERS(row_G1_counters);
+PILFER_OVER_WORKERS(pool_counters);
 
-class row_D2_steady : public guarded {};
+class steady_state : public guarded {};
 
-TEST_F(row_D2_steady, no_malloc_and_no_mmap) {
+TEST_F(steady_state, no_malloc_and_no_mmap) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -161,7 +161,7 @@ TEST_F(row_D2_steady, no_malloc_and_no_mmap) {
     }
 }
 
-TEST_F(row_D2_steady, the_counters_of_this_test_count) {
+TEST_F(steady_state, the_counters_of_this_test_count) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -178,7 +178,7 @@ TEST_F(row_D2_steady, the_counters_of_this_test_count) {
 #endif
 }
 
-TEST_F(row_D2_steady, an_async_allocates_nothing_once_its_worker_is_warm) {
+TEST_F(steady_state, an_async_allocates_nothing_once_its_worker_is_warm) {
     if (!support::counts_allocations) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }

@@ -1,6 +1,5 @@
-// Stacks whose pages are given back and that are made anew, by other contexts of other workers.
-// ThreadSanitizer once took the last look of a task at its own record for a race with the record that was
-// made in its place.
+// Contexts of other workers reuse stacks whose pages were returned. ThreadSanitizer once saw a false race
+// there: a task's last look at its own record, against the record that was made at that address.
 #include <cstdint>
 
 #include "support/harness.hpp"

@@ -1,4 +1,5 @@
-// Rings without memory for larger ones: of a theft the rest stays where it was, weights are not kept.
+// Rings without memory for larger ones: the rest of a theft stays in the victim's deque, and weights are
+// lost.
 #include <atomic>
 #include <cstdlib>
 #include <new>
@@ -12,7 +13,7 @@
 
 namespace {
 
-// Of rings and nothing else: what the library asks for without exceptions.
+// Refuses memory for rings only: these are the library's allocations without exceptions.
 constinit std::atomic<bool> refuses{false};
 constinit std::atomic<int> refused{0};
 
@@ -45,9 +46,9 @@ namespace {
 
 using namespace support;
 
-class row_B4_full : public guarded {};
+class theft_into_a_full_ring : public guarded {};
 
-TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
+TEST_F(theft_into_a_full_ring, ends_when_the_ring_has_no_room_for_the_rest) {
     if (!can_refuse) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -98,9 +99,9 @@ TEST_F(row_B4_full, a_theft_ends_where_there_is_no_room_for_the_rest) {
     }
 }
 
-class row_B7_full : public guarded {};
+class weights_in_a_full_ring : public guarded {};
 
-TEST_F(row_B7_full, without_memory_for_weights_every_task_weighs_1) {
+TEST_F(weights_in_a_full_ring, without_memory_for_weights_every_task_weighs_1) {
     if (!can_refuse) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -125,7 +126,7 @@ TEST_F(row_B7_full, without_memory_for_weights_every_task_weighs_1) {
     EXPECT_EQ(ran, 3);
 }
 
-TEST_F(row_B7_full, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
+TEST_F(weights_in_a_full_ring, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
     if (!can_refuse) {
         GTEST_SKIP() << "a sanitizer has the allocator";
     }
@@ -140,7 +141,7 @@ TEST_F(row_B7_full, a_weighing_ring_that_cannot_grow_makes_plain_calls) {
             s.fork({.weight = 2}, [&ran] { ++ran; });
         }
         refuses = false;
-        // The last place of the first ring is for the one that is tried and taken back.
+        // The last place of the first ring is for the task that is tried and reclaimed.
         EXPECT_EQ(ran, tasks - 255);
         EXPECT_EQ(pilfer::detail::this_worker()->deque.thief().scales().weight(), 510U);
         s.sync();

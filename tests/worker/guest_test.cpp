@@ -25,9 +25,9 @@ namespace {
 
 using namespace support;
 
-class row_A17 : public over_workers {};
-PILFER_OVER_WORKERS(row_A17);
-class row_A17_alone : public guarded {};
+class attached_thread_over_workers : public over_workers {};
+PILFER_OVER_WORKERS(attached_thread_over_workers);
+class attached_thread : public guarded {};
 
 [[nodiscard]] pilfer::options seats(unsigned workers, unsigned n) {
     pilfer::options o;
@@ -35,7 +35,7 @@ class row_A17_alone : public guarded {};
     o.attachable = n;
     return o;
 }
-/// Asked anew each time: compilers keep what std::this_thread::get_id() returns.
+/// Read from the system each time: compilers keep the result of std::this_thread::get_id().
 [[nodiscard]] long thread_now() { return syscall(SYS_gettid); }
 
 void wait_until(const std::atomic<bool>& flag) {
@@ -74,7 +74,7 @@ private:
     std::atomic<bool> m_go_on{false};
 };
 
-TEST_P(row_A17, an_attached_thread_runs_what_it_waits_for) {
+TEST_P(attached_thread_over_workers, runs_the_tasks_that_it_waits_for) {
     pilfer::pool pool(seats(GetParam(), 1));
     EXPECT_EQ(pool.workers(), GetParam());
     const long me = thread_now();
@@ -92,7 +92,7 @@ TEST_P(row_A17, an_attached_thread_runs_what_it_waits_for) {
 }
 
 /// A task that needs another thread gets the attached one: a spark is stolen.
-TEST_F(row_A17_alone, an_attached_thread_steals) {
+TEST_F(attached_thread, steals) {
     pilfer::pool pool(seats(1, 1));
     const pilfer::attachment here = pool.attach();
     const long me = thread_now();
@@ -116,9 +116,8 @@ TEST_F(row_A17_alone, an_attached_thread_steals) {
     }
 }
 
-/// What has begun on the seat and is not over when the guest's wait is goes on elsewhere, with its
-/// children.
-TEST_P(row_A17, what_it_leaves_behind_goes_on_elsewhere) {
+/// A task that began on the seat and outlasts the guest's wait continues elsewhere, with its children.
+TEST_P(attached_thread_over_workers, unfinished_tasks_resume_elsewhere) {
     pilfer::pool pool(seats(GetParam(), 1));
     const long me = thread_now();
     for (int round = 0; round < 20; ++round) {
@@ -149,8 +148,8 @@ TEST_P(row_A17, what_it_leaves_behind_goes_on_elsewhere) {
     }
 }
 
-/// A scope that comes home would wait for good for a thread that has left.
-TEST_P(row_A17, a_scope_that_comes_home_does_so_only_while_its_visitor_is_there) {
+/// A scope that must return to its origin would wait for ever for a thread that has left.
+TEST_P(attached_thread_over_workers, a_scope_returns_to_it_only_while_it_is_attached) {
     pilfer::pool pool(seats(GetParam(), 1));
     const long me = thread_now();
     for (int round = 0; round < 20; ++round) {
@@ -175,7 +174,7 @@ TEST_P(row_A17, a_scope_that_comes_home_does_so_only_while_its_visitor_is_there)
     }
 }
 
-TEST_F(row_A17_alone, its_own_exceptions_and_rounding_stay) {
+TEST_F(attached_thread, keeps_its_exceptions_and_rounding_mode) {
     pilfer::pool pool(seats(1, 1));
     busy workers(pool);
     const pilfer::attachment here = pool.attach();
@@ -213,7 +212,7 @@ TEST_F(row_A17_alone, its_own_exceptions_and_rounding_stay) {
     std::fesetround(FE_TONEAREST);
 }
 
-TEST_P(row_A17, run_until_works_until_its_condition_holds) {
+TEST_P(attached_thread_over_workers, run_until_works_until_its_condition_holds) {
     pilfer::pool pool(seats(GetParam(), 1));
     const long me = thread_now();
     busy workers(pool);
@@ -233,7 +232,7 @@ TEST_P(row_A17, run_until_works_until_its_condition_holds) {
 }
 
 /// It sleeps, and is woken by submissions and by notify().
-TEST_P(row_A17, run_until_is_woken) {
+TEST_P(attached_thread_over_workers, run_until_is_woken) {
     pilfer::pool pool(seats(GetParam(), 1));
     for (std::uint64_t round = 0; round < hundredth_of(5000, 20); ++round) {
         std::atomic<bool> stop{false};
@@ -263,7 +262,7 @@ TEST_P(row_A17, run_until_is_woken) {
     }
 }
 
-TEST_F(row_A17_alone, run_until_sleeps_in_the_kernel) {
+TEST_F(attached_thread, run_until_sleeps_in_the_kernel) {
     pilfer::pool pool(seats(1, 1));
     std::atomic<bool> stop{false};
     std::thread other([&] {
@@ -278,7 +277,7 @@ TEST_F(row_A17_alone, run_until_sleeps_in_the_kernel) {
     other.join();
 }
 
-TEST_F(row_A17_alone, the_condition_is_called_as_outside) {
+TEST_F(attached_thread, the_condition_is_called_as_on_a_foreign_thread) {
     pilfer::pool pool(seats(1, 1));
     pilfer::pool other(workers(1));
     struct spoiled {};
@@ -295,8 +294,8 @@ TEST_F(row_A17_alone, the_condition_is_called_as_outside) {
     EXPECT_EQ(pool.run([] { return 5; }), 5);
 }
 
-/// Each time that it is asked, also behind a sleep: the wake-up that it causes is for the worker.
-TEST_F(row_A17_alone, the_condition_may_run_something_each_time_it_is_asked) {
+/// The condition is asked again after a sleep, too: the wake-up that it causes is for the worker.
+TEST_F(attached_thread, the_condition_may_run_a_task_at_each_call) {
     for (const auto spin : {pilfer::idle::balanced, pilfer::idle::latency}) {
         pilfer::options o = seats(1, 1);
         o.spin = spin;
@@ -318,7 +317,7 @@ TEST_F(row_A17_alone, the_condition_may_run_something_each_time_it_is_asked) {
     }
 }
 
-TEST_F(row_A17_alone, the_condition_must_not_end_the_pool) {
+TEST_F(attached_thread, the_condition_must_not_end_the_pool) {
     pilfer::pool pool(seats(1, 1));
     bool refused = false;
     pool.run_until([&] {
@@ -331,7 +330,7 @@ TEST_F(row_A17_alone, the_condition_must_not_end_the_pool) {
     });
     EXPECT_TRUE(refused);
     EXPECT_EQ(pool.run([] { return 5; }), 5);
-    // Nor does it forget what its thread was before.
+    // It also keeps the earlier role of its thread.
     pilfer::pool outer(workers(1));
     outer.run([&] {
         pilfer::blocking([&] {
@@ -341,8 +340,8 @@ TEST_F(row_A17_alone, the_condition_must_not_end_the_pool) {
     });
 }
 
-/// What is watched is not only what the worker has asked for before it slept.
-TEST_F(row_A17_alone, descriptors_are_watched_while_a_visitor_sleeps) {
+/// Also descriptors are watched that the worker did not ask for before it slept.
+TEST_F(attached_thread, descriptors_are_watched_while_a_visitor_sleeps) {
     for (const bool main_loop : {false, true}) {
         pilfer::pool pool(seats(1, 1));
         for (std::uint64_t round = 0; round < hundredth_of(2000, 5); ++round) {
@@ -369,7 +368,7 @@ TEST_F(row_A17_alone, descriptors_are_watched_while_a_visitor_sleeps) {
 }
 
 /// One that is handed a lock, or waits with a limit, starts nothing that may take long.
-TEST_F(row_A17_alone, nothing_runs_on_a_thread_that_waits_for_a_lock_or_with_a_limit) {
+TEST_F(attached_thread, nothing_runs_on_a_thread_that_waits_for_a_lock_or_with_a_limit) {
     pilfer::pool pool(seats(1, 1));
     const long me = thread_now();
     pilfer::mutex m;
@@ -397,7 +396,7 @@ TEST_F(row_A17_alone, nothing_runs_on_a_thread_that_waits_for_a_lock_or_with_a_l
     EXPECT_NE(queued.get(), me);
 }
 
-TEST_F(row_A17_alone, an_alternate_stack_of_somebody_else_stays) {
+TEST_F(attached_thread, a_foreign_alternate_stack_stays) {
     pilfer::pool pool(seats(1, 1));
     std::thread([&] { // its own thread: main's may have one by a sanitizer
         stack_t none{};
@@ -418,7 +417,7 @@ TEST_F(row_A17_alone, an_alternate_stack_of_somebody_else_stays) {
         .join();
 }
 
-TEST_F(row_A17_alone, a_standstill_is_told_where_the_last_to_lie_down_has_left) {
+TEST_F(attached_thread, a_standstill_is_reported_after_the_last_sleeper_has_left) {
     const auto died = in_child([] {
         auto o = seats(1, 1);
         o.debug.stall_report = 50;
@@ -429,21 +428,21 @@ TEST_F(row_A17_alone, a_standstill_is_told_where_the_last_to_lie_down_has_left) 
         std::thread main_loop([&] { pool.run_until([&] { return over.load(); }); });
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
         for (int i = 0; i < 5; ++i) {
-            pool.notify(); // it lies down again, behind the worker
+            pool.notify(); // it lies down again, after the worker
             std::this_thread::sleep_for(std::chrono::milliseconds(5));
         }
         over = true;
         pool.notify();
         main_loop.join();
         std::this_thread::sleep_for(std::chrono::seconds(1));
-        std::_Exit(7); // nobody sets the event
+        std::_Exit(7); // the event is never set
         return 0;
     });
     EXPECT_TRUE(died.exited_with(7)) << died;
     EXPECT_TRUE(died.said("pilfer: stall: ")) << died;
 }
 
-TEST_F(row_A17_alone, dump_tells_workers_from_seats) {
+TEST_F(attached_thread, dump_distinguishes_workers_from_attached_threads) {
     pilfer::pool pool(seats(2, 1));
     std::ostringstream out;
     pool.dump(out);
@@ -457,7 +456,7 @@ TEST_F(row_A17_alone, dump_tells_workers_from_seats) {
     });
 }
 
-TEST_F(row_A17_alone, more_threads_than_seats) {
+TEST_F(attached_thread, more_threads_than_slots) {
     pilfer::pool pool(seats(1, 1));
     std::atomic<bool> stop{false};
     std::atomic<bool> inside{false};
@@ -478,7 +477,7 @@ TEST_F(row_A17_alone, more_threads_than_seats) {
     first.join();
 }
 
-TEST_P(row_A17, a_shutdown_sends_visitors_away) {
+TEST_P(attached_thread_over_workers, a_shutdown_ends_its_wait) {
     for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
         auto pool = std::make_unique<pilfer::pool>(seats(GetParam(), 2));
         std::atomic<int> inside{0};
@@ -505,7 +504,7 @@ TEST_P(row_A17, a_shutdown_sends_visitors_away) {
 }
 
 /// Threads come and go, all waits and all kinds of tasks.
-TEST_P(row_A17, many_threads_come_and_go) {
+TEST_P(attached_thread_over_workers, many_threads_come_and_go) {
     pilfer::pool pool(seats(GetParam(), 2));
     const auto n = hundredth_of(5000, 20);
     std::atomic<std::uint64_t> slept{0};
@@ -545,7 +544,7 @@ TEST_P(row_A17, many_threads_come_and_go) {
     EXPECT_EQ(slept, 4 * n);
 }
 
-TEST_F(row_A17_alone, bad_input) {
+TEST_F(attached_thread, bad_input) {
     pilfer::pool none(workers(1));
     EXPECT_THROW((void)none.attach(), pilfer::usage_error);
     EXPECT_THROW(none.run_until([] { return true; }), pilfer::usage_error);

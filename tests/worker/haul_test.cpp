@@ -1,4 +1,4 @@
-// How much one theft takes: exactly, under every exposure policy, and what becomes of the rest of it.
+// The exact number of tasks of one theft, under every exposure policy, and the fate of the other tasks.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -14,7 +14,8 @@ namespace {
 using namespace support;
 using pilfer::steal_amount;
 
-/// Every exposure policy, threshold with several sizes, none of which is what a thief of half wants.
+/// Every exposure policy, threshold with several sizes. None of them is the amount that a thief of half
+/// wants.
 [[nodiscard]] std::vector<pilfer::options> every_exposure(const pilfer::options& base) {
     using pilfer::exposure;
     std::vector<pilfer::options> all;
@@ -44,7 +45,7 @@ using pilfer::steal_amount;
     };
 }
 
-/// One theft after the other around a ring of four: who runs what, and what is left where.
+/// One theft after the other around a ring of four: the tasks that each worker ran and kept.
 struct spread {
     std::array<std::int64_t, 4> queued{}; // from the rich one on
     std::array<unsigned, 3> running{};    // the thieves, in the order of their thefts
@@ -99,22 +100,22 @@ struct spread {
     return result;
 }
 
-class row_B4_amount : public guarded {};
+class steal_amounts : public guarded {};
 
-TEST_F(row_B4_amount, half_of_eight_in_a_ring_of_four_leaves_four_two_one_one) {
+TEST_F(steal_amounts, half_of_eight_in_a_ring_of_four_leaves_four_two_one_one) {
     for (unsigned rich = 0; rich < 4; ++rich) {
         pilfer::options half;
         half.balance.steal = steal_amount::half();
         for (const auto& o : every_exposure(half)) {
-            // Each thief runs the oldest of what it took: 4 | 1 and 2 .. 4, of which 2 and 3 go on | 2 and 3,
-            // which goes on | 3.
+            // Each thief runs the oldest task of its theft. The amounts are 4, 2, 1 and 0: the second thief
+            // gets 2 and 3 of the first one's tasks 2 to 4, and the third thief gets 3.
             EXPECT_EQ(spread_around(o, rich), (spread{{4, 1, 0, 0}, {1, 2, 3}, 3, 4 + 2 + 1}))
                 << "exposure " << static_cast<int>(o.balance.exposure);
         }
     }
 }
 
-TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
+TEST_F(steal_amounts, every_amount_is_exact_under_every_exposure) {
     const std::pair<steal_amount, spread> rows[] = {
         // The third thief finds its neighbour's queue empty, and the next one's.
         {steal_amount::one(), {{5, 0, 0, 0}, {1, 2, 3}, 3, 3}},
@@ -135,7 +136,7 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
     }
 }
 
-/// One thief takes `tasks` from a worker that stands still, in so many thefts.
+/// One thief takes `tasks` tasks from a worker that does nothing. Returns the number of its thefts.
 [[nodiscard]] std::uint64_t thefts_for(steal_amount amount, unsigned tasks,
                                        const std::function<void(unsigned)>& task) {
     pilfer::options o = workers(2);
@@ -152,7 +153,7 @@ TEST_F(row_B4_amount, every_amount_is_exact_under_every_exposure) {
     return c.run_stolen;
 }
 
-TEST_F(row_B4_amount, tasks_per_steal_in_a_flat_loop) {
+TEST_F(steal_amounts, tasks_per_steal_in_a_flat_loop) {
     const auto nothing = [](unsigned) {};
     EXPECT_EQ(thefts_for(steal_amount::one(), 64, nothing), 64U);
     EXPECT_EQ(thefts_for(steal_amount::half(), 64, nothing), 7U); // 32, 1 in turn, 16, 8, 4, 2, 1
@@ -160,7 +161,7 @@ TEST_F(row_B4_amount, tasks_per_steal_in_a_flat_loop) {
     EXPECT_EQ(thefts_for(steal_amount::all_but_one(), 64, nothing), 2U);
 }
 
-TEST_F(row_B4_amount, adaptive_doubles_while_what_it_takes_is_barren) {
+TEST_F(steal_amounts, adaptive_doubles_while_stolen_tasks_fork_nothing) {
     // 1, 2, 4, 8, one in turn, and half of the 48 that are left: 24, 12, 6, 3, 2, 1
     EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) {}), 11U);
     EXPECT_EQ(thefts_for(steal_amount::adaptive(), 64, [](unsigned) { (void)pilfer::join([] {}, [] {}); }),
@@ -174,7 +175,7 @@ TEST_F(row_B4_amount, adaptive_doubles_while_what_it_takes_is_barren) {
               64U);
 }
 
-TEST_F(row_B4_amount, a_theft_larger_than_the_ring_makes_it_grow) {
+TEST_F(steal_amounts, a_theft_larger_than_the_ring_makes_it_grow) {
     for (const auto amount : {steal_amount::half(), steal_amount::part(1, 1)}) {
         std::vector<std::atomic<int>> ran(3000);
         // A thief with work of its own robs in turn as well, one task at most every 64 ends.

@@ -19,7 +19,7 @@ namespace {
 
 using namespace support;
 
-/// What leaves a pool without seats: a variable of the environment, or an option.
+/// A setting that leaves a pool without seats: a variable of the environment, or an option.
 struct reason {
     const char* name;
     const char* variable;
@@ -30,7 +30,7 @@ std::ostream& operator<<(std::ostream& out, const reason& r) { return out << r.n
 
 class no_seats : public testing::TestWithParam<reason> {
 protected:
-    /// In a child: `body` counts what was wrong, and says each.
+    /// In a child: `body` counts the errors, and prints each.
     template <class Body>
     static void in_such_a_process(Body body) {
         const auto result = in_child([&] {
@@ -125,7 +125,7 @@ TEST_P(no_seats, run_until_is_woken_by_notify) {
         for (std::uint64_t round = 0; round < hundredth_of(50'000, 50); ++round) {
             std::atomic<int> ran{0};
             std::atomic<bool> asked{false};
-            // Behind the first question: at any moment before the sleep or in it.
+            // After the first question: at any moment before the sleep or in it.
             std::thread other([&] {
                 while (!asked) {
                     std::this_thread::yield();
@@ -147,8 +147,8 @@ TEST_P(no_seats, run_until_is_woken_by_notify) {
     });
 }
 
-/// Else it would spin: each question but the first stands for a notice, or for a wake-up without a reason.
-TEST_P(no_seats, run_until_sleeps_between_its_questions) {
+/// Otherwise it would spin: each question after the first follows a notice, or a wake-up without a reason.
+TEST_P(no_seats, run_until_sleeps_between_calls_of_its_condition) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         std::atomic<std::uint64_t> asked{0};
@@ -175,7 +175,7 @@ TEST_P(no_seats, run_until_sleeps_between_its_questions) {
     });
 }
 
-TEST_P(no_seats, the_condition_is_called_as_outside) {
+TEST_P(no_seats, the_condition_is_called_as_on_a_foreign_thread) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         struct spoiled {};
@@ -219,7 +219,7 @@ TEST_P(no_seats, a_condition_may_fork) {
                 if (own == -1) {
                     own = fork();
                 }
-                return own != 0; // in the child it goes on asking
+                return own != 0; // the condition is asked again in the child
             });
         } catch (const pilfer::pool_forked&) {
             thrown = true;

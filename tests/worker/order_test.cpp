@@ -1,4 +1,4 @@
-// Who takes which task: one deque per worker, own work first, submissions before theft.
+// The order in which workers take tasks: one deque per worker, own work first, submissions before theft.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -32,7 +32,7 @@ void wait_until(const std::atomic<bool>& flag) {
     }
 }
 
-/// What ran, in order, with the thread it ran on.
+/// The tasks in the order in which they ran, each with its thread.
 class trace {
 public:
     void add(std::string what) {
@@ -61,9 +61,9 @@ private:
     std::atomic<std::size_t> m_size{0};
 };
 
-class row_A1_deque : public guarded {};
+class deque_order : public guarded {};
 
-TEST_F(row_A1_deque, the_first_theft_is_the_oldest_task) {
+TEST_F(deque_order, the_first_theft_is_the_oldest_task) {
     for (int round = 0; round < 50; ++round) {
         pilfer::pool pool(classic(2));
         std::atomic<bool> blocked{false};
@@ -93,7 +93,7 @@ TEST_F(row_A1_deque, the_first_theft_is_the_oldest_task) {
     }
 }
 
-TEST_F(row_A1_deque, thieves_take_in_the_order_of_the_pushes) {
+TEST_F(deque_order, thieves_take_in_the_order_of_the_pushes) {
     pilfer::pool pool(classic(2));
     std::atomic<bool> blocked{false};
     std::atomic<bool> pushed{false};
@@ -118,7 +118,7 @@ TEST_F(row_A1_deque, thieves_take_in_the_order_of_the_pushes) {
     EXPECT_EQ(ran.on(blocker.get()), (std::vector<std::string>{"1", "2", "3", "4", "5"}));
 }
 
-TEST_F(row_A1_deque, suspended_contexts_leave_as_many_workers) {
+TEST_F(deque_order, suspended_contexts_leave_as_many_workers) {
     const auto threads_before = thread_count();
     {
         pilfer::pool gates(workers(1));
@@ -149,9 +149,9 @@ TEST_F(row_A1_deque, suspended_contexts_leave_as_many_workers) {
     EXPECT_TRUE(threads_become(threads_before));
 }
 
-class row_B1_private : public guarded {};
+class private_tasks : public guarded {};
 
-TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
+TEST_F(private_tasks, no_task_is_exposed_without_an_idle_worker) {
     pilfer::pool pool(workers(3));
     std::atomic<int> busy{0};
     std::atomic<bool> stop{false};
@@ -164,7 +164,7 @@ TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
     }
     ASSERT_TRUE(eventually([&] { return busy == 2; }));
     pool.run([&] {
-        // What the others asked for before they became busy is answered once.
+        // Requests that the others made before they became busy are answered once.
         (void)fib_join(10);
         const auto before = pool.counters();
         EXPECT_EQ(fib_join(20) + fib_spawn(16) + fib_fork(16), fib(20) + 2 * fib(16));
@@ -177,21 +177,21 @@ TEST_F(row_B1_private, nobody_idle_means_no_exposure) {
         stop = true;
     });
     for (auto& other : others) {
-        other.get(); // it reads what ends before the pool
+        other.get(); // it reads objects that end before the pool
     }
 }
 
-TEST_F(row_B1_private, one_worker_never_exposes) {
+TEST_F(private_tasks, one_worker_never_exposes) {
     pilfer::pool pool(workers(1));
     ASSERT_TRUE(eventually([&] { return pool.counters().sleeps > 0; }));
     EXPECT_EQ(pool.run([] { return fib_join(20) + fib_spawn(16) + fib_fork(16); }), fib(20) + 2 * fib(16));
     const auto c = pool.counters();
     EXPECT_EQ(c.exposures + c.exposed_tasks + c.steals_tried + c.run_stolen, 0U);
-    // A submission that finds nobody asleep asks the worker to make way once.
+    // A submission that finds all workers awake asks the worker to make way once.
     EXPECT_LE(c.suspends, 1U);
 }
 
-TEST_F(row_B1_private, the_classic_policy_exposes_every_task) {
+TEST_F(private_tasks, the_classic_policy_exposes_every_task) {
     pilfer::pool pool(classic(1));
     pool.run([] {
         pilfer::scope s;
@@ -203,11 +203,11 @@ TEST_F(row_B1_private, the_classic_policy_exposes_every_task) {
     EXPECT_EQ(pool.counters().exposed_tasks, 100U);
 }
 
-class row_B3_own : public guarded {};
+class own_exposed_tasks : public guarded {};
 
-TEST_F(row_B3_own, take_back_says_how_many_exposed_tasks_come_back_at_once) {
-    // The order is the same either way. But this policy exposes all that is private at each announcement:
-    // again what had come back together with the task that announces.
+TEST_F(own_exposed_tasks, take_back_sets_how_many_are_reclaimed_at_once) {
+    // Both ways give one order. But this policy exposes all private tasks at each announcement, also those
+    // that were reclaimed together with the announcing task.
     for (const auto how : {pilfer::unshare::one, pilfer::unshare::all}) {
         pilfer::options o = classic(1);
         o.balance.unshare = how;
@@ -252,7 +252,7 @@ void expect_newest_first(const pilfer::options& o) {
     EXPECT_EQ(order, (std::vector<int>{5, 4, 3, 2, 1, 0}));
 }
 
-TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
+TEST_F(own_exposed_tasks, are_reclaimed_newest_first) {
     for (const auto policy : every_exposure) {
         for (const auto how : {pilfer::unshare::one, pilfer::unshare::all}) {
             pilfer::options o = workers(1);
@@ -265,7 +265,7 @@ TEST_F(row_B3_own, exposed_tasks_come_back_newest_first) {
     }
 }
 
-TEST_F(row_B3_own, own_tasks_before_those_of_others) {
+TEST_F(own_exposed_tasks, run_before_tasks_of_others) {
     for (const auto policy : every_exposure) {
         for (int round = 0; round < 10; ++round) {
             pilfer::options o = workers(2);
@@ -305,9 +305,9 @@ TEST_F(row_B3_own, own_tasks_before_those_of_others) {
     }
 }
 
-class row_B9_submissions : public guarded {};
+class submission_order : public guarded {};
 
-TEST_F(row_B9_submissions, come_before_theft) {
+TEST_F(submission_order, come_before_theft) {
     for (int round = 0; round < 20; ++round) {
         pilfer::pool pool(classic(2));
         trace ran;
@@ -342,7 +342,7 @@ TEST_F(row_B9_submissions, come_before_theft) {
     }
 }
 
-TEST_F(row_B9_submissions, are_first_in_first_out) {
+TEST_F(submission_order, are_first_in_first_out) {
     pilfer::pool pool(workers(1));
     std::atomic<bool> go_on{false};
     std::vector<int> order;
@@ -357,7 +357,7 @@ TEST_F(row_B9_submissions, are_first_in_first_out) {
     EXPECT_EQ(order, expected);
 }
 
-class row_B9_starvation : public over_workers {
+class starvation : public over_workers {
 protected:
     /// Keeps every worker busy with `endless(stop)` and submits meanwhile.
     static void run(const std::function<void(std::atomic<bool>&)>& endless) {
@@ -377,7 +377,7 @@ protected:
     }
 };
 
-TEST_P(row_B9_starvation, by_a_task_that_forks_itself) {
+TEST_P(starvation, by_a_task_that_forks_itself) {
     run([](std::atomic<bool>& stop) {
         struct again {
             pilfer::scope& s;
@@ -394,7 +394,7 @@ TEST_P(row_B9_starvation, by_a_task_that_forks_itself) {
     });
 }
 
-TEST_P(row_B9_starvation, by_endless_joins) {
+TEST_P(starvation, by_endless_joins) {
     run([](std::atomic<bool>& stop) {
         while (!stop) {
             (void)pilfer::join([] {}, [] {});
@@ -402,7 +402,7 @@ TEST_P(row_B9_starvation, by_endless_joins) {
     });
 }
 
-TEST_P(row_B9_starvation, by_endless_spawns) {
+TEST_P(starvation, by_endless_spawns) {
     run([](std::atomic<bool>& stop) {
         pilfer::scope s;
         while (!stop) {
@@ -412,7 +412,7 @@ TEST_P(row_B9_starvation, by_endless_spawns) {
     });
 }
 
-TEST_P(row_B9_starvation, by_asyncs_that_follow_each_other) {
+TEST_P(starvation, by_asyncs_that_follow_each_other) {
     run([](std::atomic<bool>& stop) {
         struct again {
             std::atomic<bool>& stop;
@@ -426,7 +426,7 @@ TEST_P(row_B9_starvation, by_asyncs_that_follow_each_other) {
     });
 }
 
-TEST_P(row_B9_starvation, by_contexts_that_suspend_and_resume) {
+TEST_P(starvation, by_contexts_that_suspend_and_resume) {
     pilfer::pool other(workers(1));
     run([&](std::atomic<bool>& stop) {
         while (!stop) {
@@ -435,11 +435,11 @@ TEST_P(row_B9_starvation, by_contexts_that_suspend_and_resume) {
     });
 }
 
-PILFER_OVER_WORKERS(row_B9_starvation);
+PILFER_OVER_WORKERS(starvation);
 
-class row_B9_fairness : public guarded {};
+class fairness : public guarded {};
 
-TEST_F(row_B9_fairness, two_loops_that_announce_share_the_worker_that_a_silent_submission_leaves) {
+TEST_F(fairness, two_announcing_loops_share_the_remaining_worker) {
     pilfer::pool pool(workers(2));
     std::atomic<bool> stop{false};
     std::array<std::atomic<std::uint64_t>, 2> turns{};
@@ -467,7 +467,7 @@ TEST_F(row_B9_fairness, two_loops_that_announce_share_the_worker_that_a_silent_s
     }
 }
 
-TEST_F(row_B9_fairness, contexts_that_make_way_for_each_other_do_not_starve_the_deque) {
+TEST_F(fairness, contexts_that_yield_to_each_other_do_not_starve_the_deque) {
     pilfer::pool pool(workers(1));
     std::atomic<bool> announced{false};
     std::atomic<bool> ran{false};

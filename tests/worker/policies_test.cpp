@@ -21,8 +21,8 @@ constexpr steal_amount amounts[] = {steal_amount::one(),         steal_amount::p
                                     steal_amount::all_but_one(), steal_amount::adaptive()};
 constexpr victim victims[] = {victim::random, victim::sticky, victim::ring, victim::nearest, victim::longest};
 
-/// A program whose tasks are numbered: task lo runs, and so do lo + 1 .. hi - 1 below it, in groups that are
-/// forked in all the ways there are, some of them with weights, by a hash of lo.
+/// A program whose tasks are numbered: task lo runs, with its descendants lo + 1 .. hi - 1. They are forked
+/// in groups, in all possible ways, some with weights. A hash of lo decides.
 class program {
 public:
     program(std::uint64_t seed, std::uint32_t tasks, bool futures)
@@ -157,7 +157,7 @@ private:
     std::unique_ptr<std::atomic<std::uint8_t>[]> m_ran;
 };
 
-class row_B4_policies : public testing::TestWithParam<std::tuple<unsigned, exposure>> {
+class steal_policies : public testing::TestWithParam<std::tuple<unsigned, exposure>> {
 protected:
     /// All that an exposure can be combined with; `tasks` each.
     void run_all(std::uint32_t tasks) {
@@ -211,13 +211,13 @@ private:
     watchdog m_watchdog{20};
 };
 
-TEST_P(row_B4_policies, lose_nothing_and_run_nothing_twice) {
+TEST_P(steal_policies, lose_nothing_and_run_nothing_twice) {
     constexpr std::uint64_t pools = std::uint64_t{5} * 6 * std::size(amounts) * std::size(victims);
-    // A task of `dropping` with one child has nobody to throw: not fewer than these.
+    // Not fewer: a task of `dropping` with one child would have no sibling to throw.
     run_all(static_cast<std::uint32_t>(std::max<std::uint64_t>(hundredth_of(10'000'000) / pools, 100)));
 }
 
-INSTANTIATE_TEST_SUITE_P(workers, row_B4_policies,
+INSTANTIATE_TEST_SUITE_P(workers, steal_policies,
                          testing::Combine(testing::Values(1U, 2U, 3U, 8U, 64U),
                                           testing::Values(exposure::on_demand, exposure::always_public,
                                                           exposure::threshold, exposure::doubling,

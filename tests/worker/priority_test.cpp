@@ -1,4 +1,5 @@
-// Priorities: what begins first, what never starves, and what a wait and a running task let pass.
+// Priorities: the order of beginnings, levels that never starve, and the tasks that a wait and a running task
+// let pass.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -20,9 +21,9 @@ using namespace support;
 using pilfer::priority;
 using enum pilfer::priority;
 
-class row_B15 : public over_workers {};
-PILFER_OVER_WORKERS(row_B15);
-class row_B15_alone : public guarded {};
+class priorities_over_workers : public over_workers {};
+PILFER_OVER_WORKERS(priorities_over_workers);
+class priorities : public guarded {};
 
 [[nodiscard]] priority level_now() {
     return static_cast<pilfer::detail::scheduler*>(pilfer::detail::this_worker())->level();
@@ -51,7 +52,7 @@ private:
     std::atomic<bool> m_go_on{false};
 };
 
-/// What ran, in order.
+/// The tasks in the order in which they ran.
 class order {
 public:
     void add(const std::string& what) {
@@ -70,7 +71,7 @@ private:
 
 [[nodiscard]] pilfer::options one_worker() { return workers(1); }
 
-TEST_F(row_B15_alone, high_before_normal_before_low_and_the_oldest_first) {
+TEST_F(priorities, high_before_normal_before_low_and_the_oldest_first) {
     pilfer::pool pool(one_worker());
     order ran;
     busy worker(pool);
@@ -88,7 +89,7 @@ TEST_F(row_B15_alone, high_before_normal_before_low_and_the_oldest_first) {
     EXPECT_EQ(pool.counters().run_submitted, 8U);
 }
 
-TEST_F(row_B15_alone, one_of_64_is_of_the_lowest_level) {
+TEST_F(priorities, every_64th_look_takes_the_lowest_level) {
     pilfer::pool pool(one_worker());
     order ran;
     std::function<void(int)> again = [&](int left) {
@@ -117,7 +118,7 @@ TEST_F(row_B15_alone, one_of_64_is_of_the_lowest_level) {
     }
 }
 
-TEST_F(row_B15_alone, the_lowest_there_is_may_be_normal) {
+TEST_F(priorities, the_lowest_queued_level_may_be_normal) {
     pilfer::pool pool(one_worker());
     order ran;
     busy worker(pool);
@@ -133,7 +134,7 @@ TEST_F(row_B15_alone, the_lowest_there_is_may_be_normal) {
     EXPECT_EQ(all[63], "n");
 }
 
-TEST_F(row_B15_alone, a_pool_without_levels_is_first_in_first_out) {
+TEST_F(priorities, a_pool_without_levels_is_first_in_first_out) {
     pilfer::pool pool(one_worker());
     order ran;
     std::vector<std::string> expected;
@@ -147,8 +148,8 @@ TEST_F(row_B15_alone, a_pool_without_levels_is_first_in_first_out) {
     EXPECT_EQ(ran.all(), expected);
 }
 
-/// A task's submissions have its level unless they name one, in other pools, too, and behind a wait.
-TEST_P(row_B15, submissions_have_the_level_of_their_task) {
+/// A task's submissions have its level unless they name one, in other pools, too, and after a wait.
+TEST_P(priorities_over_workers, submissions_have_the_level_of_their_task) {
     pilfer::pool pool(with_workers());
     pilfer::pool other(with_workers());
     for (const priority level : {high, normal, low}) {
@@ -171,8 +172,8 @@ TEST_P(row_B15, submissions_have_the_level_of_their_task) {
     EXPECT_EQ(pool.run([] { return level_now(); }), normal) << "threads have none";
 }
 
-/// Stolen children have the level of what their worker ran.
-TEST_P(row_B15, children_have_the_level_of_their_parent) {
+/// Stolen children have the level of their parent's task.
+TEST_P(priorities_over_workers, children_have_the_level_of_their_parent) {
     if (GetParam() == 1) {
         return;
     }
@@ -200,8 +201,8 @@ TEST_P(row_B15, children_have_the_level_of_their_parent) {
     }
 }
 
-/// What it makes way for is a frame that may go on: nothing of a lower level begins before it is back.
-TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) {
+/// It makes way for a frame that can run: no task of a lower level begins before it is back.
+TEST_F(priorities, a_yielding_task_lets_no_lower_level_begin) {
     for (const priority lower : {normal, low}) {
         pilfer::pool pool(one_worker());
         order ran;
@@ -234,7 +235,7 @@ TEST_F(row_B15_alone, a_task_that_makes_way_lets_nothing_below_its_level_begin) 
     }
 }
 
-TEST_F(row_B15_alone, a_task_makes_way_for_its_own_level_and_above) {
+TEST_F(priorities, a_task_yields_to_its_own_level_and_above) {
     for (const priority mine : {high, normal, low}) {
         for (const priority other : {high, normal, low}) {
             pilfer::pool pool(one_worker());
@@ -260,7 +261,7 @@ TEST_F(row_B15_alone, a_task_makes_way_for_its_own_level_and_above) {
 }
 
 /// Without a stack a frame that waits runs others on top of itself: none of a lower level.
-TEST_F(row_B15_alone, nothing_below_its_level_begins_on_top_of_a_waiting_frame) {
+TEST_F(priorities, no_lower_level_begins_on_top_of_a_waiting_frame) {
     for (const priority mine : {high, normal, low}) {
         pilfer::options o = one_worker();
         o.max_contexts = 1;
@@ -290,7 +291,7 @@ TEST_F(row_B15_alone, nothing_below_its_level_begins_on_top_of_a_waiting_frame) 
 }
 
 /// A child that another pool's task gives to a scope may be all that its frame waits for.
-TEST_F(row_B15_alone, children_from_outside_go_first) {
+TEST_F(priorities, children_from_outside_go_first) {
     pilfer::options o = one_worker();
     o.max_contexts = 1;
     pilfer::pool pool(o);
@@ -299,13 +300,13 @@ TEST_F(row_B15_alone, children_from_outside_go_first) {
     pool.run({.priority = high}, [&] {
         pilfer::scope s;
         other.submit({.priority = low}, [&] { s.fork([&] { ran = true; }); });
-        other.run({.priority = low}, [] {}); // behind it
+        other.run({.priority = low}, [] {}); // queued after it
         s.sync();
         EXPECT_TRUE(ran);
     });
 }
 
-TEST_F(row_B15_alone, get_runs_what_is_queued_whatever_its_level) {
+TEST_F(priorities, get_runs_a_queued_task_of_any_level) {
     pilfer::options o = one_worker();
     o.max_contexts = 1;
     pilfer::pool pool(o);
@@ -315,7 +316,7 @@ TEST_F(row_B15_alone, get_runs_what_is_queued_whatever_its_level) {
     });
 }
 
-TEST_F(row_B15_alone, own_tasks_may_submit_while_the_pool_drains) {
+TEST_F(priorities, own_tasks_may_submit_while_the_pool_drains) {
     std::atomic<int> ran{0};
     {
         pilfer::pool pool(one_worker());
@@ -340,7 +341,7 @@ TEST_F(row_B15_alone, own_tasks_may_submit_while_the_pool_drains) {
     EXPECT_EQ(ran, 364); // 3^0 + ... + 3^5
 }
 
-TEST_F(row_B15_alone, a_bound_is_one_for_all_levels) {
+TEST_F(priorities, a_bound_is_one_for_all_levels) {
     pilfer::options o = one_worker();
     o.queue_capacity = 3;
     o.when_full = pilfer::when_full::fail;
@@ -360,7 +361,7 @@ TEST_F(row_B15_alone, a_bound_is_one_for_all_levels) {
     EXPECT_EQ(ran.all(), (std::vector<std::string>{"h", "n", "l"}));
 }
 
-TEST_F(row_B15_alone, dump_says_which_levels_are_queued) {
+TEST_F(priorities, dump_says_which_levels_are_queued) {
     pilfer::pool pool(one_worker());
     const auto said = [&](const char* what) {
         std::ostringstream out;
@@ -380,7 +381,7 @@ TEST_F(row_B15_alone, dump_says_which_levels_are_queued) {
     EXPECT_TRUE(said("submissions: none;"));
 }
 
-TEST_F(row_B15_alone, dropped_and_closed) {
+TEST_F(priorities, queued_levels_are_dropped_and_closed_pools_refuse) {
     pilfer::pool pool(one_worker());
     std::array<pilfer::future<void>, 3> dropped{pool.async([] {}), pool.async([] {}), pool.async([] {})};
     for (auto& f : dropped) {
@@ -403,7 +404,7 @@ TEST_F(row_B15_alone, dropped_and_closed) {
     EXPECT_THROW((void)pool.async({.priority = low}, [] {}), pilfer::pool_closed);
 }
 
-TEST_F(row_B15_alone, what_is_no_level_is_an_error) {
+TEST_F(priorities, an_invalid_level_is_an_error) {
     pilfer::pool pool(workers(2));
     for (const int value : {4, 5, 100, 255}) {
         const auto none = static_cast<priority>(value);
@@ -424,7 +425,7 @@ TEST_F(row_B15_alone, what_is_no_level_is_an_error) {
     }
 }
 
-TEST_F(row_B15_alone, on_one_lock_levels_are_without_effect) {
+TEST_F(priorities, on_one_lock_levels_are_without_effect) {
     pilfer::options o = one_worker();
     o.backend = pilfer::backend::one_lock;
     pilfer::pool pool(o);
@@ -440,7 +441,7 @@ TEST_F(row_B15_alone, on_one_lock_levels_are_without_effect) {
 }
 
 /// Threads and tasks submit at all levels, workers sleep and wake in between: nothing is lost.
-TEST_P(row_B15, everything_runs_once) {
+TEST_P(priorities_over_workers, everything_runs_once) {
     pilfer::pool pool(with_workers());
     std::atomic<std::uint64_t> ran{0};
     const auto n = hundredth_of(100'000, 300);

@@ -1,5 +1,5 @@
-// Nothing is out of reach: what the owner of a long task has announced, and nobody else knows of, is taken
-// up.
+// All tasks are within reach: another worker takes up tasks that the owner of a long task has announced and
+// that no other worker knows of.
 #include <atomic>
 #include <chrono>
 #include <functional>
@@ -18,7 +18,7 @@ using namespace std::chrono_literals;
 template <class Condition>
 void wait_until(Condition condition) {
     while (!condition()) {
-        std::this_thread::sleep_for(20us); // the CPU is for whoever makes it true
+        std::this_thread::sleep_for(20us); // leaves the CPU to the thread that makes it true
     }
 }
 
@@ -59,7 +59,7 @@ public:
         }
         m_exposures = pool.counters().exposures;
     }
-    /// By the announcer, who then neither announces nor looks at anything until the task has run.
+    /// The announcer waits without announcing or looking at anything until the task has run.
     void wait() {
         EXPECT_EQ(m_pool.counters().exposures, m_exposures) << "it should be private: nobody was idle";
         m_others.let_go();
@@ -117,11 +117,11 @@ struct verb {
     void (*announce_and_wait)(only_task&);
 };
 
-class row_B8_reach : public ::testing::TestWithParam<std::tuple<verb, unsigned>> {
+class private_task : public ::testing::TestWithParam<std::tuple<verb, unsigned>> {
     watchdog m_watchdog{patience};
 };
 
-TEST_P(row_B8_reach, the_private_task_of_a_long_one_is_taken_up) {
+TEST_P(private_task, of_a_long_task_is_stolen) {
     const auto [verb, n] = GetParam();
     pilfer::options o = workers(n);
     o.balance.exposure = pilfer::exposure::on_demand;
@@ -136,7 +136,7 @@ TEST_P(row_B8_reach, the_private_task_of_a_long_one_is_taken_up) {
     EXPECT_GE(pool.counters().reaches, 1U);
 }
 
-INSTANTIATE_TEST_SUITE_P(verbs, row_B8_reach,
+INSTANTIATE_TEST_SUITE_P(verbs, private_task,
                          ::testing::Combine(::testing::Values(verb{"join", by_join}, verb{"spawn", by_spawn},
                                                               verb{"fork", by_fork}, verb{"async", by_async},
                                                               verb{"for_each", by_for_each},
@@ -147,11 +147,11 @@ INSTANTIATE_TEST_SUITE_P(verbs, row_B8_reach,
                                     std::to_string(std::get<1>(at.param));
                          });
 
-/// Each of many workers in turn is the one that hides a task, while all others wait in the same way: as many
-/// reaches at once as there are workers but one.
-class row_B8_all : public over_workers {};
+/// Each of many workers in turn hides a task, while all others wait in this way: one reach less than there
+/// are workers.
+class private_tasks_of_all : public over_workers {};
 
-TEST_P(row_B8_all, everybody_hides_one_and_somebody_finds_them_all) {
+TEST_P(private_tasks_of_all, are_all_stolen_by_one_worker) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody to reach";
     }
@@ -164,7 +164,7 @@ TEST_P(row_B8_all, everybody_hides_one_and_somebody_finds_them_all) {
             pilfer::scope s;
             s.fork([&] { ran.fetch_add(1); });
             hidden.fetch_add(1);
-            // Until the tasks of all have run: nobody but the last worker is free to run one.
+            // Until the tasks of all have run: only the last worker is free to run one.
             wait_until([&] { return ran == GetParam() - 1; });
             s.sync();
         }));
@@ -175,6 +175,6 @@ TEST_P(row_B8_all, everybody_hides_one_and_somebody_finds_them_all) {
     EXPECT_EQ(hidden, GetParam() - 1);
 }
 
-PILFER_OVER_WORKERS(row_B8_all);
+PILFER_OVER_WORKERS(private_tasks_of_all);
 
 } // namespace

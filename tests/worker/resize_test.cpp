@@ -1,4 +1,4 @@
-// More and fewer workers while a pool runs: row F4.
+// More and fewer workers while a pool runs.
 #include <stdlib.h>
 
 #include <atomic>
@@ -45,9 +45,9 @@ void await_aside(pilfer::pool& pool, unsigned from, unsigned to) {
     }
 }
 
-class row_F4_resize : public guarded {};
+class pool_resize : public guarded {};
 
-TEST_F(row_F4_resize, threads_are_made_once_and_end_with_the_pool) {
+TEST_F(pool_resize, threads_are_made_once_and_end_with_the_pool) {
     const auto before = thread_count();
     {
         pilfer::pool pool(resizable(2, 8));
@@ -67,7 +67,7 @@ TEST_F(row_F4_resize, threads_are_made_once_and_end_with_the_pool) {
     EXPECT_TRUE(threads_become(before));
 }
 
-TEST_F(row_F4_resize, who_has_stepped_aside_runs_nothing) {
+TEST_F(pool_resize, a_parked_worker_runs_nothing) {
     pilfer::pool pool(resizable(4, 4));
     pool.resize(2);
     await_aside(pool, 2, 4);
@@ -83,7 +83,7 @@ TEST_F(row_F4_resize, who_has_stepped_aside_runs_nothing) {
     EXPECT_TRUE(all_aside(pool, 2, 4));
 }
 
-TEST_F(row_F4_resize, who_is_called_back_takes_part) {
+TEST_F(pool_resize, a_worker_that_is_called_back_takes_part) {
     pilfer::pool pool(resizable(1, 3));
     pool.resize(3);
     pool.resize(1);
@@ -131,7 +131,7 @@ void on_the_second_worker(pilfer::pool& pool, const F& f) {
     });
 }
 
-TEST_F(row_F4_resize, what_a_leaving_worker_has_announced_is_run_by_others) {
+TEST_F(pool_resize, tasks_of_a_leaving_worker_are_run_by_others) {
     for (int round = 0; round < 50; ++round) {
         pilfer::pool pool(resizable(2, 2));
         std::atomic<unsigned> ran{0};
@@ -160,7 +160,7 @@ TEST_F(row_F4_resize, what_a_leaving_worker_has_announced_is_run_by_others) {
     }
 }
 
-TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
+TEST_F(pool_resize, a_context_of_a_leaving_worker_resumes_elsewhere) {
     pilfer::pool pool(resizable(2, 2));
     pilfer::event go;
     std::uint64_t began = 0; // not std::this_thread::get_id(), which a compiler asks once for both
@@ -177,7 +177,7 @@ TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
             over = true;
         });
         while (!waits.load()) {
-            pilfer::yield(); // to this task, which nobody else has time for
+            pilfer::yield(); // to this task, which no other worker can run now
         }
     });
     pool.resize(1);
@@ -190,7 +190,7 @@ TEST_F(row_F4_resize, a_context_that_was_suspended_there_goes_on_elsewhere) {
     EXPECT_TRUE(all_aside(pool, 1, 2));
 }
 
-TEST_F(row_F4_resize, one_that_must_go_on_there_does) {
+TEST_F(pool_resize, a_context_that_must_stay_resumes_on_the_leaving_worker) {
     auto o = resizable(2, 2);
     o.resume = pilfer::resume::own_thread;
     pilfer::pool pool(o);
@@ -218,7 +218,7 @@ TEST_F(row_F4_resize, one_that_must_go_on_there_does) {
     await_aside(pool, 1, 2); // again
 }
 
-TEST_F(row_F4_resize, a_task_may_send_its_own_worker_away) {
+TEST_F(pool_resize, a_task_may_send_its_own_worker_away) {
     for (int round = 0; round < 100; ++round) {
         pilfer::pool pool(resizable(3, 3));
         std::uint64_t got = 0;
@@ -234,8 +234,8 @@ TEST_F(row_F4_resize, a_task_may_send_its_own_worker_away) {
     }
 }
 
-TEST_F(row_F4_resize, an_endless_recursion_makes_way) {
-    // Workers beyond the first one never come back to their schedulers by themselves.
+TEST_F(pool_resize, an_endless_recursion_yields) {
+    // Workers beyond the first one do not return to their schedulers by themselves.
     pilfer::pool pool(resizable(4, 4));
     std::atomic<bool> over{false};
     std::atomic<unsigned> begun{0};
@@ -259,14 +259,14 @@ TEST_F(row_F4_resize, an_endless_recursion_makes_way) {
     endless.get();
 }
 
-/// Announces without end, and has nothing left in its deque where it makes way.
+/// Announces without end. Its deque is empty each time it makes way.
 void announce_until(const std::atomic<bool>& over) {
     while (!over.load()) {
         pilfer::join([] {}, [] {});
     }
 }
 
-TEST_F(row_F4_resize, a_frame_that_it_displaces_goes_on_beside_endless_ones) {
+TEST_F(pool_resize, a_displaced_frame_resumes_beside_endless_ones) {
     for (int round = 0; round < 20; ++round) {
         pilfer::pool pool(resizable(2, 2));
         std::atomic<bool> go{false};
@@ -295,7 +295,7 @@ TEST_F(row_F4_resize, a_frame_that_it_displaces_goes_on_beside_endless_ones) {
     }
 }
 
-TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
+TEST_F(pool_resize, tasks_left_in_its_deque_run_beside_endless_ones) {
     for (int round = 0; round < 20; ++round) {
         pilfer::pool pool(resizable(2, 2));
         std::atomic<bool> left{false};
@@ -307,7 +307,7 @@ TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
                 s.fork([&] {
                     ++begun;
                     if (pilfer::detail::this_worker()->index == 0) {
-                        announce_until(ran); // never robs anybody
+                        announce_until(ran); // never robs another worker
                         return;
                     }
                     pilfer::scope own;
@@ -326,8 +326,9 @@ TEST_F(row_F4_resize, what_it_leaves_in_its_deque_is_run_beside_endless_tasks) {
     }
 }
 
-/// It was suspended there, with a scope that wants it back on its thread, and nothing holds it there behind.
-TEST_F(row_F4_resize, a_frame_that_came_home_to_it_makes_way) {
+/// It was suspended on that thread, with a scope that resumes on its origin, and nothing holds it there
+/// afterwards.
+TEST_F(pool_resize, a_frame_that_returned_to_it_yields) {
     pilfer::pool pool(resizable(2, 2));
     pilfer::event go;
     std::atomic<bool> waits{false};
@@ -358,14 +359,14 @@ TEST_F(row_F4_resize, a_frame_that_came_home_to_it_makes_way) {
     }
     pool.resize(1);
     await_aside(pool, 1, 2);
-    auto other = pool.async([&] { announce_until(moved); }); // so that nobody robs the frame
+    auto other = pool.async([&] { announce_until(moved); }); // so that no worker robs the frame
     go.set();
     frame.get();
     other.get();
 }
 
 /// The thread is made by a task that rounds upwards.
-TEST_F(row_F4_resize, threads_that_are_made_later_round_as_the_others_do) {
+TEST_F(pool_resize, later_threads_have_the_rounding_mode_of_the_first) {
     pilfer::pool pool(resizable(1, 2));
     pool.run([&] {
         std::fesetround(FE_UPWARD);
@@ -387,7 +388,7 @@ TEST_F(row_F4_resize, threads_that_are_made_later_round_as_the_others_do) {
     });
 }
 
-TEST_F(row_F4_resize, an_automatic_number_is_at_most_max_workers) {
+TEST_F(pool_resize, an_automatic_number_is_at_most_max_workers) {
     setenv("PILFER_WORKERS", "5", 1);
     pilfer::options o;
     o.max_workers = 3;
@@ -400,7 +401,7 @@ TEST_F(row_F4_resize, an_automatic_number_is_at_most_max_workers) {
     unsetenv("PILFER_WORKERS");
 }
 
-TEST_F(row_F4_resize, alarms_of_a_leaving_worker_fire) {
+TEST_F(pool_resize, alarms_of_a_leaving_worker_fire) {
     pilfer::pool pool(resizable(4, 4));
     std::atomic<unsigned> fired{0};
     std::vector<pilfer::future<void>> all;
@@ -418,7 +419,7 @@ TEST_F(row_F4_resize, alarms_of_a_leaving_worker_fire) {
     await_aside(pool, 1, 4);
 }
 
-TEST_F(row_F4_resize, a_dump_says_who_has_stepped_aside) {
+TEST_F(pool_resize, a_dump_lists_parked_workers) {
     pilfer::pool pool(resizable(2, 5));
     pool.resize(3);
     pool.resize(1);
@@ -432,7 +433,7 @@ TEST_F(row_F4_resize, a_dump_says_who_has_stepped_aside) {
     EXPECT_EQ(text.find("worker 3"), std::string::npos) << text; // never made
 }
 
-TEST_F(row_F4_resize, a_standstill_is_told_whoever_lies_down_last) {
+TEST_F(pool_resize, a_standstill_is_reported_by_any_last_worker) {
     for (const bool others_first : {false, true}) {
         const auto died = in_child([others_first] {
             auto o = resizable(2, 2);
@@ -445,7 +446,7 @@ TEST_F(row_F4_resize, a_standstill_is_told_whoever_lies_down_last) {
             }
             pool.resize(1);
             std::this_thread::sleep_for(1s);
-            std::_Exit(7); // nobody sets the event
+            std::_Exit(7); // the event is never set
             return 0;
         });
         EXPECT_TRUE(died.exited_with(7)) << died;
@@ -453,7 +454,7 @@ TEST_F(row_F4_resize, a_standstill_is_told_whoever_lies_down_last) {
     }
 }
 
-TEST_F(row_F4_resize, other_back_ends_and_recordings_keep_their_workers) {
+TEST_F(pool_resize, other_back_ends_and_recordings_keep_their_workers) {
     auto o = resizable(2, 4);
     o.backend = pilfer::backend::one_lock;
     pilfer::pool simple(o);
@@ -468,7 +469,7 @@ TEST_F(row_F4_resize, other_back_ends_and_recordings_keep_their_workers) {
     EXPECT_EQ(recording.run([] { return fib_join(10); }), fib(10));
 }
 
-TEST_F(row_F4_resize, bad_input) {
+TEST_F(pool_resize, bad_input) {
     pilfer::pool pool(resizable(2, 4));
     for (const unsigned n : {0U, 5U, 4096U, 4097U}) {
         try {
@@ -501,7 +502,7 @@ TEST_F(row_F4_resize, bad_input) {
 
 constexpr unsigned depth = sanitized ? 6 : 8;
 
-/// A tree whose shape is a hash of where one is: as in uts, nobody knows before how large a part is.
+/// A tree whose shape is a hash of the position: as in uts, the size of a part is not known before.
 std::uint64_t tree(std::uint64_t at, unsigned levels) {
     if (levels == 0) {
         return 1;
@@ -517,7 +518,7 @@ std::uint64_t tree(std::uint64_t at, unsigned levels) {
     return sum;
 }
 
-TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
+TEST_F(pool_resize, a_count_of_nodes_is_right_while_the_pool_is_resized) {
     pilfer::pool alone(workers(1));
     const std::uint64_t right = alone.run([] { return tree(3, depth); });
     ASSERT_GT(right, 500U);
@@ -542,7 +543,7 @@ TEST_F(row_F4_resize, nodes_are_counted_right_while_the_pool_changes) {
     }
 }
 
-TEST_F(row_F4_resize, a_pool_ends_while_it_is_resized) {
+TEST_F(pool_resize, a_pool_ends_while_it_is_resized) {
     for (int round = 0; round < 30; ++round) {
         auto pool = std::make_unique<pilfer::pool>(resizable(2, 8));
         std::atomic<bool> begun{false};
@@ -570,9 +571,8 @@ TEST_F(row_F4_resize, a_pool_ends_while_it_is_resized) {
 
 class watch_over_alarms : public guarded {};
 
-/// Whoever watches is told to step aside and wakes another one in its place, which is about to be told so,
-/// too.
-TEST_F(watch_over_alarms, stays_with_those_that_do_not_step_aside) {
+/// The watching worker is asked to step aside and wakes a successor. That worker is about to be asked, too.
+TEST_F(watch_over_alarms, stays_with_workers_that_remain) {
     constexpr unsigned workers = 16;
     for (int round = 0; round < 10; ++round) {
         pilfer::pool pool(resizable(workers, workers));

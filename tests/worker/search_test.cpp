@@ -1,4 +1,4 @@
-// What ends a search early, where it begins, and what a worker owes to those that search.
+// Searches: their early end, their first victim, and the requests that a worker answers.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -52,7 +52,7 @@ TEST_F(search, ends_when_a_submission_is_queued) {
 }
 
 /// Among 64 workers a victim chosen at random is the right one once in 63 times.
-TEST_F(search, of_a_woken_worker_begins_at_who_woke_it) {
+TEST_F(search, of_a_woken_worker_begins_at_its_waker) {
     constexpr unsigned n = 64;
     constexpr int rounds = 40;
     int at_once = 0;
@@ -76,7 +76,7 @@ TEST_F(search, of_a_woken_worker_begins_at_who_woke_it) {
                     tried = pool.counters(i).steals_tried - before[i];
                     tried.notify_all();
                 });
-                tried.wait(0); // not taken back by its owner
+                tried.wait(0); // not popped by its owner
                 at_once += tried == 1 ? 1 : 0;
                 s.sync();
             });
@@ -86,11 +86,11 @@ TEST_F(search, of_a_woken_worker_begins_at_who_woke_it) {
     EXPECT_GE(at_once, rounds / 2);
 }
 
-/// One worker has announced tasks that nobody else can take, and is asked for them as a thief asks.
+/// One worker has announced tasks that no other can take, and gets a request as from a thief.
 class asked_owner : public guarded {
 protected:
     static constexpr unsigned tasks = 8;
-    /// What the others can take while the k-th of its tasks runs.
+    /// The tasks that the others can take while the k-th of its tasks runs.
     struct shares {
         std::array<std::int64_t, tasks> seen{};
         unsigned ran = 0;
@@ -100,7 +100,7 @@ protected:
             seen[ran++] = deque.thief().look().shared;
         }
     };
-    /// What others wished for before is answered, and forgotten.
+    /// Earlier requests of others are answered, and forgotten.
     static void answer() {
         for (int i = 0; i < 3; ++i) {
             (void)pilfer::join([] {}, [] {});

@@ -1,4 +1,4 @@
-// Sleeping and waking: nobody polls, and every source of work wakes a sleeper.
+// Sleeping and waking: no worker polls, and every source of work wakes a sleeper.
 #include <sys/resource.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-/// Waits until all workers but the `busy` ones have gone to sleep, and nobody has since.
+/// Waits until all workers but the `busy` ones have gone to sleep, and no more sleeps have begun since.
 [[nodiscard]] bool settles(const pilfer::pool& pool, unsigned busy = 0) {
     std::uint64_t sleeps = 0;
     unsigned looks = 0;
@@ -30,7 +30,7 @@ using namespace std::chrono_literals;
         }
         looks = slept + busy >= pool.workers() && now == sleeps ? looks + 1 : 0;
         sleeps = now;
-        return looks == 3; // a machine that is busy elsewhere stands still for one look easily
+        return looks == 3; // a busy machine easily stops for one look
     });
 }
 
@@ -41,9 +41,9 @@ using namespace std::chrono_literals;
            std::chrono::microseconds(use.ru_utime.tv_usec + use.ru_stime.tv_usec);
 }
 
-class row_B11_sleep : public over_workers {};
+class idle_workers : public over_workers {};
 
-TEST_P(row_B11_sleep, an_idle_pool_sleeps) {
+TEST_P(idle_workers, an_idle_pool_sleeps) {
     pilfer::pool pool(with_workers());
     EXPECT_EQ(pool.run([] { return fib_join(12); }), fib(12));
     ASSERT_TRUE(settles(pool));
@@ -56,7 +56,7 @@ TEST_P(row_B11_sleep, an_idle_pool_sleeps) {
     EXPECT_LT(cpu_time() - cpu, 20ms);
 }
 
-TEST_P(row_B11_sleep, the_others_sleep_while_one_computes) {
+TEST_P(idle_workers, the_others_sleep_while_one_computes) {
     pilfer::pool pool(with_workers());
     std::atomic<bool> stop{false};
     auto busy = pool.async([&] {
@@ -75,11 +75,11 @@ TEST_P(row_B11_sleep, the_others_sleep_while_one_computes) {
     busy.get();
 }
 
-PILFER_OVER_WORKERS(row_B11_sleep);
+PILFER_OVER_WORKERS(idle_workers);
 
-class row_B12_wake : public over_workers {};
+class wake_up : public over_workers {};
 
-TEST_P(row_B12_wake, by_a_submission) {
+TEST_P(wake_up, by_a_submission) {
     pilfer::pool pool(with_workers());
     for (int i = 0; i < 3; ++i) {
         ASSERT_TRUE(settles(pool));
@@ -92,7 +92,7 @@ TEST_P(row_B12_wake, by_a_submission) {
     }
 }
 
-TEST_P(row_B12_wake, by_a_local_push) {
+TEST_P(wake_up, by_a_local_push) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody to wake";
     }
@@ -128,7 +128,7 @@ TEST_P(row_B12_wake, by_a_local_push) {
     }
 }
 
-TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
+TEST_P(wake_up, by_local_pushes_that_race_with_going_to_sleep) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody to wake";
     }
@@ -142,7 +142,7 @@ TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
             for (int k = 0; k < i % 50; ++k) {
                 std::atomic_signal_fence(std::memory_order_seq_cst);
             }
-            while (!ran) { // never awaited by its owner: somebody must come
+            while (!ran) { // never awaited by its owner: another worker must come
                 std::this_thread::yield();
             }
             EXPECT_TRUE(ran);
@@ -150,7 +150,7 @@ TEST_P(row_B12_wake, by_local_pushes_that_race_with_going_to_sleep) {
     });
 }
 
-TEST_P(row_B12_wake, by_a_runnable_context) {
+TEST_P(wake_up, by_a_runnable_context) {
     for (const auto how : {pilfer::resume::anywhere, pilfer::resume::own_thread, pilfer::resume::elsewhere}) {
         pilfer::options o = with_workers();
         o.resume = how;
@@ -177,7 +177,7 @@ TEST_P(row_B12_wake, by_a_runnable_context) {
     }
 }
 
-TEST_P(row_B12_wake, a_wave_reaches_everybody) {
+TEST_P(wake_up, a_wave_reaches_everybody) {
     pilfer::pool pool(with_workers());
     ASSERT_TRUE(settles(pool));
     std::atomic<unsigned> arrived{0};
@@ -199,7 +199,7 @@ TEST_P(row_B12_wake, a_wave_reaches_everybody) {
     EXPECT_EQ(arrived, GetParam());
 }
 
-TEST_P(row_B12_wake, by_shutdown) {
+TEST_P(wake_up, by_shutdown) {
     for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
         pilfer::pool pool(with_workers());
         ASSERT_TRUE(settles(pool));
@@ -213,11 +213,11 @@ TEST_P(row_B12_wake, by_shutdown) {
     }
 }
 
-PILFER_OVER_WORKERS(row_B12_wake);
+PILFER_OVER_WORKERS(wake_up);
 
-class row_B12_far : public guarded {};
+class wake_up_at_a_distance : public guarded {};
 
-TEST_F(row_B12_far, the_only_sleeper_far_from_the_publisher) {
+TEST_F(wake_up_at_a_distance, the_only_sleeper_far_from_the_publisher) {
     pilfer::pool pool(workers(8));
     for (int round = 0; round < 5; ++round) {
         std::atomic<int> busy{0};
@@ -227,7 +227,7 @@ TEST_F(row_B12_far, the_only_sleeper_far_from_the_publisher) {
             others.push_back(pool.async([&] {
                 busy.fetch_add(1);
                 while (!stop) {
-                    std::this_thread::sleep_for(50us); // inside a long task: tells nobody
+                    std::this_thread::sleep_for(50us); // inside a long task: wakes no worker
                 }
             }));
         }

@@ -1,5 +1,5 @@
-// Row B16: how long an idle worker looks before it sleeps, by counters: what a new pool has tried when all of
-// it sleeps is a number that only the policy decides.
+// The time that an idle worker looks for work before it sleeps, by counters. When all workers of a new pool
+// sleep, the number of its tries depends on the policy only.
 #include <unistd.h>
 
 #include <atomic>
@@ -25,7 +25,7 @@ using pilfer::idle;
     return o;
 }
 
-/// Each worker has gone to sleep so many times.
+/// True if each worker has gone to sleep so many times.
 [[nodiscard]] bool all_slept(const pilfer::pool& pool, std::uint64_t times) {
     return eventually([&] {
         for (unsigned i = 0; i < pool.workers(); ++i) {
@@ -36,7 +36,7 @@ using pilfer::idle;
         return true;
     });
 }
-/// Each worker has tried to rob others so many times more.
+/// True if each worker has tried to rob others so many times more.
 [[nodiscard]] bool all_look(const pilfer::pool& pool, std::uint64_t more) {
     std::vector<std::uint64_t> before;
     for (unsigned i = 0; i < pool.workers(); ++i) {
@@ -52,9 +52,9 @@ using pilfer::idle;
     });
 }
 
-class row_B16_spin : public over_workers {};
+class spin_option : public over_workers {};
 
-TEST_P(row_B16_spin, what_is_tried_before_the_first_sleep) {
+TEST_P(spin_option, looks_before_the_first_sleep_are_counted) {
     const std::uint64_t n = GetParam();
     const std::uint64_t rounds = n > pilfer::os::affinity_cpus() ? 4 : 200;
     const std::pair<idle, std::uint64_t> cases[] = {
@@ -70,9 +70,9 @@ TEST_P(row_B16_spin, what_is_tried_before_the_first_sleep) {
     }
 }
 
-/// The looks of idle::latency are those since the last find: what comes in the midst of them is followed by
-/// all of them once more.
-TEST_P(row_B16_spin, looks_are_counted_anew_behind_each_find) {
+/// The looks of idle::latency count from the last find: after a task in the midst of them all of them follow
+/// once more.
+TEST_P(spin_option, looks_are_counted_anew_after_each_find) {
     const std::uint64_t n = GetParam();
     if (n == 1) {
         GTEST_SKIP() << "one alone robs nobody, so its looks are not counted";
@@ -104,7 +104,7 @@ TEST_P(row_B16_spin, looks_are_counted_anew_behind_each_find) {
     }
 }
 
-TEST_P(row_B16_spin, work_gets_done_by_each) {
+TEST_P(spin_option, all_settings_complete_their_work) {
     for (const idle how : {idle::battery, idle::balanced, idle::latency}) {
         pilfer::pool pool(spinning(GetParam(), how));
         for (int i = 0; i < 10; ++i) {
@@ -116,7 +116,7 @@ TEST_P(row_B16_spin, work_gets_done_by_each) {
     }
 }
 
-TEST_P(row_B16_spin, nobody_sleeps_while_the_pool_is_kept_warm) {
+TEST_P(spin_option, no_worker_sleeps_while_the_pool_is_kept_warm) {
     for (const idle how : {idle::battery, idle::balanced}) {
         pilfer::pool pool(spinning(GetParam(), how));
         ASSERT_TRUE(all_slept(pool, 1));
@@ -147,7 +147,7 @@ TEST_P(row_B16_spin, nobody_sleeps_while_the_pool_is_kept_warm) {
     }
 }
 
-TEST_P(row_B16_spin, one_of_two_that_ends_changes_nothing) {
+TEST_P(spin_option, the_end_of_one_of_two_keep_warms_changes_nothing) {
     pilfer::pool pool(spinning(GetParam(), idle::balanced));
     const pilfer::keep_warm warm(pool);
     { const pilfer::keep_warm short_one(pool); }
@@ -159,8 +159,9 @@ TEST_P(row_B16_spin, one_of_two_that_ends_changes_nothing) {
     }
 }
 
-/// Begun while workers lie down behind a task: one that is not in the map yet has to see it by itself (S2).
-TEST_P(row_B16_spin, begun_while_somebody_lies_down) {
+/// Begun while workers lie down after a task: a worker that is not in the map yet must see it by itself
+/// (`idle.S2`).
+TEST_P(spin_option, keep_warm_begins_while_a_worker_lies_down) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "one alone robs nobody, so its looks are not counted";
     }
@@ -177,8 +178,8 @@ TEST_P(row_B16_spin, begun_while_somebody_lies_down) {
     }
 }
 
-/// What a sleeper would have seen to.
-TEST_P(row_B16_spin, alarms_descriptors_and_the_end_are_seen_to) {
+/// Duties of a sleeping worker: alarms, descriptors, the end.
+TEST_P(spin_option, alarms_descriptors_and_the_end_are_handled) {
     for (const idle how : {idle::battery, idle::latency}) {
         pilfer::pool pool(spinning(GetParam(), how));
         int ends[2];
@@ -205,8 +206,8 @@ TEST_P(row_B16_spin, alarms_descriptors_and_the_end_are_seen_to) {
     }
 }
 
-/// Its owner does not come back to its scheduler before the alarm has fired: somebody else has to see to it.
-TEST_P(row_B16_spin, the_alarm_of_a_busy_worker_is_seen_to) {
+/// Its owner does not return to its scheduler before the alarm has fired: another worker must see to it.
+TEST_P(spin_option, the_alarm_of_a_busy_worker_is_handled) {
     if (GetParam() == 1) {
         GTEST_SKIP() << "there is nobody else";
     }
@@ -225,15 +226,15 @@ TEST_P(row_B16_spin, the_alarm_of_a_busy_worker_is_seen_to) {
     }
 }
 
-TEST_P(row_B16_spin, a_drop_ends_a_warm_pool) {
+TEST_P(spin_option, a_drop_ends_a_warm_pool) {
     pilfer::pool pool(spinning(GetParam(), idle::latency));
     const pilfer::keep_warm warm(pool);
     pool.submit([] {});
-    pool.shutdown(pilfer::shutdown_mode::drop); // for ever where warm workers do not look at it
+    pool.shutdown(pilfer::shutdown_mode::drop); // endless if warm workers do not look at it
     EXPECT_THROW(pool.submit([] {}), pilfer::pool_closed);
 }
 
-TEST_P(row_B16_spin, begun_and_ended_by_many_while_others_work) {
+TEST_P(spin_option, many_threads_begin_and_end_keep_warm_while_others_work) {
     pilfer::pool pool(spinning(GetParam(), idle::battery));
     std::vector<std::thread> threads;
     const auto rounds = static_cast<int>(hundredth_of(20'000));
@@ -251,12 +252,12 @@ TEST_P(row_B16_spin, begun_and_ended_by_many_while_others_work) {
     ASSERT_TRUE(all_slept(pool, 1));
 }
 
-PILFER_OVER_WORKERS(row_B16_spin);
+PILFER_OVER_WORKERS(spin_option);
 
-class row_B16_limits : public guarded {};
+class spin_option_limits : public guarded {};
 
-/// Who waits for a stack gets that of a worker that has nothing to do, warm or not.
-TEST_F(row_B16_limits, with_few_contexts) {
+/// A task that waits for a stack gets the one of an idle worker, warm or not.
+TEST_F(spin_option_limits, with_few_contexts) {
     for (const std::size_t contexts : {1U, 2U, 3U}) {
         pilfer::options o = spinning(3, idle::latency);
         o.max_contexts = contexts;
@@ -269,7 +270,7 @@ TEST_F(row_B16_limits, with_few_contexts) {
     }
 }
 
-TEST_F(row_B16_limits, without_effect_on_one_lock) {
+TEST_F(spin_option_limits, without_effect_on_one_lock) {
     pilfer::options o = spinning(2, idle::latency);
     o.backend = pilfer::backend::one_lock;
     pilfer::pool pool(o);
@@ -278,7 +279,7 @@ TEST_F(row_B16_limits, without_effect_on_one_lock) {
     ASSERT_TRUE(all_slept(pool, 1));
 }
 
-TEST_F(row_B16_limits, the_environment_chooses_where_the_program_does_not) {
+TEST_F(spin_option_limits, the_environment_applies_without_an_option) {
     for (const auto& [text, how] :
          {std::pair{"latency", idle::latency}, std::pair{"balanced", idle::balanced},
           std::pair{"battery", idle::battery}}) {

@@ -1,4 +1,4 @@
-// A pool whose workers have announced what the test wants, and look for work when it lets them.
+// A pool whose workers have announced the tasks of a test, and look for work when the test lets them.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@
 
 namespace support {
 
-// Whoever waits here sleeps: the machine is for those that work.
+// A thread that waits here sleeps: the machine is for those that work.
 inline void wait(const std::atomic<bool>& flag) { flag.wait(false); }
 inline void wait(const std::atomic<unsigned>& counter, unsigned value) {
     for (unsigned now = counter; now != value; now = counter) {
@@ -30,7 +30,7 @@ inline void count(std::atomic<unsigned>& counter) {
     counter.notify_all();
 }
 
-/// Every worker stands in a task of this test until it is let go. Before anybody may look for work, each has
+/// Every worker is inside a task of this test until it is let go. Before a worker may look for work, each has
 /// called announce(worker, scope of that task), one after the other.
 class stand_still {
 public:
@@ -57,7 +57,7 @@ public:
         }
     }
     void let_go(unsigned i) { open(m_open[i % m_pool.workers()]); }
-    /// Of worker i, while nobody works.
+    /// Tasks in the deque of worker i, while no worker works.
     [[nodiscard]] std::int64_t queued(unsigned i) {
         const auto there = m_pool.core().at(i % m_pool.workers()).deque.thief().look();
         return there.shared + there.own;

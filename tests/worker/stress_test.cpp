@@ -1,4 +1,4 @@
-// Every task exactly once, whatever way it was made and whoever took it.
+// Every task runs exactly once, however it was made and on any worker.
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -94,7 +94,7 @@ TEST_P(exactly_once, always_public) {
     check(o, hundredth_of(4'000'000));
 }
 
-TEST_P(exactly_once, everything_taken_back_at_once) {
+TEST_P(exactly_once, all_reclaimed_at_once) {
     pilfer::options o = with_workers();
     o.balance.unshare = pilfer::unshare::all;
     check(o, hundredth_of(4'000'000));

@@ -1,5 +1,5 @@
-// A worker that has work at each look robs others now and then: what nobody else can take up does not wait
-// for the end of that work.
+// A worker that always finds own work robs others now and then. Tasks that no other worker can take up do not
+// wait for the end of that work.
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -32,7 +32,7 @@ private:
     std::atomic<std::int64_t> m_left;
 };
 
-/// As many frames for each worker, so that one at least can go on at each look.
+/// As many frames for each worker, so that at least one can run at each look.
 constexpr int frames = 64;
 
 struct chain {
@@ -65,7 +65,7 @@ void yields(work& w) {
     }
 }
 
-/// Two that wait for each other in turn: one of them can always go on.
+/// Two that wait for each other in turn: one of them can always run.
 void resumes(work& w) {
     for (int i = 0; i < frames; ++i) {
         struct pair {
@@ -90,7 +90,7 @@ void resumes(work& w) {
     }
 }
 
-/// The end of each child goes on with its parent on the spot.
+/// The end of each child resumes its parent at once.
 void parents_behind_their_last_child(work& w) {
     for (int i = 0; i < frames; ++i) {
         (void)pilfer::async([&w] {
@@ -144,7 +144,7 @@ TEST_P(endless_work, does_not_keep_the_child_of_a_silent_task_from_running) {
     auto silent = pool.async([&] {
         arrive();
         for (int i = 0; i < 3; ++i) {
-            (void)pilfer::join([] {}, [] {}); // what others asked for before is answered
+            (void)pilfer::join([] {}, [] {}); // answers earlier requests
         }
         pilfer::scope s;
         s.fork([&] {

@@ -1,5 +1,5 @@
-// Row A16: what a worker's thread is called, what it is worth, and what is called at its beginning and end;
-// read back from /proc.
+// The name and the priority of a worker's thread, read back from /proc, and the calls at its beginning and
+// end.
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -28,7 +28,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
-/// What the kernel calls the threads of this process; those that end meanwhile are left out.
+/// The kernel's names of this process's threads; threads that end meanwhile are left out.
 [[nodiscard]] std::vector<std::string> thread_names() {
     std::vector<std::string> names;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
@@ -65,9 +65,9 @@ using testing::Not;
     return nice;
 }
 
-class row_A16_threads : public guarded {};
+class worker_threads : public guarded {};
 
-TEST_F(row_A16_threads, names_are_read_back) {
+TEST_F(worker_threads, names_are_read_back) {
     const std::pair<std::string, std::string> cases[] = {
         {"", "pilfer/"}, {"db", "db/"}, {"ten_bytes_", "ten_bytes_/"}, {"%s %n", "%s %n/"}};
     for (const auto& [name, prefix] : cases) {
@@ -83,7 +83,7 @@ TEST_F(row_A16_threads, names_are_read_back) {
     }
 }
 
-TEST_F(row_A16_threads, the_last_of_the_most_workers_keeps_its_number) {
+TEST_F(worker_threads, the_last_of_the_most_workers_keeps_its_number) {
     if (sanitized || emulated) {
         GTEST_SKIP() << "too many threads";
     }
@@ -103,7 +103,7 @@ TEST_F(row_A16_threads, the_last_of_the_most_workers_keeps_its_number) {
     }
 }
 
-TEST_F(row_A16_threads, helpers_of_blocking_have_the_name_too) {
+TEST_F(worker_threads, helpers_of_blocking_have_the_name_too) {
     pilfer::options o = workers(1);
     EXPECT_EQ(pilfer::pool(o).run([] { return pilfer::blocking([] { return own_name(); }); }),
               "pilfer/blocking");
@@ -112,7 +112,7 @@ TEST_F(row_A16_threads, helpers_of_blocking_have_the_name_too) {
               "longest__x/bloc");
 }
 
-/// What was called, by worker: "start", "task", "stop" in the order in which it came.
+/// The calls by worker, in their order: "start", "task", "stop".
 class journal {
 public:
     void add(unsigned worker, const std::string& what) {
@@ -157,9 +157,9 @@ void expect_each_started_and_stopped(journal& j, std::size_t workers) {
     EXPECT_TRUE(j.of_one_thread_each());
 }
 
-class row_A16_callbacks : public over_workers {};
+class thread_callbacks : public over_workers {};
 
-TEST_P(row_A16_callbacks, before_the_first_task_and_after_the_last_one) {
+TEST_P(thread_callbacks, before_the_first_task_and_after_the_last_one) {
     for (const auto backend : {pilfer::backend::work_stealing, pilfer::backend::one_lock}) {
         journal j;
         pilfer::options o = j.asked_for(with_workers());
@@ -182,7 +182,7 @@ TEST_P(row_A16_callbacks, before_the_first_task_and_after_the_last_one) {
     }
 }
 
-TEST_P(row_A16_callbacks, a_drop_stops_them_too) {
+TEST_P(thread_callbacks, a_drop_calls_on_stop) {
     journal j;
     pilfer::pool pool(j.asked_for(with_workers()));
     pilfer::latch begun(1);
@@ -202,7 +202,7 @@ TEST_P(row_A16_callbacks, a_drop_stops_them_too) {
     expect_each_started_and_stopped(j, GetParam());
 }
 
-TEST_P(row_A16_callbacks, one_that_throws_at_the_start_is_the_constructors_exception) {
+TEST_P(thread_callbacks, one_that_throws_at_the_start_is_the_constructors_exception) {
     const auto threads = thread_count();
     for (const auto backend : {pilfer::backend::work_stealing, pilfer::backend::one_lock}) {
         for (unsigned bad = 0; bad < GetParam(); bad += 1 + GetParam() / 3) {
@@ -235,7 +235,7 @@ TEST_P(row_A16_callbacks, one_that_throws_at_the_start_is_the_constructors_excep
     EXPECT_TRUE(threads_become(threads));
 }
 
-TEST_P(row_A16_callbacks, all_may_throw) {
+TEST_P(thread_callbacks, all_may_throw) {
     pilfer::options o = with_workers();
     std::atomic<int> stopped{0};
     o.on_start = [](unsigned) { throw 5; };
@@ -244,9 +244,9 @@ TEST_P(row_A16_callbacks, all_may_throw) {
     EXPECT_EQ(stopped, 0);
 }
 
-PILFER_OVER_WORKERS(row_A16_callbacks);
+PILFER_OVER_WORKERS(thread_callbacks);
 
-TEST_F(row_A16_threads, a_constructor_that_fails_behind_the_start_stops_them) {
+TEST_F(worker_threads, a_constructor_that_fails_after_the_start_calls_on_stop) {
     const auto result = in_child([] {
         if (geteuid() == 0 && setresuid(65'534, 65'534, 65'534) != 0) {
             return 77;
@@ -264,7 +264,7 @@ TEST_F(row_A16_threads, a_constructor_that_fails_behind_the_start_stops_them) {
         };
         try {
             const pilfer::pool pool(o);
-            return 77; // a sandbox that lets everybody
+            return 77; // a sandbox that permits it to every user
         } catch (const std::system_error&) {
         }
         const std::vector<std::string> both{"start", "stop"};
@@ -276,12 +276,12 @@ TEST_F(row_A16_threads, a_constructor_that_fails_behind_the_start_stops_them) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_A16_threads, they_are_threads_outside_there) {
+TEST_F(worker_threads, callbacks_run_as_on_foreign_threads) {
     pilfer::pool other(workers(2));
     std::atomic<unsigned> good{0};
     pilfer::options o = workers(2);
     const auto use = [&](unsigned) {
-        // On its own large stack, where nothing of the pool is found.
+        // On its own large stack, which has nothing of the pool.
         volatile char large[1 << 20];
         large[0] = 1;
         large[sizeof large - 1] = 1;
@@ -299,7 +299,7 @@ TEST_F(row_A16_threads, they_are_threads_outside_there) {
     EXPECT_EQ(good, 4U);
 }
 
-TEST_F(row_A16_threads, a_shutdown_by_on_stop_is_refused) {
+TEST_F(worker_threads, a_shutdown_by_on_stop_is_refused) {
     pilfer::pool* itself = nullptr;
     std::atomic<int> refused{0};
     pilfer::options o = workers(2);
@@ -318,7 +318,7 @@ TEST_F(row_A16_threads, a_shutdown_by_on_stop_is_refused) {
     EXPECT_EQ(refused, 2);
 }
 
-TEST_F(row_A16_threads, one_that_throws_at_the_end_ends_the_program) {
+TEST_F(worker_threads, one_that_throws_at_the_end_ends_the_program) {
     const auto result = in_child([] {
         pilfer::options o = workers(2);
         o.on_stop = [](unsigned) { throw std::runtime_error("spoiled end"); };
@@ -329,7 +329,7 @@ TEST_F(row_A16_threads, one_that_throws_at_the_end_ends_the_program) {
     EXPECT_TRUE(result.said("pilfer: options.on_stop has thrown: spoiled end\n")) << result;
 }
 
-TEST_F(row_A16_threads, temporary_threads_of_one_lock_call_both) {
+TEST_F(worker_threads, temporary_threads_of_one_lock_call_both) {
     journal j;
     pilfer::options o = j.asked_for(workers(1));
     o.backend = pilfer::backend::one_lock;
@@ -338,7 +338,7 @@ TEST_F(row_A16_threads, temporary_threads_of_one_lock_call_both) {
         pool.run([&] {
             pilfer::event done;
             pool.submit([&] { done.set(); });
-            done.wait(); // the only thread blocks: another one runs what sets it
+            done.wait(); // the only thread blocks: another one runs the setting task
         });
     }
     const auto lines = j.lines();
@@ -347,7 +347,7 @@ TEST_F(row_A16_threads, temporary_threads_of_one_lock_call_both) {
     EXPECT_THAT(lines[1], ElementsAre("start", "stop"));
 }
 
-TEST_F(row_A16_threads, a_temporary_thread_whose_start_throws_ends_the_program) {
+TEST_F(worker_threads, a_temporary_thread_whose_start_throws_ends_the_program) {
     const auto result = in_child([] {
         pilfer::options o = workers(1);
         o.backend = pilfer::backend::one_lock;
@@ -368,7 +368,7 @@ TEST_F(row_A16_threads, a_temporary_thread_whose_start_throws_ends_the_program) 
     EXPECT_TRUE(result.said("pilfer: options.on_start has thrown: no more of them\n")) << result;
 }
 
-TEST_F(row_A16_threads, helpers_of_blocking_call_neither) {
+TEST_F(worker_threads, helpers_of_blocking_call_neither) {
     journal j;
     {
         pilfer::pool pool(j.asked_for(workers(1)));
@@ -378,7 +378,7 @@ TEST_F(row_A16_threads, helpers_of_blocking_call_neither) {
     EXPECT_THAT(j.lines()[0], ElementsAre("start", "stop"));
 }
 
-TEST_F(row_A16_threads, a_priority_is_read_back) {
+TEST_F(worker_threads, a_priority_is_read_back) {
     const auto result = in_child([] {
         const int before = own_nice();
         for (const auto backend : {pilfer::backend::work_stealing, pilfer::backend::one_lock}) {
@@ -396,8 +396,7 @@ TEST_F(row_A16_threads, a_priority_is_read_back) {
                     std::string::npos) {
                 return 1;
             }
-            // A pool that a task of that one makes has what its maker has, and temporary threads what their
-            // pool has.
+            // A pool that a task makes has its maker's priority, and temporary threads have their pool's.
             if (pool.run([] { return pilfer::pool(workers(1)).run([] { return own_nice(); }); }) !=
                 std::min(before + 3, 19)) {
                 return 2;
@@ -410,7 +409,7 @@ TEST_F(row_A16_threads, a_priority_is_read_back) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_F(row_A16_threads, no_priority_asks_for_nothing_and_says_nothing) {
+TEST_F(worker_threads, without_a_priority_nothing_is_set) {
     pilfer::pool pool(workers(2));
     EXPECT_EQ(pool.run([] { return own_nice(); }), own_nice());
     std::ostringstream text;
@@ -419,8 +418,8 @@ TEST_F(row_A16_threads, no_priority_asks_for_nothing_and_says_nothing) {
     EXPECT_THAT(text.str(), Not(HasSubstr("priority")));
 }
 
-/// Without the privilege, whoever runs the test.
-TEST_F(row_A16_threads, a_refused_priority_is_no_error_and_stands_in_the_dump) {
+/// Without the privilege, for every user that runs the test.
+TEST_F(worker_threads, a_refused_priority_is_no_error_and_is_listed_in_the_dump) {
     const auto result = in_child([] {
         const rlimit none{0, 0};
         setrlimit(RLIMIT_NICE, &none);
@@ -432,7 +431,7 @@ TEST_F(row_A16_threads, a_refused_priority_is_no_error_and_stands_in_the_dump) {
         o.priority = -5;
         pilfer::pool pool(o);
         if (pool.run([] { return own_nice(); }) != before) {
-            return 78; // a sandbox that lets everybody
+            return 78; // a sandbox that permits it to every user
         }
         std::ostringstream text;
         pool.dump(text); // at least one of them has begun

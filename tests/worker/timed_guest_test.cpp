@@ -13,11 +13,11 @@ namespace {
 using namespace support;
 using namespace std::chrono_literals;
 
-class row_A17_timed : public guarded {};
+class attached_thread_with_a_time_limit : public guarded {};
 
-/// Also where its time is over just when somebody has taken it out of the list and is about to release it:
-/// then it waits for that one, and begins nothing that may take long.
-TEST_F(row_A17_timed, a_timed_wait_runs_nothing_at_its_end) {
+/// The time may be over just when another thread has taken the wait out of the list and is about to release
+/// it. Then the wait ends after that release, and begins no task that may take long.
+TEST_F(attached_thread_with_a_time_limit, a_timed_wait_runs_nothing_at_its_end) {
     pilfer::options o = workers(1);
     o.attachable = 1;
     pilfer::pool pool(o);
@@ -34,7 +34,7 @@ TEST_F(row_A17_timed, a_timed_wait_runs_nothing_at_its_end) {
         std::this_thread::yield();
     }
     for (int i = 0; i < 10; ++i) {
-        pool.submit([&] { ran.fetch_add(1); }); // for whoever is free: the attached thread alone
+        pool.submit([&] { ran.fetch_add(1); }); // for a free thread: the attached one alone
     }
     {
         const pilfer::attachment here = pool.attach();

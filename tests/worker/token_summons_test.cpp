@@ -22,9 +22,9 @@ struct lock_of_queue {
 };
 template struct lock_of_queue<&queue::m_lock>;
 
-class row_B12_summons : public guarded {};
+class wake_up_token : public guarded {};
 
-TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_is_queued) {
+TEST_F(wake_up_token, spent_on_another_task_requests_a_yield_for_the_queued_one) {
     pilfer::pool pool(workers(2));
     std::atomic<bool> ready{false};
     std::atomic<bool> announce{false};
@@ -45,7 +45,7 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_i
                     (void)pilfer::join([] {}, [] {});
                 }
             },
-            [&] { // the oldest: whoever steals from here gets it, and stays in it
+            [&] { // the oldest: a thief gets it, and stays in it
                 stolen = true;
                 while (!stop) {
                     std::this_thread::yield();
@@ -70,11 +70,11 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_i
     submitted.get();
 }
 
-// The same for what lies in the deque of somebody who has gone: whoever leaves it wakes one sleeper and
-// summons nobody, and that one may go off with another task.
-TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_was_left) {
-    // Not each round is such a case: the other one may see the tasks while it lies down, and then owes nobody
-    // anything, or take the first one before there is a second.
+// Tasks in the deque of a worker that has gone: the leaving worker wakes one sleeper and summons no other.
+// The woken worker may go off with another task.
+TEST_F(wake_up_token, spent_on_another_task_requests_a_yield_for_leftover_tasks) {
+    // Some rounds are no such case. The other worker may see the tasks while it lies down, and then owes no
+    // summons. Or it takes the first one before there is a second.
     bool summoned = false;
     for (int round = 0; round < 50 && !summoned; ++round) {
         pilfer::pool pool(workers(2));
@@ -91,7 +91,7 @@ TEST_F(row_B12_summons, a_token_that_is_spent_on_another_task_summons_for_what_w
                 std::this_thread::yield();
             }
             pilfer::scope s;
-            for (int i = 0; i < 8; ++i) { // more than the other one takes: it sees work beside what it has
+            for (int i = 0; i < 8; ++i) { // more than the other one takes: it sees further work
                 s.fork([&] {
                     stolen = true;
                     while (!stop) {

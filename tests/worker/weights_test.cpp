@@ -1,4 +1,5 @@
-// Tasks with weights on real pools: exactly what is shared, what is stolen and from whom, where nobody races.
+// Tasks with weights on real pools, without races: exactly which tasks are shared, and which are stolen from
+// whom.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -17,13 +18,13 @@ using pilfer::exposure;
 using pilfer::steal_amount;
 using pilfer::task_options;
 
-class row_B7_weights : public guarded {};
-class row_B7_bad_input : public guarded {};
+class task_weights : public guarded {};
+class bad_input_weights : public guarded {};
 
 /// The way in which a task is announced with a weight.
 enum class way { fork, spawn, async };
 
-/// Announces so many weights one above the other on the worker of the caller, calling seen() after each.
+/// Announces tasks with these weights one above the other on the caller's worker, calling seen() after each.
 void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_t k,
                   const std::function<void()>& seen) {
     if (k == weights.size()) {
@@ -63,7 +64,7 @@ void announce_all(way how, const std::vector<std::uint64_t>& weights, std::size_
     return after;
 }
 
-TEST_F(row_B7_weights, a_threshold_of_100_exposes_at_the_second_60) {
+TEST_F(task_weights, a_threshold_of_100_exposes_at_the_second_60) {
     using seen = std::vector<std::uint64_t>;
     for (const way how : {way::fork, way::spawn, way::async}) {
         SCOPED_TRACE(static_cast<int>(how));
@@ -74,7 +75,7 @@ TEST_F(row_B7_weights, a_threshold_of_100_exposes_at_the_second_60) {
         EXPECT_EQ(exposed_after(how, {.at_least = 100, .below = 1}, {90, 20}), (seen{0, 1}));
         EXPECT_EQ(exposed_after(how, {.at_least = 100, .below = 1}, {1, 1, 1, 1, 1, 1, 100}),
                   (seen{0, 0, 0, 0, 0, 0, 6}));
-        // What is shared already counts by its weight, too.
+        // Shared tasks count by their weights, too.
         EXPECT_EQ(exposed_after(how, {.at_least = 100, .below = 60, .count = 1}, {60, 60, 60}),
                   (seen{0, 1, 1}));
         EXPECT_EQ(exposed_after(how, {.at_least = 100, .below = 61, .count = 1}, {60, 60, 60}),
@@ -94,7 +95,7 @@ TEST_F(row_B7_weights, a_threshold_of_100_exposes_at_the_second_60) {
     return all;
 }
 
-/// What is left to a victim with these weights after one theft, in tasks; and what it weighs.
+/// The tasks that one theft leaves to a victim with these weights, and their weight.
 struct rest {
     std::int64_t tasks;
     std::uint64_t weight;
@@ -127,7 +128,7 @@ struct rest {
     return left;
 }
 
-TEST_F(row_B7_weights, half_of_a_nine_and_seven_ones_is_the_nine) {
+TEST_F(task_weights, half_of_a_nine_and_seven_ones_is_the_nine) {
     pilfer::options half = workers(2);
     half.balance.steal = steal_amount::half();
     for (const auto& o : every_exposure(half)) {
@@ -139,7 +140,7 @@ TEST_F(row_B7_weights, half_of_a_nine_and_seven_ones_is_the_nine) {
     }
 }
 
-TEST_F(row_B7_weights, every_amount_that_is_a_part_goes_by_weight) {
+TEST_F(task_weights, every_fraction_is_by_weight) {
     const std::vector<std::uint64_t> weights = {6, 2, 4, 8, 4}; // 24
     const std::pair<steal_amount, rest> rows[] = {
         {steal_amount::part(1, 4), {4, 18}},   {steal_amount::part(3, 4), {1, 4}},
@@ -155,7 +156,7 @@ TEST_F(row_B7_weights, every_amount_that_is_a_part_goes_by_weight) {
     }
 }
 
-TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
+TEST_F(task_weights, move_with_stolen_tasks) {
     pilfer::options half = workers(3);
     half.balance.steal = steal_amount::half();
     half.balance.victim = pilfer::victim::ring;
@@ -197,12 +198,13 @@ TEST_F(row_B7_weights, go_along_with_what_is_stolen) {
     }
 }
 
-TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
+TEST_F(task_weights, the_longest_queue_is_the_heaviest) {
     for (const bool heavy : {false, true}) {
         pilfer::options o = workers(3);
         o.balance.steal = steal_amount::one();
         o.balance.victim = pilfer::victim::longest;
-        o.balance.exposure = exposure::always_public; // else the last look at everybody comes in between
+        // otherwise the last look at all workers comes in between
+        o.balance.exposure = exposure::always_public;
         std::array<std::atomic<unsigned>, 2> started{};
         std::atomic<unsigned> first{0};
         std::atomic<bool> end{false};
@@ -229,7 +231,7 @@ TEST_F(row_B7_weights, the_longest_queue_is_the_heaviest) {
     }
 }
 
-TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
+TEST_F(task_weights, survive_growth_of_the_ring) {
     constexpr std::size_t tasks = 3000;
     pilfer::options o = workers(2);
     o.balance.steal = steal_amount::half();
@@ -261,7 +263,7 @@ TEST_F(row_B7_weights, thousands_in_a_ring_that_grows) {
     EXPECT_EQ(started, tasks);
 }
 
-TEST_F(row_B7_weights, leave_the_serial_order_alone) {
+TEST_F(task_weights, keep_the_serial_order) {
     pilfer::pool pool(workers(1));
     // Atomic: a child and the rest of its parent are ordered by there being one worker only.
     std::array<std::atomic<char>, 8> order{};
@@ -281,7 +283,7 @@ TEST_F(row_B7_weights, leave_the_serial_order_alone) {
     EXPECT_EQ(std::string(order.begin(), order.end()), std::string("a|bc.d\0\0", 8));
 }
 
-TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
+TEST_F(task_weights, work_outside_a_pool_from_descendants_and_with_exceptions) {
     std::atomic<int> ran{0};
     const auto one = [&] { ran.fetch_add(1); };
     {
@@ -312,7 +314,7 @@ TEST_F(row_B7_weights, outside_of_a_pool_and_from_below_and_with_exceptions) {
     EXPECT_EQ(ran, 6);
 }
 
-TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
+TEST_F(task_weights, work_in_a_recording_pool) {
     pilfer::options o;
     o.workers = 1;
     o.debug.profile = true;
@@ -332,7 +334,7 @@ TEST_F(row_B7_weights, where_work_and_span_are_recorded) {
     return "none";
 }
 
-TEST_F(row_B7_bad_input, weights_out_of_range_name_field_and_range) {
+TEST_F(bad_input_weights, weights_out_of_range_name_field_and_range) {
     EXPECT_EQ(complaint(0), "pilfer: a weight must be from 1 to 4294967296, not 0");
     EXPECT_EQ(complaint(4'294'967'297), "pilfer: a weight must be from 1 to 4294967296, not 4294967297");
     EXPECT_EQ(complaint(UINT64_MAX),
@@ -342,7 +344,7 @@ TEST_F(row_B7_bad_input, weights_out_of_range_name_field_and_range) {
     static_assert(task_options{}.weight == 1);
 }
 
-TEST_F(row_B7_bad_input, a_child_with_a_priority_is_refused_and_announces_nothing) {
+TEST_F(bad_input_weights, a_child_with_a_priority_is_refused_and_announces_nothing) {
     pilfer::pool pool(workers(1));
     bool ran = false;
     pool.run([&] {
@@ -356,8 +358,8 @@ TEST_F(row_B7_bad_input, a_child_with_a_priority_is_refused_and_announces_nothin
     EXPECT_FALSE(ran);
 }
 
-/// What a task is called while it runs, however it began; and that it keeps the rest of its options.
-TEST_F(row_B7_weights, names_come_with_the_same_options) {
+/// A task's name while it runs, for every way to begin it. It keeps the rest of its options.
+TEST_F(task_weights, names_keep_the_other_options) {
     const auto said = [] {
         const char* const name = pilfer::current_task_name();
         return std::string(name != nullptr ? name : "nobody");
@@ -396,7 +398,7 @@ TEST_F(row_B7_weights, names_come_with_the_same_options) {
     }
 }
 
-TEST_F(row_B7_bad_input, a_bad_weight_announces_nothing) {
+TEST_F(bad_input_weights, a_bad_weight_announces_nothing) {
     for (const unsigned n : {1U, 3U}) {
         pilfer::pool pool(workers(n));
         bool ran = false;
@@ -412,7 +414,7 @@ TEST_F(row_B7_bad_input, a_bad_weight_announces_nothing) {
     }
 }
 
-TEST_F(row_B7_bad_input, a_scope_of_somebody_else) {
+TEST_F(bad_input_weights, a_scope_of_another_task) {
     pilfer::pool pool(workers(2));
     pool.run([&] {
         pilfer::scope s;

@@ -58,8 +58,8 @@ private:
 std::vector<std::unique_ptr<lane>> const* lanes_alive = nullptr;
 std::uint64_t seed_alive = 0;
 
-/// The library aborts when a task overflows its stack and when it finds itself inconsistent: then the seed
-/// and what was being done are worth more than anything.
+/// The library aborts when a task overflows its stack or when it finds itself inconsistent. Then the seed and
+/// the current works are the most valuable information.
 class last_words {
 public:
     last_words(drive const& d, std::vector<std::unique_ptr<lane>> const& lanes) {
@@ -86,8 +86,8 @@ private:
     struct sigaction m_before {};
 };
 
-/// Looks every millisecond for a ready task that lies beside a sleeping worker, which nobody else would miss:
-/// it is taken up late, but it is taken up.
+/// Looks every millisecond for a ready task that a sleeping worker has overlooked. No other check would find
+/// it: such a task runs late, but it runs.
 class hidden_lookout {
 public:
     explicit hidden_lookout(std::atomic<bool>& over)
@@ -101,7 +101,7 @@ public:
                   std::this_thread::sleep_for(1ms);
               }
           }) {}
-    /// What it found, or nothing; then it looks no more.
+    /// Stops looking. The result describes what it found; empty: nothing.
     [[nodiscard]] std::string end(totals& counted) {
         m_thread.request_stop();
         m_thread.join();
@@ -194,7 +194,7 @@ public:
         return std::chrono::duration<double>(clock::now() - m_begin).count();
     }
     [[nodiscard]] bool was_interrupted() const noexcept { return m_interrupted; }
-    /// Means over the second and the last tenth of what was seen.
+    /// Means over the second and the last tenth of the samples.
     void fill(verdict& v) const {
         std::size_t const tenth = m_resident.size() / 10;
         mean early;
@@ -224,7 +224,7 @@ private:
         m_moved_at.resize(m_lanes.size(), now);
         for (std::size_t i = 0; i < m_lanes.size(); ++i) {
             std::uint64_t const b = m_lanes[i]->beats();
-            // Whoever was stopped as a whole has not looked for long either, and nobody is to blame.
+            // A process that was stopped as a whole has not looked for long either; then no lane is to blame.
             if (b != m_beats[i] || now - m_looked > 2s) {
                 m_beats[i] = b;
                 m_moved_at[i] = now;

@@ -1,4 +1,4 @@
-// Runs a mix of works until the time is over, watches that it moves on, and says what came out.
+// Runs a mix of works until the time is over, watches its progress, and reports the result.
 #pragma once
 
 #include <chrono>
@@ -10,7 +10,7 @@ namespace tools {
 struct drive {
     std::chrono::milliseconds time{10'000};
     std::uint64_t seed = 1;
-    /// Pools have up to so many workers.
+    /// Most workers of a pool.
     unsigned workers = 4;
     /// Threads that make pools and give them work, each its own pools.
     unsigned lanes = 2;
@@ -20,7 +20,8 @@ struct drive {
     bool near_wrap = true;
     /// The process ends with exit_hangs when no work ends for so long.
     std::chrono::seconds patience{10};
-    /// Resident memory may grow by so many percent between the first and the last tenth; 0: it is only told.
+    /// Resident memory may grow by so many percent between the second and the last tenth; 0: growth is only
+    /// printed.
     double most_drift = 0;
     /// Progress on standard error: a live line on a terminal, now and then a line elsewhere.
     bool progress = true;

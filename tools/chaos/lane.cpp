@@ -25,9 +25,8 @@ constexpr std::size_t usual_stack = std::size_t{4} << 20;
 #else
 constexpr std::size_t usual_stack = std::size_t{512} << 10;
 #endif
-// Where stacks are scarce, tasks run on top of others, and how many deep nobody limits: with
-// resume::elsewhere, whose frames leave their tasks behind at every join, 2 MiB were not enough for trees of
-// 2^15 leaves.
+// Scarce stacks make tasks run on top of others, to any depth. With resume::elsewhere, whose frames leave
+// their tasks at every join, 2 MiB were not enough for trees of 2^15 leaves.
 constexpr std::size_t crowded_stack = 32 * usual_stack;
 
 } // namespace
@@ -85,7 +84,7 @@ void lane::run(std::atomic<bool>& over) {
             round(seed, over);
         }
         looks_at(nullptr);
-        m_doing.store("the end of the pool that lived all the time");
+        m_doing.store("the end of the long-lived pool");
         m_old->shutdown();
         at_rest(m_old->counters(), m_old->settings());
         m_old.reset();
@@ -139,16 +138,17 @@ void lane::work_in(pilfer::pool& pool, dice& random, std::atomic<bool> const& ov
     }
 }
 
-/// What the counters of a pool that was shut down have to say.
+/// Checks the counters of a pool that was shut down.
 void lane::at_rest(pilfer::counters const& c, pilfer::options const& o) {
     if (c.suspends != c.resumes) {
-        throw wrong_result(fmt::format("{} frames were suspended and {} went on", c.suspends, c.resumes));
+        throw wrong_result(fmt::format("{} frames were suspended and {} resumed", c.suspends, c.resumes));
     }
     if (o.debug.count_all && c.announced != c.run_inline + c.run_own + c.run_stolen) {
         throw wrong_result(fmt::format("{} tasks were announced, but {} + {} + {} taken", c.announced,
                                        c.run_inline, c.run_own, c.run_stolen));
     }
-    // Above the limit is only what tasks take that have others on top of them, to the half of their stack.
+    // Contexts above the limit belong only to tasks that have others on top of them, to the half of their
+    // stack.
     if (o.max_contexts != 0 && c.contexts_peak > o.max_contexts && c.no_context == 0) {
         throw wrong_result(fmt::format("there were {} contexts", c.contexts_peak));
     }

@@ -1,4 +1,4 @@
-// One thread that makes pools and gives them work, and what others may know of it meanwhile.
+// One thread that makes pools and gives them work, and its state for other threads.
 #pragma once
 
 #include <atomic>
@@ -15,7 +15,7 @@
 
 namespace tools {
 
-/// What a seed makes of a pool's options.
+/// The options of a pool, drawn from a seed.
 [[nodiscard]] pilfer::options any_options(dice& random, unsigned most_workers);
 [[nodiscard]] std::string as_text(pilfer::options const& o);
 
@@ -25,14 +25,14 @@ public:
     lane(lane const&) = delete;
     lane& operator=(lane const&) = delete;
 
-    /// Rounds until `over` is set. What goes wrong is kept, and sets `over`.
+    /// Rounds until `over` is set. The first failure is kept, and sets `over`.
     void run(std::atomic<bool>& over);
 
     // For others, at any time.
     [[nodiscard]] totals counted() const;
     /// Rises with every work that ended.
     [[nodiscard]] std::uint64_t beats() const noexcept { return m_works.load(std::memory_order_relaxed); }
-    /// Of many lines: what it is at.
+    /// Its present work, in several lines.
     [[nodiscard]] std::string state() const;
     /// For a handler of fatal signals: writes one line to standard error, allocates nothing.
     void last_words() const noexcept;
@@ -53,7 +53,7 @@ private:
     std::atomic<char const*> m_doing{"nothing yet"};
     std::atomic<std::uint64_t> m_seed{0};
     char m_round[256] = "";     // options of the pool of this round
-    mutable std::mutex m_mutex; // of what follows
+    mutable std::mutex m_mutex; // guards the members after it
     totals m_totals;
     pilfer::pool* m_pool = nullptr;
     std::string m_failure;               // the thread's own until it has ended

@@ -40,7 +40,7 @@ constexpr std::array<stage, 4> stages = {{
     {"chaos, stopped and continued", 8, false, true, false},
     {"chaos, membarrier refused", 4, false, false, true},
 }};
-// What a stage answers that cannot be run here.
+// The exit code of a stage that cannot be run here.
 constexpr int exit_impossible = 77;
 
 struct answer {
@@ -76,7 +76,7 @@ struct answer {
     _exit(code);
 }
 
-/// What went wrong in words; empty: nothing.
+/// The failure in words; empty: none.
 [[nodiscard]] std::string as_failure(int status) {
     if (WIFSIGNALED(status)) {
         return fmt::format("killed by signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -183,14 +183,13 @@ void add_selftest(CLI::App& app, int& code) {
     auto const s = std::make_shared<selftest_settings>();
     CLI::App* const c = app.add_subcommand(
         "selftest",
-        "Says what of this machine the library uses, and torments it for a while: threads are held up at\n"
-        "critical points, pools have many times more workers than there are CPUs, frames move at every\n"
-        "join, signals arrive at 10 kHz, the process is stopped and continued, CPU masks change, and\n"
-        "membarrier is refused. Every result is compared.");
+        "Prints the features of this machine that the library uses, then torments the library for a while.\n"
+        "Threads are delayed at critical points, and pools have many times more workers than CPUs. Frames\n"
+        "move at every join, and signals arrive at 10 kHz. The process is stopped and continued, CPU masks\n"
+        "change, and membarrier is refused. Every result is compared.");
     c->add_option("--for", s->time, "how long: 10s, 5m (default 10s)");
-    c->add_option("--seed", s->seed, "what is chosen at random follows from it (default: a fresh one)");
-    c->add_option("--watchdog", s->patience,
-                  "seconds without progress after which it counts as hanging (default 10)")
+    c->add_option("--seed", s->seed, "seed of all random choices (default: a fresh one)");
+    c->add_option("--watchdog", s->patience, "seconds without progress that count as a hang (default 10)")
         ->check(CLI::Range(1, 86'400));
     c->add_flag("--quiet", s->quiet, "no progress");
     c->callback([s, &code] { code = run_selftest(*s); });

@@ -101,23 +101,22 @@ void add_soak(CLI::App& app, int& code) {
     auto const s = std::make_shared<soak_settings>();
     CLI::App* const c = app.add_subcommand(
         "soak",
-        "Runs fork-join, exceptions, futures, loops, nested pools, shutdowns and sleep mixed at random,\n"
-        "compares every result, and watches that it moves on and that memory stays where it is.");
+        "Runs a random mix of fork-join, exceptions, futures, loops, nested pools, shutdowns and sleep.\n"
+        "Compares every result, and watches progress and memory.");
     c->add_option("--for", s->time, "how long: 30s, 10m, 1h (default 10m)");
     c->add_option("--workers", s->workers,
                   "most workers of a pool; 0: twice the CPUs, at least 4 (default 0)")
         ->check(CLI::Range(0, 4096));
     c->add_option("--threads", s->lanes, "threads that make pools and give them work (default 2)")
         ->check(CLI::Range(1, 64));
-    c->add_option("--seed", s->seed, "what is chosen at random follows from it (default: a fresh one)");
+    c->add_option("--seed", s->seed, "seed of all random choices (default: a fresh one)");
     c->add_option("--chaos", s->chaos,
-                  "0: undisturbed, 1 to 3: threads are held up at critical points (default 0)")
+                  "0: undisturbed, 1 to 3: threads are delayed at critical points (default 0)")
         ->check(CLI::Range(0, 3));
-    c->add_option("--watchdog", s->patience,
-                  "seconds without progress after which it counts as hanging (default 10)")
+    c->add_option("--watchdog", s->patience, "seconds without progress that count as a hang (default 10)")
         ->check(CLI::Range(1, 86'400));
     c->add_option("--max-drift", s->most_drift,
-                  "percent by which memory may grow; 0: it is only told (default 0)")
+                  "percent by which memory may grow; 0: growth is only printed (default 0)")
         ->check(CLI::Range(0.0, 1000.0));
     c->add_flag("--json", s->json, "the summary as JSON");
     c->add_flag("--quiet", s->quiet, "no progress");

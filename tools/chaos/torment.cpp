@@ -44,7 +44,7 @@ void rest(std::uint64_t milliseconds) {
 frequent_signals::frequent_signals() {
     struct sigaction action {};
     action.sa_handler = [](int) { signals_taken.fetch_add(1, std::memory_order_relaxed); };
-    // Without SA_RESTART: who waits in the kernel is to see the interruption.
+    // Without SA_RESTART: a thread that waits in the kernel must see the interruption.
     sigaction(SIGALRM, &action, nullptr);
     itimerval const every{{0, 100}, {0, 100}};
     setitimer(ITIMER_REAL, &every, nullptr);

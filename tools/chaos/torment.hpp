@@ -1,4 +1,4 @@
-// What an operating system may do to a process at any time, done on purpose.
+// Actions that an operating system may take on a process at any time, done on purpose.
 #pragma once
 
 #include <sys/types.h>

@@ -1,5 +1,5 @@
-// The works that the soak and the selftest are mixed of. Each runs something in a pool and compares the
-// outcome with what it must be: every task exactly once, every result and exception where it belongs.
+// The works that the soak and the selftest combine. Each runs something in a pool and compares the outcome
+// with the expected one: every task exactly once, every result and every exception at its own caller.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace tools {
 
-/// Something was not as it must be: what() says what, where and how much.
+/// A wrong result: what() names the work, the place and the numbers.
 struct wrong_result : std::runtime_error {
     using runtime_error::runtime_error;
 };
 
-/// What a work may assume of its pool and machine.
+/// The pool and the machine that a work may assume.
 struct bench {
     pilfer::pool& pool;
     dice& random;

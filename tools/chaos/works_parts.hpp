@@ -1,4 +1,4 @@
-// What the works share.
+// Shared by the works.
 #pragma once
 
 #include <atomic>

@@ -59,8 +59,9 @@ std::uint64_t work_join_throws(bench& b) {
     }
     bool const throws = tree.guilty < n;
     if (throws ? who != tree.guilty : got != n) {
-        throw wrong_result(fmt::format("a join of {} leaves, of which {} throws, returned {} or threw {}", n,
-                                       tree.guilty, got, who));
+        throw wrong_result(
+            fmt::format("a join of {} leaves, with a throwing leaf {}, returned {} or threw {}", n,
+                        tree.guilty, got, who));
     }
     if (tree.alive.load() != 0 || tree.ran.load() > n) {
         throw wrong_result(fmt::format("a join that throws: {} objects are left, {} of {} leaves ran",
@@ -99,14 +100,14 @@ std::uint64_t work_scope_throws(bench& b) {
         } catch (thrown const& t) {
             said = 1 + s.suppressed();
             if (t.who % every != 0 || t.who >= n) {
-                throw wrong_result(fmt::format("a scope rethrew {}, which nobody threw", t.who));
+                throw wrong_result(fmt::format("a scope rethrew {}, which no child threw", t.who));
             }
         }
     });
     if (said != threw.load() || said == 0 || ran.load() > n || alive.load() != 0) {
-        throw wrong_result(
-            fmt::format("a scope of {} children: {} ran, {} threw, {} were told, {} objects are left", n,
-                        ran.load(), threw.load(), said, alive.load()));
+        throw wrong_result(fmt::format(
+            "a scope of {} children: {} ran, {} threw, {} exceptions were reported, {} objects are left", n,
+            ran.load(), threw.load(), said, alive.load()));
     }
     return ran.load();
 }

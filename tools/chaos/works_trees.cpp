@@ -9,8 +9,8 @@
 namespace tools {
 namespace {
 
-/// What the leaves of a range add up to; the closed form is the oracle. A leaf that is missing or there twice
-/// changes the count, one instead of another one of the sums.
+/// The sums over the leaves of a range; the closed form is the oracle. A leaf that is missing or present
+/// twice changes the count. A leaf that replaces another one changes one of the sums.
 struct sums {
     std::uint64_t count = 0;
     std::uint64_t linear = 0;
@@ -34,7 +34,7 @@ sums tree(std::uint64_t first, std::uint64_t last) {
     if (n == 1) {
         return sums::of_leaf(first);
     }
-    // An uneven middle: the halves end at different times, and who waits for whom changes.
+    // An uneven middle: the halves end at different times, so that either may wait for the other.
     std::uint64_t const hash = tools::mixed(first * 31 + last);
     std::uint64_t const middle = first + 1 + (n > 64 ? n / 4 + hash % (n / 2) : hash % (n - 1));
     forks const kind =
@@ -71,7 +71,7 @@ std::uint64_t run_tree(bench& b) {
     return n - 1;
 }
 
-/// Many children of one scope, from the owner and from below.
+/// Many children of one scope, from the owner and from descendants.
 std::uint64_t run_flat(bench& b) {
     std::uint64_t const n = b.random.between(1, 3000 / b.shrink);
     auto const all = std::make_unique<marks>(2 * n);

@@ -174,8 +174,8 @@ std::uint64_t work_burst(bench& b) {
     return tasks;
 }
 
-/// As many tasks as there are workers, none of which ends before all have started: each needs a worker that
-/// is awake, and who sleeps on is missed.
+/// One task for each worker, and none ends before all have started. Each needs a worker that is awake, so a
+/// worker that keeps sleeping is noticed.
 std::uint64_t work_meeting(bench& b) {
     unsigned const n = b.pool.workers();
     std::uint64_t const rounds = b.random.between(1, 10);

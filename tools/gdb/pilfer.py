@@ -2,14 +2,14 @@
 
     (gdb) source pilfer.py
     (gdb) pilfer pools             every pool
-    (gdb) pilfer workers           every worker and what it does
-    (gdb) pilfer contexts          every suspended context, and what it waits for
+    (gdb) pilfer workers           every worker and its activity
+    (gdb) pilfer contexts          every suspended context, and the object that it waits for
     (gdb) pilfer bt 135            the stack of context 135 (of the only pool, or: pilfer bt 2.135)
     (gdb) pilfer bt all            all of them
 
-The library tells where its words lie in a table, pilfer_v0_layout. Stacks are unwound by gdb itself: an
-unwinder makes the registers that a switch saved look like the caller's of the innermost frame, so that nothing
-in the process is changed.
+A table in the library, pilfer_v0_layout, has the places of its words. gdb itself unwinds the stacks: an unwinder
+makes the registers that a switch saved look like those of the innermost frame's caller. Nothing in the process is
+changed.
 """
 
 import gdb
@@ -72,7 +72,7 @@ class Layout:
 
 
 class Context:
-    """A suspended one."""
+    """A suspended context."""
 
     def __init__(self, layout, pool, number, suspension):
         self.layout, self.pool, self.number = layout, pool, number
@@ -101,7 +101,7 @@ class Pool:
         self.slabs = word(entry + layout.pool_slabs)
 
     def contexts(self):
-        """Those that are suspended."""
+        """The suspended contexts."""
         found = []
         slab = word(self.slabs)
         while slab:
@@ -119,7 +119,7 @@ class Pool:
             entry = self.first_worker + i * self.layout.worker_size
             thread = word(word(entry + self.layout.worker_thread))
             running = word(word(entry + self.layout.worker_current))
-            # On its word, or where descriptors are watched.
+            # On its word, or in the wait for descriptors.
             asleep = half(word(entry + self.layout.worker_seat)) in (1, 3)
             if running:
                 context = word(running + self.layout.activation_context)
@@ -162,7 +162,7 @@ class Suspended(Unwinder):
         sp = int(pending.read_register("sp" if arm else "rsp"))
         if (pc, sp) != self.innermost:
             return None
-        # A frame's stack address has to lie below that of its caller, or gdb takes the stack for corrupt.
+        # A frame's stack address must be lower than that of its caller, or gdb takes the stack for corrupt.
         frame = type("Id", (), {"sp": gdb.Value(self.target.sp), "pc": gdb.Value(pc)})()
         info = pending.create_unwind_info(frame)
         kind = gdb.lookup_type("unsigned long")
@@ -224,7 +224,7 @@ class Pools(gdb.Command):
 
 
 class Workers(gdb.Command):
-    """pilfer workers: every worker and what it does."""
+    """pilfer workers: every worker and its activity."""
 
     def __init__(self):
         super().__init__("pilfer workers", gdb.COMMAND_STATUS)
@@ -236,7 +236,7 @@ class Workers(gdb.Command):
 
 
 class Contexts(gdb.Command):
-    """pilfer contexts: every suspended context, and what it waits for."""
+    """pilfer contexts: every suspended context, and the object that it waits for."""
 
     def __init__(self):
         super().__init__("pilfer contexts", gdb.COMMAND_STATUS)

@@ -1,4 +1,4 @@
-// OpenMP tasks. The same text is built twice: by g++ with libgomp and by clang++ with libomp.
+// OpenMP tasks. This file is built twice: by g++ with libgomp and by clang++ with libomp.
 #pragma once
 
 #include <omp.h>

@@ -1,4 +1,4 @@
-// pilfer by scope and fork: the child may be stolen, the caller goes on.
+// pilfer by scope and fork: the child may be stolen, the caller continues.
 #pragma once
 
 #include "common/runtimes/pilfer_scope.hpp"

@@ -1,4 +1,4 @@
-// pilfer by scope: what its two verbs, spawn and fork, have in common.
+// pilfer by scope: shared by its two verbs, spawn and fork.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The serial twin: the same algorithm text with plain calls.
+// The serial twin: the algorithm's text with plain calls.
 #pragma once
 
 #include <cstddef>

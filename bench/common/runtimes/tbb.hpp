@@ -89,7 +89,7 @@ struct runtime {
     template <class Body>
     static void loop(std::size_t n, const Body& body) {
 #if defined(BENCH_TBB_AFFINITY)
-        static tbb::affinity_partitioner partitioner; // remembers who had what in the loop before
+        static tbb::affinity_partitioner partitioner; // remembers the threads' parts of the loop before
         tbb::parallel_for(std::size_t{0}, n, body, partitioner);
 #else
         tbb::parallel_for(std::size_t{0}, n, body);

@@ -1,4 +1,4 @@
-// Empty loops, one after another: what starting and ending a loop costs.
+// Empty loops, one after another: the cost of starting and ending a loop.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
 // Heat in a square plate with cold edges: Jacobi's 5-point stencil, rows split recursively in every step.
 //
-// The plate starts as sin(3 pi x) sin(5 pi y), an eigenvector of the stencil, so that after s steps every
-// point must be its first value times ((cos(3 pi h) + cos(5 pi h)) / 2)^s.
+// The plate starts as sin(3 pi x) sin(5 pi y), an eigenvector of the stencil. After s steps every point must
+// therefore be its first value times ((cos(3 pi h) + cos(5 pi h)) / 2)^s.
 #pragma once
 
 #include <cmath>

@@ -1,5 +1,5 @@
-// A random tree with an exact number of nodes: each node works for a random time, then splits the nodes that
-// are left into up to 5 parts of random, very unequal sizes.
+// A random tree with an exact number of nodes. Each node works for a random time, then splits the remaining
+// nodes into up to 5 parts of random, very unequal sizes.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
-// One loop of a hundred iterations of a microsecond: short enough that what happens to one thread shows.
-// Each run is one loop; sharing.py takes the 99th percentile of many.
+// One loop of a hundred iterations of a microsecond: so short that a delay of one thread shows. Each run is
+// one loop; sharing.py takes the 99th percentile of many.
 #pragma once
 
 #include "common/flat.hpp"

@@ -49,7 +49,7 @@ private:
         }
     }
 
-    /// One factor of a product: x + sign * y, or x alone where the sign is 0.
+    /// One factor of a product: x + sign * y, or x alone if the sign is 0.
     struct factor {
         block x;
         block y;

@@ -7,7 +7,7 @@ namespace {
 
 using namespace model;
 
-/// One worker, aside as long as the limit says so and its inbox is empty, and those who call it.
+/// One worker, which is aside while the limit is set and its inbox is empty, and its callers.
 template <class Atom>
 struct called {
     using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
@@ -32,14 +32,14 @@ struct called {
             Atom::fence_sc();
             m_given += m_idle.unpark(0) ? 1 : 0;
             break;
-        default: // pool_core::notify(), behind a push
+        default: // pool_core::notify(), after a push
             m_inbox.store(1, rel);
             Atom::fence_sc();
             m_given += m_idle.wake(0, 0) || m_idle.unpark(0) ? 1 : 0;
         }
         resting::at_the_end();
     }
-    bool at_rest() { return false; } // both have been told when it lies down for the second time
+    bool at_rest() { return false; } // worker 0 has both calls when it lies down for the second time
     void finish() { check(m_given == m_received, "a call was lost or came twice"); }
 
 private:
@@ -56,7 +56,7 @@ private:
     resting m_resting;
 };
 
-/// Workers of which one is told to step aside. Others never are.
+/// Workers, and one of them may be told to step aside.
 template <class Atom, unsigned Workers, unsigned Tasks, unsigned Who>
 class shrinking : public workers<Atom, Workers, Tasks> {
 protected:
@@ -106,10 +106,10 @@ protected:
         }
     }
     typename Atom::template atomic<int> m_limit;
-    bool m_lies_down = false; // of the checker itself: Who sleeps among those that are woken for work
+    bool m_lies_down = false; // of the checker itself: worker `Who` sleeps and may be woken for work
 };
 
-/// Who leaves has announced tasks; two others sleep or are about to.
+/// The leaving worker has announced tasks; two others sleep or are about to.
 template <class Atom>
 struct leaves final : shrinking<Atom, 3, 2, 0> {
     static constexpr unsigned threads = 3;
@@ -130,8 +130,8 @@ private:
     void body(unsigned, unsigned) final { resting::in_endless_task(); }
 };
 
-/// A publisher that never looks again, a sleeper, and one that is sent away, perhaps just when it was woken:
-/// in the end it is aside, or has the task.
+/// A publisher that never looks again, a sleeper, and a worker that is sent away, perhaps just when it was
+/// woken. In the end that worker is aside, or has the task.
 struct owes final : shrinking<atom, 3, 1, 1> {
     static constexpr unsigned threads = 4;
     void thread(unsigned i) {
@@ -181,9 +181,9 @@ private:
     void body(unsigned, unsigned) final { resting::in_endless_task(); }
 };
 
-/// `Leavers` that leave a task each, the first of them two more in a second turn, beside `Busy` workers that
-/// make way when they are summoned: scheduler::anything_left(), steal_from_retired(), remind(). What lies in
-/// a deque whose owner has gone is said, and each of those will be summoned.
+/// `Leavers` leave a task each; the first of them leaves two more in a second turn. Beside them `Busy`
+/// workers make way when they are summoned: scheduler::anything_left(), steal_from_retired(), remind(). If a
+/// deque with tasks has lost its owner, the leftovers say so, and each busy worker will be summoned.
 template <unsigned Leavers, unsigned Turns, unsigned Busy>
 struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
     static constexpr unsigned threads = Leavers + Busy;
@@ -237,11 +237,11 @@ private:
             (void)m_summons[self - Leavers].exchange(1, rel);
         }
     }
-    /// pool_core::notify_any() where nobody sleeps.
+    /// pool_core::notify_any() if no worker sleeps.
     void summon_all() {
         atom::fence_sc();
         for (auto& s : m_summons) {
-            if (s.load(rlx) == 0) { // behind the fence: who has it set looks behind a fence of its own
+            if (s.load(rlx) == 0) { // after the fence: a worker with this flag looks after a fence of its own
                 (void)s.exchange(1, rel);
             }
         }

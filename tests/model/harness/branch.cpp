@@ -9,7 +9,7 @@ using namespace model;
 using namespace model::cancelling;
 using link = model::cancelling::link; // not the system's
 
-/// What stands in the word of the branch.
+/// Values of the branch's word.
 using value = const void*;
 constexpr char lies_there = 0;
 constexpr char given_up = 0;
@@ -21,7 +21,7 @@ struct branch : process<2> {
     static constexpr unsigned threads = 2;
     using process<2>::all;
     using process<2>::workers;
-    struct frame { // of whoever runs the branch: stolen_branch
+    struct frame { // on the thread that runs the branch: stolen_branch
         explicit frame(link* within) : place(within) {}
         link place;
         pilfer::detail::branch_protocol<atom> protocol;

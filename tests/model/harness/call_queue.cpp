@@ -1,5 +1,5 @@
-// Queued calls: one inside at a time, the oldest that can go is the next, nobody left behind by a change, a
-// time limit or the end of a row; the object ends with its last call.
+// Queued calls: one inside at a time, and the oldest that can go is the next. No change, time limit or end of
+// a row leaves a call waiting that could go. The object ends with its last call.
 #include <pilfer/detail/objects/objects_queue.hpp>
 
 #include "waiting.hpp"
@@ -12,7 +12,7 @@ using queue = pilfer::detail::call_queue<hasty_atom, park>;
 /// How long a call waits.
 enum class limit { none, any_moment, over };
 
-/// `Row`: so many calls are served by one, then the next one runs itself.
+/// `Row`: one caller serves so many calls, then the next caller runs its own.
 template <unsigned Row>
 struct calls_client {
     struct object {
@@ -42,7 +42,7 @@ struct calls_client {
 
     bool holds(unsigned want) { return exactly ? o->value == want : o->value >= want; }
     void entered() { check(++inside == 1, "two are inside of the object"); }
-    /// Whose condition holds; nobody who came earlier could go as well.
+    /// Call i enters: its condition holds, and no earlier call could go as well.
     void take_place(unsigned i, unsigned want) {
         const unsigned value = o->value;
         for (unsigned k = 0; k < 3; ++k) {
@@ -160,7 +160,7 @@ struct calls_chain : calls_client<Row> {
     void finish() { calls_client<Row>::finish(2, 3); }
 };
 
-/// One whose time may be over beside one that waits for as long as it takes.
+/// A call with a time limit beside one that waits without a limit.
 template <unsigned Row>
 struct calls_timed : calls_client<Row> {
     static constexpr unsigned threads = 3;
@@ -177,7 +177,7 @@ struct calls_timed : calls_client<Row> {
     void finish() { calls_client<Row>::finish(served, 2 - served); }
 };
 
-/// Its time is over, while others change the object and look at it, though it never can go.
+/// A call's time is over, while others change the object and look at it. Its condition never holds.
 struct calls_over : calls_client<1> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
@@ -192,7 +192,8 @@ struct calls_over : calls_client<1> {
     void finish() { calls_client<1>::finish(1, 0); }
 };
 
-/// Who waited for the last change ends the object at once: who made it may still be on its way out.
+/// A call that waited for the last change ends the object at once. The call that made the change may still be
+/// on its way out.
 template <unsigned Row>
 struct calls_ended : calls_client<Row> {
     static constexpr unsigned threads = 3;

@@ -1,4 +1,4 @@
-// Cancellation: a scope is cancelled while tasks below of it start, run, wait and end.
+// Cancellation: a scope is cancelled while its descendants start, run, wait and end.
 #include <type_traits>
 
 #include "cancelling.hpp"
@@ -63,8 +63,8 @@ struct starting : process<3> {
     void finish() { check_quiet(); }
 };
 
-/// A task below of a scope that is cancelled unwinds, and forks into a scope of its own meanwhile: the child
-/// is stopped by a cancellation of that one only.
+/// A task inside a cancelled scope unwinds, and meanwhile forks into a scope of its own. Only a cancellation
+/// of that scope stops the child.
 template <bool Cancels>
 struct cleanup : process<3> {
     static constexpr unsigned threads = 3;
@@ -140,7 +140,7 @@ struct beside : process<2> {
     void finish() { check_quiet(); }
 };
 
-/// One waits in an object's list, below of a scope; one cancels, one hands it what it waits for.
+/// One task waits in an object's list, inside a scope. One cancels, one hands it the awaited value.
 template <bool Notified>
 struct waiter : process<1> {
     static constexpr unsigned threads = Notified ? 3 : 2;
@@ -209,9 +209,9 @@ struct waiter : process<1> {
     }
 };
 
-/// Three scopes in each other; the one in the middle ends first, while a task below of the innermost looks
-/// up. `First`: behind the first cancellation of the process, before which nobody waits for those who look;
-/// `Told`: by somebody else, so that it looks because it is told.
+/// Three nested scopes. The middle one ends first, while a task inside the innermost walks up the chain.
+/// `First`: it follows the first cancellation of the process; before that, an ending scope does not wait for
+/// such walks. `Told`: another thread cancels, and the walk starts because of its notification.
 template <bool First, bool Pinned, bool Told = false>
 struct out_of_turn : process<2> {
     static constexpr unsigned threads = Told ? 3 : 2;
@@ -271,9 +271,9 @@ struct out_of_turn : process<2> {
     void finish() { elsewhere.end(); }
 };
 
-/// The same below of a cancelled scope, where the one that ends has been told already: so it is where the
-/// look ends, and may be gone when those below of it are told. What encloses the cancelled scope is not to be
-/// told.
+/// Three nested scopes inside a cancelled one. The scope that ends has been marked already, so the walk ends
+/// there. It may be gone when its descendants are marked. The scope around the cancelled one must not be
+/// marked.
 struct out_of_turn_told : process<2> {
     static constexpr unsigned threads = 2;
     box<scope> further;
@@ -321,8 +321,8 @@ struct out_of_turn_told : process<2> {
     void finish() {}
 };
 
-/// A task in a scope below of one that it exits, behind its shield, while another task beside it is stopped
-/// and tells the scope that both are in, and somebody may cancel a scope further out.
+/// A task exits a scope from inside a nested one, protected by its shield. Meanwhile another task beside it
+/// is stopped and marks the scope that both are in. A scope further out may be cancelled, too.
 template <bool Outer>
 struct shielded : process<3> {
     static constexpr unsigned threads = 3;
@@ -340,7 +340,7 @@ struct shielded : process<3> {
     }
     void thread(unsigned i) {
         if (i == 0) {
-            shield.make(&inner->place); // exit_shield: the task stands in it as its owner
+            shield.make(&inner->place); // exit_shield: the task is its owner
             shield->place.head().against = &left->place;
             shield->place.head().disturbed.store(disturb::shields, rlx);
             cancel(*left.get());
@@ -441,10 +441,10 @@ struct failing : process<3> {
     void finish() { check_quiet(); }
 };
 
-/// A task below of an outer scope holds a lock, under which it has begun an inner one, whose child waits. The
-/// outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not be
-/// stopped before that, and not be left waiting behind it. `Before`: there was another cancellation in this
-/// process, and its scope has not ended.
+/// A task inside an outer scope holds a lock, under which it has begun an inner scope with a waiting child.
+/// The outer one is cancelled at any moment; the lock is free before the inner one ends. The child must not
+/// be stopped before that, and must not stay waiting after it. `Before`: there was another cancellation in
+/// this process, and its scope has not ended.
 template <bool Before>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;

@@ -1,4 +1,4 @@
-// Cancellation of what waits without a stack: who goes on with it is not who waits, and its frame ends there.
+// Cancellation of a wait without a stack: another thread resumes the coroutine, and its frame ends there.
 #include <pilfer/detail/worker/timers.hpp>
 
 #include "cancelling.hpp"
@@ -8,9 +8,9 @@ namespace {
 using namespace model;
 using namespace model::cancelling;
 
-/// A coroutine suspends below of a scope (thread 0), which somebody cancels (1); a worker brings what it
-/// waits for, and goes on with it whoever made it ready (2). As in src/coroutine; `Wait` is what it waits
-/// for: its frame begins with the listener, and has `done` and `taken_out`.
+/// A coroutine suspends inside a scope (thread 0), which another thread cancels (1). A worker makes the
+/// awaited value ready, and resumes the coroutine if either thread has made it ready (2). As in
+/// src/coroutine. `Wait` is the wait: its frame begins with the listener, and has `done` and `taken_out`.
 template <class Wait>
 struct resumed : process<1> {
     static constexpr unsigned threads = 3;
@@ -22,7 +22,7 @@ struct resumed : process<1> {
     box<scope> outer;
     box<frame> waiting;
     model::atomic<unsigned> next{waits};
-    plain<unsigned> body = 0; // what it has in its frame, and runs on with
+    plain<unsigned> body = 0; // of the coroutine's frame, used after its resumption
     // Of the checker itself:
     bool brought = false;
     bool received = false;

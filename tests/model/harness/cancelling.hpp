@@ -1,4 +1,4 @@
-// What the harnesses of cancellation share: scopes, and a process of workers that cancellations reach.
+// Shared by the harnesses of cancellation: scopes, and a process of workers that cancellations reach.
 #pragma once
 
 #include <pilfer/detail/base/signal_word.hpp>

@@ -1,5 +1,5 @@
-// A channel: each value received once or still its sender's, in order; nobody left behind by a close or a
-// time limit.
+// A channel: each value is received once or still belongs to its sender, in order. After a close or a time
+// limit no task is left waiting.
 #include <pilfer/detail/sync/channel_protocol.hpp>
 
 #include "waiting.hpp"
@@ -170,7 +170,7 @@ struct channel_timed : channel_client<Capacity> {
     }
 };
 
-/// The first receiver puts back what it took.
+/// The first receiver puts its value back.
 struct channel_put_back : channel_client<1> {
     static constexpr unsigned threads = 3;
     channel_put_back() { in_order = false; } // the other receiver may be between taking and putting back

@@ -24,7 +24,7 @@ struct shutting_down {
     closing<atom, park> end;
     outstanding_counts<atom> counts[Workers];
     submission_queue<atom> submissions;
-    submission_queue<atom> asyncs; // in place of the deques
+    submission_queue<atom> asyncs; // instead of the deques
     model::atomic<std::uint32_t> events{0};
     model::atomic<bool> stop{false};
     unit units[2 * Submitters];
@@ -82,7 +82,7 @@ struct shutting_down {
             if (asyncs.empty() && submissions.empty()) {
                 park::wait(events, epoch);
             } else {
-                here().relax(); // somebody is at it
+                here().relax(); // another thread holds the queue
             }
         }
     }

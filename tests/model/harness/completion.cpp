@@ -1,4 +1,4 @@
-// One child, one waiter: the last to arrive goes on with the waiting frame and frees it at once.
+// One child, one waiter: the last to arrive resumes the waiting frame and frees it at once.
 #include <pilfer/detail/worker/completion.hpp>
 
 #include "frame.hpp"
@@ -54,7 +54,7 @@ struct stalled_join {
     void finish() { check(!parent.alive(), "the waiter was left behind"); }
 };
 
-/// pool::run: the waiter is a thread outside the pool, everything lies in its frame.
+/// pool::run: the waiter is a thread outside the pool, and everything is in its frame.
 struct foreign_join {
     static constexpr unsigned threads = 3;
     struct frame {
@@ -72,8 +72,8 @@ struct foreign_join {
         call[0].make();
         call[1].make();
     }
-    /// wait_for() on a thread that is no worker, twice: the word of the second wait lies where that of the
-    /// first one was.
+    /// wait_for() on a thread that is no worker, twice. The word of the second wait has the address of the
+    /// first one.
     void thread(unsigned i) {
         if (i != 0) {
             auto& c = call[i - 1];

@@ -1,4 +1,4 @@
-// Free contexts: the workers' lists, the pool's stock, its limit, and those who lack a stack.
+// Free contexts: the workers' lists, the pool's stock, its limit, and workers that lack a stack.
 #include "context/context_lists.hpp"
 
 #include "frame.hpp"
@@ -15,10 +15,10 @@ struct alignas(64) context {
     model::atomic<std::uintptr_t> next{0};
     model::atomic<std::uintptr_t> link{0};
     stack on;
-    int owner = -1; // of the checker itself: who runs on it
+    int owner = -1; // Of the checker itself: the worker that runs on it.
 };
 
-/// std::mutex, as far as anybody can tell.
+/// A model of std::mutex.
 class lock_word {
 public:
     void lock() {
@@ -103,7 +103,7 @@ struct context_client {
         check(c->owner == static_cast<int>(i), "a context has two owners");
         c->owner = -1;
     }
-    /// scheduler::sleep(): who would sleep on what others lack gives it back.
+    /// scheduler::sleep(): a worker that would sleep with a context that others lack returns it.
     void sleep(unsigned i) {
         if (stock.exhausted() && has_context(i)) {
             give(ranked<context>::node(workers[i].free.exchange(0, rlx)));
@@ -167,7 +167,7 @@ struct context_client {
         }
     }
     void finish() {
-        // Everything that lives lies in exactly one list.
+        // Every living context is in exactly one list.
         unsigned found = 0;
         for (auto& w : workers) {
             for (context* c = ranked<context>::node(w.free.load(rlx)); c != nullptr;
@@ -235,8 +235,7 @@ struct wandering : context_client<2, 4, 2, 1> {
     }
 };
 
-/// Nested spawns, deep and less deep by turns: what one peak leaves behind is above what the next one begins
-/// with.
+/// Nested spawns, deep and less deep by turns: a peak leaves more contexts than the next one begins with.
 template <unsigned Keep>
 struct peaks : context_client<1, 6, Keep, 1> {
     static constexpr unsigned threads = 1;
@@ -258,8 +257,8 @@ struct peaks : context_client<1, 6, Keep, 1> {
     }
 };
 
-/// One worker after another: a peak, and then all but what the first one may keep must be there for the
-/// second.
+/// One worker after another: after a peak, all contexts but those that the first worker may keep must be
+/// there for the second.
 struct hoarding : context_client<2, 6, 2, 6> {
     static constexpr unsigned threads = 2;
     model::atomic<unsigned> turn{0};

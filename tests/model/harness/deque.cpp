@@ -81,13 +81,13 @@ protected:
         (void)steal();
         (void)steal();
     }
-    /// All of [0, n) have run once what is left is taken.
+    /// Takes the remaining tasks. Then all of [0, n) have run once.
     void drain(unsigned n) {
         while (pop(1)) {
         }
         check(!m_deque.thief().has_any(), "an empty deque says that it has something");
         if (!Pinned) {
-            // At rest the guard lies at split: what is private comes back without the lock.
+            // At rest the guard equals split: private tasks are popped without the lock.
             (void)m_deque.owner().push(last + 1);
             check(m_deque.owner().pop_if(last + 1) == owner_end::popped::taken,
                   "a private task takes the slow way");
@@ -146,7 +146,7 @@ struct empty_at_first : deque_client<atom, 4> {
     void finish() { drain(2); }
 };
 
-/// All at once, taken back, exposed again at the same indices.
+/// All tasks at once are reclaimed, then exposed again at the same indices.
 struct taken_back : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
@@ -177,7 +177,7 @@ struct small_ring : deque_client<atom, 2> {
         }
         for (unsigned k = 0; k < 4; ++k) {
             if (!push(k)) {
-                // Full: taken back and run as a call, or a thief has made room.
+                // Full: reclaimed and run as a call, or a thief has made room.
                 if (!reclaim(k, 1)) {
                     (void)m_deque.owner().make_room();
                 }
@@ -208,7 +208,7 @@ struct growing : deque_client<atom, 2> {
     void finish() { drain(4); }
 };
 
-/// A frame that announces, calls and takes back, as join does; thieves ask by the signal word.
+/// A frame that announces, calls and pops, as join does; thieves ask by the signal word.
 template <std::int64_t Start>
 struct joining : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
@@ -242,7 +242,7 @@ struct reaching : deque_client<Atom, 4, Pinned> {
             (void)this->m_deque.thief().force_expose(Count);
             (void)this->steal();
         } else if (i == 2) {
-            // Both, so that what the reach saw last is published by nothing but its store of split.
+            // Both, so that only the reach's store of split publishes the last task that it saw.
             this->steal_twice();
         } else {
             (void)this->push(0);
@@ -275,8 +275,8 @@ struct reached_twice : deque_client<atom, 4> {
     void finish() { drain(3); }
 };
 
-/// A theft of two: the first in hand, the second on the thief's own deque, from where a third worker takes it
-/// on. The thief marks the slot behind it and announces a task of its own there.
+/// A theft of two: the first in hand, the second on the thief's own deque. A third worker steals it from
+/// there. The thief marks the slot after it and announces a task of its own there.
 struct hauled : deque_client<atom, 4> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
@@ -339,9 +339,9 @@ private:
     unsigned m_announced = 3; // read in finish() only
 };
 
-/// Two sparks that their worker has no stack for. Others reach for them without one either, somebody with a
-/// stack takes one, and their worker announces a continuation in the slot of what was taken. Meanwhile a
-/// frame insists on a spark: there always is one, and it must not be told otherwise.
+/// Two sparks that their worker has no stack for. A second worker, also without a stack, reaches for them;
+/// then, with a stack, it takes one. Their worker announces a continuation in the slot of the taken one.
+/// Meanwhile a frame insists on a spark. There always is one, so the answer must not be that there is none.
 struct insisted : deque_client<atom, 2> {
     static constexpr unsigned threads = 3;
     insisted() {

@@ -1,5 +1,5 @@
-// Weights in the split deque: whoever claims a task that was announced with a weight gets that weight, and
-// what may be asked meanwhile stays within the tasks that there are.
+// Weights in the split deque: the thread that claims a weighted task gets that task's weight. The totals that
+// others read meanwhile stay within the announced tasks.
 #include <array>
 #include <optional>
 
@@ -16,7 +16,7 @@ using pilfer::detail::steal_status;
 using pilfer::detail::task_word;
 using pilfer::detail::weight_entry;
 
-/// Task k weighs 10 (k + 1) where it has a weight.
+/// Task k weighs 10 (k + 1) if it has a weight.
 class weighing_client {
 protected:
     using deque_type = split_deque<atom>;
@@ -51,7 +51,7 @@ protected:
         return t != 0;
     }
     void expose(std::int64_t n) { (void)m_deque.owner().expose(n); }
-    /// `exact`: a task without a weight may be told from one that has.
+    /// `exact`: a task without a weight can be distinguished from one with a weight.
     void steal(bool exact = true) {
         const auto got = m_deque.thief().steal([](task_word) { return true; });
         if (got.status != steal_status::success) {
@@ -146,7 +146,7 @@ struct begun_twice : weighing_client {
             push_weighted(1);
             expose(1);
             (void)pop(INT64_MAX / 4);
-            push(2); // where the weight was, perhaps
+            push(2); // perhaps at the index of the weight
             expose(2);
             push_weighted(3);
             expose(1);
@@ -157,7 +157,7 @@ struct begun_twice : weighing_client {
     void finish() { finish_all(4); }
 };
 
-/// Tasks that a thief reaches for right behind their announcement.
+/// Tasks that a thief reaches for right after their announcement.
 struct reached : weighing_client {
     static constexpr unsigned threads = 3;
     reached() : weighing_client(true) {}
@@ -181,7 +181,7 @@ struct reached : weighing_client {
     void finish() { finish_all(4); }
 };
 
-/// Pops go below the first weight, where the next one is announced.
+/// The owner pops below the first weight, and announces the next one there.
 struct below_the_first : weighing_client {
     static constexpr unsigned threads = 3;
     below_the_first() : weighing_client(true) {}

@@ -1,4 +1,4 @@
-// What the harnesses of waiting share: objects whose life ends at once, and the frame of one that waits.
+// Shared by the harnesses of waiting: objects whose life ends at once, and the frame of a waiting task.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ private:
     bool m_alive = false; // of the checker itself
 };
 
-/// The stack of a task, as far as races are concerned: whoever runs on it writes it all the time.
+/// The stack of a task, as far as races are concerned: the thread that runs on it writes it all the time.
 class stack {
 public:
     /// Code runs on it: one word of it changes.

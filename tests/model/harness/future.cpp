@@ -19,7 +19,7 @@ using life_type = future_protocol<atom>;
 constexpr std::uintptr_t is_listener = 1;
 constexpr std::uintptr_t is_foreign = 2;
 
-/// The state behind the handles. It is destroyed by whoever gives the last reference back.
+/// The state of the handles. The thread that releases the last reference destroys it.
 struct task : submission_queue<atom>::node {
     task() = default;
     task(life_type::stage first, std::uint32_t references) : life(first, references) {}
@@ -78,7 +78,7 @@ struct future_client {
         }
         release();
     }
-    /// What get() does behind wait(): reads, and gives its handle back.
+    /// The part of get() after wait(): reads the result, and releases its handle.
     void read() {
         (void)state->life.is_done();
         check(state->result == 7, "a waiter goes on without the result");
@@ -128,7 +128,7 @@ struct future_client {
         }
         read();
     }
-    /// A worker without work: goes on with what was released, until nobody is suspended any more.
+    /// A worker without work: resumes the released frames, until none is suspended any more.
     void serve() {
         while (suspended != 0) {
             if (auto* n = runnable.pop()) {
@@ -232,8 +232,8 @@ struct dropped : future_client {
     void finish() { future_client::finish(0); }
 };
 
-/// A promise on the frame of one that waits for it, set by two others: one of them writes, and the frame ends
-/// together with the promise's reference while that one may still be at it.
+/// A promise in the frame of a task that waits for it. Two others set it; one of them writes. The frame ends
+/// together with the promise's reference, while the writer may still be using it.
 struct promised : future_client {
     static constexpr unsigned threads = 4;
     // A handle of each, the setters' too: the promise itself is used no more once one has begun.
@@ -264,8 +264,8 @@ struct promised : future_client {
     }
 };
 
-/// A task behind another future: attached while that one ends, announced by whoever finds both, and run from
-/// the queue or claimed by one that waits for it.
+/// A task that follows another future. It is attached while that future's task ends, and announced by the
+/// thread that finds both. It runs from the queue, or a waiting thread claims it.
 struct followed {
     static constexpr unsigned threads = 4;
     struct follower : submission_queue<atom>::node {
@@ -328,7 +328,7 @@ struct followed {
                 here().relax();
             }
             break;
-        default: // get() in the same pool, by whoever was given the handle; it would suspend otherwise
+        default: // get() in the same pool, by a task that was given the handle; otherwise it would suspend
             if (task->life.claim()) {
                 run();
             }

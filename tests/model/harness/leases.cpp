@@ -100,7 +100,7 @@ struct lease_client {
     }
 };
 
-/// Each worker uses one twice, the second time one that it or the other has given back.
+/// Each worker uses a value twice; the second time it may be one that either worker has returned.
 template <class Atom>
 struct workers_in_turn : lease_client<Atom, 2, 2> {
     static constexpr unsigned threads = 2;
@@ -140,7 +140,7 @@ struct two_takers : lease_client<atom, 3, 4> {
     void finish() { finish_with(5); }
 };
 
-/// A lease that begins on one worker ends on another, which has one of its own: nobody makes a third.
+/// A lease that begins on one worker ends on another, which has a value of its own. No third value is made.
 struct lease_that_moves : lease_client<atom, 2, 2> {
     static constexpr unsigned threads = 2;
     instance* moving = lease(&places[0]);

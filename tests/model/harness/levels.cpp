@@ -10,8 +10,8 @@ namespace {
 using namespace model;
 using pilfer::priority;
 
-/// Pushers of the first low and of a high submission, and of a normal one; workers that look before they
-/// sleep. Two of them wait for nobody who is at a queue.
+/// Pushers of the first low, the first high and a normal submission; workers that look before they sleep. If
+/// there are two, a worker does not wait for one that holds a queue.
 template <class Atom, unsigned Workers, unsigned Pushers = 2>
 struct levels_client {
     static constexpr unsigned threads = Pushers + Workers;
@@ -53,7 +53,7 @@ struct levels_client {
                 self, [] {}, [this] { return !m_queue.empty(); });
             m_token[self] = m_token[self] || how == outcome::woken;
             if (how == outcome::found) {
-                Atom::relax(0); // somebody may be at it
+                Atom::relax(0); // another worker may hold a queue
             }
         }
     }
@@ -85,7 +85,7 @@ private:
         }
         m_tasks.run(n->number);
         if (Workers > 1) {
-            resting::in_endless_task(); // whatever it has left behind is somebody else's
+            resting::in_endless_task(); // another worker must take what is left
         }
         return true;
     }
@@ -101,8 +101,8 @@ private:
     resting m_resting;
 };
 
-/// What lies at each level comes out in the order of the levels, whoever takes it, and once. Who does not
-/// insist may get nothing while another one is at it.
+/// The submissions leave in the order of the levels, once each, and any worker may take them. A worker that
+/// does not insist may get nothing while another one holds a queue.
 template <bool Insists>
 struct levels_in_order {
     static constexpr unsigned threads = 2;

@@ -17,14 +17,14 @@ using pilfer::detail::steal_status;
 using pilfer::detail::task_word;
 using link = pilfer::detail::scope_link<atom>;
 
-/// A scope in its owner's frame, with the children that somebody else ends.
+/// A scope in its owner's frame. Other threads end its children.
 struct scope {
     explicit scope(link* above) : place(above) {}
     link place;
     model::atomic<unsigned> ended{0};
 };
 
-/// What an entry stands for: plain memory of its announcer, like a record or a spark.
+/// The task of an entry: plain memory of its announcer, like a record or a spark.
 struct task {
     explicit task(link* s) : within(s) {}
     plain<link*> within;
@@ -55,9 +55,9 @@ const auto marking = [](task_word entry) {
     link::share(reinterpret_cast<task*>(entry)->within);
 };
 
-/// Two scopes, one in the other. The owner announces a task in the inner one and takes it back, runs it, ends
-/// the inner scope and begins another one, which no task is in; then the same again. Meanwhile one thread
-/// reaches, and both steal.
+/// Two nested scopes. The owner announces a task in the inner one, reclaims and runs it, and ends the inner
+/// scope. Then it begins another scope without tasks, and repeats all of this. Meanwhile one thread reaches,
+/// and both steal.
 template <unsigned Threads, unsigned Rounds, bool Exposing>
 struct reached {
     static constexpr unsigned threads = Threads;
@@ -125,8 +125,8 @@ struct reached {
     void finish() { check(ran == Rounds, "a task was lost or ran twice"); }
 };
 
-/// A thief reaches a task while a frame that is below of the same scopes, on another worker, makes something
-/// reachable: both mark, and each publishes, the one the task and the other the frame, when it has done so.
+/// A thief reaches a task. Meanwhile a frame inside those scopes, on another worker, makes something
+/// reachable. Both mark. Then the thief publishes the task, and the other worker publishes the frame.
 struct both_mark {
     static constexpr unsigned threads = 4;
     worker owner;
@@ -149,9 +149,8 @@ struct both_mark {
             child.make(&inner->place);
             (void)owner.deque.owner().push(entry_of(child));
             announced.store(1, rel);
-            link::share(
-                &inner->place);  // share_scopes(), under another worker's lock, which nobody here wants
-            frame.store(1, rel); // published
+            link::share(&inner->place); // share_scopes(), under another worker's lock, without contention
+            frame.store(1, rel);        // published
             break;
         case 1:
             (void)owner.deque.thief().force_expose(1, marking);
@@ -298,8 +297,8 @@ struct insisted {
     void finish() { check(ran == 1, "a task was lost or ran twice"); }
 };
 
-/// A frame that suspended unmarked goes on elsewhere, while an enclosing scope leaves the chain out of turn
-/// where the frame has been. Another one that is on its way reaches a task below of the frame's scope.
+/// A frame that suspended unmarked resumes on another worker. Meanwhile an enclosing scope leaves the chain
+/// out of turn on the frame's first worker. A third worker reaches a task inside the frame's scope.
 struct moved {
     static constexpr unsigned threads = 3;
     worker owner;
@@ -308,7 +307,7 @@ struct moved {
     box<scope> inner; // encloses the frame's
     box<scope> own;
     box<task> child;
-    model::atomic<link*> waits{nullptr}; // where the frame stands
+    model::atomic<link*> waits{nullptr}; // the scope that contains the frame
     model::atomic<unsigned> over{0};
 
     void thread(unsigned i) {
@@ -364,7 +363,7 @@ void while_nobody_walks(worker (&pool)[N], Unlink unlink) {
     }
 }
 
-/// scheduler::mark_suspending(), share_scopes(): under the lock of the worker where this happens.
+/// scheduler::mark_suspending(), share_scopes(): under the lock of the current worker.
 void mark_here(worker& here, link* place) {
     if (!link::is_settled(place)) {
         (void)here.deque.owner().locked([place] {
@@ -374,15 +373,15 @@ void mark_here(worker& here, link* place) {
     }
 }
 
-/// A frame that suspended unmarked goes on on another worker, where an enclosing scope of its own leaves the
-/// chain out of turn. Meanwhile a child of it, where it was, suspends.
+/// A frame that suspended unmarked resumes on another worker. There an enclosing scope of its own leaves the
+/// chain out of turn. Meanwhile a child of the frame suspends on the first worker.
 struct standing {
     static constexpr unsigned threads = 2;
     worker pool[2];
     box<scope> outer;
     box<scope> middle;
     box<scope> own;
-    model::atomic<link*> waits{nullptr}; // where the frame stands
+    model::atomic<link*> waits{nullptr}; // the scope that contains the frame
     model::atomic<unsigned> published{0};
 
     void all_marked(const char* text) { check(own->place.shared() && outer->place.shared(), text); }
@@ -418,8 +417,8 @@ struct standing {
     void finish() {}
 };
 
-/// A call that waits unmarked is served on another worker, and forks from there into its caller's scope,
-/// while a scope further out leaves the chain out of turn where the caller was.
+/// A call that waits unmarked is served on another worker, and forks from there into its caller's scope.
+/// Meanwhile a scope further out leaves the chain out of turn on the caller's worker.
 struct below {
     static constexpr unsigned threads = 2;
     worker pool[2];
@@ -427,7 +426,7 @@ struct below {
     box<scope> middle;
     box<scope> inner; // of the same task as the two above
     box<scope> callers;
-    model::atomic<link*> waits{nullptr}; // whose call waits
+    model::atomic<link*> waits{nullptr}; // the scope that contains the waiting call
     model::atomic<unsigned> served{0};
 
     void thread(unsigned i) {

@@ -1,5 +1,5 @@
-// A mutex: one holder, nobody left behind, handed over to who was passed over too often, ended by its last
-// user.
+// A mutex: it has one holder, and no waiter is forgotten. A waiter that was overtaken too often gets it
+// directly. Its last user ends it.
 #include <pilfer/detail/sync/mutex_protocol.hpp>
 
 #include "waiting.hpp"
@@ -106,7 +106,7 @@ struct mutex_fair : mutex_client<2> {
     }
 };
 
-/// A waiter whose time may be over, one that only tries, and one that waits for as long as it takes.
+/// A waiter with a time limit, one that only tries, and one that waits without a limit.
 struct mutex_timed : mutex_client<1> {
     static constexpr unsigned threads = 3;
     unsigned wanted = 0; // of the checker itself
@@ -120,7 +120,7 @@ struct mutex_timed : mutex_client<1> {
     void finish() { mutex_client<1>::finish(wanted); }
 };
 
-/// Who uses it last ends it at once, as soon as it has unlocked: the others may still be on their way out.
+/// The last user ends it as soon as it has unlocked: the others may still be on their way out.
 struct mutex_ended : mutex_client<1> {
     static constexpr unsigned threads = 3;
     plain<unsigned> users = 3;

@@ -1,4 +1,5 @@
-// The one-lock back-end: who is called for a task, who takes it, and a temporary thread when all are stuck.
+// The one-lock back-end: the thread that is called for a task, the one that takes it, and a temporary thread
+// when all are stuck.
 #include "onelock/one_lock.hpp"
 
 #include "../harness.hpp"
@@ -6,11 +7,12 @@
 namespace {
 
 using namespace model;
-// In the checker a spin ends only when something changes: with tries before it nobody would ever sleep.
+// In the checker a spin ends only when something changes. With spins before it, no thread would ever sleep.
 using queue_type = pilfer::detail::one_lock_queue<atom, park, 0>;
 using found = queue_type::found;
 
-/// `Threads` from the beginning, and `Spare` for the rest; `Tasks` in all, behind whose last one all end.
+/// `Threads` from the beginning, and `Spare` temporary ones; `Tasks` in all. After the last one all threads
+/// end.
 template <unsigned Threads, unsigned Spare, unsigned Tasks>
 struct one_lock_client {
     struct task : queue_type::node {
@@ -21,7 +23,7 @@ struct one_lock_client {
     queue_type queue{seats, Threads, Spare};
     task all[Tasks];
     tasks<Tasks> books;
-    // In place of making a thread: the number of times that each temporary one was asked for.
+    // Instead of making a thread: the number of requests for each temporary one.
     model::atomic<std::uint32_t> wanted[Spare + 1];
     unsigned ran = 0; // of the checker itself
 
@@ -100,8 +102,8 @@ struct one_lock_client {
     }
 };
 
-/// Two threads, and one outside that submits two tasks. The first holds its thread up until the other one has
-/// run, and then until what it pushes itself has.
+/// Two threads, and one outside that submits two tasks. The first task blocks its thread until the other one
+/// has run, and then until the task that it pushes itself has run.
 struct calls : one_lock_client<2, 0, 3> {
     static constexpr unsigned threads = 3;
     model::atomic<unsigned> others{0};
@@ -129,7 +131,7 @@ struct calls : one_lock_client<2, 0, 3> {
     }
 };
 
-/// A task takes back what it has pushed, while the other thread looks for it.
+/// A task pops what it has pushed, while the other thread looks for it.
 struct taking_back : one_lock_client<2, 0, 3> {
     static constexpr unsigned threads = 2;
     taking_back() { submit(0); }
@@ -148,11 +150,11 @@ struct taking_back : one_lock_client<2, 0, 3> {
     }
 };
 
-/// A task waits for what another one brings: with one thread a temporary one runs that.
+/// A task waits for another one. With one thread, a temporary thread runs that one.
 template <unsigned Threads, unsigned Spare>
 struct waits : one_lock_client<Threads, Spare, 2> {
     static constexpr unsigned threads = Threads + Spare + 1;
-    model::atomic<unsigned> future{0}; // 1: somebody waits, 2: it is there
+    model::atomic<unsigned> future{0}; // 1: a task waits, 2: the result is there
     plain<unsigned> result = 0;
     unsigned waiter = 0; // of the checker itself
     void wait(unsigned i) {

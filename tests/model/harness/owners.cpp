@@ -14,12 +14,12 @@ struct owners_client {
     using waiting = typename table::waiting;
 
     table all;
-    typename table::owner_word holder[3]; // of three mutexes, 0 is nobody
+    typename table::owner_word holder[3]; // of three mutexes; 0: unlocked
     char names[64] = {};
     unsigned cycles = 0; // of the checker itself
     unsigned members = 0;
 
-    /// In another bucket than the one before: what a common lock orders needs no fence.
+    /// In another bucket than the one before: accesses under a common lock need no fence.
     [[nodiscard]] const void* name(unsigned who) const noexcept {
         const char* at = names;
         for (unsigned i = 0;; ++at) {
@@ -60,7 +60,7 @@ struct owners_cycle : owners_client {
     }
 };
 
-/// The same order of calls, but each lets go of its own before it waits: there never is a cycle.
+/// A ring of lock calls, but each thread unlocks its own mutex before it waits: there never is a cycle.
 struct owners_innocent : owners_client {
     static constexpr unsigned threads = 3;
     box<waiting> frames[3];
@@ -76,7 +76,7 @@ struct owners_innocent : owners_client {
         all.remove(*frames[i].get());
         frames[i].end();
         if (i == 1) {
-            take(i, 2); // what it has waited for
+            take(i, 2); // the mutex that it has waited for
         }
     }
     void finish() { check(cycles == 0, "a cycle that never was"); }

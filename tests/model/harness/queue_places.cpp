@@ -1,4 +1,4 @@
-// A bounded queue: never more inside than there is room for, nobody left behind, by a close neither.
+// A bounded queue: never more inside than its bound, and no waiter is forgotten, also not by a close.
 #include "worker/queue_places.hpp"
 
 #include "waiting.hpp"
@@ -58,7 +58,7 @@ struct places_client {
             go_on(*e);
         }
     }
-    /// A worker, until `all` have run or were sent away.
+    /// A worker, until `all` have run or were refused.
     void work(unsigned all) {
         while (ran + sent_away < all) {
             if (queued == 0) {
@@ -118,7 +118,7 @@ struct places_beyond : places_client {
     }
 };
 
-/// Closed while they submit; the worker is one of those who close.
+/// Closed during submissions; the worker also closes.
 struct places_closed : places_client {
     static constexpr unsigned threads = 3;
     places_closed() : places_client(1) {}

@@ -13,9 +13,10 @@ constexpr std::uintptr_t its_word = 4;
 struct reaction_client {
     box<list_type> list;
     box<wait_type> wait;
-    plain<unsigned> frame = 0;      // what whoever has the turn writes, and who ends it behind
-    plain<unsigned> list_ended = 0; // whoever ends the list writes it, whoever uses it reads it
-    unsigned turns = 0;             // of the checker itself, as the rest
+    // Written by the thread that has the turn, and by the one that ends it afterwards.
+    plain<unsigned> frame = 0;
+    plain<unsigned> list_ended = 0; // Written by the thread that ends the list, read by its users.
+    unsigned turns = 0;             // Of the checker itself, as the rest.
     unsigned ended = 0;
 
     reaction_client() {
@@ -62,7 +63,7 @@ struct reaction_client {
     }
 };
 
-/// It enters, somebody notifies, the end of the pool takes it, and with it all goes.
+/// The wait enters the list, another thread notifies, the end of the pool takes it. All of it ends.
 struct swept : reaction_client {
     static constexpr unsigned threads = 3;
     swept() { begin(); }
@@ -81,7 +82,8 @@ struct swept : reaction_client {
     void finish() { check(ended == 1 && turns <= 1, "it does not end once"); }
 };
 
-/// The same, but it waits already, and somebody cancels it, too: whoever that leaves it to ends it.
+/// The wait is in the list already, and a third thread cancels it, too. The thread that gets the last turn
+/// ends it.
 template <bool Waits>
 struct cancelled : reaction_client {
     static constexpr unsigned threads = 4;
@@ -137,11 +139,11 @@ struct cancelled : reaction_client {
     void finish() { check(ended == 1 && turns <= 1 && wait->is_over(), "it does not end once"); }
 };
 
-/// It runs, and will wait once more: somebody cancels it, somebody notifies, and whoever sees that it is over
-/// ends what it used.
+/// It runs, and will wait once more. One thread cancels it, another notifies. The one that sees the end of
+/// the wait ends what it used.
 struct between_rounds : reaction_client {
     static constexpr unsigned threads = 4;
-    atom::atomic<std::uint32_t> notified{0}; // what is notified must not be ended meanwhile
+    atom::atomic<std::uint32_t> notified{0}; // the notified object must not end meanwhile
     void over() {
         wait->await_canceller(); // reaction::end()
         frame = frame + 1;

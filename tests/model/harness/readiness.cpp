@@ -1,4 +1,4 @@
-// Descriptors: who waits for which, what an event answers, and the sleeper that lies where they are watched.
+// Descriptors: the waiters of each, the answer of an event, and the sleeper in the call that watches them.
 #include <pilfer/detail/idle/sleep.hpp>
 #include <pilfer/detail/worker/readiness.hpp>
 #include <pilfer/detail/worker/timers.hpp>
@@ -14,8 +14,8 @@ constexpr std::uint32_t can_write = 2;
 
 // ---- questions and answers --------------------------------------------------------------------
 
-/// One number of a descriptor, as an epoll sees it: one event for each question, and for whatever file the
-/// question was about. Its lock stands for the kernel's.
+/// One number of a descriptor, as an epoll sees it: one event for each question, for the file that the
+/// question was about. Its lock models the kernel's.
 class kernel {
 public:
     /// For descriptor_waits.
@@ -44,7 +44,7 @@ public:
         park::wait(m_there, 0);
         m_lock.lock();
         bool found = false;
-        (void)m_there.exchange(0, std::memory_order_acq_rel); // what was rung for is seen behind this
+        (void)m_there.exchange(0, std::memory_order_acq_rel); // after this, the reason of the ring is visible
         for (unsigned f = 0; f < 2 && !found; ++f) {
             what = m_asked[f] & m_ready[f];
             tag = m_tag[f];
@@ -119,8 +119,8 @@ struct descriptor_client {
     void finish() {}
 };
 
-/// A reader and a writer of one descriptor, which becomes both, one behind the other; or the second one when
-/// the reader has gone on.
+/// A reader and a writer of one descriptor. It becomes ready for both, one after the other; or for the second
+/// when the reader has resumed.
 template <bool Timed>
 struct both_kinds : descriptor_client {
     static constexpr unsigned threads = 4;
@@ -149,8 +149,8 @@ struct both_kinds : descriptor_client {
     }
 };
 
-/// A wait that was withdrawn, and the number comes back with another file: what the first file says is no
-/// answer to who waits for the second one.
+/// A wait was withdrawn, and the number is reused for another file. An event of the first file is no answer
+/// to a waiter of the second one.
 struct number_comes_back : descriptor_client {
     static constexpr unsigned threads = 3;
     bool second_ready = false; // of the checker itself
@@ -172,7 +172,7 @@ struct number_comes_back : descriptor_client {
     }
 };
 
-/// Everybody is told that it is over, while an event comes.
+/// All waiters are notified of the end, while an event comes.
 struct forgotten : descriptor_client {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
@@ -202,7 +202,7 @@ struct forgotten : descriptor_client {
     }
 };
 
-// ---- who sleeps there -------------------------------------------------------------------------
+// ---- the sleeper in that call -----------------------------------------------------------------
 
 /// Where the one that watches sleeps once there are descriptors: an epoll with a notifier in it.
 class field {
@@ -212,7 +212,7 @@ public:
         resting::park::wake(m_there);
     }
     void reset() { m_there.fetch_and(~rung, std::memory_order_acq_rel); }
-    /// An event; what it wakes is a task of the pool.
+    /// An event; the task that it wakes belongs to the pool.
     void happens() {
         m_there.fetch_or(event, std::memory_order_acq_rel);
         resting::park::wake(m_there);
@@ -230,7 +230,7 @@ private:
     model::atomic<std::uint32_t> m_there{0};
 };
 
-/// Two workers that look for work, sleep as `scheduler` does, and never come back from a task.
+/// Two workers that look for work, sleep as `scheduler` does, and never return from a task.
 struct polling : resting {
     using park = resting::park;
     using sleepers_type = pilfer::detail::sleepers<atom, park, field>;
@@ -246,8 +246,8 @@ struct polling : resting {
     model::atomic<unsigned> made{0};
     model::atomic<unsigned> awaited{0};
     model::atomic<unsigned> tasks{0};
-    std::uint64_t alarm = never; // nobody sets it while threads run
-    unsigned left = 0;           // of the checker itself: tasks and events that nobody has taken
+    std::uint64_t alarm = never; // No thread sets it while threads run.
+    unsigned left = 0;           // Of the checker itself: tasks and events that are left.
 
     [[nodiscard]] std::uint64_t expected() const {
         const bool io =
@@ -330,7 +330,7 @@ struct polling : resting {
         }
         idle.stop_polling(i);
         if (there.take()) {
-            tasks.fetch_add(1, std::memory_order_acq_rel); // who goes on is queued
+            tasks.fetch_add(1, std::memory_order_acq_rel); // the resumed task is queued
             (void)idle.wake(i, i);
         }
     }
@@ -356,7 +356,7 @@ struct first_wait : polling {
     [[nodiscard]] bool at_rest() const { return polling::at_rest(threads); }
 };
 
-/// Somebody waits already: tasks call away who sleeps there, then the event comes.
+/// A task waits already. Tasks call away the worker that sleeps for it, then the event comes.
 template <unsigned Tasks>
 struct called_away : polling {
     static constexpr unsigned threads = 3;

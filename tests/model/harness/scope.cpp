@@ -1,5 +1,5 @@
-// Any number of children, one waiter: the counter of a scope under stolen continuations, forked children,
-// children announced from below, failures, a second round and the frame's end right behind sync.
+// Any number of children, one waiter: the counter of a scope. Continuations are stolen, children are forked
+// and announced by descendants, and fail. There is a second round, and the frame ends right after sync.
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/worker/completion.hpp>
@@ -21,7 +21,7 @@ using pilfer::detail::thread_latch;
 
 constexpr unsigned most_children = 4;
 
-/// The words of a scope beside its counter, and the frame that it lies in.
+/// The words of a scope beside its counter, and the frame that contains it.
 struct frame {
     static constexpr std::uint32_t from_below = 1U << 31;
     static constexpr std::uint32_t failures = from_below - 1;
@@ -29,7 +29,7 @@ struct frame {
     stack on;
     child_counter<atom> children;
     plain<std::uintptr_t> waiter = 0;
-    plain<unsigned> rest = 0; // where the frame goes on behind its latest spawn
+    plain<unsigned> rest = 0; // the point of the frame after its latest spawn
     model::atomic<std::uint32_t> disturbed{0};
     plain<unsigned> error = 0;
     plain<unsigned> result[most_children];
@@ -71,7 +71,7 @@ struct worker {
     }
 };
 
-/// What all of them do at sync: parks as scope::wait_for_children() does, and looks at the results.
+/// The sync of all harnesses: parks as scope::wait_for_children() does, and looks at the results.
 template <unsigned Threads, unsigned Children>
 struct scope_client {
     static constexpr unsigned threads = Threads;
@@ -82,7 +82,7 @@ struct scope_client {
 
     scope_client() { parent.make(); }
 
-    /// The suspended frame waits no more. True: it goes on on the caller's worker.
+    /// The suspended frame waits no more. True: the caller's worker resumes it.
     [[nodiscard]] bool sync() {
         if (parent->undisturbed() || parent->children.all_done()) {
             return true;
@@ -96,7 +96,7 @@ struct scope_client {
         parent->on.enter();
         return true;
     }
-    /// A child that nobody takes back has ended. True: it resumes the frame.
+    /// A child that its owner does not pop has ended. True: it resumes the frame.
     [[nodiscard]] bool finish_one() {
         if (!parent->children.finish_one()) {
             return false;
@@ -178,7 +178,7 @@ struct spawning : scope_client<Threads, Children> {
             run(0, 0);
             return;
         }
-        // A thief: two tries at everybody else.
+        // A thief: two tries at all others.
         for (unsigned tries = 0; tries < 2 * (Threads - 1); ++tries) {
             const unsigned victim = (i + 1 + tries) % Threads;
             if (victim != i && workers[victim].steal() != 0) {
@@ -191,7 +191,7 @@ struct spawning : scope_client<Threads, Children> {
     }
 };
 
-/// fork: children are entries of their own; thieves run them, and may fork into the same scope from below.
+/// fork: children are entries of their own. Thieves run them, and may fork into their scope.
 template <unsigned Threads, unsigned Children, unsigned Rounds, bool Below>
 struct forking : scope_client<Threads, Children + (Below ? 1 : 0)> {
     using base = scope_client<Threads, Children + (Below ? 1 : 0)>;
@@ -269,7 +269,7 @@ struct forking : scope_client<Threads, Children + (Below ? 1 : 0)> {
                 continue;
             }
             child_of(i, task, true);
-            // Its own deque, as a scheduler would; what nobody has stolen from there is its own to run.
+            // Its own deque, as a scheduler would: it runs the tasks that were not stolen.
             while (const task_word own = workers[i].deque.owner().pop(1)) {
                 child_of(i, own, true);
             }

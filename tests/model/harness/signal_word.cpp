@@ -1,4 +1,4 @@
-// The signal word: what others set against an owner that takes, clears and moves the limit.
+// The signal word: setters against an owner that takes, clears and moves the limit.
 #include <pilfer/detail/base/signal_word.hpp>
 
 #include "../harness.hpp"
@@ -12,7 +12,7 @@ using trip = pilfer::detail::signal_word<atom>;
 
 constexpr trip::word first_limit = 3;
 
-/// One request behind each setter: the number of its last one, and the one that was answered.
+/// One request of each setter: the number of its last one, and of the last answered one.
 template <unsigned Setters>
 class requests {
 protected:
@@ -29,7 +29,7 @@ protected:
         }
     }
     void answer(unsigned s) { m_answered[s] = m_request[s].load(rlx); }
-    /// What is not answered is still announced.
+    /// An unanswered request is still announced.
     void finish_request(unsigned s, trip::word bit) {
         check(m_answered[s] == m_asked[s] || m_signal.has(bit), "a bit was lost");
     }
@@ -44,7 +44,7 @@ protected:
         check(m_signal.pending(0) == pinned, pinned ? "no longer pinned" : "the sign stays without a bit");
         check(m_signal.pending(limit) && m_signal.pending(limit - 1) == pinned, "the limit is wrong");
     }
-    /// Nobody but the owner clears anything.
+    /// Only the owner clears bits.
     void look() { check(!m_signal.has(trip::asked) || m_signal.pending(0), "a bit without the sign"); }
 
     trip m_signal{first_limit};
@@ -122,7 +122,7 @@ struct skipping : requests<3> {
     }
 };
 
-/// The level: sleepers tell, the owner clears and looks again; a thief's wish comes in between.
+/// The level: sleepers set it, the owner clears it and looks again; a thief's wish comes in between.
 struct level : requests<1> {
     static constexpr unsigned threads = 4;
     void thread(unsigned i) {
@@ -165,7 +165,7 @@ private:
             m_signal.set(trip::wanted);
         }
     }
-    /// The end of sleepers::publish(): nobody to wake was seen.
+    /// The end of sleepers::publish() if no sleeper was seen.
     void attend() {
         if (m_map.load(rlx) != 0) {
             return;

@@ -1,4 +1,4 @@
-// Sleeping and waking. The promise, when nobody can go on: no task beside a sleeper.
+// Sleeping and waking. The promise: when no thread can run, there is no task beside a sleeper.
 #include "sleeping.hpp"
 
 namespace {
@@ -56,8 +56,8 @@ private:
     }
 };
 
-/// A task that announces another one inside whoever took it: the taker was perhaps asleep when the other
-/// worker lay down.
+/// A task that announces another one. The worker that took it was perhaps asleep when the other worker lay
+/// down.
 struct handed_down final : workers<atom, 3, 3> {
     static constexpr unsigned threads = 3;
     void thread(unsigned i) {
@@ -158,15 +158,15 @@ private:
     typename Atom::template atomic<int> m_stop;
 };
 
-/// The seats alone: every wake-up that a waker counts is one that a sleeper gets, also where its scan found
-/// something at that moment.
+/// The seats alone: every wake-up that a waker counts reaches a sleeper, also one whose scan found a task at
+/// that moment.
 struct withdrawn {
     using sleepers = pilfer::detail::sleepers<atom, resting::park>;
     static constexpr unsigned threads = 4;
 
     void thread(unsigned i) {
         if (i > 1) {
-            // In front of the wake-up: what the token shows to its holder.
+            // Before the wake-up: data that the token publishes to its holder.
             m_shown[i - 2] = i;
             if (i == 2 ? m_idle.wake(0, i) : m_idle.wake_one(1, i) != sleepers::nobody) {
                 ++m_given;
@@ -200,7 +200,8 @@ private:
     resting m_resting;
 };
 
-/// 65 workers, of which three are there: at the ends of the map's first word, and the second one's only bit.
+/// A map for 65 workers. Three workers exist: at the ends of the map's first word, and at the only bit of the
+/// second.
 struct two_words {
     using sleepers = pilfer::detail::sleepers<atom, resting::park>;
     static constexpr unsigned threads = 5;

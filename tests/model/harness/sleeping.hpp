@@ -1,5 +1,5 @@
-// Workers as in src/worker/scheduler.cpp and announce.cpp, cut down to what they do with deques,
-// signal_words, tokens and the queue: for the harnesses of sleeping and of stepping aside.
+// Workers as in src/worker/scheduler.cpp and announce.cpp, reduced to their use of deques, signal_words,
+// tokens and the queue: for the harnesses of sleeping and of stepping aside.
 #pragma once
 
 #include <pilfer/detail/deque/deque.hpp>
@@ -197,7 +197,7 @@ protected:
     }
     bool execute(unsigned self, unsigned task) {
         found_work(self);
-        // What the throttle rests on: a publisher takes `token` for "will look again".
+        // The assumption of the throttle: a publisher takes `token` for "will look again".
         check(!m_idle.is_searching(self), "a token in the seat of a worker that runs a task");
         m_tasks.run(task);
         body(self, task);
@@ -214,7 +214,7 @@ protected:
                 return;
             }
             if (sleep(self) == outcome::found && !step(self)) {
-                Atom::relax(0); // somebody is at it
+                Atom::relax(0); // another worker holds the queue
             }
         }
     }

@@ -23,7 +23,7 @@ protected:
         m_tasks.announce(i);
         (void)m_queue.push(&m_items[i]);
     }
-    /// The lock is given back by the last step of pop(), so what follows it runs in the order of its holders.
+    /// The last step of pop() releases the lock, so code after it runs in the order of the lock's holders.
     bool pop() {
         auto* n = static_cast<item*>(m_queue.pop());
         if (n == nullptr) {
@@ -86,8 +86,8 @@ struct never_empty : queue_client<atom, 6> {
     void finish() { drain(5); }
 };
 
-/// Pushers that look at the map, workers that look at the queue before they sleep. `Alert`: workers say while
-/// they search, and who pushes wakes nobody then.
+/// Pushers that look at the map, workers that look at the queue before they sleep. `Alert`: a searching
+/// worker says so, and a pusher wakes no worker then.
 template <class Atom, bool Alert = false>
 struct slept_over : queue_client<Atom, 4> {
     static constexpr unsigned threads = 4;
@@ -123,7 +123,7 @@ struct slept_over : queue_client<Atom, 4> {
                 self, [] {}, [this] { return !this->m_queue.empty(); });
             m_token[self] = m_token[self] || how == outcome::woken;
             if (how == outcome::found) {
-                Atom::relax(0); // somebody may be at it
+                Atom::relax(0); // another worker may hold the queue
             }
         }
     }
@@ -134,8 +134,8 @@ struct slept_over : queue_client<Atom, 4> {
     void finish() {}
 
 private:
-    /// A thread outside. Nothing rests on what it spares only where the push before was fetched, which is for
-    /// speed.
+    /// A foreign thread. Production spares the wake-up only if the push before was fetched. That condition is
+    /// for speed; nothing rests on it.
     void tell_somebody(unsigned from) {
         Atom::fence_sc();
         if (m_idle.anyone_asleep() && !(Alert && m_idle.anyone_alert(from, 2) != sleepers::nobody)) {
@@ -171,7 +171,7 @@ private:
         }
     }
 
-    /// The same, and pool_core::notify_any().
+    /// settle() with the alert, and pool_core::notify_any().
     void settle_alert(unsigned self) {
         m_alert[self] = false;
         m_idle.settle_alert(self);

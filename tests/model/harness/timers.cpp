@@ -19,8 +19,8 @@ struct owned {
     static constexpr unsigned threads = 3;
     heap_type heap;
     box<heap_type::timer> alarm;
-    plain<unsigned> frame = 0; // what whoever fires looks at, and the owner's once it is through
-    unsigned fired = 0;        // of the checker itself
+    plain<unsigned> frame = 0; // Read by the thread that fires; its owner's after that.
+    unsigned fired = 0;        // Of the checker itself.
     unsigned taken_back = 0;
 
     void fire() {
@@ -49,7 +49,7 @@ struct owned {
     }
 };
 
-/// Two owners share a heap with one who fires.
+/// Two owners share a heap with a thread that fires.
 struct shared {
     static constexpr unsigned threads = 3;
     heap_type heap;
@@ -71,9 +71,9 @@ struct shared {
     void finish() { check(fired + taken_back == 2, "an alarm is fired or disarmed, and once"); }
 };
 
-/// Workers that sleep as `scheduler` does, of which those beyond a limit step aside, and the timekeeper. The
-/// promise: when nobody moves any more, each alarm has a worker or the timekeeper that sleeps no longer than
-/// until it is due.
+/// Workers that sleep as `scheduler` does, and the timekeeper. Workers beyond a limit step aside. The
+/// promise: when no thread moves any more, each alarm has a worker or the timekeeper that sleeps no longer
+/// than until it is due.
 template <unsigned Workers>
 struct watched : resting {
     using park = resting::park;
@@ -179,8 +179,8 @@ struct watched : resting {
             }
         }
     }
-    /// Looks for work, sleeps, and never comes back from the task that it finds, nor from where it has
-    /// stepped aside.
+    /// Looks for work and sleeps. It never returns from the task that it finds, and not after it has stepped
+    /// aside.
     void work(unsigned i) {
         bool token = false;
         bool watches = false;
@@ -243,7 +243,7 @@ struct told_by_a_task : watched<2> {
     [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
 };
 
-/// Whoever watches is called away by a task; an alarm is set meanwhile.
+/// A task calls the watching worker away; an alarm is set meanwhile.
 template <bool ArmsToo, unsigned Tasks = 1>
 struct called_away : watched<2> {
     static constexpr unsigned threads = 4;
@@ -270,8 +270,8 @@ struct called_away : watched<2> {
     [[nodiscard]] bool at_rest() const { return watched::at_rest(threads); }
 };
 
-/// All but one are sent away, whoever watches among them and whoever is woken in its place; an alarm is set
-/// meanwhile.
+/// All but one worker are sent away, also the watching one and the one that is woken to replace it. An alarm
+/// is set meanwhile.
 template <bool ArmsToo>
 struct sent_away : watched<3> {
     static constexpr unsigned threads = ArmsToo ? 6 : 5;
@@ -333,7 +333,7 @@ struct watch_alone {
     }
 };
 
-/// It gets up while an alarm is set that is due later than what it watched over.
+/// It gets up while an alarm is set that is due later than the one it watched.
 struct leaving : watch_alone {
     static constexpr unsigned threads = 2;
     bool left = false; // of the checker itself
@@ -350,7 +350,7 @@ struct leaving : watch_alone {
     void finish() { check(left || told, "an alarm that nobody watches over"); }
 };
 
-/// Another one lies down meanwhile: what it says must not be taken back by the one before.
+/// Another worker lies down meanwhile: the one before must not clear its entry.
 struct succession : watch_alone {
     static constexpr unsigned threads = 2;
     std::uint64_t until = 0; // of the checker itself
@@ -371,8 +371,7 @@ struct succession : watch_alone {
     }
 };
 
-/// It lies down again, and the alarm is gone: an alarm that is set meanwhile, due later than the one that is
-/// gone.
+/// It lies down again, and its alarm is gone. Another alarm is set meanwhile, due later than the first one.
 struct nothing_left : watch_alone {
     static constexpr unsigned threads = 2;
     std::uint64_t until = 0; // of the checker itself
@@ -394,7 +393,7 @@ struct nothing_left : watch_alone {
     void finish() { check(until == 30 || told, "an alarm that nobody watches over"); }
 };
 
-/// Whoever is told that one watches finds it in the map, or it looks again itself.
+/// A thread that knows of a watching worker finds it in the map, or that worker looks again itself.
 struct found : watch_alone {
     static constexpr unsigned threads = 2;
     std::uint64_t until = 0; // of the checker itself

@@ -1,4 +1,4 @@
-// Seats that guests take and leave, and frames that come home to one: src/worker/guest.cpp.
+// Seats that guests take and leave, and frames that return to one: src/worker/guest.cpp.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
 #include <pilfer/detail/worker/completion.hpp>
@@ -15,7 +15,7 @@ using pilfer::detail::acq;
 using pilfer::detail::rel;
 using pilfer::detail::rlx;
 
-/// One seat with an inbox, where `Frames` frames come home.
+/// One seat with an inbox, to which `Frames` frames return.
 template <unsigned Frames>
 class seat {
 protected:
@@ -100,7 +100,7 @@ struct comes_home : seat<Senders> {
     void finish() { this->finish_all(); }
 };
 
-/// run_until() with a condition that somebody changes before he notifies, twice.
+/// run_until() with a condition that another thread changes before it notifies, twice.
 template <class Atom>
 struct notified {
     using sleepers = pilfer::detail::sleepers<Atom, resting::park>;
@@ -145,9 +145,9 @@ private:
     resting m_resting;
 };
 
-/// A guest that waits for a latch, which a thread that knows nothing of the pool releases, beside a
-/// publisher of `Count` tasks that never looks again and a worker. The guest's wait ends, and what it was
-/// woken for is not lost with it.
+/// A guest waits for a latch. A thread that knows nothing of the pool releases it. Beside them are a worker
+/// and a publisher of `Count` tasks that never looks again. The guest's wait ends, and its wake-up is not
+/// lost with it.
 template <class Atom, unsigned Count>
 struct latched final : workers<Atom, 3, Count> {
     using base = workers<Atom, 3, Count>;

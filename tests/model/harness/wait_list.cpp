@@ -10,11 +10,11 @@ namespace {
 using namespace model;
 using list_type = pilfer::detail::wait_list<atom, park>;
 using heap_type = pilfer::detail::timer_heap<atom, park>;
-// In the checker a spin ends only when something changes: with tries before it nobody would ever sleep.
+// In the checker a spin ends only when something changes. With spins before it, no thread would ever sleep.
 using lock_type = pilfer::detail::raw_lock<atom, park, 0>;
 using fate = list_type::fate;
 
-/// What lies in the frame of one that waits: it ends the moment the wait does.
+/// The part of a waiting frame that ends the moment the wait does.
 struct waiting {
     stack on;
     list_type::entry entry;
@@ -66,7 +66,7 @@ struct wait_client {
             go_on(i);
         }
     }
-    /// What a scheduler does whose time has come.
+    /// A scheduler's work when a timer is due.
     void fire() {
         auto* const t = heap.take_due(100);
         if (t == nullptr) {
@@ -123,7 +123,7 @@ struct time_limit : wait_client {
     [[nodiscard]] bool at_rest() { return true; }
 };
 
-/// A task sleeps: the list lies in its frame, too, and ends with it.
+/// A task sleeps: its frame contains the list, too, which ends with it.
 struct sleeping : wait_client {
     static constexpr unsigned threads = 2;
     void thread(unsigned i) {
@@ -142,7 +142,7 @@ struct sleeping : wait_client {
     void finish() { check(withdrawn == 1 && !list.alive(), "a sleeper sleeps on"); }
 };
 
-/// Everybody is told at once, while one withdraws.
+/// All waiters are notified at once, while one withdraws.
 struct everybody : wait_client {
     static constexpr unsigned threads = 3;
     model::atomic<unsigned> entered{0};
@@ -182,7 +182,7 @@ struct everybody : wait_client {
     }
 };
 
-/// Three use what the lock guards, and the last one ends both.
+/// Three threads use the data of the lock, and the last one ends both.
 struct locking {
     static constexpr unsigned threads = 3;
     struct guarded {
@@ -197,7 +197,7 @@ struct locking {
         object->value = n;
         object->lock.unlock();
         if (n == threads) {
-            object.end(); // the others are inside unlock() at most, behind their exchange
+            object.end(); // the others are inside unlock() at most, after their exchange
         }
     }
     void finish() { check(!object.alive(), "an update was lost"); }

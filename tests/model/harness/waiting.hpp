@@ -1,4 +1,4 @@
-// What the harnesses of lists of waiters share: wait_in() and go_on() of src/sync, for threads that block.
+// Shared by the harnesses of lists of waiters: wait_in() and go_on() of src/sync, for threads that block.
 #pragma once
 
 #include <pilfer/detail/worker/completion.hpp>
@@ -8,9 +8,9 @@
 
 namespace model {
 
-/// To the engine relax() is a wait until somebody changes a value. Behind that a holder is always through,
-/// and what comes after a few rounds in vain would never run: so these rounds take no time here. Who
-/// tries more often has nothing else to wait by.
+/// To the engine relax() is a wait until another thread changes a value. A holder would always have finished
+/// by then, and code after a few vain rounds would never run. The first three rounds therefore take no time
+/// here. After them the caller has nothing else to wait by.
 struct hasty_atom : atom {
     static void relax(unsigned round) {
         if (round >= 3) {

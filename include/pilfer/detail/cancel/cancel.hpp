@@ -1,7 +1,7 @@
 // Cancelled scopes: their bits, how workers learn of a cancellation, and the look upwards of a task.
 //
 // A canceller writes into its scope only, and trips every worker. Each task looks up for itself at its
-// next look at its worker's signal word. States, edges cancel.C1 to C6 and why no task is missed: src/scope/README.md.
+// next look at its worker's signal word. States, edges C1..C6 and why no task is missed: src/scope/README.md.
 #pragma once
 
 #include <cstddef>

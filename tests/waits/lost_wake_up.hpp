@@ -1,4 +1,4 @@
-// What must not be: a ready task of which nobody was told, beside workers that sleep.
+// The error that a watch must find: a ready task whose wake-up was lost, beside sleeping workers.
 #pragma once
 
 #include <atomic>
@@ -11,18 +11,18 @@
 
 namespace support {
 
-/// A task as join announces it, but with a push that tells nobody, as if the wake-up had been lost.
-struct told_nobody : pilfer::detail::spark {
+/// A task that is announced as by join, but without a wake-up, as if the wake-up had been lost.
+struct lost_wake_up : pilfer::detail::spark {
     std::atomic<bool> ran{false};
-    told_nobody() : spark(&told_nobody::run_it, nullptr) {}
+    lost_wake_up() : spark(&lost_wake_up::run_it, nullptr) {}
     static pilfer::detail::suspension* run_it(pilfer::detail::spark* self, pilfer::detail::worker*) noexcept {
-        static_cast<told_nobody*>(self)->ran = true;
+        static_cast<lost_wake_up*>(self)->ran = true;
         return nullptr;
     }
     void push() {
         auto* const w = static_cast<pilfer::detail::scheduler*>(pilfer::detail::this_worker());
         if (pilfer::detail::checked_build) {
-            w->count.announced.add(); // the books are kept behind the push
+            w->count.announced.add(); // it is counted outside push_task()
         }
         (void)pilfer::detail::push_task(
             w, reinterpret_cast<pilfer::detail::task_word>(static_cast<pilfer::detail::spark*>(this)) |
@@ -30,8 +30,8 @@ struct told_nobody : pilfer::detail::spark {
     }
 };
 
-/// Until everybody but the caller's worker sleeps. A worker that has only entered itself among the sleepers
-/// still scans, and would find what is pushed now: it must be seen blocked in between.
+/// Waits until all workers but the caller's sleep. A worker that has only entered itself among the sleepers
+/// still scans, and would find a task that is pushed now: it must be seen blocked in between.
 inline void wait_until_others_sleep() {
     auto* const w = static_cast<pilfer::detail::scheduler*>(pilfer::detail::this_worker());
     pilfer::detail::pool_core& p = w->core();
