@@ -25,7 +25,7 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base trace profile observe deque balance governor machine cancel context memory idle onelock backend worker pool
+    base trace profile observe deque balance governor machine cancel context memory idle worker backend pool
     scope join future inspect sync timer io coroutine objects parallel capi everything
 """.split()
 
@@ -63,9 +63,12 @@ ALLOWED = {
     ("include", "worker", "timer"): "pilfer/timer.hpp",
     ("linked", "future", "sync"): "give_way go_on_all now wait_in",
     ("linked", "scope", "sync"): "give_way go_on now wait_in",
-    ("linked", "worker", "inspect"): "blocked_report judge_stall write_dump write_stall_report write_stuck_report",
+    ("linked", "backend", "inspect"): "write_stuck_report",
+    ("linked", "backend", "sync"): "now wait_in",
+    ("linked", "worker", "backend"): "make_backend places_of",
+    ("linked", "worker", "inspect"): "blocked_report judge_stall write_dump write_stall_report",
     ("linked", "worker", "io"): "end_swept sweep_reactions",
-    ("linked", "worker", "scope"): "caught_error forget_children make_runnable pool_closed queue_full usage_error",
+    ("linked", "worker", "scope"): "caught_error forget_children pool_closed queue_full usage_error",
     ("linked", "worker", "sync"): "forget_mutex_waits go_on go_on_all now wait_in",
     ("linked", "worker", "timer"): "is_over pool_has_ended run_by_timekeeper wait_for_canceller",
 }

@@ -48,7 +48,7 @@ enum class idle {
 enum class backend {
     automatic, ///< The environment variable PILFER_BACKEND: work_stealing or one_lock. Else work_stealing.
     work_stealing, ///< This library's runtime.
-    one_lock,      ///< One mutex and threads that block, to compare results: see src/onelock/README.md.
+    one_lock,      ///< One mutex and threads that block, to compare results: see src/backend/README.md.
 };
 
 /// How a submission meets a full queue.

@@ -20,9 +20,8 @@ namespace {
     return reinterpret_cast<task_word>(static_cast<spark*>(s)) | kind_spark;
 }
 
-/// True on a worker, inside a task, of a pool that does not record.
 [[nodiscard]] bool may_announce(const worker* w) noexcept {
-    return w->current.load(rlx) != nullptr && !static_cast<const scheduler*>(w)->records();
+    return backend_of(w).may_announce(*static_cast<const scheduler*>(w));
 }
 
 struct root_wait : suspension {
@@ -441,7 +440,7 @@ void waited_root::wait(pool_core& p) noexcept {
         return;
     }
     while (!m_done.is_done()) {
-        if (static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (help_on_top(this_worker())) {
             continue;
         }
         root_wait s;

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/os.hpp"
+#include "profile/recorder.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -145,10 +146,7 @@ void future_core::start_behind(future_core& source, pool_core* p, future_followe
 future_core* future_core::go_ahead() noexcept {
     m_life.enqueue();
     worker* w = this_worker();
-    // On the stack of a scheduler nothing can be announced. A worker that records has already ended its task
-    // here.
-    if (w != nullptr && belongs_to(*w->pool) && w->current.load(rlx) != nullptr &&
-        !static_cast<scheduler*>(w)->records()) {
+    if (w != nullptr && belongs_to(*w->pool) && backend_of(w).may_announce(*static_cast<scheduler*>(w))) {
         begin_outstanding(w);
         if (announce(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, way::keep)) {
             return nullptr;
@@ -191,10 +189,9 @@ bool future_core::run_here(worker* w) noexcept {
                        ? reclaim(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark)
                        : nullptr;
     w = home != nullptr ? home : this_worker();
-    // The deques of a one-lock pool are empty; its tasks are taken back from any place in the queue. Only
-    // tasks: the queue holds coroutines, too, and a waiter must not run one.
-    if (home == nullptr && w->pool->by_one_lock() != nullptr &&
-        m_life.now() == future_protocol<std_atom>::queued && static_cast<scheduler*>(w)->dequeue(*this)) {
+    // Only tasks: the queues hold coroutines, too, and a waiter must not run one.
+    if (home == nullptr && m_life.now() == future_protocol<std_atom>::queued &&
+        backend_of(w).dequeue(*static_cast<scheduler*>(w), *this)) {
         home = w;
     }
     const bool mine = m_life.claim();
@@ -270,9 +267,7 @@ void future_core::run_claimed(worker* w) noexcept {
 
 void future_core::end() noexcept {
     if (worker* w = this_worker(); w != nullptr) {
-        if (auto* r = static_cast<scheduler*>(w)->recorder()) {
-            m_end = r->fulfilled(reinterpret_cast<profile::key>(static_cast<spark*>(this)));
-        }
+        m_end = backend_of(w).future_ends(this);
     }
     future_core* more = nullptr;
     tell(more);
@@ -333,9 +328,7 @@ void future_core::record_wait() noexcept {
         return;
     }
     worker* w = this_worker();
-    if (w != nullptr && static_cast<scheduler*>(w)->recorder() == m_end->home.get()) {
-        m_end->home->got(*m_end);
-    } else {
+    if (w == nullptr || !backend_of(w).got(*m_end)) {
         m_end->home->got_outside(*m_end);
     }
 }
@@ -366,12 +359,11 @@ void future_core::wait_for_end(may_leave when) {
         (void)is_done();
         return;
     }
-    // A worker that records leaves the task to its scheduler, which sees its begin and its end. A task runs
-    // here only in its own pool: its workers, stacks and shutdown are what the task was promised.
-    if (belongs_to(*w->pool) && !static_cast<scheduler*>(w)->records() && run_here(w)) {
+    // A task runs here only in its own pool: its workers, stacks and shutdown are what the task was promised.
+    if (belongs_to(*w->pool) && backend_of(w).may_run_awaited() && run_here(w)) {
         return;
     }
-    while (static_cast<scheduler*>(this_worker())->help_on_top()) {
+    while (help_on_top(this_worker())) {
         if (is_done()) {
             return;
         }

@@ -193,16 +193,15 @@ void writer::coroutines() {
 }
 
 /// Adds the places that have a thread.
-void add_threads(std::string& text, pool_core& p, pool_core::one_lock& one) {
-    using state = pool_core::one_lock::state;
+void add_threads(std::string& text, pool_core& p) {
     for (unsigned i = 0; i < p.schedulers(); ++i) {
-        const state now = one.state_of(i);
-        if (now != state::spare) {
+        const thread_state now = p.backend().state_of(i);
+        if (now != thread_state::absent) {
             text += "  thread " + std::to_string(i) + " (" + thread_of(p, i) + "): " +
-                    (p.joined()              ? "ended"
-                     : now == state::blocked ? "blocks in a task"
-                     : now == state::idle    ? "asleep"
-                                             : "runs") +
+                    (p.joined()                     ? "ended"
+                     : now == thread_state::blocked ? "blocks in a task"
+                     : now == thread_state::asleep  ? "asleep"
+                                                    : "runs") +
                     "\n";
         }
     }
@@ -239,12 +238,11 @@ std::string dump_text(pool_core& p) {
         return "pilfer: a pool of the parent process, left behind by fork()\n";
     }
     const snapshot s = take_snapshot(&p);
-    if (auto* one = p.by_one_lock()) {
-        const auto f = one->now();
-        std::string text = "pilfer: " + pool_name(s, p) + ": one lock, " + counted(f.threads, "thread") +
-                           (p.joined() ? ", shut down" : "") + "; " + counted(f.blocked, "blocked thread") +
-                           "; " + counted(f.ready, "ready task") + "\n";
-        add_threads(text, p, *one);
+    if (const auto f = p.backend().threads_now()) {
+        std::string text = "pilfer: " + pool_name(s, p) + ": one lock, " + counted(f->threads, "thread") +
+                           (p.joined() ? ", shut down" : "") + "; " + counted(f->blocked, "blocked thread") +
+                           "; " + counted(f->ready, "ready task") + "\n";
+        add_threads(text, p);
         return text;
     }
     writer w(s, p);

@@ -56,7 +56,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
         detail::give_way();
         return detail::must_leave() ? ECANCELED : error;
     }
-    if (w->pool->by_one_lock() != nullptr) {
+    if (!w->pool->backend().watches_descriptors()) {
         return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });
     }
     int error = 0;

@@ -24,19 +24,11 @@ struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
 
-/// The children of `s` are over, and the running task goes on.
-void record_sync(worker* w, const scope_core* s) noexcept {
-    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
-        r->synced(reinterpret_cast<profile::key>(s));
-    }
-}
-
-/// The same on a foreign thread, whose scopes have their children in the common pool.
-void record_sync_outside(const scope_core* s) noexcept {
+/// The children of `s` are over, and the foreign thread that owns it goes on. They were in the common pool.
+void synced_outside(const scope_core* s) noexcept {
     // A scope that was never used must not make that pool, least of all in its destructor.
-    pool_core* const common = common_core_if_made();
-    if (auto* r = common != nullptr ? common->recorder() : nullptr) {
-        r->synced_outside(reinterpret_cast<profile::key>(s));
+    if (pool_core* const common = common_core_if_made()) {
+        common->backend().synced_outside(s);
     }
 }
 
@@ -256,7 +248,7 @@ void scope_core::wait_for_children(worker* home) noexcept {
         if (m_children.all_done()) {
             break;
         }
-        if (static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (help_on_top(this_worker())) {
             continue;
         }
         scope_wait s;
@@ -272,7 +264,7 @@ void scope_core::wait_for_children(worker* home) noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
-    record_sync(this_worker(), this);
+    backend_of(this_worker()).synced(this);
     resume_on_origin(home);
 }
 
@@ -286,7 +278,7 @@ void scope_core::block_for_children() noexcept {
     }
     m_children.reset();
     san::acquire(&m_children);
-    record_sync_outside(this);
+    synced_outside(this);
 }
 
 /// Forked children that nobody took are the usual reason to come here: one loop without further calls
@@ -330,7 +322,7 @@ void scope_core::sync_children(worker* w) {
     w->current.store(child.beneath, rlx);
     if (undisturbed() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
-        record_sync(w, this);
+        backend_of(w).synced(this);
         resume_on_origin(home);
         return;
     }
@@ -434,7 +426,7 @@ bool scope_core::wait_until(instant until) noexcept {
         }
         // Before the counter is published: what runs on top of this frame may fork into this scope, and
         // counts itself plainly. (worker.W4)
-        if (this_worker() != nullptr && static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (this_worker() != nullptr && help_on_top(this_worker())) {
             continue;
         }
         timed parent;
@@ -470,9 +462,9 @@ bool scope_core::sync_within(instant until) {
         return false;
     }
     if (!outside()) {
-        record_sync(this_worker(), this);
+        backend_of(this_worker()).synced(this);
     } else {
-        record_sync_outside(this);
+        synced_outside(this);
     }
     rethrow_first();
     return true;
@@ -556,9 +548,7 @@ void forget_children() noexcept {
 }
 
 suspension* child_ended(scope_core* s, worker* w) noexcept {
-    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
-        r->child_ended(reinterpret_cast<profile::key>(s));
-    }
+    backend_of(w).child_ends(s);
     if (!scope_access::finish_one(*s)) {
         return nullptr;
     }

@@ -124,7 +124,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
     auto* s = reinterpret_cast<suspension*>(word);
     pool_core& home = *s->home->pool;
     if (&home != w->pool) {
-        home.enqueue(s);
+        make_runnable(s);
         return nullptr;
     }
     switch (home.settings().resume) {
@@ -134,7 +134,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
         if (s->home == w) {
             return s;
         }
-        home.enqueue(s);
+        make_runnable(s);
         return nullptr;
     case resume::elsewhere:
         if (home.size() == 1) {
@@ -145,8 +145,6 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
     }
     return s;
 }
-
-void make_runnable(suspension* s) noexcept { s->home->pool->enqueue(s); }
 
 void wait_for(completion<std_atom>& end, const spark* task, const pool_core* p) noexcept {
     worker* w = this_worker();
@@ -161,7 +159,7 @@ void wait_for(completion<std_atom>& end, const spark* task, const pool_core* p) 
         return;
     }
     while (!end.is_done()) {
-        if (static_cast<scheduler*>(w)->help_on_top()) {
+        if (help_on_top(w)) {
             w = this_worker();
             continue;
         }
@@ -177,8 +175,8 @@ void wait_for(completion<std_atom>& end, const spark* task, const pool_core* p) 
         suspend(this_worker(), s);
         w = this_worker();
     }
-    if (auto* r = static_cast<scheduler*>(w)->recorder(); r != nullptr && p == nullptr) {
-        r->joined(reinterpret_cast<profile::key>(task));
+    if (p == nullptr) {
+        backend_of(w).joined(task);
     }
 }
 

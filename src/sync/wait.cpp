@@ -134,7 +134,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
     // wait.
     while (!e.done.is_done()) {
-        if (what == awaited::a_holder || !static_cast<scheduler*>(this_worker())->help_on_top()) {
+        if (what == awaited::a_holder || !help_on_top(this_worker())) {
             suspend_in(e, why, object, what, until != never);
         }
     }
@@ -147,9 +147,8 @@ void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
         // See the end of wait_in(). Not under a lock either: a task on top might want that lock and wait for
         // good, but a poll that runs nothing reaches the unlock.
-        if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 ||
-            !static_cast<scheduler*>(w)->help_on_top()) {
-            static_cast<scheduler*>(this_worker())->let_others_first();
+        if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 || !help_on_top(w)) {
+            backend_of(this_worker()).yield(*static_cast<scheduler*>(this_worker()));
         }
     }
 }

@@ -47,21 +47,7 @@ bool pool_core::try_accept(submission* s) noexcept {
 /// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
 void pool_core::queue(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
-    record_submission(s);
-    queue_submission(s, level);
-}
-
-void pool_core::queue_submission(submission* s, priority level) noexcept {
-    if (m_one_lock != nullptr) {
-        start_temporary(m_one_lock->submit(*s));
-        return;
-    }
-    PILFER_CHAOS_POINT(accept);
-    // Only where the one before was fetched: a worker that searches and has lost its CPU fetches nothing, and
-    // all of a stream would wait for it.
-    const bool kept_up = submissions.push(s, level);
-    PILFER_CHAOS_POINT(accept);
-    notify_any(kept_up);
+    m_backend->queue(*s, level, origin::caller);
 }
 
 void pool_core::accept_bounded(submission* s, priority level) {
@@ -151,19 +137,6 @@ void pool_core::queue_begun(submission* s, bool late) noexcept {
         m_queued_late.fetch_add(1, rlx);
     }
     queue_expected(s);
-}
-
-void pool_core::record_submission(submission* s) noexcept {
-    if (m_recorder == nullptr) {
-        return;
-    }
-    worker* w = this_worker();
-    const auto self = reinterpret_cast<profile::key>(static_cast<spark*>(s));
-    if (w != nullptr && w->pool == this) {
-        m_recorder->submitted(self);
-    } else {
-        m_recorder->submitted_outside(self);
-    }
 }
 
 } // namespace detail

@@ -33,7 +33,7 @@ unsigned fire_due_of(scheduler& w, instant t) noexcept {
 void arm(scheduler& w, alarm& a, instant due, told when) noexcept {
     w.core().will_expect();
     w.alarms.arm(a, due);
-    w.armed(due, when);
+    w.backend().armed(w, due, when);
 }
 
 void arm(pool_core& p, alarm& a, instant due) noexcept {
@@ -43,7 +43,7 @@ void arm(pool_core& p, alarm& a, instant due) noexcept {
 }
 
 void scheduler::armed(instant due, told when) noexcept {
-    if (when == told::soon && m_pool.by_one_lock() == nullptr) {
+    if (when == told::soon) {
         m_armed = std::min<instant>(m_armed, due);
     } else {
         m_pool.tell_watch(due);
@@ -126,14 +126,6 @@ bool pool_core::expects_soon() const noexcept {
     return first != never && (interval == 0 || first <= now() + interval);
 }
 
-void pool_core::tell_watch(instant due) noexcept {
-    if (m_one_lock != nullptr) {
-        m_one_lock->tell_all();
-    } else if (m_watch.is_late_for(due)) {
-        wake_watch(due);
-    }
-}
-
 /// The worker that watches looks again, since something is due at `due`; if there is none, any that sleeps.
 /// If all workers are busy the timekeeper watches.
 void pool_core::wake_watch(instant due) noexcept {
@@ -177,13 +169,10 @@ bool pool_core::expect() noexcept {
 
 void pool_core::queue_expected(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
-    if (m_recorder != nullptr) {
-        m_recorder->submitted_outside(reinterpret_cast<profile::key>(static_cast<spark*>(s)));
-    }
     if (m_places.bounded()) {
         m_places.take_anyway();
     }
-    queue_submission(s, level);
+    m_backend->queue(*s, level, origin::alarm);
 }
 
 /// A prompt task, which has fired and is counted: on the thread that fires, before anything else.
@@ -191,9 +180,7 @@ void pool_core::run_prompt(timed_task& t) noexcept {
     worker* const w = this_worker();
     if (timekeeper::is_here()) {
         timekeeper::run_soon(t);
-    } else if (w != nullptr && w->pool == this && m_recorder == nullptr && m_one_lock == nullptr) {
-        static_cast<scheduler*>(w)->add_prompt(t);
-    } else {
+    } else if (w == nullptr || w->pool != this || !m_backend->run_prompt(*static_cast<scheduler*>(w), t)) {
         queue_expected(&t, priority::high);
     }
 }

@@ -21,23 +21,7 @@ struct travelling : handing_on {
 
 } // namespace
 
-bool announce_signalled(worker* w, task_word task, way may) noexcept {
-    auto& self = *static_cast<scheduler*>(w);
-    return self.records() ? self.announce_recorded(task, may) : self.signalled(task, may);
-}
-
-void attend(worker* w) noexcept {
-    auto& self = *static_cast<scheduler*>(w);
-    self.records() ? self.attend_recorded() : self.attend();
-}
-
 bool scheduler::signalled(task_word task, way may) noexcept {
-    if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
-        // All pushes come here, because the deque is pinned, and none stays there.
-        [[maybe_unused]] const task_word back = deque.owner().pop(1);
-        ensure([back, task] { return back == task; }, "the deque of a one-lock pool was not empty");
-        return queue_by_one_lock(task, may);
-    }
     if (deque.owner().weighs()) {
         deque.owner().weigh_newest();
     }
@@ -273,7 +257,7 @@ void scheduler::yield_here() noexcept {
 }
 
 void scheduler::let_others_first() noexcept {
-    if (m_pool.by_one_lock() != nullptr || m_pool.is_forked_child()) {
+    if (m_pool.is_forked_child()) {
         std::this_thread::yield(); // the frame cannot leave its stack, nor anything run on top of it
         return;
     }
@@ -291,11 +275,6 @@ void scheduler::go_to(unsigned number) noexcept {
         return true;
     };
     suspend_here(s);
-}
-
-worker* reclaim_slow(worker* w, task_word task) noexcept {
-    auto& self = *static_cast<scheduler*>(w);
-    return self.records() ? self.leave_to_scheduler() : self.reclaim_slow(task);
 }
 
 worker* scheduler::reclaim_slow(task_word task) noexcept {
@@ -345,7 +324,7 @@ task_word scheduler::take_newest_spark() noexcept {
 bool scheduler::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (m_pool.is_forked_child() || has_context() || m_pool.by_one_lock() != nullptr || takes_beyond()) {
+    if (m_pool.is_forked_child() || has_context() || takes_beyond()) {
         return false;
     }
     const task_word task = help_own();
@@ -434,37 +413,32 @@ task_word scheduler::help_own() noexcept {
 void scheduler::run_on_top(task_word task) noexcept {
     nested_activation child(this, scope_access::within(task));
     (void)stopped_here(this); // see start()
-    auto* const beneath = record_leave();
-    record_begin(task);
+    void* const beneath = m_backend.task_leaves();
+    m_backend.task_begins(*this, task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
     if (suspension* next = std::atomic_ref(job->run).load(rlx)(job, this)) {
         make_runnable(next);
     }
-    of(this_worker()).record_end();
-    of(this_worker()).record_enter(beneath);
-    of(this_worker()).note(trace::what::top_ended);
+    scheduler& here = of(this_worker());
+    m_backend.task_ends();
+    m_backend.task_returns(here, beneath);
+    here.note(trace::what::top_ended);
 }
-
-void suspend(worker* w, suspension& s) noexcept { static_cast<scheduler*>(w)->suspend_here(s); }
 
 // ---- lists ------------------------------------------------------------------------------------
 
-std::uintptr_t refill_contexts(worker* w) noexcept {
-    auto& self = *static_cast<scheduler*>(w);
-    if (self.core().is_forked_child()) {
+std::uintptr_t scheduler::refill_contexts() noexcept {
+    if (m_pool.is_forked_child()) {
         return 0; // in a child of fork(): another thread may have held the lock of the stacks
     }
-    if (self.core().by_one_lock() != nullptr) {
-        return 0; // tasks run on the stacks of their threads, children on top of their parents
-    }
     // Only a pool with a limit: what the others promise while stacks can be had stays promised.
-    if (self.core().settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
+    if (m_pool.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
         return 0;
     }
     PILFER_CHAOS_POINT(contexts);
-    const context* const first = self.core().stacks.take(32);
+    const context* const first = m_pool.stacks.take(32);
     const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
-    w->free_contexts.store(list, rlx);
+    free_contexts.store(list, rlx);
     return list;
 }
 

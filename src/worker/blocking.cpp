@@ -15,32 +15,14 @@ constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests bef
 /// ThreadSanitizer takes the contexts of one thread for strangers.
 constinit thread_local std::atomic<const pool_core*> helper_of{nullptr};
 
-constexpr wait_kind blocking_kind{"the system, in blocking()",
-                                  [](const suspension&, wait_facts&) noexcept {}};
-
 } // namespace
 
 bool run_elsewhere(blocking_job& job) noexcept {
     worker* w = this_worker();
-    if (w != nullptr && w->pool->by_one_lock() != nullptr) {
-        static_cast<scheduler*>(w)->block_in_place(job);
-        return true;
-    }
     if (w == nullptr) {
         return false;
     }
-    // A worker that records follows one order; and a frame that gets no stack for others helps nobody.
-    if (static_cast<scheduler*>(w)->records() || !static_cast<scheduler*>(w)->has_context() ||
-        !w->pool->blocking().give(job)) {
-        pool_core& p = *w->pool;
-        p.in_place().fetch_add(1, rlx);
-        p.blocked().call_begins(p);
-        job.run(job);
-        p.in_place().fetch_sub(1, rlx);
-        return true;
-    }
-    waiters none;
-    wait_in(none, job.done, never, blocking_kind, nullptr);
+    backend_of(w).run_blocking(*static_cast<scheduler*>(w), job);
     return true;
 }
 

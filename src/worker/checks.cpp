@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/os.hpp"
+#include "worker/audit.hpp"
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -19,25 +20,6 @@ constexpr const char* state_names[] = {"pooled", "cached", "running", "suspended
     const auto i = static_cast<unsigned>(s);
     return i < sizeof state_names / sizeof state_names[0] ? state_names[i] : "destroyed";
 }
-
-/// Says every sum that does not balance before the end, because one often explains the other.
-class audit {
-public:
-    void equal(const char* what, std::uint64_t left, std::uint64_t right) noexcept {
-        if (left != right) {
-            char line[256];
-            std::snprintf(line, sizeof line, "pilfer: at the pool's end: %s: %llu, %llu\n", what,
-                          static_cast<unsigned long long>(left), static_cast<unsigned long long>(right));
-            os::write_error(line);
-            m_failed = true;
-        }
-    }
-    void holds(const char* what, bool right) noexcept { equal(what, right ? 1 : 0, 1); }
-    [[nodiscard]] bool failed() const noexcept { return m_failed; }
-
-private:
-    bool m_failed = false;
-};
 
 [[nodiscard]] std::size_t length(const free_record* r) noexcept {
     std::size_t n = 0;
@@ -97,23 +79,11 @@ void check_locks(const suspension& s) noexcept {
 void pool_core::check_end() noexcept {
     audit a;
     const counters c = sum();
-    if (m_one_lock == nullptr) {
-        a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
-    }
     a.equal("suspended, resumed", c.suspends, c.resumes);
     a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
     std::uint64_t begun = m_closing.accepted();
     const std::uint64_t submitted = begun + m_queued_late.load(rlx);
-    if (m_one_lock == nullptr) {
-        a.equal("accepted submissions, those run or dropped", submitted, c.run_submitted);
-    } else { // a waiter takes its task back from whatever list that lies in
-        a.equal("queued, taken", c.announced + submitted,
-                c.run_inline + c.run_own + c.run_stolen + c.run_submitted);
-        const auto left = m_one_lock->now();
-        a.equal("tasks left under the one lock", left.ready, 0);
-        a.equal("threads that block", left.blocked, 0);
-        a.equal("threads without the temporary ones", left.threads, m_threads);
-    }
+    m_backend->check_end(a, c, submitted, m_threads);
     std::uint64_t ended = 0;
     for (const auto& w : m_workers) {
         begun += w->outstanding.begun();

@@ -255,11 +255,11 @@ unsigned pool::resize(unsigned n) { return m_core->resize(n); }
 const options& pool::settings() const noexcept { return m_core->settings(); }
 
 work_span pool::profile() const {
-    const profile::recorder* r = m_core->recorder();
-    if (r == nullptr) {
+    const std::optional<work_span> figures = m_core->backend().figures();
+    if (!figures) {
         throw usage_error("pilfer: this pool does not record: see options.debug.profile");
     }
-    return r->figures();
+    return *figures;
 }
 
 counters pool::counters() const noexcept { return m_core->sum(); }
@@ -403,9 +403,7 @@ void begin_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstan
 void end_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.end(); }
 
 void root_ends(worker* w) noexcept {
-    if (auto* r = static_cast<scheduler*>(w)->recorder()) {
-        r->root_ended(); // while the pool is certain to live
-    }
+    backend_of(w).root_ends(); // while the pool is certain to live
     end_outstanding(w);
 }
 
@@ -443,7 +441,7 @@ PILFER_NOINLINE void note_suppressed(std::uint64_t others) noexcept { last_suppr
 
 void yield() noexcept {
     if (detail::worker* w = detail::this_worker()) {
-        static_cast<detail::scheduler*>(w)->let_others_first();
+        detail::backend_of(w).yield(*static_cast<detail::scheduler*>(w));
     } else {
         std::this_thread::yield();
     }

@@ -21,19 +21,6 @@ namespace {
 /// So many seats are looked at, a line each, to spare a wake-up.
 constexpr unsigned most_asked_alert = 8;
 
-[[nodiscard]] bool must_pin(const options& o) {
-    // Every push and pop takes the slow path: for exact counts, for the classic policy, for the test mode
-    // that moves every join, to record, for a pool that does not use its deques, and where no heavy fence
-    // could answer for a missing one in pop.
-    return o.debug.count_all || o.debug.profile || o.balance.exposure != exposure::on_demand ||
-           o.resume == resume::elsewhere || o.backend == backend::one_lock || !heavy_fence_reaches_all();
-}
-
-/// Threads block by one lock, and a recording follows one worker: neither is resized.
-[[nodiscard]] unsigned most_workers(const options& o) {
-    return o.backend == backend::one_lock || o.debug.profile ? o.workers : o.max_workers;
-}
-
 [[nodiscard]] const context* context_of_this_thread() noexcept {
     const worker* w = this_worker();
     const activation* a = w != nullptr ? w->current.load(rlx) : nullptr;
@@ -43,11 +30,12 @@ constexpr unsigned most_asked_alert = 8;
 } // namespace
 
 pool_core::pool_core(const options& checked, const paths& files, const options& asked, bool never_ends)
-    : stacks(this, checked.stack_size, checked.max_contexts, most_workers(checked) + seats(checked)),
-      m_never_ends(never_ends), m_options(checked), m_first_spare(most_workers(checked)),
-      m_size(m_first_spare + seats(checked)), m_active(checked.workers), m_cpus(os::affinity_cpus()),
-      m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
-      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)), m_workers_asked(asked.workers),
+    : stacks(this, checked.stack_size, checked.max_contexts,
+             places_of(checked).workers + places_of(checked).seats),
+      m_never_ends(never_ends), m_options(checked), m_first_spare(places_of(checked).workers),
+      m_size(m_first_spare + places_of(checked).seats), m_active(checked.workers),
+      m_cpus(os::affinity_cpus()), m_oversubscribed(checked.workers > m_cpus), m_wanted(checked.workers),
+      m_seating(machine::seat(checked.workers, m_first_spare, checked.pin)),
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.debug.stall_report} * 1'000'000),
       m_blocking(*this, checked.max_extra_workers) {
@@ -55,40 +43,22 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
     }
-    if (files.profile != nullptr) {
-        m_profile_file = std::make_unique<trace::file>(trace::of_profile, files.profile);
-    }
-    if (files.graph != nullptr) {
-        m_graph_file = std::make_unique<trace::file>(trace::of_graph, files.graph);
-    }
-    if (checked.debug.profile) {
-        m_recorder =
-            std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
-                                                profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")));
-    }
-    const bool pinned = must_pin(checked);
-    const unsigned temporary = checked.backend == backend::one_lock ? checked.max_extra_workers : 0;
-    if (checked.backend == backend::one_lock) {
-        m_one_lock_seats = std::make_unique<one_lock::seat[]>(m_size + temporary);
-        m_one_lock = std::make_unique<one_lock>(m_one_lock_seats.get(), m_size, temporary);
-    }
-    for (unsigned i = 0; i < m_size + temporary; ++i) {
-        m_workers.push_back(std::make_unique<scheduler>(*this, i, pinned));
+    m_backend = make_backend(*this, {files.profile, files.graph, asked.workers});
+    const worker_places places = places_of(checked);
+    for (unsigned i = 0; i < m_size + places.temporary; ++i) {
+        m_workers.push_back(std::make_unique<scheduler>(*this, i, places.pinned));
     }
     const unsigned words = (m_size + 63) / 64;
     m_seats = std::make_unique<pool_sleepers::seat[]>(m_size);
     m_map = std::make_unique<pool_sleepers::map_word[]>(words);
     m_retired = std::make_unique<pool_sleepers::map_word[]>(words);
     m_idle = std::make_unique<pool_sleepers>(m_seats.get(), m_map.get(), m_size, m_retired.get());
-    if (m_one_lock == nullptr && !stacks.stock_one()) {
-        throw std::bad_alloc(); // no task could ever start: run() would wait for good
-    }
     if (m_options.debug.overflow_message) {
         overflow::install(&context_of_this_thread);
     }
     registry::prepare(*this, m_size);
     forks::prepare();
-    make_governor(files.advice, m_workers_asked);
+    make_governor(files.advice, asked.workers);
     start_threads();
     registry::add(*this);
     stops::add(*this);
@@ -147,7 +117,7 @@ void pool_core::start_threads() {
     }
     if (m_first_spare == wanted) {
         m_first_spare = made;
-        m_size = made + seats(m_options);
+        m_size = made + places_of(m_options).seats;
         m_idle->shrink(m_size);
         m_seating.near.shrink(made);
     }
@@ -159,9 +129,7 @@ void pool_core::start_threads() {
     }
     const unsigned spare = m_size - m_first_spare;
     m_free_slots.store(spare == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << spare) - 1, rel);
-    if (m_one_lock != nullptr) {
-        m_one_lock->shrink(made);
-    }
+    m_backend->shrink(made);
     const std::exception_ptr refusal = wait_until_begun(made);
     if (refusal != nullptr) {
         m_stop.store(true, std::memory_order_release); // those that are there go straight to their ends
@@ -215,9 +183,6 @@ bool pool_core::wake_somebody(bool spare) noexcept {
 }
 
 void pool_core::notify_any(bool spare) noexcept {
-    if (m_one_lock != nullptr) {
-        return; // who queued it has called somebody
-    }
     const worker* w = this_worker();
     if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
         return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
@@ -258,32 +223,6 @@ void pool_core::notify(unsigned i) noexcept {
     } else if (worker* w = this_worker(); w != nullptr && w->pool == this) {
         static_cast<scheduler*>(w)->woke(i);
     }
-}
-
-void pool_core::enqueue(suspension* s) noexcept {
-    const pool_pin here(*this);
-    enqueue_here(s);
-}
-
-void pool_core::enqueue_here(suspension* s) noexcept {
-    if (m_one_lock != nullptr) {
-        m_one_lock->release(s->home->index);
-        return;
-    }
-    if (m_options.resume == resume::anywhere) {
-        const unsigned home = s->home->index;
-        const bool at_home = s->share_deferred; // behind the push it may be gone
-        runnable.push(s);
-        if (!at_home || !wake_up(home)) {
-            notify_any();
-        }
-        return;
-    }
-    if (m_options.resume == resume::elsewhere && active() > 1) {
-        send_elsewhere(s, s->home->index);
-        return;
-    }
-    send_to(s, s->home->index);
 }
 
 void pool_core::requeue(suspension* s) noexcept {
@@ -374,24 +313,7 @@ void pool_core::stop_threads() noexcept {
     if (lacks_guest_slots()) {
         notify_guests(); // they leave
     }
-    if (m_one_lock != nullptr) {
-        end_threads_by_one_lock();
-        return;
-    }
-    for (unsigned i = 0; i < threads; ++i) {
-        if (!m_idle->wake(i, i)) {
-            (void)m_idle->unpark(i);
-        }
-    }
-    for (unsigned i = m_first_spare; i < m_size; ++i) {
-        m_idle->wake(i, i); // guests leave
-    }
-    for (unsigned i = 0; i < threads; ++i) {
-        os::thread_join(m_workers[i]->thread);
-    }
-    m_blocking.join();
-    wait_for_guests();
-    timekeeper::forget(*this);
+    m_backend->end_threads(threads);
 }
 
 void pool_core::wait_for_guests() const noexcept {
@@ -453,11 +375,9 @@ bool pool_core::nobody_takes_what_is_ready() noexcept {
 }
 
 bool pool_core::idle_now() noexcept {
-    if (m_one_lock != nullptr) {
-        // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
-        if (const auto f = m_one_lock->now(); f.blocked != 0 || f.ready != 0) {
-            return false;
-        }
+    // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
+    if (const auto f = m_backend->threads_now(); f && (f->blocked != 0 || f->ready != 0)) {
+        return false;
     }
     for (unsigned i = 0; i < schedulers(); ++i) {
         if (at(i).current.load(rlx) != nullptr) {

@@ -23,10 +23,9 @@
 #include "context/rounding.hpp"
 #include "context/stack_pool.hpp"
 #include "machine/plan.hpp"
-#include "onelock/one_lock.hpp"
-#include "profile/recorder.hpp"
 #include "trace/file.hpp"
 #include "trace/json.hpp"
+#include "worker/backend.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/blocking.hpp"
 #include "worker/closing.hpp"
@@ -92,7 +91,6 @@ private:
 class pool_core {
 public:
     using pool_sleepers = sleepers<std_atom, futex_park, os::poller>;
-    using one_lock = one_lock_queue<std_atom, futex_park>;
 
     /// Where what is written goes when the pool ends; null: nothing is.
     struct paths {
@@ -156,12 +154,10 @@ public:
     /// The calling thread, which is none of this pool, works here until `v` is over or the pool stops. False:
     /// no seat is free.
     [[nodiscard]] bool receive(guest& v) noexcept;
-    /// A recording follows one worker, and one lock knows no scheduler beside its threads: such a pool has no
-    /// seats, and guests wait as any thread outside.
-    [[nodiscard]] static unsigned seats(const options& o) noexcept {
-        return o.debug.profile || o.backend == backend::one_lock ? 0 : o.attachable;
+    /// Guests of this pool wait as any thread outside.
+    [[nodiscard]] bool lacks_guest_slots() const noexcept {
+        return places_of(m_options).seats < m_options.attachable;
     }
-    [[nodiscard]] bool lacks_guest_slots() const noexcept { return seats(m_options) < m_options.attachable; }
     /// For run_until() in such a pool: asks, and again after each notify(), until the answer is yes. False:
     /// the pool stops, or the question has forked.
     [[nodiscard]] bool ask_when_notified(bool (*ask)(void*), void* self) noexcept;
@@ -192,8 +188,7 @@ public:
     /// To the files that PILFER_TRACE, PILFER_PROFILE and PILFER_PROFILE_GRAPH named, if any; the first call
     /// only.
     void write_files() noexcept;
-    /// Null: this pool does not record.
-    [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder.get(); }
+    [[nodiscard]] detail::backend& backend() const noexcept { return *m_backend; }
 
     /// A task from outside: counted, queued, announced. Where the queue is full it waits, and may go on on
     /// another worker, or throws queue_full. Throws pool_closed.
@@ -261,16 +256,15 @@ public:
     /// For reports.
     [[nodiscard]] const queue_places<std_atom, futex_park>& places() const noexcept { return m_places; }
     /// Something was put where any worker may take it: wakes a sleeper. If nobody sleeps, asks a busy
-    /// worker to make way after its next 64 announcements.
-    void notify_any() noexcept { notify_any(false); }
+    /// worker to make way after its next 64 announcements. `spare`: wakes nobody if a worker searches, which
+    /// will look; for threads outside.
+    void notify_any(bool spare = false) noexcept;
     /// A thread outside has marked so many scopes by what it submitted.
     void shared_from_outside(std::uint64_t scopes) noexcept { m_shared_outside.fetch_add(scopes, rlx); }
     /// The same for one worker's inbox.
     void notify(unsigned i) noexcept;
     [[nodiscard]] bool wake_up(unsigned i) noexcept;
-    /// Where a released context goes on that cannot do so on the calling worker.
-    void enqueue(suspension* s) noexcept;
-    /// The same for a context that makes way: nobody else is asked to.
+    /// A context that makes way goes behind everything else: nobody else is asked to.
     void requeue(suspension* s) noexcept;
     /// For resume::elsewhere: hands `s` to a worker other than `not_here`.
     void send_elsewhere(suspension* s, unsigned not_here) noexcept;
@@ -307,14 +301,7 @@ public:
     block_pool blocks;
 
     [[nodiscard]] pool_sleepers& idle() noexcept { return *m_idle; }
-    /// Null: this pool steals. Else its tasks and threads are in there, and not in what is above.
-    [[nodiscard]] one_lock* by_one_lock() const noexcept { return m_one_lock.get(); }
-    /// A one-lock pool wants a thread for `seat`; null: none. By who has queued a task, or blocks.
-    void start_temporary(one_lock::seat* seat) noexcept;
-    /// By a thread of it that blocks: when to look whether that is for good; never: the option is off.
-    [[nodiscard]] instant next_stuck_look() const noexcept;
-    void tell_if_stuck() noexcept;
-    /// Jobs of blocking() on threads of it.
+    /// Jobs of blocking() that run on threads of workers.
     [[nodiscard]] std::atomic<unsigned>& in_place() noexcept { return m_in_place; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed.load(rlx); }
 #if defined(PILFER_CHAOS)
@@ -336,7 +323,9 @@ public:
     /// Something may come by itself before a stall report would: an alarm, or a descriptor at any time.
     [[nodiscard]] bool expects_soon() const noexcept;
     /// An alarm was armed that is due at `due`: whoever sleeps sleeps no longer than that.
-    void tell_watch(instant due) noexcept;
+    void tell_watch(instant due) noexcept { m_backend->watch(due); }
+    /// The same if it is certain that the worker which watches sleeps for longer.
+    void wake_watch(instant due) noexcept;
     void find_watch() noexcept;
     /// Before an alarm is armed or a descriptor waited for: until then keep_watch() costs one load.
     void will_expect() noexcept {
@@ -375,26 +364,24 @@ public:
     /// This pool's entry in the list of all pools.
     pool_entry listed;
 
+    /// Starts the thread of worker `i`. Returns 0 or an errno.
+    [[nodiscard]] int start_thread(unsigned i) noexcept;
+    /// Until nobody is inside a visit.
+    void wait_for_guests() const noexcept;
+
 private:
     void start_threads();
-    [[nodiscard]] int start_thread(unsigned i) noexcept;
     void follow_limits() noexcept;
     void make_governor(const char* advice_file, unsigned workers_asked);
     void call_back(unsigned i) noexcept;
     [[nodiscard]] std::exception_ptr wait_until_begun(unsigned threads) noexcept;
     void give_up(const std::exception_ptr& why);
-    void end_threads_by_one_lock() noexcept;
-    void wait_for_guests() const noexcept;
-    void write_profile(std::ostream& out) const;
-    void record_submission(submission* s) noexcept;
     void accept_bounded(submission* s, priority level);
     [[nodiscard]] bool accept_with_place(submission* s, priority level) noexcept;
     void wait_for_place();
     void give_place_back() noexcept;
     void refuse_waiting() noexcept;
     void queue(submission* s, priority level) noexcept;
-    void queue_submission(submission* s, priority level) noexcept;
-    void enqueue_here(suspension* s) noexcept;
     void stop_threads() noexcept;
     void drop_alarms(bool counted) noexcept;
     void end_dropped() noexcept;
@@ -403,11 +390,8 @@ private:
     void sweep_reactions() noexcept;
     void end_swept() noexcept;
     void end_once();
-    /// `spare`: nobody, if a worker searches, which will look. For threads outside.
-    void notify_any(bool spare) noexcept;
     [[nodiscard]] bool wake_somebody(bool spare = false) noexcept;
     [[nodiscard]] bool somebody_is_alert() noexcept;
-    void wake_watch(instant due) noexcept;
 
     const std::uint64_t m_process = forks::this_process();
     const bool m_never_ends;
@@ -427,24 +411,13 @@ private:
     bool m_resized_no_more = false; // under it: the threads are being ended
     std::atomic<std::uint64_t> m_free_slots{0};
     machine::seating m_seating;
-    const unsigned m_workers_asked;            // 0: nobody asked for a number
-    std::unique_ptr<trace::file> m_graph_file; // before what writes to it
-    std::shared_ptr<profile::recorder> m_recorder;
+    std::unique_ptr<detail::backend> m_backend;
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers::map_word[]> m_retired;
     std::unique_ptr<pool_sleepers> m_idle;
-    std::unique_ptr<one_lock::seat[]> m_one_lock_seats;
-    std::unique_ptr<one_lock> m_one_lock;
-    std::mutex m_starting; // of temporary threads
     std::atomic<unsigned> m_in_place{0};
-    std::mutex m_stuck_mutex;
-    struct {
-        std::uint64_t moves = UINT64_MAX; // when the pool was first seen stuck
-        instant since = 0;
-        bool told = false;
-    } m_stuck;                                                  // under its mutex
     std::atomic<unsigned> m_next{PILFER_CHAOS_START(unsigned)}; // round robin for foreign submitters
 
     std::atomic<unsigned> m_seen_alert{0}; // whom a thread outside saw searching last
@@ -482,7 +455,6 @@ private:
     const int m_nice = os::nice_of(0);
     trace::moment m_begin = trace::now();
     std::unique_ptr<trace::file> m_trace_file;
-    std::unique_ptr<trace::file> m_profile_file;
     std::mutex m_shutdown_mutex;
     bool m_joined = false; // under m_shutdown_mutex
 #if defined(PILFER_CHAOS)

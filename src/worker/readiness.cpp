@@ -78,8 +78,8 @@ readiness* pool_core::io(int& error) noexcept {
     if (readiness* const made = io_if_made()) {
         return made;
     }
-    if (m_one_lock != nullptr) {
-        error = ENOTSUP; // nobody looks at descriptors there
+    if (!m_backend->watches_descriptors()) {
+        error = ENOTSUP;
         return nullptr;
     }
     will_expect();

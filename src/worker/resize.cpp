@@ -47,8 +47,7 @@ void pool_core::make_governor(const char* advice_file, unsigned workers_asked) {
         from.measures && workers_asked == 0 && !os::workers_from(std::getenv("PILFER_WORKERS"));
     from.advice = m_options.advice;
     from.advice_file = advice_file != nullptr ? advice_file : "";
-    if (m_one_lock != nullptr || m_recorder != nullptr ||
-        !(from.measures || from.advice || !from.advice_file.empty())) {
+    if (!m_backend->can_resize() || !(from.measures || from.advice || !from.advice_file.empty())) {
         m_options.governor = governing::off;
         return;
     }
@@ -58,7 +57,7 @@ void pool_core::make_governor(const char* advice_file, unsigned workers_asked) {
 
 /// Under the mutex.
 void pool_core::follow_limits() noexcept {
-    if (m_one_lock != nullptr || m_recorder != nullptr || m_resized_no_more) {
+    if (!m_backend->can_resize() || m_resized_no_more) {
         return;
     }
     const unsigned wanted = std::min(m_wanted.load(rlx), m_granted);

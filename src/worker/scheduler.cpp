@@ -55,18 +55,18 @@ PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned, PILFER_START_INDEX), m_pool(owner),
+    : worker(first_ring(), pinned, PILFER_START_INDEX), m_pool(owner), m_backend(owner.backend()),
       m_random(number + 1 + PILFER_CHAOS_START(std::uint64_t)),
       m_chooser(owner.settings().balance.victim, number, owner.size()),
       m_exposer(owner.settings().balance.exposure, owner.settings().balance.threshold,
                 owner.settings().balance.eager),
-      m_count_all(owner.settings().debug.count_all), m_recorder(owner.recorder()),
+      m_count_all(owner.settings().debug.count_all),
       m_trace(owner.settings().debug.trace_events == 0
                   ? nullptr
                   : std::make_unique<trace::ring>(owner.settings().debug.trace_events)) {
     pool = &owner;
     index = number;
-    recording = m_recorder != nullptr;
+    recording = owner.settings().debug.profile;
     serial = numbers::take();
 }
 
@@ -104,12 +104,12 @@ void scheduler::run() noexcept {
         return;
     }
     m_pool.wait_for_start();
-    if (m_pool.by_one_lock() != nullptr) {
-        run_by_one_lock();
-        pilfer_v0_this_worker = nullptr;
-        thread_ends();
-        return;
-    }
+    m_backend.run(*this);
+    pilfer_v0_this_worker = nullptr;
+    thread_ends();
+}
+
+void scheduler::work() noexcept {
     // Only now it is known how many there are.
     m_chooser = balance::chooser(m_pool.settings().balance.victim, index, m_pool.size(), m_pool.near(index));
     auto* const g = m_pool.governor();
@@ -148,8 +148,6 @@ void scheduler::run() noexcept {
         m_pool.idle().settle_token(index); // it was for the end: nobody is owed another look
     }
     give_contexts();
-    pilfer_v0_this_worker = nullptr;
-    thread_ends();
 }
 
 // ---- looking for work -------------------------------------------------------------------------
@@ -343,7 +341,9 @@ void scheduler::remind(priority level) noexcept {
 
 // ---- running what was found -------------------------------------------------------------------
 
-bool scheduler::has_context() noexcept { return free_contexts.load(rlx) != 0 || refill_contexts(this) != 0; }
+bool scheduler::has_context() noexcept {
+    return free_contexts.load(rlx) != 0 || m_backend.refill_contexts(*this) != 0;
+}
 
 void scheduler::give_contexts() noexcept {
     if (context* const mine = ranked<context>::node(free_contexts.exchange(0, rlx))) {
@@ -359,7 +359,7 @@ void scheduler::execute(task_word task) noexcept {
     }
     auto* s = reinterpret_cast<scope_core*>(task & ~kind_mask);
     remind(m_level);
-    record_begin(task);
+    m_backend.task_begins(*this, task);
     after_switch(continue_parent(*s));
 }
 
@@ -451,7 +451,7 @@ void scheduler::start(task_word job) noexcept {
         (void)stops::stopped_at(this, within); // tells its scope, which its first look is at
     }
     san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
-    record_begin(job);
+    m_backend.task_begins(*this, job);
     after_switch(enter_context(c, job));
 }
 
@@ -535,10 +535,6 @@ void scheduler::mark_suspending(activation* from) noexcept {
 }
 
 void scheduler::suspend_here(suspension& s) noexcept {
-    if (m_pool.by_one_lock() != nullptr) [[unlikely]] {
-        block_by_one_lock(s);
-        return;
-    }
     s.act = current.load(rlx);
     check_locks(s);
     s.home = this;
@@ -551,7 +547,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     if (m_pool.size() > 1 && !s.share_deferred) {
         mark_suspending(s.act);
     }
-    auto* const recorded = record_leave();
+    void* const left = m_backend.task_leaves();
     s.act->ctx->change(context_state::running, context_state::suspended);
     san::release(&s);
     san::leave(&s.act->ctx->view, m_view, &m_view);
@@ -564,7 +560,7 @@ void scheduler::suspend_here(suspension& s) noexcept {
     s.act->ctx->change(context_state::suspended, context_state::running);
     of(now).m_level = s.level;
     of(now).count.resumes.add();
-    of(now).record_enter(recorded);
+    of(now).m_backend.task_returns(of(now), left);
     PILFER_CHAOS_POINT(leave);
 }
 
@@ -594,7 +590,7 @@ PILFER_NO_SANITIZE void scheduler::leave_context(context* c, suspension* next) n
     c->self.locks = 0;
     // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
     note(trace::what::ended);
-    record_end();
+    m_backend.task_ends();
     if (next != nullptr) {
         if (m_pool.is_forked_child()) [[unlikely]] {
             forks::no_way_back();

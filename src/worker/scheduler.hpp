@@ -16,8 +16,8 @@
 #include "balance/amount.hpp"
 #include "balance/exposure.hpp"
 #include "balance/victim.hpp"
-#include "profile/recorder.hpp"
 #include "trace/ring.hpp"
+#include "worker/backend.hpp"
 #include "worker/block_pool.hpp"
 #include "worker/closing.hpp"
 #include "worker/overdue.hpp"
@@ -56,6 +56,12 @@ public:
 
     /// The thread's whole life.
     void run() noexcept;
+    /// The loop of a worker that steals, until the pool stops.
+    void work() noexcept;
+    /// On its own thread: from here on, until appear(), it is a thread outside.
+    void disappear() noexcept;
+    void appear() noexcept;
+    [[nodiscard]] detail::backend& backend() const noexcept { return m_backend; }
 
     // A seat without a thread, which guests take: ./guest.cpp.
     void has_no_thread() noexcept;
@@ -67,17 +73,15 @@ public:
     [[nodiscard]] bool keeps_at_rest(const context& c) const noexcept;
     [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
-    /// See announce_signalled().
+    // What the back-end work_stealing does: see src/worker/backend.hpp.
     [[nodiscard]] bool signalled(task_word task, way may) noexcept;
-    /// See announce_weighted().
     [[nodiscard]] bool announce_weighted(task_word task, std::uint64_t weight, way may) noexcept;
-    /// See attend().
     void attend() noexcept;
-    /// After the bottom was lowered below the guard: see reclaim().
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
     /// Before a wait: runs an own spark on top of the calling frame if no context can be had. False: the
     /// frame may suspend.
     [[nodiscard]] bool help_on_top() noexcept;
+    [[nodiscard]] std::uintptr_t refill_contexts() noexcept;
     /// A stack can be had for a task that starts.
     [[nodiscard]] bool has_context() noexcept;
     /// The frame that waits has used half of its stack: nothing may begin on top of it, if another stack can
@@ -98,14 +102,6 @@ public:
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
 
-    // What a scheduler of a one-lock pool does instead: ./one_lock.cpp.
-    /// In place of the deque: async and the like come into the thread's list. False: run it as a plain call.
-    [[nodiscard]] bool queue_by_one_lock(task_word task, way may) noexcept;
-    /// Of an async or a submission of this pool. True: it is the caller's.
-    [[nodiscard]] bool dequeue(submission& s) noexcept;
-    /// Runs the job here, where this thread blocks.
-    void block_in_place(blocking_job& job) noexcept;
-
     /// Anyone: a suspended context that has to go on on this worker.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     [[nodiscard]] pool_core& core() noexcept { return m_pool; }
@@ -125,17 +121,6 @@ public:
     }
     /// Null: off.
     [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
-
-    // What a pool that records does besides: ./profile.cpp. The rest of it does nothing in the others.
-    [[nodiscard]] bool records() const noexcept { return m_recorder != nullptr; }
-    [[nodiscard]] profile::recorder* recorder() const noexcept { return m_recorder; }
-    [[nodiscard]] bool announce_recorded(task_word task, way may) noexcept;
-    void attend_recorded() noexcept;
-    [[nodiscard]] worker* leave_to_scheduler() noexcept;
-    void record_begin(task_word task) noexcept;
-    void record_end() noexcept;
-    [[nodiscard]] profile::recorder::task* record_leave() noexcept;
-    void record_enter(profile::recorder::task* t) noexcept;
 
     /// An alarm of this worker is due at `due`. On its thread.
     void armed(instant due, told when) noexcept;
@@ -169,14 +154,6 @@ private:
     void name_thread() noexcept;
     [[nodiscard]] bool thread_begins() noexcept;
     void thread_ends() noexcept;
-    void run_by_one_lock() noexcept;
-    /// On its own thread: from here on, until appear(), that is a thread outside.
-    void disappear() noexcept;
-    void appear() noexcept;
-    void run_queued(submission* s, context& here) noexcept;
-    void fire_by_one_lock() noexcept;
-    void rest_by_one_lock(instant until) noexcept;
-    void block_by_one_lock(suspension& s) noexcept;
     [[nodiscard]] bool step() noexcept;
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_own() noexcept;
@@ -262,7 +239,8 @@ private:
     void answer(signal_word<std_atom>::word bits) noexcept;
 
     pool_core& m_pool;
-    void* m_sp = nullptr; // the scheduler's own saved stack while a context runs
+    detail::backend& m_backend; // the pool's
+    void* m_sp = nullptr;       // the scheduler's own saved stack while a context runs
     stack_view m_view;
     submission_queue<std_atom> m_inbox;
     submission_queue<std_atom> m_prompts; // deadlines that have come; of this thread
@@ -295,12 +273,22 @@ private:
     bool m_count_all;
     guest* m_guest = nullptr;             // null: a worker of the pool
     std::atomic<bool> m_there{true};      // pool.V2
-    profile::recorder* const m_recorder;  // the pool's; null: off
     std::unique_ptr<trace::ring> m_trace; // null: off
     // What of steals_failed and steals_lost is in the trace already.
     own_word<std::uint64_t> m_noted_failed{0};
     own_word<std::uint64_t> m_noted_lost{0};
 };
+
+/// Of the pool whose worker runs the caller.
+[[nodiscard]] inline backend& backend_of(const worker* w) noexcept {
+    return static_cast<const scheduler*>(w)->backend();
+}
+
+/// Before a wait of the task that runs on `w`: runs another one on top of it if it cannot suspend. False: it
+/// can.
+[[nodiscard]] inline bool help_on_top(worker* w) noexcept {
+    return backend_of(w).help_on_top(*static_cast<scheduler*>(w));
+}
 
 #if defined(PILFER_CHECKED)
 /// Ends the program if a checked_lock is held where a frame is about to leave its stack.

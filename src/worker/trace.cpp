@@ -30,12 +30,7 @@ void pool_core::write_files() noexcept {
     if (m_trace_file != nullptr) {
         m_trace_file->write([this](std::ostream& out) { write_trace(out); });
     }
-    if (m_graph_file != nullptr) {
-        m_graph_file->write([this](std::ostream&) { m_recorder->finish(); });
-    }
-    if (m_profile_file != nullptr) {
-        m_profile_file->write([this](std::ostream& out) { write_profile(out); });
-    }
+    m_backend->write_files();
 }
 
 } // namespace detail

@@ -31,9 +31,6 @@ bool scheduler::looks_again() noexcept {
 
 void pool_core::begin_warm() noexcept {
     m_warm.fetch_add(1, rlx);
-    if (m_one_lock != nullptr) {
-        return;
-    }
     std_atom::fence_sc(); // idle.S2: whoever lies down now sees the count, or is in the map
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);

@@ -5,23 +5,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-bool announce_weighted(worker* w, task_word task, std::uint64_t weight, way may) noexcept {
-    if (weight == 1) {
-        return announce(w, task, may); // needs no scales
-    }
-    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
-    return static_cast<scheduler*>(w)->announce_weighted(task, weight, may);
-}
-
 bool scheduler::announce_weighted(task_word task, std::uint64_t weight, way may) noexcept {
-    if (m_pool.by_one_lock() != nullptr) {
-        return queue_by_one_lock(task, may);
-    }
-    if (records()) {
-        // One worker, and nobody to share with.
-        (void)deque.owner().push(task);
-        return announce_recorded(task, may);
-    }
     (void)push_weighted(task, weight);
     return follow_push(task, may);
 }

@@ -1,6 +1,6 @@
 // The one-lock back-end: the thread that is called for a task, the one that takes it, and a temporary thread
 // when all are stuck.
-#include "onelock/one_lock.hpp"
+#include "backend/one_lock_queue.hpp"
 
 #include "../harness.hpp"
 

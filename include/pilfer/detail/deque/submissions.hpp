@@ -14,7 +14,7 @@ class submission_queue {
 public:
     struct node {
         typename Atom::template plain<node*> next = nullptr;
-        typename Atom::template plain<node*> previous = nullptr; // in a one-lock pool only: src/onelock
+        typename Atom::template plain<node*> previous = nullptr; // in a one-lock pool only: src/backend
     };
 
     /// Anyone. True if workers have fetched everything that was pushed before.

@@ -1,0 +1,47 @@
+// Which back-end a pool has, and how many places for workers.
+#include "worker/backend.hpp"
+
+#include "backend/one_lock.hpp"
+#include "backend/recording.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+[[nodiscard]] bool is_one_lock(const options& o) noexcept { return o.backend == pilfer::backend::one_lock; }
+
+[[nodiscard]] bool must_pin(const options& o) noexcept {
+    // Each of these needs the slow path of every push and pop: exact counts, a recording, the eager
+    // exposures, the test mode that moves every join, and a pool that does not use its deques. So does a
+    // system without a heavy fence, which would replace the fence that pop lacks.
+    return o.debug.count_all || o.debug.profile || o.balance.exposure != exposure::on_demand ||
+           o.resume == resume::elsewhere || is_one_lock(o) || !heavy_fence_reaches_all();
+}
+
+} // namespace
+
+worker_places places_of(const options& o) noexcept {
+    // A recording follows one worker, and threads that block have no scheduler beside them: such a pool is
+    // not resized and has no seats, and attached threads wait as any thread outside.
+    const bool fixed = o.debug.profile || is_one_lock(o);
+    return {.workers = fixed ? o.workers : o.max_workers,
+            .seats = fixed ? 0 : o.attachable,
+            .temporary = is_one_lock(o) ? o.max_extra_workers : 0,
+            .pinned = must_pin(o)};
+}
+
+std::unique_ptr<backend> make_backend(pool_core& p, const recording_files& files) {
+    if (is_one_lock(p.settings())) {
+        return std::make_unique<one_lock>(p, p.size(), places_of(p.settings()).temporary);
+    }
+    if (p.settings().debug.profile) {
+        return std::make_unique<recording>(p, files);
+    }
+    return std::make_unique<work_stealing>(p);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,167 @@
+// A pool that records: how its one worker leaves every task to its scheduler, and what is written at the end.
+//
+// Its deque is pinned, so every push comes to announce() and every pop to reclaim(). The latter answers that
+// the task is gone and leaves it in its place. The scheduler takes it, newest first, which is the serial
+// order, and runs it as a stolen one. So functions that are slow anyway see its begin, its end, its parent's
+// wait and return.
+#include "backend/recording.hpp"
+
+#include <cstdlib>
+#include <ostream>
+#include <string>
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using trip = signal_word<std_atom>;
+
+[[nodiscard]] std::unique_ptr<trace::file> file_of(trace::file::purpose& why, const char* path) {
+    return path == nullptr ? nullptr : std::make_unique<trace::file>(why, path);
+}
+
+template <class T>
+[[nodiscard]] profile::key key_of(const T* object) noexcept {
+    return reinterpret_cast<profile::key>(object);
+}
+
+} // namespace
+
+recording::recording(pool_core& p, const recording_files& files)
+    : work_stealing(p), m_workers_asked(files.workers_asked),
+      m_profile_file(file_of(trace::of_profile, files.profile)),
+      m_graph_file(file_of(trace::of_graph, files.graph)),
+      m_recorder(
+          std::make_shared<profile::recorder>(m_graph_file != nullptr ? &m_graph_file->stream() : nullptr,
+                                              profile::burden_from(std::getenv("PILFER_PROFILE_BURDEN")))) {}
+
+recording::~recording() = default;
+
+// ---- the worker -------------------------------------------------------------------------------
+
+bool recording::announce(scheduler& w, task_word task, way may) noexcept {
+    m_recorder->pause();
+    const bool announced = work_stealing::announce(w, task, may);
+    // It makes loops call attend(). Every announcement takes it.
+    w.deque.signal().set(trip::yield_request);
+    if (!announced) {
+        m_recorder->go_on();
+    } else if ((task & kind_mask) == kind_continuation) {
+        m_recorder->spawned(task);
+    } else {
+        m_recorder->forked(task & ~kind_mask);
+    }
+    return announced;
+}
+
+bool recording::announce_weighted(scheduler& w, task_word task, std::uint64_t, way may) noexcept {
+    (void)w.deque.owner().push(task); // no other worker could take a share by weight
+    return announce(w, task, may);
+}
+
+/// No other worker is there to want a part of a loop. The signal word asks in its place, but not for less
+/// than a piece. So a loop is split as if every worker asked all the time.
+void recording::attend(scheduler& w) noexcept {
+    m_recorder->pause();
+    work_stealing::attend(w);
+    w.deque.signal().set(m_recorder->may_split() ? trip::yield_request | trip::expose : trip::yield_request);
+}
+
+worker* recording::reclaim(scheduler& w, task_word) noexcept {
+    m_recorder->pause();
+    const task_word got = w.deque.owner().pop_slow(1);
+    // The caller has lowered the bottom. There was room for the task a moment ago, and no worker sleeps.
+    if (got != 0) {
+        (void)w.deque.owner().push(got);
+    }
+    return nullptr;
+}
+
+void recording::run_blocking(scheduler&, blocking_job& job) noexcept {
+    run_in_place(m_pool, job); // a recording follows one order
+}
+
+void recording::queue(submission& s, priority level, origin from) noexcept {
+    const profile::key self = key_of(static_cast<const spark*>(&s));
+    const worker* const w = this_worker();
+    if (from == origin::caller && w != nullptr && w->pool == &m_pool) {
+        m_recorder->submitted(self);
+    } else {
+        m_recorder->submitted_outside(self);
+    }
+    work_stealing::queue(s, level, from);
+}
+
+// ---- what happens to tasks --------------------------------------------------------------------
+
+void recording::task_begins(scheduler& w, task_word task) noexcept {
+    const bool rest = (task & kind_mask) == kind_continuation;
+    w.deque.signal().set(trip::yield_request);
+    m_recorder->begun(rest ? task : task & ~kind_mask);
+}
+
+void recording::task_ends() noexcept { m_recorder->ended(); }
+
+void* recording::task_leaves() noexcept { return m_recorder->leave(); }
+
+void recording::task_returns(scheduler& w, void* left) noexcept {
+    w.deque.signal().set(trip::yield_request);
+    m_recorder->enter(static_cast<profile::recorder::task*>(left));
+}
+
+void recording::root_ends() noexcept { m_recorder->root_ended(); }
+void recording::child_ends(const void* scope) noexcept { m_recorder->child_ended(key_of(scope)); }
+void recording::synced(const void* scope) noexcept { m_recorder->synced(key_of(scope)); }
+void recording::synced_outside(const void* scope) noexcept { m_recorder->synced_outside(key_of(scope)); }
+void recording::joined(const spark* branch) noexcept { m_recorder->joined(key_of(branch)); }
+
+profile::mark* recording::future_ends(const spark* task) noexcept {
+    return m_recorder->fulfilled(key_of(task));
+}
+
+bool recording::got(const profile::mark& m) noexcept {
+    if (m.home != m_recorder) {
+        return false;
+    }
+    m_recorder->got(m);
+    return true;
+}
+
+// ---- the end ----------------------------------------------------------------------------------
+
+std::optional<work_span> recording::figures() const noexcept { return m_recorder->figures(); }
+
+void recording::write_files() noexcept {
+    if (m_graph_file != nullptr) {
+        m_graph_file->write([this](std::ostream&) { m_recorder->finish(); });
+    }
+    if (m_profile_file != nullptr) {
+        m_profile_file->write([this](std::ostream& out) { write_profile(out); });
+    }
+}
+
+void recording::write_profile(std::ostream& out) const {
+    const work_span f = m_recorder->figures();
+    const auto number = [&out](const char* name, std::uint64_t n) {
+        out << std::string("  \"") + name + "\": " + std::to_string(n) + ",\n"; // no locale
+    };
+    out << "{\n  \"format\": \"pilfer-profile 1\",\n";
+    number("workers_asked", m_workers_asked);
+    number("work_ns", f.work_ns);
+    number("span_ns", f.span_ns);
+    number("burdened_span_ns", f.burdened_span_ns);
+    number("theft_ns", f.theft_ns);
+    number("resume_ns", f.resume_ns);
+    number("tasks", f.tasks);
+    number("span_tasks", f.span_tasks);
+    number("strands", f.strands);
+    number("span_strands", f.span_strands);
+    out << "  \"complete\": " << (f.complete ? "true" : "false") << "\n}\n";
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

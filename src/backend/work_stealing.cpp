@@ -1,0 +1,128 @@
+#include "backend/work_stealing.hpp"
+
+#include <new>
+
+#include <pilfer/detail/worker/blocking.hpp>
+#include <pilfer/detail/worker/wait.hpp>
+
+#include "worker/audit.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr wait_kind blocking_kind{"the system, in blocking()",
+                                  [](const suspension&, wait_facts&) noexcept {}};
+
+} // namespace
+
+work_stealing::work_stealing(pool_core& p) : m_pool(p) {
+    if (!p.stacks.stock_one()) {
+        throw std::bad_alloc(); // no task could ever start: run() would wait for good
+    }
+}
+
+bool work_stealing::announce(scheduler& w, task_word task, way may) noexcept {
+    return w.signalled(task, may);
+}
+
+bool work_stealing::announce_weighted(scheduler& w, task_word task, std::uint64_t weight, way may) noexcept {
+    return w.announce_weighted(task, weight, may);
+}
+
+void work_stealing::attend(scheduler& w) noexcept { w.attend(); }
+
+worker* work_stealing::reclaim(scheduler& w, task_word task) noexcept { return w.reclaim_slow(task); }
+
+void work_stealing::suspend(scheduler& w, suspension& s) noexcept { w.suspend_here(s); }
+
+void work_stealing::make_runnable(suspension& s) noexcept {
+    if (m_pool.settings().resume == resume::anywhere) {
+        const unsigned home = s.home->index;
+        const bool at_home = s.share_deferred; // after the push it may be gone
+        m_pool.runnable.push(&s);
+        if (!at_home || !m_pool.wake_up(home)) {
+            m_pool.notify_any();
+        }
+    } else if (m_pool.settings().resume == resume::elsewhere && m_pool.active() > 1) {
+        m_pool.send_elsewhere(&s, s.home->index);
+    } else {
+        m_pool.send_to(&s, s.home->index);
+    }
+}
+
+std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.refill_contexts(); }
+
+bool work_stealing::help_on_top(scheduler& w) noexcept { return w.help_on_top(); }
+
+void work_stealing::yield(scheduler& w) noexcept { w.let_others_first(); }
+
+void run_in_place(pool_core& p, blocking_job& job) noexcept {
+    p.in_place().fetch_add(1, rlx);
+    p.blocked().call_begins(p);
+    job.run(job);
+    p.in_place().fetch_sub(1, rlx);
+}
+
+void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
+    // A frame that gets no stack for other tasks helps none of them.
+    if (!w.has_context() || !m_pool.blocking().give(job)) {
+        run_in_place(m_pool, job);
+        return;
+    }
+    waiters none;
+    wait_in(none, job.done, never, blocking_kind, nullptr);
+}
+
+void work_stealing::queue(submission& s, priority level, origin) noexcept {
+    PILFER_CHAOS_POINT(accept);
+    // A searching worker is relied on only if the submission before was fetched. If that worker has lost its
+    // CPU it fetches nothing, and all of a stream would wait for it.
+    const bool kept_up = m_pool.submissions.push(&s, level);
+    PILFER_CHAOS_POINT(accept);
+    m_pool.notify_any(kept_up);
+}
+
+bool work_stealing::run_prompt(scheduler& w, submission& s) noexcept {
+    w.add_prompt(s);
+    return true;
+}
+
+void work_stealing::armed(scheduler& w, instant due, told when) noexcept { w.armed(due, when); }
+
+void work_stealing::watch(instant due) noexcept {
+    if (m_pool.watch().is_late_for(due)) {
+        m_pool.wake_watch(due);
+    }
+}
+
+void work_stealing::run(scheduler& w) noexcept { w.work(); }
+
+void work_stealing::end_threads(unsigned threads) noexcept {
+    auto& idle = m_pool.idle();
+    for (unsigned i = 0; i < threads; ++i) {
+        if (!idle.wake(i, i)) {
+            (void)idle.unpark(i);
+        }
+    }
+    for (unsigned i = m_pool.first_spare(); i < m_pool.size(); ++i) {
+        (void)idle.wake(i, i); // guests leave
+    }
+    for (unsigned i = 0; i < threads; ++i) {
+        os::thread_join(m_pool.at(i).thread);
+    }
+    m_pool.blocking().join();
+    m_pool.wait_for_guests();
+    timekeeper::forget(m_pool);
+}
+
+void work_stealing::check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned) noexcept {
+    a.equal("announced, taken", c.announced, c.run_inline + c.run_own + c.run_stolen);
+    a.equal("accepted submissions, those run or dropped", submitted, c.run_submitted);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,166 @@
+// How a pool runs tasks and waits: the seam between the scheduler's cold paths and the three back-ends in
+// src/backend.
+//
+// A pool has one backend, chosen by its options. join, spawn and fork reach it from their cold paths only.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include <pilfer/counters.hpp>
+#include <pilfer/detail/worker/alarm.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/options.hpp>
+#include <pilfer/profile.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace profile {
+struct mark;
+} // namespace profile
+
+namespace detail {
+
+class audit;
+class pool_core;
+class scheduler;
+struct blocking_job;
+
+/// Where a submission comes from.
+enum class origin {
+    caller, ///< the running task, or the calling thread
+    alarm,  ///< no task
+};
+
+/// The threads of a back-end whose waits block their threads, for reports.
+struct thread_figures {
+    unsigned threads;
+    unsigned blocked;
+    unsigned ready; ///< tasks that wait for a thread
+};
+enum class thread_state { absent, runs, asleep, blocked };
+
+/// Reports of the begins, ends and waits of tasks, in the order in which one worker runs them. Only a pool
+/// that records does anything with them. Addresses and words are the keys of src/profile.
+class task_events {
+public:
+    /// The scheduler of `w` enters this task or continuation.
+    virtual void task_begins(scheduler&, task_word) noexcept {}
+    /// The running task ends.
+    virtual void task_ends() noexcept {}
+    /// The running task waits. The result is passed to task_returns().
+    [[nodiscard]] virtual void* task_leaves() noexcept { return nullptr; }
+    /// The task goes on, on `w`.
+    virtual void task_returns(scheduler&, void*) noexcept {}
+    /// The running task, for which a thread outside waits, ends.
+    virtual void root_ends() noexcept {}
+    /// The running task, a child of this scope, ends.
+    virtual void child_ends(const void*) noexcept {}
+    /// The running task has waited for all children of this scope.
+    virtual void synced(const void*) noexcept {}
+    /// A thread outside has done so.
+    virtual void synced_outside(const void*) noexcept {}
+    /// The running task has waited for another branch of its join.
+    virtual void joined(const spark*) noexcept {}
+    /// The running task ends a future. Null: there is nothing to remember for those that wait for it.
+    [[nodiscard]] virtual profile::mark* future_ends(const spark*) noexcept { return nullptr; }
+    /// The running task has waited for that future. False: the mark is of another pool.
+    [[nodiscard]] virtual bool got(const profile::mark&) noexcept { return false; }
+
+protected:
+    task_events() = default;
+    ~task_events() = default;
+};
+
+class backend : public task_events {
+public:
+    backend() = default;
+    backend(const backend&) = delete;
+    backend& operator=(const backend&) = delete;
+    virtual ~backend() = default;
+
+    // ---- what templates call: see the functions of these names in pilfer/detail/worker/worker.hpp
+    /// After a push that hit the signal word.
+    [[nodiscard]] virtual bool announce(scheduler& w, task_word task, way may) noexcept = 0;
+    [[nodiscard]] virtual bool announce_weighted(scheduler& w, task_word task, std::uint64_t weight,
+                                                 way may) noexcept = 0;
+    virtual void attend(scheduler& w) noexcept = 0;
+    /// After the bottom was lowered below the guard.
+    [[nodiscard]] virtual worker* reclaim(scheduler& w, task_word task) noexcept = 0;
+    virtual void suspend(scheduler& w, suspension& s) noexcept = 0;
+    /// Any thread.
+    virtual void make_runnable(suspension& s) noexcept = 0;
+    [[nodiscard]] virtual std::uintptr_t refill_contexts(scheduler& w) noexcept = 0;
+
+    // ---- what the library calls inside a task, on the thread of `w`
+    /// Before a wait: runs a task on top of the calling frame if the frame cannot suspend. False: it can.
+    [[nodiscard]] virtual bool help_on_top(scheduler& w) noexcept = 0;
+    /// See yield().
+    virtual void yield(scheduler& w) noexcept = 0;
+    /// Runs the job and returns after its end. See blocking().
+    virtual void run_blocking(scheduler& w, blocking_job& job) noexcept = 0;
+    /// Takes an announced task that has not begun and is not the newest of `w`. True: the caller has it.
+    [[nodiscard]] virtual bool dequeue(scheduler&, submission&) noexcept { return false; }
+    /// A wait may run the awaited task on top of the waiting frame.
+    [[nodiscard]] virtual bool may_run_awaited() const noexcept { return true; }
+    /// A task may be announced by what runs on `w` now.
+    [[nodiscard]] virtual bool may_announce(const scheduler& w) const noexcept;
+
+    // ---- any thread
+    /// Takes a submission, which is counted: a thread of the pool runs it.
+    virtual void queue(submission& s, priority level, origin from) noexcept = 0;
+    /// An alarm fires on the thread of `w` and queues a counted task that runs before anything else. False:
+    /// the task is left alone.
+    [[nodiscard]] virtual bool run_prompt(scheduler&, submission&) noexcept { return false; }
+    /// On the thread of `w`: an alarm was armed that is due at `due`.
+    virtual void armed(scheduler& w, instant due, told when) noexcept = 0;
+    /// Any thread: the thread that watches over alarms sleeps no longer than until `due`.
+    virtual void watch(instant due) noexcept = 0;
+    /// Tasks can wait for descriptors without blocking a thread.
+    [[nodiscard]] virtual bool watches_descriptors() const noexcept { return true; }
+    /// resize() and the governor may change the number of workers.
+    [[nodiscard]] virtual bool can_resize() const noexcept { return true; }
+    /// Empty: the waits of this pool block no thread.
+    [[nodiscard]] virtual std::optional<thread_figures> threads_now() noexcept { return std::nullopt; }
+    [[nodiscard]] virtual thread_state state_of(unsigned) noexcept { return thread_state::absent; }
+    /// Empty: this pool does not record.
+    [[nodiscard]] virtual std::optional<work_span> figures() const noexcept { return std::nullopt; }
+
+    // ---- the life of the pool
+    /// Only `threads` threads could be made.
+    virtual void shrink(unsigned) noexcept {}
+    /// The loop of a thread.
+    virtual void run(scheduler& w) noexcept = 0;
+    /// Ends and joins all threads; the first `threads` are those of workers. Nothing is left to do.
+    virtual void end_threads(unsigned threads) noexcept = 0;
+    /// Writes the files of the back-end, the first time.
+    virtual void write_files() noexcept {}
+    /// The checked build, when all threads are joined. `threads`: as for end_threads(); `submitted`:
+    /// submissions that were accepted.
+    virtual void check_end(audit& a, const counters& c, std::uint64_t submitted,
+                           unsigned threads) noexcept = 0;
+};
+
+/// Files that a pool which records writes at its end; null: none.
+struct recording_files {
+    const char* profile = nullptr;
+    const char* graph = nullptr;
+    unsigned workers_asked = 0; ///< by the program; 0: it asked for no number
+};
+
+/// The backend for `p.settings()`. Throws std::bad_alloc, std::system_error, std::invalid_argument.
+[[nodiscard]] std::unique_ptr<backend> make_backend(pool_core& p, const recording_files& files);
+
+/// The places that a pool with these options has for workers.
+struct worker_places {
+    unsigned workers;   ///< at most; resize() may leave some without a thread
+    unsigned seats;     ///< for attached threads
+    unsigned temporary; ///< for threads that replace blocked ones
+    bool pinned;        ///< each push and pop takes the slow path
+};
+[[nodiscard]] worker_places places_of(const options& o) noexcept;
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,44 @@
+// The cold calls that templates make into a worker, handed to the back-end of its pool.
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+bool announce_signalled(worker* w, task_word task, way may) noexcept {
+    return backend_of(w).announce(*static_cast<scheduler*>(w), task, may);
+}
+
+bool announce_weighted(worker* w, task_word task, std::uint64_t weight, way may) noexcept {
+    if (weight == 1) {
+        return announce(w, task, may); // needs no scales
+    }
+    san::release(reinterpret_cast<const void*>(task & ~kind_mask));
+    return backend_of(w).announce_weighted(*static_cast<scheduler*>(w), task, weight, may);
+}
+
+void attend(worker* w) noexcept { backend_of(w).attend(*static_cast<scheduler*>(w)); }
+
+worker* reclaim_slow(worker* w, task_word task) noexcept {
+    return backend_of(w).reclaim(*static_cast<scheduler*>(w), task);
+}
+
+void suspend(worker* w, suspension& s) noexcept { backend_of(w).suspend(*static_cast<scheduler*>(w), s); }
+
+void make_runnable(suspension* s) noexcept {
+    pool_core& p = *s->home->pool;
+    const pool_core::pool_pin here(p);
+    p.backend().make_runnable(*s);
+}
+
+std::uintptr_t refill_contexts(worker* w) noexcept {
+    return backend_of(w).refill_contexts(*static_cast<scheduler*>(w));
+}
+
+bool backend::may_announce(const scheduler& w) const noexcept {
+    return w.current.load(rlx) != nullptr; // on the stack of a scheduler nothing can be announced
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
