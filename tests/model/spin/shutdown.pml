@@ -1,4 +1,4 @@
-/* The end of a pool, as src/worker/README.md describes it and as these have it: closing.hpp (accept, worker_is_idle, quiet,
+/* The end of a pool, as src/pool/README.md describes it and as these have it: closing.hpp (accept, worker_is_idle, quiet,
  * wait_until_quiet, outstanding_counts), pool_core (shutdown, stop_threads, enqueue), scheduler (run, sleep).
  *
  * Checked: every shutdown() returns, no thread and no worker waits for good; then nothing is queued, every unit that was

@@ -16,7 +16,7 @@ namespace detail {
 /// The number of levels of a queue: priority::automatic is none.
 inline constexpr unsigned priorities = 3;
 
-/// Edge idle.Q3: src/worker/README.md. `Patience`: number of pauses for which a taker waits for another
+/// Edge idle.Q3: src/pool/README.md. `Patience`: number of pauses for which a taker waits for another
 /// taker. A pop takes a few instructions. If it takes longer, the other taker has lost its CPU, or is
 /// reversing the list of a burst of pushes.
 template <class Atom, unsigned Patience = 64>
