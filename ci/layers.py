@@ -25,7 +25,7 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base trace profile observe deque balance governor machine cancel context memory idle worker backend pool
+    base trace profile observe deque balance governor machine context memory idle worker backend pool cancel
     scope join future inspect sync timer io coroutine objects parallel capi everything
 """.split()
 
@@ -59,8 +59,10 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
+    ("include", "worker", "cancel"): "cancel/cancellation.hpp pilfer/detail/cancel/points.hpp pilfer/detail/cancel/waits.hpp",
     ("include", "worker", "scope"): "pilfer/scope.hpp",
     ("include", "worker", "timer"): "pilfer/timer.hpp",
+    ("linked", "cancel", "scope"): "caught_error",
     ("linked", "future", "sync"): "give_way go_on_all now wait_in",
     ("linked", "scope", "sync"): "give_way go_on now wait_in",
     ("linked", "backend", "inspect"): "write_stuck_report",

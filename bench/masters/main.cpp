@@ -48,14 +48,19 @@ double processors(unsigned threads) {
 
 int main(int argc, char** argv) {
     using namespace bench::masters;
-    constexpr std::array<std::pair<const char*, bool (*)(const setting&)>, 5> figures{
-        {{"tree", tree}, {"tail", tail}, {"first", first_solution}, {"waits", waits}, {"late", late}}};
+    constexpr std::array<std::pair<const char*, bool (*)(const setting&)>, 6> figures{
+        {{"tree", tree},
+         {"tail", tail},
+         {"first", first_solution},
+         {"waits", waits},
+         {"late", late},
+         {"strangers", strangers}}};
     setting s;
     std::string name;
     CLI::App app{"Figures of scopes that are cancelled or left early"};
-    app.add_option("figure", name, "tree, tail, first, waits or late")
+    app.add_option("figure", name, "tree, tail, first, waits, late or strangers")
         ->required()
-        ->check(CLI::IsMember({"tree", "tail", "first", "waits", "late"}));
+        ->check(CLI::IsMember({"tree", "tail", "first", "waits", "late", "strangers"}));
     app.add_option("--workers", s.workers, "workers of the pool")->check(CLI::Range(1, 4096));
     app.add_option("--repeat", s.repeat, "rounds; the compared variants take turns in each")
         ->check(CLI::Range(1, 10'000));

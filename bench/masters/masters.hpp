@@ -40,5 +40,6 @@ struct setting {
 [[nodiscard]] bool first_solution(const setting& s);
 [[nodiscard]] bool waits(const setting& s);
 [[nodiscard]] bool late(const setting& s);
+[[nodiscard]] bool strangers(const setting& s);
 
 } // namespace bench::masters

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 
 namespace pilfer {

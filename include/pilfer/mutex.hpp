@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/detail/worker/worker.hpp>

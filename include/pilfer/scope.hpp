@@ -96,7 +96,7 @@ public:
     /// True if cancel() was called or a child has failed, since the last sync() began to return. Cost: one
     /// load.
     [[nodiscard]] bool cancelled() const noexcept {
-        return (disturbed().load(detail::rlx) & detail::disturb::requested) != 0;
+        return (cancel_state().load(detail::rlx) & detail::cancel_flag::cancelled) != 0;
     }
 
     /// As sync(), but waits for at most `d`. Returns whether all children have ended; if not, nothing is

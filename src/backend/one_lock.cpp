@@ -54,7 +54,7 @@ void one_lock::run(scheduler& w) noexcept {
 void one_lock::run_queued(scheduler& w, submission* s, context& here) noexcept {
     spark* const job = s;
     san::acquire(job);
-    here.self.innermost.store(job->within(), rlx); // of a coroutine that goes on
+    here.self.node.store(job->parent(), rlx); // of a coroutine that goes on
     here.self.locks = 0;
     w.current.store(&here.self, rlx);
     (void)stopped_here(&w); // see scheduler::start()
@@ -170,7 +170,7 @@ void one_lock::attend(scheduler& w) noexcept { w.attend(); }
 
 worker* one_lock::reclaim(scheduler& w, task_word task) noexcept { return w.reclaim_slow(task); }
 
-bool one_lock::take_back(scheduler& w, submission& s) noexcept {
+bool one_lock::dequeue(scheduler& w, submission& s) noexcept {
     if (!m_queue.dequeue(s)) {
         return false;
     }

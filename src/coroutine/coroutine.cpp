@@ -8,8 +8,8 @@
 #include <pilfer/error.hpp>
 #include <pilfer/scope.hpp>
 
+#include "cancel/cancellation.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -45,10 +45,10 @@ const parked_kind parked_elsewhere{"something that is none of this library's", n
 
 namespace {
 
-/// `within`: the innermost scope of the running task, not counting those of the coroutines.
-suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
+/// `parent`: the innermost scope of the running task, not counting those of the coroutines.
+suspension* drive_unit(coroutine_frame& first, scope_node* parent) noexcept {
     note_suppressed(0); // of an earlier task on this thread
-    coroutine_driver d{within};
+    coroutine_driver d{parent};
     if (coroutine_root* const ended = drive(first, d)) {
         return ended->over(this_worker());
     }
@@ -59,7 +59,7 @@ suspension* drive_unit(coroutine_frame& first, scope_place* within) noexcept {
 } // namespace
 
 suspension* drive_as_unit(coroutine_frame& first) noexcept {
-    return drive_unit(first, this_activation()->innermost.load(rlx));
+    return drive_unit(first, this_activation()->node.load(rlx));
 }
 
 // ---- suspended coroutines ---------------------------------------------------------------------
@@ -118,22 +118,22 @@ void resumption::take_scopes_along(const pool_core& to) {
     if (a->locks != 0) { // the count and the mark are of the task that would end here
         throw usage_error("pilfer: a lock of the library is held across a co_await that suspends");
     }
-    scope_place* const innermost = a->innermost.load(rlx);
-    scope_place* const outermost = scope_place::as_free(d->within);
-    m_scopes = scope_place::as_free(innermost) != outermost ? innermost : nullptr;
-    for (auto* s = innermost; scope_place::as_free(s) != outermost; s = scope_place::strip(s)->above()) {
+    scope_node* const innermost = a->node.load(rlx);
+    scope_node* const outermost = scope_node::as_free(d->parent);
+    m_scopes = scope_node::as_free(innermost) != outermost ? innermost : nullptr;
+    for (auto* s = innermost; scope_node::as_free(s) != outermost; s = scope_node::strip(s)->parent()) {
         if (!scope_access::empty(*scope_access::of(s))) {
             throw usage_error("pilfer: a scope lives across a co_await that suspends, and has children that "
                               "no sync() has awaited");
         }
     }
-    is_within(d->within);
-    if (scope_place::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
+    set_parent(d->parent);
+    if (scope_node::strip(innermost) != nullptr && (w->pool != &to || to.schedulers() > 1)) {
         share_scopes(*w->pool,
-                     scope_place::as_free(innermost)); // scope.M4: another worker may resume it in them
+                     scope_node::as_free(innermost)); // scope.M4: another worker may resume it in them
     }
     if (m_scopes != nullptr) {
-        a->innermost.store(d->within, rlx); // the rest of this task is in none of them
+        a->node.store(d->parent, rlx); // the rest of this task is in none of them
     }
 }
 
@@ -142,11 +142,11 @@ void resumption::bring_scopes() noexcept {
         return;
     }
     activation* a = this_activation();
-    for (auto* s = m_scopes; scope_place::as_free(s) != scope_place::as_free(within());
-         s = scope_place::strip(s)->above()) {
+    for (auto* s = m_scopes; scope_node::as_free(s) != scope_node::as_free(parent());
+         s = scope_node::strip(s)->parent()) {
         scope_access::hand_to(*scope_access::of(s), a);
     }
-    a->innermost.store(m_scopes, rlx);
+    a->node.store(m_scopes, rlx);
 }
 
 void resumption::go_on() noexcept {
@@ -172,7 +172,7 @@ void resumption::leave_if_stopped() const {
 
 suspension* resumption::drive_on() noexcept {
     bring_scopes();
-    return drive_unit(*m_who, within());
+    return drive_unit(*m_who, parent());
 }
 
 suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
@@ -181,18 +181,15 @@ suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
 
 // ---- waits that a cancellation ends -----------------------------------------------------------
 
-bool stoppable_resumption::may_be_stopped_below() noexcept {
-    scope_place* const below = place_below(place());
-    return scope_place::strip(below) != nullptr && !scope_place::holds(below);
-}
+bool stoppable_resumption::may_be_stopped_below() noexcept { return can_be_stopped_at(place()); }
 
 bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept {
     listener& l = *new (&m_listener) listener;
     l.where = &static_cast<scheduler*>(this_worker())->stoppable;
     l.owner = this;
     l.take_out = take_out;
-    l.place = place();
-    l.stop = [](list::listener& self) noexcept {
+    l.node = place();
+    l.stop = [](list::waiter& self) noexcept {
         auto& known = static_cast<listener&>(self);
         known.take_out(*known.owner);
     };
@@ -206,7 +203,7 @@ bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) n
 
 bool stoppable_resumption::is_stopped() noexcept {
     worker* w = this_worker();
-    return w->deque.signal().has(signal_word<std_atom>::stop) && stops::stopped_at(w, place());
+    return w->deque.signal().has(signal_word<std_atom>::stop) && cancellation::stopped_at(w, place());
 }
 
 void stoppable_resumption::stay() noexcept {
@@ -412,13 +409,13 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
     const bool unwinding = w != nullptr && unwinds(w);
     if (w != nullptr && w->pool == &p) {
         // The caller waits for all of it, so what begins here is enclosed by the caller's scopes.
-        const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->innermost.load(rlx));
+        const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->node.load(rlx));
         if (drive(first) != nullptr) {
             return; // within the caller's unit, without a suspension at its end
         }
     } else {
-        scope_place* const within = share_scopes(p);
-        is_within(unwinding ? nullptr : within);
+        scope_node* const parent = share_scopes(p);
+        set_parent(unwinding ? nullptr : parent);
         submit(p, this);
     }
     wait(p);

@@ -66,7 +66,7 @@ void add_context(snapshot& s, const pool_entry& e, const context& c, unsigned nu
     k.job = reinterpret_cast<const void*>(job & ~kind_mask);
     if (job != 0 && (job & kind_mask) == kind_forked) {
         // The record is given back when the child has ended.
-        k.child_of = scope_access::of(reinterpret_cast<spark*>(job & ~kind_mask)->within());
+        k.child_of = scope_access::of(reinterpret_cast<spark*>(job & ~kind_mask)->parent());
     }
     if (with_stack) {
         void* frames[most_frames];

@@ -37,10 +37,10 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     auto what = awaited::anything;
     // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
     // holder's.
-    scope_place own(this_activation()->innermost.load(rlx));
+    scope_node own(this_activation()->node.load(rlx));
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
-        c.within = &own;
+        c.parent = &own;
         c.uncaught = w->current.load(rlx)->uncaught;
         if (w->pool->size() > 1) {
             own.seal(); // objects.Q3: others may end this call, and nothing else that encloses it
@@ -76,7 +76,7 @@ monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left)
     verdict v;
     if (w != nullptr && w->pool == c.pool && left > 0) {
         {
-            const nested_activation caller(w, c.within, c.uncaught);
+            const nested_activation caller(w, c.parent, c.uncaught);
             m_lock.is_inside(this_activation());
             v = c.look(c, true);
         }

@@ -2,9 +2,9 @@
 // branch.
 #include <pilfer/detail/worker/branch.hpp>
 
+#include "cancel/cancellation.hpp"
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -20,17 +20,17 @@ namespace {
 stolen_branch::stolen_branch(spark& s, word given_up, const void* join) noexcept
     : m_spark(s), m_given_up(given_up), m_process(forks::this_process()) {
     activation* const self = this_worker()->current.load(rlx);
-    scope_place* const within = self->innermost.load(rlx);
-    if (!scope_place::holds(within)) {
+    scope_node* const parent = self->node.load(rlx);
+    if (!scope_node::holds(parent)) {
         m_self = self;
-        m_within = within;
-        m_place.emplace(within);
-        m_place->head().disturbed.store(disturb::branch, rlx);
-        m_place->head().rest.ip = const_cast<void*>(join);
-        if (scope_place::is_settled(within)) {
-            m_place->seal(); // nothing above is left to mark: no walk has to go on
+        m_parent = parent;
+        m_node.emplace(parent);
+        m_node->head().cancel_state.store(cancel_flag::branch, rlx);
+        m_node->head().rest.ip = const_cast<void*>(join);
+        if (scope_node::is_settled(parent)) {
+            m_node->seal(); // nothing above is left to mark: no walk has to go on
         }
-        self->innermost.store(&*m_place, rlx);
+        self->node.store(&*m_node, rlx);
     }
     m_begins = branch_protocol<std_atom>::begins(std::atomic_ref(s.run),
                                                  m_self != nullptr ? as_word(this) : nullptr, given_up);
@@ -43,12 +43,12 @@ stolen_branch::~stolen_branch() {
     const auto gone = [this] { return forks::this_process() != m_process; };
     if (m_begins) {
         (void)m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up, gone);
-        if ((m_place->head().disturbed.load(rlx) & disturb::requested) !=
+        if ((m_node->head().cancel_state.load(rlx) & cancel_flag::cancelled) !=
             0) { // scope.B2, or worker.J1 of who fails
-            stops::over();
+            cancellation::over();
         }
     }
-    m_self->innermost.store(m_within, rlx);
+    m_self->node.store(m_parent, rlx);
 }
 
 void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
@@ -57,29 +57,30 @@ void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
         return;
     }
     auto* const b = reinterpret_cast<stolen_branch*>(was);
-    stops::request(b->m_place->head().disturbed, b->m_protocol);
+    cancellation::request(*b->m_node, b->m_protocol);
 }
 
-/// The other branches of this join that run elsewhere are below of the place of the outermost one around
-/// `s`: who takes the rest of a join of several runs the next function and announces the others from there.
+/// The other branches of this join that run elsewhere are below the node of the outermost branch around `s`:
+/// the worker that takes the rest of a join of several runs the next function and announces the others there.
 void stolen_branch::fails(spark& s, const void* join, const std::exception_ptr& error) noexcept {
     if (says_stopped(error)) {
         return;
     }
-    scope_place* outermost = nullptr;
-    for (scope_place* at = s.within(); !scope_place::holds(at); at = outermost->above()) {
-        scope_place* const place = scope_place::strip(at);
-        if (place == nullptr) {
+    scope_node* outermost = nullptr;
+    for (scope_node* at = s.parent(); !scope_node::holds(at); at = outermost->parent()) {
+        scope_node* const node = scope_node::strip(at);
+        if (node == nullptr) {
             break;
         }
-        place->seen_here();
-        if ((place->head().disturbed.load(rlx) & disturb::branch) == 0 || place->head().join() != join) {
+        node->seen_here();
+        if ((node->head().cancel_state.load(rlx) & cancel_flag::branch) == 0 || node->head().join() != join) {
             break;
         }
-        outermost = place;
+        outermost = node;
     }
-    if (outermost != nullptr) {
-        stops::request(outermost->head().disturbed);
+    // Of many branches that throw at once only the first one needs the lock of all cancellations.
+    if (outermost != nullptr && (outermost->head().cancel_state.load(rlx) & cancel_flag::cancelled) == 0) {
+        cancellation::request(*outermost);
     }
 }
 

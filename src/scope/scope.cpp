@@ -9,9 +9,9 @@
 #include <pilfer/detail/scope/timed_sync.hpp>
 
 #include "base/os.hpp"
+#include "cancel/cancellation.hpp"
 #include "worker/forked.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -140,24 +140,24 @@ void scope_core::fail() noexcept {
     } catch (const stopped&) {
         return; // it has left, as it should: swallowed here
     } catch (...) {
-        if ((note_failure(error) & disturb::requested) != 0) {
+        if ((note_failure(error) & cancel_flag::cancelled) != 0) {
             return;
         }
     }
-    stops::request(disturbed());
+    cancellation::request(m_link);
 }
 
 bool scope_core::is_cleanup(const worker* w) noexcept {
-    return unwinds(w) && w->current.load(rlx) == owner() && begin_cleanup(disturbed());
+    return unwinds(w) && w->current.load(rlx) == owner() && begin_cleanup(cancel_state());
 }
 
 void scope_core::look_for_children(worker* w) noexcept {
     if (!unwinds(w) && w->current.load(rlx)->locks == 0) {
-        (void)stopped_here(w); // tells this scope
+        (void)stopped_here(w); // propagates to this scope
     } else if (!drops()) {
         // A cleanup says no, and so does a scope that began under a lock of the owner. In an older scope the
         // children of a holder are stopped like any, though the holder itself is not.
-        (void)stops::stopped_at(w, &m_link);
+        (void)cancellation::stopped_at(w, &m_link);
     }
 }
 
@@ -168,8 +168,8 @@ void scope_core::drop_or_leave(worker* w) {
 
 std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
     // The first one wins the right to write; it is read only after every child has ended (worker.J3).
-    const std::uint32_t was = disturbed().fetch_add(1, rlx);
-    if ((was & disturb::failures) == 0) {
+    const std::uint32_t was = cancel_state().fetch_add(1, rlx);
+    if ((was & cancel_flag::failures) == 0) {
         ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::move(error));
     }
     return was;
@@ -187,7 +187,7 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
         __builtin_unreachable(); // nor does a caller ask
     }
     san::acquire(d); // another context of this thread may have put it there, of memory that it got anew
-    return d->within() == &m_link ? d : nullptr;
+    return d->parent() == &m_link ? d : nullptr;
 }
 
 /// A child that was taken back from the own deque, where another task of this thread may have put it.
@@ -320,7 +320,7 @@ void scope_core::sync_children(worker* w) {
             }
         }
     w->current.store(child.beneath, rlx);
-    if (undisturbed() && m_children.all_done()) [[likely]] {
+    if (quiet() && m_children.all_done()) [[likely]] {
         san::acquire(&m_children);
         backend_of(w).synced(this);
         resume_on_origin(home);
@@ -333,22 +333,21 @@ void scope_core::sync_children(worker* w) {
 /// and the like.
 void scope_core::leave() noexcept {
     activation* const owner = this->owner();
-    if (auto* const at = owner->innermost.load(rlx);
-        scope_place::as_free(at) == scope_place::as_owner(&m_link)) {
+    if (auto* const at = owner->node.load(rlx); scope_node::as_free(at) == scope_node::as_owner(&m_link)) {
         // A lock that is held here was taken since this scope began, and is held further on. If what this
         // scope began in says the same, its end must not take that out.
-        if (scope_place::holds(at) && scope_place::holds(m_link.above())) {
+        if (scope_node::holds(at) && scope_node::holds(m_link.parent())) {
             owner->locks &= ~1U;
         }
-        owner->innermost.store(
-            scope_place::holds(at) ? scope_place::as_holder(m_link.above()) : m_link.above(), rlx);
+        owner->node.store(scope_node::holds(at) ? scope_node::as_holder(m_link.parent()) : m_link.parent(),
+                          rlx);
         return;
     }
     const auto unlink = [this, owner] {
-        for (auto* below = scope_place::strip(owner->innermost.load(rlx)); below != nullptr;
-             below = scope_place::strip(below->above())) {
-            if (scope_place::strip(below->above()) == &m_link) {
-                if (scope_place::holds(below->above()) && scope_place::holds(m_link.above())) {
+        for (auto* below = scope_node::strip(owner->node.load(rlx)); below != nullptr;
+             below = scope_node::strip(below->parent())) {
+            if (scope_node::strip(below->parent()) == &m_link) {
+                if (scope_node::holds(below->parent()) && scope_node::holds(m_link.parent())) {
                     owner->locks &= ~1U; // as above
                 }
                 below->relink(m_link);
@@ -363,17 +362,17 @@ void scope_core::leave() noexcept {
         os::write_error("pilfer: a scope was destroyed by a task that does not own it\n");
         std::terminate();
     }
-    stops::wait_for_lookers();
+    cancellation::forget(m_link);
 }
 
 /// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
 /// round.
 std::uint32_t scope_core::end_of_round() noexcept {
-    const std::uint32_t was = disturbed().exchange(0, rlx);
-    if ((was & disturb::requested) != 0) {
-        stops::over();
+    const std::uint32_t was = cancel_state().exchange(0, rlx);
+    if ((was & cancel_flag::cancelled) != 0) {
+        cancellation::over();
     }
-    return was & disturb::failures;
+    return was & cancel_flag::failures;
 }
 
 /// In a child of fork(): those that have not ended are in the parent process. sync() says so.
@@ -383,13 +382,14 @@ void scope_core::forget_children() noexcept {
     }
     m_children.reset();
     // Not note_failure(): another thread may have been about to write what is there.
-    disturbed().store((disturbed().load(rlx) & ~disturb::failures) | 1, rlx);
+    cancel_state().store((cancel_state().load(rlx) & ~cancel_flag::failures) | 1, rlx);
     ::new (static_cast<void*>(&m_error)) std::exception_ptr(std::make_exception_ptr(pool_forked()));
 }
 
 void scope_core::cancel() noexcept {
-    stops::request(disturbed());
-    (void)pilfer::cancelled(); // tells the scopes between, if the caller is below: each sync of theirs throws
+    cancellation::request(m_link);
+    (void)pilfer::cancelled(); // propagates to the scopes between, if the caller is below: each sync of
+                               // theirs throws
 }
 
 void scope_core::sync_cold() { wait_and_rethrow(this_worker()); }
@@ -486,7 +486,7 @@ void scope_core::rethrow_first() {
 }
 
 void scope_core::destroy_cold() noexcept {
-    if (!undisturbed()) {
+    if (!quiet()) {
         settle_at_end();
     }
     san::acquire(&m_children);
@@ -515,34 +515,9 @@ void scope_core::settle_at_end() noexcept {
 
 namespace detail {
 
-scope_place* place_below(scope_place* innermost) noexcept {
-    scope_place* at = innermost;
-    // Not past a lock: nothing further out counts, and of a stolen branch that are scopes of the frame that
-    // joins, which may end.
-    while (scope_place::is_owner(at) && !scope_place::holds(at) && scope_place::strip(at) != nullptr &&
-           (scope_place::strip(at)->head().disturbed.load(rlx) & disturb::shields) == 0) {
-        at = scope_place::strip(at)->above();
-    }
-    return at;
-}
-
-void scope_outlives_lock(const activation* a) noexcept {
-    scope_place* at = a->innermost.load(rlx);
-    while (!scope_place::holds(scope_place::strip(at)->above())) {
-        at = scope_place::strip(at)->above();
-    }
-    scope_place& oldest = *scope_place::strip(at);
-    oldest.outlives_lock();
-    std_atom::fence_sc(); // cancel.C6
-    worker* const w = this_worker();
-    if (stops::stopped_at(w, &oldest, !unwinds(w))) { // a cleanup's scope is not marked before its first fork
-        stops::look_again();
-    }
-}
-
 void forget_children() noexcept {
-    for (scope_place* at = scope_place::strip(activation_outside()->innermost.load(rlx)); at != nullptr;
-         at = scope_place::strip(at->above())) {
+    for (scope_node* at = scope_node::strip(activation_outside()->node.load(rlx)); at != nullptr;
+         at = scope_node::strip(at->parent())) {
         scope_access::forget_children(*scope_access::of(at));
     }
 }

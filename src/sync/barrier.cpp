@@ -1,6 +1,7 @@
 #include <pilfer/barrier.hpp>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
 

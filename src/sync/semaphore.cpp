@@ -1,5 +1,7 @@
 #include <pilfer/semaphore.hpp>
 
+#include <pilfer/detail/cancel/points.hpp>
+
 #include "sync/kinds.hpp"
 
 namespace pilfer {

@@ -1,5 +1,7 @@
 #include <pilfer/shared_mutex.hpp>
 
+#include <pilfer/detail/cancel/points.hpp>
+
 #include "sync/kinds.hpp"
 
 namespace pilfer {

@@ -31,14 +31,14 @@ void time_is_over(alarm& self) noexcept {
     }
 }
 
-struct wait_stop : decltype(scheduler::stoppable)::listener {
+struct wait_stop : decltype(scheduler::stoppable)::waiter {
     waiters* list;
     waiters::entry* entry;
 };
 
 /// The waiting task is cancelled. Its frame may be resumed at once. But it waits for the lock of its listener
 /// before it ends the entry or its use of the list.
-void stop_wait(decltype(scheduler::stoppable)::listener& self) noexcept {
+void stop_wait(decltype(scheduler::stoppable)::waiter& self) noexcept {
     auto& l = static_cast<wait_stop&>(self);
     waiters::entry& e = *l.entry;
     if (l.list->withdraw(e)) {
@@ -100,7 +100,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         wait_stop l;
         l.list = &list;
         l.entry = &e;
-        l.place = w->current.load(rlx)->innermost.load(rlx);
+        l.node = w->current.load(rlx)->node.load(rlx);
         l.stop = &stop_wait;
         auto& where = static_cast<scheduler*>(w)->stoppable;
         PILFER_CHAOS_POINT(publish);

@@ -1,8 +1,8 @@
 // A stop token for functions that a stopped task has called.
 #include <pilfer/stop.hpp>
 
+#include "cancel/cancellation.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -11,9 +11,9 @@ using namespace detail;
 
 namespace detail {
 
-struct stop_relay : decltype(scheduler::stoppable)::listener {
+struct stop_relay : decltype(scheduler::stoppable)::waiter {
     decltype(scheduler::stoppable)* list = nullptr;
-    std::unique_ptr<told_source> source; // the canceller takes it
+    std::unique_ptr<stop_request> source; // the canceller takes it
 };
 
 } // namespace detail
@@ -24,15 +24,15 @@ stop_on_cancel::stop_on_cancel() {
         return;
     }
     m_relay = std::make_unique<stop_relay>();
-    m_relay->source.reset(new told_source(m_source));
-    m_relay->place =
-        place_below(w->current.load(rlx)->innermost.load(rlx)); // not in a scope that may end before this
-    m_relay->stop = [](decltype(scheduler::stoppable)::listener& self) noexcept {
-        stops::tell(static_cast<stop_relay&>(self).source.release());
+    m_relay->source.reset(new stop_request(m_source));
+    m_relay->node =
+        place_below(w->current.load(rlx)->node.load(rlx)); // not in a scope that may end before this
+    m_relay->stop = [](decltype(scheduler::stoppable)::waiter& self) noexcept {
+        cancellation::add_request(static_cast<stop_relay&>(self).source.release());
     };
     m_relay->list = &static_cast<scheduler*>(w)->stoppable;
     m_relay->list->add(*m_relay);
-    if (stopped_here(w)) { // cancel.C2 in src/scope/README.md
+    if (stopped_here(w)) { // cancel.C2 in src/cancel/README.md
         m_source.request_stop();
     }
 }

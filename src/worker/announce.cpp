@@ -4,6 +4,8 @@
 #include <thread>
 
 #include "context/switch.hpp"
+#include <pilfer/detail/cancel/points.hpp>
+
 #include "worker/pool_core.hpp"
 
 namespace pilfer {
@@ -211,7 +213,7 @@ void scheduler::mark_task(task_word task) noexcept {
     if (m_pool.size() > 1) {
         const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
         san::acquire(at); // deque.R2 again: the owner's stores are those of several fibers
-        mark_scopes(scope_access::within(task));
+        mark_scopes(scope_access::parent(task));
         san::release(at); // behind this look at its frame
     }
 }
@@ -411,7 +413,7 @@ task_word scheduler::help_own() noexcept {
 }
 
 void scheduler::run_on_top(task_word task) noexcept {
-    nested_activation child(this, scope_access::within(task));
+    nested_activation child(this, scope_access::parent(task));
     (void)stopped_here(this); // see start()
     void* const beneath = m_backend.task_leaves();
     m_backend.task_begins(*this, task);

@@ -29,7 +29,7 @@ void in_child() noexcept {
     process.fetch_add(1, rlx); // there is one thread: whoever it starts later sees this
     forget_common_pool();
     registry::forget_all();
-    stops::forget_all();
+    cancellation::forget_all();
     timekeeper::forget_all();
     forget_mutex_waits();
     forget_blocks_outside();

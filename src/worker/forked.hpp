@@ -25,7 +25,7 @@ void prepare();
 namespace registry {
 void forget_all() noexcept;
 }
-namespace stops {
+namespace cancellation {
 void forget_all() noexcept;
 }
 void forget_common_pool() noexcept;

@@ -11,7 +11,7 @@ namespace detail {
 /// Under a reach lock.
 void scheduler::mark_scope_cursors(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
-        mark_scopes(a->innermost.load(rlx));
+        mark_scopes(a->node.load(rlx));
         if (a == &a->ctx->self) {
             return;
         }
@@ -26,25 +26,25 @@ PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
     });
 }
 
-scope_place* share_scopes(pool_core& p) noexcept {
-    auto* const inside = this_activation()->innermost.load(rlx);
+scope_node* share_scopes(pool_core& p) noexcept {
+    auto* const inside = this_activation()->node.load(rlx);
     // What is not settled belongs to the caller's pool, not to `p`; a thread outside ends its scopes itself.
     if (worker* w = this_worker()) {
         share_scopes(*w->pool, inside);
-    } else if (!scope_place::is_settled(inside)) {
-        p.shared_from_outside(scope_place::share(inside));
+    } else if (!scope_node::is_settled(inside)) {
+        p.shared_from_outside(scope_node::share(inside));
     }
     return inside;
 }
 
-void share_scopes(pool_core& p, scope_place* inside) noexcept {
-    if (scope_place::is_settled(inside)) {
+void share_scopes(pool_core& p, scope_node* inside) noexcept {
+    if (scope_node::is_settled(inside)) {
         return;
     }
     auto* const w = static_cast<scheduler*>(this_worker());
     scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (scope.M5)
     const std::uint64_t fresh =
-        at.deque.thief().locked([inside]() noexcept { return scope_place::share(inside); });
+        at.deque.thief().locked([inside]() noexcept { return scope_node::share(inside); });
     if (w != nullptr) {
         w->count.scopes_shared.add(fresh);
     } else {
@@ -52,9 +52,9 @@ void share_scopes(pool_core& p, scope_place* inside) noexcept {
     }
 }
 
-void share_from_below(worker* w, scope_place* innermost) noexcept {
+void share_from_below(worker* w, scope_node* node) noexcept {
     if (w->pool->schedulers() > 1) {
-        share_scopes(*w->pool, innermost);
+        share_scopes(*w->pool, node);
     }
 }
 

@@ -1,5 +1,4 @@
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include <pilfer/timer.hpp>
 
 #include "base/cpus.hpp"
+#include "cancel/cancellation.hpp"
 #include "context/overflow.hpp"
 
 namespace pilfer {
@@ -61,7 +61,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     make_governor(files.advice, asked.workers);
     start_threads();
     registry::add(*this);
-    stops::add(*this);
+    cancellation::add(*this);
     if (m_governor != nullptr && !m_governor->start()) {
         m_options.governor = governing::off; // the workers keep the pointer: it looks no more
         m_options.advice = nullptr;
@@ -72,7 +72,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
 pool_core::~pool_core() {
     shutdown(shutdown_mode::drain);
     m_dump_thread.reset();
-    stops::remove(*this);
+    cancellation::remove(*this);
     registry::remove(*this);
     san::acquire(this);
 }

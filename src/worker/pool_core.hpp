@@ -360,7 +360,7 @@ public:
     [[nodiscard]] bool joined() const noexcept { return m_over.load(acq); }
     /// From now on options.debug.dump_signal makes this pool write its dump. Throws std::system_error.
     void answer_dump_signal();
-    pool_core* next_to_stop = nullptr; // see src/worker/stops.hpp
+    pool_core* next_to_stop = nullptr; // see src/cancel/cancellation.hpp
     /// This pool's entry in the list of all pools.
     pool_entry listed;
 

@@ -6,11 +6,11 @@
 #include <new>
 
 #include "base/os.hpp"
+#include "cancel/cancellation.hpp"
 #include "context/overflow.hpp"
 #include "context/switch.hpp"
 #include "worker/numbers.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/stops.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
 
@@ -444,11 +444,11 @@ void scheduler::start(task_word job) noexcept {
     context* const c = take_context(this);
     san::release(c); // this look comes before the end of the task, which gives the record away
     current.store(&c->self, rlx);
-    scope_place* const within = scope_access::within(job);
-    c->self.innermost.store(within, rlx);
+    scope_node* const parent = scope_access::parent(job);
+    c->self.node.store(parent, rlx);
     c->self.locks = 0;
     if (deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
-        (void)stops::stopped_at(this, within); // tells its scope, which its first look is at
+        (void)cancellation::stopped_at(this, parent); // propagates to the scope that its first look is at
     }
     san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
     m_backend.task_begins(*this, job);
@@ -520,7 +520,7 @@ PILFER_COLD void scheduler::note_missed() noexcept {
 /// Where all of these are settled, one load for each and no lock: the usual case for a frame that has waited
 /// before.
 void scheduler::mark_suspending(activation* from) noexcept {
-    for (activation* a = from; scope_place::is_settled(a->innermost.load(rlx));
+    for (activation* a = from; scope_node::is_settled(a->node.load(rlx));
          a = static_cast<activation_on_top*>(a)->beneath) {
         if (a == &a->ctx->self) {
             return;

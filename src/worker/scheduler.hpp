@@ -23,7 +23,7 @@
 #include "worker/overdue.hpp"
 #include "worker/readiness.hpp"
 #include "worker/tally.hpp"
-#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/worker/alarm.hpp>
 
 namespace pilfer {
@@ -145,7 +145,7 @@ public:
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<activity> current_activity{activity::other};
     /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
-    stop_list<std_atom, futex_park, scope_place> stoppable; // those below of scopes
+    cancellable_waits<std_atom, futex_park, scope_node> stoppable; // those below of scopes
     look_guard<std_atom> looks_up;
 
 private:
@@ -196,7 +196,7 @@ private:
         return [this](task_word task) noexcept { mark_task(task); };
     }
     void mark_task(task_word task) noexcept;
-    void mark_scopes(scope_place* inside) noexcept { count.scopes_shared.add(scope_place::share(inside)); }
+    void mark_scopes(scope_node* inside) noexcept { count.scopes_shared.add(scope_node::share(inside)); }
     void mark_scope_cursors(activation* from) noexcept;
     void mark_suspending(activation* from) noexcept;
     void mark_moved(suspension& s) noexcept;

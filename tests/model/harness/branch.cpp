@@ -21,8 +21,8 @@ struct branch : process<2> {
     static constexpr unsigned threads = 2;
     using process<2>::all;
     using process<2>::workers;
-    struct frame { // on the thread that runs the branch: stolen_branch
-        explicit frame(link* within) : place(within) {}
+    struct frame { // of whoever runs the branch: stolen_branch
+        explicit frame(link* parent) : place(parent) {}
         link place;
         pilfer::detail::branch_protocol<atom> protocol;
     };
@@ -36,15 +36,15 @@ struct branch : process<2> {
 
     void thread(unsigned i) {
         if (i == 0) {
-            // stolen_branch::give_up(), stops::request()
+            // stolen_branch::give_up(), cancellation::request()
             const value was =
                 pilfer::detail::branch_protocol<atom>::give_up(word, value{&lies_there}, value{&given_up});
             if (was != nullptr) {
                 check(was == running.get(), "what is told is not the branch");
                 frame& f = *running.get();
-                all.request(f.place.head().disturbed, this->each_trip(), [this] {
+                all.request(f.place.head().cancel_state, this->each_trip(), [this, &f] {
                     for (worker& w : workers) {
-                        w.stoppable.tell();
+                        w.stoppable.stop_below(f.place);
                     }
                 });
                 f.protocol.is_told();
@@ -71,7 +71,7 @@ struct branch : process<2> {
                 here().relax();
             }
             const bool told = f.protocol.ends(word, value{&given_up}, [] { return false; });
-            const bool cancelled = (f.place.head().disturbed.load(rlx) & disturb::requested) != 0;
+            const bool cancelled = (f.place.head().cancel_state.load(rlx) & cancel_flag::cancelled) != 0;
             check(cancelled == told, "told without a word");
             if (cancelled) {
                 all.over(this->each_trip());
@@ -91,7 +91,7 @@ struct branch : process<2> {
 struct cancelled_from_below : process<1> {
     static constexpr unsigned threads = 3;
     struct frame {
-        explicit frame(link* within) : place(within) {}
+        explicit frame(link* parent) : place(parent) {}
         link place;
         pilfer::detail::branch_protocol<atom> protocol;
     };
@@ -105,7 +105,7 @@ struct cancelled_from_below : process<1> {
     cancelled_from_below() { outer.make(nullptr); }
 
     void cancel(frame& f) {
-        all.request(f.place.head().disturbed, this->each_trip(), [] {});
+        all.request(f.place.head().cancel_state, this->each_trip(), [] {});
     }
     void thread(unsigned i) {
         if (i == 0) {
@@ -139,7 +139,8 @@ struct cancelled_from_below : process<1> {
                 here().relax();
             }
             (void)f.protocol.ends(word, value{&given_up}, [] { return false; });
-            check((f.place.head().disturbed.load(rlx) & disturb::requested) != 0, "cancelled without a word");
+            check((f.place.head().cancel_state.load(rlx) & cancel_flag::cancelled) != 0,
+                  "cancelled without a word");
             all.over(this->each_trip());
         }
         running.end();

@@ -56,8 +56,8 @@ struct starting : process<3> {
             here().relax();
         }
         run(2, &inner->place);
-        check((inner->place.head().disturbed.load(rlx) & disturb::stops) != 0,
-              "the scope below was not told");
+        check((inner->place.head().cancel_state.load(rlx) & cancel_flag::stops) != 0,
+              "the scope below has not seen it");
         inner->ended.fetch_add(1, rel);
     }
     void finish() { check_quiet(); }
@@ -85,7 +85,7 @@ struct cleanup : process<3> {
             check(is || !must, "a cleanup's child goes on behind its cancellation");
             check(!is || Cancels, "a cleanup's child is stopped from further out");
             if (is) {
-                check((own->place.head().disturbed.load(rlx) & disturb::requested) != 0,
+                check((own->place.head().cancel_state.load(rlx) & cancel_flag::cancelled) != 0,
                       "a cleanup's child is stopped from further out");
                 break;
             }
@@ -107,7 +107,7 @@ struct cleanup : process<3> {
         own.make(&outer->place);
         link* const here_stands = link::as_owner(&own->place);
         (void)stopped_at(workers[1], here_stands, false);
-        check(pilfer::detail::begin_cleanup(own->place.head().disturbed),
+        check(pilfer::detail::begin_cleanup(own->place.head().cancel_state),
               "a cleanup is taken for an older scope");
         announced.store(true, rel);
         (void)stopped_at(workers[1], here_stands, false);
@@ -145,7 +145,7 @@ template <bool Notified>
 struct waiter : process<1> {
     static constexpr unsigned threads = Notified ? 3 : 2;
     struct frame {
-        stop_list::listener l;
+        cancellable::waiter l;
         waiters* list;
         waiters::entry e;
     };
@@ -180,9 +180,9 @@ struct waiter : process<1> {
         }
         frame& f = *waiting.make();
         f.list = object.get();
-        f.l.place = &outer->place;
-        // As stop_wait() in src/sync: the listener is the frame's first member.
-        f.l.stop = [](stop_list::listener& self) noexcept {
+        f.l.node = &outer->place;
+        // As stop_wait() in src/sync: the waiter is the frame's first member.
+        f.l.stop = [](cancellable::waiter& self) noexcept {
             auto& w = reinterpret_cast<frame&>(self);
             waiters::entry& e = w.e;
             if (w.list->withdraw(e)) {
@@ -245,7 +245,7 @@ struct out_of_turn : process<2> {
                 here().relax();
             }
             const bool is = workers[1].looks_up.during(Pinned, [this] {
-                if (link::strip(inner->place.above()) == &middle->place) {
+                if (link::strip(inner->place.parent()) == &middle->place) {
                     check(alive == 1, "stands on a scope that has ended");
                 }
                 return pilfer::detail::is_stopped(&inner->place);
@@ -254,7 +254,7 @@ struct out_of_turn : process<2> {
             inner->ended.store(1, rel);
             return;
         }
-        // scope::leave() and stops::wait_for_lookers()
+        // scope::leave() and cancellation::forget()
         inner->place.relink(middle->place);
         if (all.ever()) {
             all.apart([this] {
@@ -274,7 +274,7 @@ struct out_of_turn : process<2> {
 /// Three nested scopes inside a cancelled one. The scope that ends has been marked already, so the walk ends
 /// there. It may be gone when its descendants are marked. The scope around the cancelled one must not be
 /// marked.
-struct out_of_turn_told : process<2> {
+struct out_of_turn_seen : process<2> {
     static constexpr unsigned threads = 2;
     box<scope> further;
     box<scope> outer;
@@ -282,25 +282,25 @@ struct out_of_turn_told : process<2> {
     box<scope> inner;
     plain<unsigned> alive = 1; // the memory of `middle`
 
-    out_of_turn_told() {
+    out_of_turn_seen() {
         further.make(nullptr);
         outer.make(&further->place);
         middle.make(&outer->place);
         inner.make(link::as_owner(&middle->place));
         cancel(*outer.get());
-        middle->place.head().disturbed.fetch_or(disturb::told, rlx); // by another look
+        middle->place.head().cancel_state.fetch_or(cancel_flag::cancel_seen, rlx); // by another look
     }
     void thread(unsigned i) {
         if (i == 1) {
             const bool is = workers[1].looks_up.during(false, [this] {
-                if (link::strip(inner->place.above()) == &middle->place) {
+                if (link::strip(inner->place.parent()) == &middle->place) {
                     check(alive == 1, "stands on a scope that has ended");
                 }
                 return pilfer::detail::is_stopped(&inner->place);
             });
             check(is, "goes on below of a cancelled scope");
-            check((inner->place.head().disturbed.load(rlx) & disturb::told) != 0,
-                  "the scope below is not told");
+            check((inner->place.head().cancel_state.load(rlx) & cancel_flag::cancel_seen) != 0,
+                  "the scope below has not seen it");
             inner->ended.store(1, rel);
             return;
         }
@@ -315,10 +315,102 @@ struct out_of_turn_told : process<2> {
         inner.end();
         end_of_round(*outer.get(), 0);
         outer.end();
-        check((further->place.head().disturbed.load(rlx) & disturb::told) == 0, "somebody else is told");
+        check((further->place.head().cancel_state.load(rlx) & cancel_flag::cancel_seen) == 0,
+              "a scope further out has seen it");
         further.end();
     }
     void finish() {}
+};
+
+/// A task looks and notes in its scope that nothing stops it, at any moment of a cancellation further out. A
+/// task beside it must not believe an older note, nor what an earlier scope has left at that address.
+struct noted : process<2> {
+    static constexpr unsigned threads = 3;
+    box<scope> elsewhere;
+    box<scope> outer;
+    box<scope> inner;
+    model::atomic<bool> is_cancelled{false};
+
+    noted() {
+        elsewhere.make(nullptr);
+        outer.make(nullptr);
+        inner.make(&outer->place);
+        cancel(*elsewhere.get());
+    }
+    void thread(unsigned i) {
+        if (i == 0) {
+            cancel(*outer.get());
+            is_cancelled.store(true, rel);
+            end_of_round(*inner.get(), 2);
+            inner.end();
+            outer->ended.store(1, rlx);
+            end_of_round(*outer.get(), 1);
+            outer.end();
+            end_of_round(*elsewhere.get(), 0);
+            elsewhere.end();
+            return;
+        }
+        for (unsigned looks = 0; looks < 2; ++looks) {
+            const bool must = is_cancelled.load(acq);
+            check(stopped_at(workers[i - 1], &inner->place) || !must, "a task believes an old note");
+        }
+        inner->ended.fetch_add(1, rel);
+    }
+    void finish() { check_quiet(); }
+};
+
+/// The scope in the middle of three ends out of turn while a task below of the innermost begins to wait.
+/// Another scope begins at its address, elsewhere, and a task waits below that one. Each is stopped by its
+/// own cancellation.
+struct out_of_turn_waits : process<1> {
+    static constexpr unsigned threads = 2;
+    box<scope> outer;
+    box<scope> elsewhere;
+    box<scope> middle;
+    box<scope> inner;
+    cancellable::waiter first;
+    cancellable::waiter second;
+    plain<unsigned> alive = 1; // the memory of `middle`
+
+    out_of_turn_waits() {
+        outer.make(nullptr);
+        elsewhere.make(nullptr);
+        middle.make(&outer->place);
+        inner.make(link::as_owner(&middle->place));
+        first.stop = second.stop = [](cancellable::waiter& /*self*/) noexcept {};
+    }
+    void thread(unsigned i) {
+        if (i == 1) {
+            first.node = &inner->place;
+            workers[0].stoppable.add(first);
+            inner->ended.store(1, rel);
+            return;
+        }
+        // scope::leave() and cancellation::forget()
+        inner->place.relink(middle->place);
+        all.apart([this] { workers[0].stoppable.unlink(middle->place); });
+        alive = 0;
+        middle.end();
+        while (inner->ended.load(acq) == 0) {
+            here().relax();
+        }
+        middle.make(&elsewhere->place);
+        second.node = &middle->place;
+        workers[0].stoppable.add(second);
+        cancel(*elsewhere.get());
+        check(second.stopped && !first.stopped, "a wait is at a scope that has ended");
+        cancel(*outer.get());
+        check(first.stopped, "a wait below a cancelled scope is not found");
+        workers[0].stoppable.remove(second);
+        workers[0].stoppable.remove(first);
+        middle.end();
+        inner.end();
+        end_of_round(*outer.get(), 0);
+        end_of_round(*elsewhere.get(), 0);
+        outer.end();
+        elsewhere.end();
+    }
+    void finish() { check_quiet(); }
 };
 
 /// A task exits a scope from inside a nested one, protected by its shield. Meanwhile another task beside it
@@ -342,7 +434,7 @@ struct shielded : process<3> {
         if (i == 0) {
             shield.make(&inner->place); // exit_shield: the task is its owner
             shield->place.head().against = &left->place;
-            shield->place.head().disturbed.store(disturb::shields, rlx);
+            shield->place.head().cancel_state.store(cancel_flag::shielded, rlx);
             cancel(*left.get());
             exited.store(true, rel);
             link* const here_it_stands = link::as_owner(&shield->place);
@@ -401,11 +493,11 @@ struct failing : process<3> {
 
     /// scope::fail()
     void fail(unsigned what) {
-        const std::uint32_t was = outer->place.head().disturbed.fetch_add(1, rlx);
-        if ((was & disturb::failures) == 0) {
+        const std::uint32_t was = outer->place.head().cancel_state.fetch_add(1, rlx);
+        if ((was & cancel_flag::failures) == 0) {
             error = what;
         }
-        if ((was & disturb::requested) == 0) {
+        if ((was & cancel_flag::cancelled) == 0) {
             cancel(*outer.get());
         }
     }
@@ -414,9 +506,9 @@ struct failing : process<3> {
             while (outer->ended.load(acq) != 2) {
                 here().relax();
             }
-            const std::uint32_t was = outer->place.head().disturbed.exchange(0, rlx);
-            check((was & disturb::failures) == (Both ? 2 : 1), "the number of failures");
-            check((was & disturb::requested) != 0, "nobody was told");
+            const std::uint32_t was = outer->place.head().cancel_state.exchange(0, rlx);
+            check((was & cancel_flag::failures) == (Both ? 2 : 1), "the number of failures");
+            check((was & cancel_flag::cancelled) != 0, "the scope was not cancelled");
             check(error != 0, "a failure without its exception");
             all.over(each_trip());
             outer.end();
@@ -449,7 +541,7 @@ template <bool Before>
 struct outlived : process<2> {
     static constexpr unsigned threads = 3;
     struct frame {
-        stop_list::listener l;
+        cancellable::waiter l;
         waiters* list;
         waiters::entry e;
     };
@@ -485,11 +577,12 @@ struct outlived : process<2> {
             // gives_lock(), scope_outlives_lock()
             is_free = true;
             inner->place.outlives_lock();
+            all.renew();
             atom::fence_sc();
             if (this->stopped_at(workers[0], &inner->place)) {
                 all.again([this] {
                     for (worker& w : workers) {
-                        w.stoppable.tell();
+                        w.stoppable.stop_below(inner->place);
                     }
                 });
             }
@@ -502,8 +595,8 @@ struct outlived : process<2> {
         }
         frame& f = *waiting.make();
         f.list = object.get();
-        f.l.place = &inner->place;
-        f.l.stop = [](stop_list::listener& self) noexcept {
+        f.l.node = &inner->place;
+        f.l.stop = [](cancellable::waiter& self) noexcept {
             auto& w = reinterpret_cast<frame&>(self);
             waiters::entry& e = w.e;
             if (w.list->withdraw(e)) {
@@ -547,8 +640,12 @@ const registered<out_of_turn<true, false>> r9("cancel_unlink_first",
                                               "the same behind the first cancellation");
 const registered<out_of_turn<true, false, true>> r16("cancel_unlink_first_told",
                                                      "the same where another one cancels");
-const registered<out_of_turn_told> r13("cancel_unlink_told",
+const registered<out_of_turn_seen> r13("cancel_unlink_told",
                                        "a scope ends out of turn below of a cancelled one");
+const registered<noted> r20("cancel_noted",
+                            "looks note that nothing stops a task while a scope is cancelled");
+const registered<out_of_turn_waits> r19("cancel_unlink_waits",
+                                        "a scope ends out of turn while a task begins to wait");
 const registered<failing<false>> r10("cancel_fail", "an exception of a child stops its sibling");
 const registered<failing<true>> r11("cancel_fail_both", "two exceptions at the same time");
 const registered<outlived<false>> r12("cancel_holder",

@@ -61,8 +61,8 @@ struct resumed : process<1> {
         body = body + 1;
         frame& f = *waiting.make();
         f.owner = this;
-        f.l.place = &outer->place;
-        f.l.stop = [](stop_list::listener& self) noexcept { // take_out()
+        f.l.node = &outer->place;
+        f.l.stop = [](cancellable::waiter& self) noexcept { // take_out()
             auto& r = reinterpret_cast<frame&>(self);
             auto& owner = *static_cast<resumed*>(r.owner);
             if (owner.wait.take_out(r)) {
@@ -94,7 +94,7 @@ struct resumed : process<1> {
 /// In a list: a channel, an event, a future.
 struct in_a_list {
     struct frame {
-        stop_list::listener l;
+        cancellable::waiter l;
         void* owner = nullptr;
         plain<bool> taken_out = false;
         waiters::entry e;
@@ -130,7 +130,7 @@ struct in_a_list {
 struct in_a_heap {
     using heap_type = pilfer::detail::timer_heap<hasty_atom, park>;
     struct frame {
-        stop_list::listener l;
+        cancellable::waiter l;
         void* owner = nullptr;
         plain<bool> taken_out = false;
         heap_type::timer clock;

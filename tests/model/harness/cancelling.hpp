@@ -2,8 +2,8 @@
 #pragma once
 
 #include <pilfer/detail/base/signal_word.hpp>
-#include <pilfer/detail/cancel/cancel.hpp>
-#include <pilfer/detail/cancel/mark.hpp>
+#include <pilfer/detail/cancel/waits.hpp>
+#include <pilfer/detail/context/scope_node.hpp>
 
 #include "waiting.hpp"
 
@@ -12,16 +12,19 @@ namespace model::cancelling {
 using pilfer::detail::acq;
 using pilfer::detail::rel;
 using pilfer::detail::rlx;
-namespace disturb = pilfer::detail::disturb;
+namespace cancel_flag = pilfer::detail::cancel_flag;
 
 struct head {
-    model::atomic<std::uint32_t> disturbed{0};
+    model::atomic<std::uint32_t> cancel_state{0};
     const void* against = nullptr;
+    model::atomic<std::uint64_t> noted{3}; // what an earlier node has left there
+    [[nodiscard]] std::uint64_t clear_in() const { return noted.load(rlx); }
+    void set_clear_in(std::uint64_t epoch) { noted.store(epoch, rlx); }
     [[nodiscard]] const void* shielded() const noexcept { return against; }
 };
-using link = pilfer::detail::scope_link<atom, head>;
+using link = pilfer::detail::basic_scope_node<atom, head>;
 using signal_word = pilfer::detail::signal_word<atom>;
-using stop_list = pilfer::detail::stop_list<hasty_atom, park, link>;
+using cancellable = pilfer::detail::cancellable_waits<hasty_atom, park, link>;
 
 /// A scope in its owner's frame.
 struct scope {
@@ -32,7 +35,7 @@ struct scope {
 
 struct worker {
     signal_word trip{100};
-    stop_list stoppable;
+    cancellable stoppable;
     pilfer::detail::look_guard<atom> looks_up;
 };
 
@@ -50,25 +53,26 @@ struct process {
     }
     /// scope::cancel()
     void cancel(scope& s) {
-        all.request(s.place.head().disturbed, each_trip(), [this] {
+        all.request(s.place.head().cancel_state, each_trip(), [this, &s] {
             for (worker& w : workers) {
-                w.stoppable.tell();
+                w.stoppable.stop_below(s.place);
             }
         });
     }
-    /// stops::stopped_at()
-    [[nodiscard]] static bool stopped_at(worker& w, link* place, bool tells = true) {
+    /// cancellation::stopped_at()
+    [[nodiscard]] bool stopped_at(worker& w, link* place, bool propagates = true) {
         if (!w.trip.has(signal_word::stop) || !w.trip.has_and_sees(signal_word::stop)) {
             return false;
         }
-        return w.looks_up.during(false, [place, tells] { return pilfer::detail::is_stopped(place, tells); });
+        const std::uint64_t epoch = all.epoch();
+        return w.looks_up.during(false, [=] { return pilfer::detail::is_stopped(place, epoch, propagates); });
     }
     /// The end of a sync: the children have ended.
     void end_of_round(scope& s, unsigned children) {
         while (s.ended.load(acq) != children) {
             here().relax();
         }
-        if ((s.place.head().disturbed.exchange(0, rlx) & disturb::requested) != 0) {
+        if ((s.place.head().cancel_state.exchange(0, rlx) & cancel_flag::cancelled) != 0) {
             all.over(each_trip());
         }
     }

@@ -1,6 +1,6 @@
 // The mark of a scope that others may reach: set, with those of all enclosing scopes, before the task can be
 // stolen; and no look at a scope that may be gone.
-#include <pilfer/detail/cancel/mark.hpp>
+#include <pilfer/detail/context/scope_node.hpp>
 #include <pilfer/detail/deque/deque.hpp>
 
 #include "frame.hpp"
@@ -15,7 +15,7 @@ using pilfer::detail::rlx;
 using pilfer::detail::split_deque;
 using pilfer::detail::steal_status;
 using pilfer::detail::task_word;
-using link = pilfer::detail::scope_link<atom>;
+using link = pilfer::detail::basic_scope_node<atom>;
 
 /// A scope in its owner's frame. Other threads end its children.
 struct scope {
@@ -26,8 +26,8 @@ struct scope {
 
 /// The task of an entry: plain memory of its announcer, like a record or a spark.
 struct task {
-    explicit task(link* s) : within(s) {}
-    plain<link*> within;
+    explicit task(link* s) : parent(s) {}
+    plain<link*> parent;
 };
 
 struct worker {
@@ -52,7 +52,7 @@ struct worker {
 /// scheduler::mark_task().
 const auto marking = [](task_word entry) {
     check(entry != 0, "a reach looks at a slot that nobody wrote");
-    link::share(reinterpret_cast<task*>(entry)->within);
+    link::share(reinterpret_cast<task*>(entry)->parent);
 };
 
 /// Two nested scopes. The owner announces a task in the inner one, reclaims and runs it, and ends the inner
@@ -110,12 +110,12 @@ struct reached {
             if (got == 0) {
                 continue;
             }
-            link* const within = reinterpret_cast<task*>(got)->within;
-            check(within->shared(), "stolen before its scope is marked");
-            check(within->above()->shared(), "stolen before the enclosing scope is marked");
+            link* const parent = reinterpret_cast<task*>(got)->parent;
+            check(parent->shared(), "stolen before its scope is marked");
+            check(parent->parent()->shared(), "stolen before the enclosing scope is marked");
             ++ran;
             for (auto& s : inner) {
-                if (s.alive() && &s->place == within) {
+                if (s.alive() && &s->place == parent) {
                     s->ended.store(1, rel); // the last access
                     break;
                 }
@@ -445,11 +445,11 @@ struct below {
             inner.end();
             outer.end();
         } else {
-            link* within = nullptr;
-            while ((within = waits.load(acq)) == nullptr) {
+            link* parent = nullptr;
+            while ((parent = waits.load(acq)) == nullptr) {
                 here().relax();
             }
-            mark_here(pool[1], within);
+            mark_here(pool[1], parent);
             check(callers->place.shared() && inner->place.shared() && outer->place.shared(),
                   "a child is counted atomically in scopes that are not marked");
             served.store(1, rel);

@@ -29,22 +29,22 @@ struct frame {
     stack on;
     child_counter<atom> children;
     plain<std::uintptr_t> waiter = 0;
-    plain<unsigned> rest = 0; // the point of the frame after its latest spawn
-    model::atomic<std::uint32_t> disturbed{0};
+    plain<unsigned> rest = 0; // where the frame goes on behind its latest spawn
+    model::atomic<std::uint32_t> cancel_state{0};
     plain<unsigned> error = 0;
     plain<unsigned> result[most_children];
 
     /// scope::fail(): the first one wins the right to write.
     void fail(unsigned what) {
-        if ((disturbed.fetch_add(1, rlx) & failures) == 0) {
+        if ((cancel_state.fetch_add(1, rlx) & failures) == 0) {
             error = what;
         }
     }
     void announce_from_below() {
-        disturbed.fetch_or(from_below, rlx);
+        cancel_state.fetch_or(from_below, rlx);
         children.announce_from_below();
     }
-    [[nodiscard]] bool undisturbed() { return children.untouched() && disturbed.load(rlx) == 0; }
+    [[nodiscard]] bool quiet() { return children.untouched() && cancel_state.load(rlx) == 0; }
 };
 
 struct worker {
@@ -84,7 +84,7 @@ struct scope_client {
 
     /// The suspended frame waits no more. True: the caller's worker resumes it.
     [[nodiscard]] bool sync() {
-        if (parent->undisturbed() || parent->children.all_done()) {
+        if (parent->quiet() || parent->children.all_done()) {
             return true;
         }
         parent->waiter = 5;
@@ -107,11 +107,11 @@ struct scope_client {
     }
     /// Behind sync: true if there were failures.
     void after_sync(unsigned children, unsigned round) {
-        if (!parent->undisturbed()) {
+        if (!parent->quiet()) {
             parent->children.reset();
         }
         parent->on.run();
-        const unsigned thrown = parent->disturbed.exchange(0, rlx) & frame::failures;
+        const unsigned thrown = parent->cancel_state.exchange(0, rlx) & frame::failures;
         check(thrown == failed, "the number of failures");
         if (thrown != 0) {
             check(parent->error != 0, "a failure without its exception");

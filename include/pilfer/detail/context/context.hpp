@@ -23,8 +23,8 @@ struct slab;
 struct std_atom;
 struct scope_head;
 template <class Atom, class Head>
-class scope_link;
-using scope_place = scope_link<std_atom, scope_head>;
+class basic_scope_node;
+using scope_node = basic_scope_node<std_atom, scope_head>;
 struct suspension;
 struct worker;
 class held_lock;
@@ -34,22 +34,21 @@ class pool_core;
 struct activation {
     /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
     /// there is none. Belongs to whoever runs the task.
-    std::atomic<scope_place*> innermost{nullptr};
+    std::atomic<scope_node*> node{nullptr};
     context* ctx = nullptr; // null: of a thread outside
     /// Number of exceptions that were in flight on this stack when the task began. They are not the task's
     /// own.
     unsigned uncaught = 0;
     /// The number of library locks that the task holds, times 2. Plus 1 if the first of them marked
-    /// `innermost`, which an enclosing scope may have had marked before.
+    /// `node`, which an enclosing scope may have had marked before.
     unsigned locks = 0;
 };
 
 /// An activation on top of another frame. Every activation is one, except a context's own.
 struct activation_on_top : activation {
     activation* beneath;
-    PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_place* within,
-                                           unsigned in_flight) noexcept
-        : activation{within, under->ctx, in_flight, 0}, beneath(under) {}
+    PILFER_ALWAYS_INLINE activation_on_top(activation* under, scope_node* parent, unsigned in_flight) noexcept
+        : activation{parent, under->ctx, in_flight, 0}, beneath(under) {}
 };
 
 /// The owner of a context: src/context/README.md has the table. Kept in the checked build only.

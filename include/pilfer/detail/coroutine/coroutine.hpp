@@ -8,7 +8,8 @@
 #include <cstdint>
 
 #include <pilfer/cancel.hpp>
-#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/detail/worker/alarm.hpp>
 #include <pilfer/detail/worker/completion.hpp>
@@ -27,7 +28,7 @@ struct coroutine_root;
 /// sanitizer.
 struct coroutine_driver {
     /// The innermost scope of the task that drives. It encloses the scopes of all coroutines here.
-    scope_place* within;
+    scope_node* parent;
     coroutine_frame* next = nullptr;
 };
 
@@ -56,13 +57,13 @@ protected:
         f->driver = &d;
         f->handle.resume();
     }
-    detail::ensure([&d] { return detail::this_activation()->innermost.load(rlx) == d.within; },
+    detail::ensure([&d] { return detail::this_activation()->node.load(rlx) == d.parent; },
                    "a scope lived across a wait of a coroutine that is no task of this library");
     return ended;
 }
 /// drive() from within the scopes of the calling task.
 [[nodiscard]] inline coroutine_root* drive(coroutine_frame& first) noexcept {
-    coroutine_driver d{detail::this_activation()->innermost.load(rlx)};
+    coroutine_driver d{detail::this_activation()->node.load(rlx)};
     return detail::drive(first, d);
 }
 
@@ -119,7 +120,7 @@ protected:
     /// As go_on(), for a caller that holds locks: the coroutine is queued, not announced.
     void queue() noexcept;
     /// The innermost scope of the suspended coroutine. Null: in no scope, or the scope is unknown.
-    [[nodiscard]] scope_place* place() noexcept { return m_scopes != nullptr ? m_scopes : within(); }
+    [[nodiscard]] scope_node* place() noexcept { return m_scopes != nullptr ? m_scopes : parent(); }
 
 private:
     static suspension* run_resumed(spark* self, worker* w) noexcept;
@@ -131,8 +132,8 @@ private:
     parked m_parked;
     parked_list* m_list = nullptr; // null: in no list
     pool_core* m_pool = nullptr;
-    scope_place* m_scopes = nullptr; // innermost scope that lives across this wait
-    bool m_of_worker = false;        // begun as a unit of a worker, else as a submission
+    scope_node* m_scopes = nullptr; // innermost scope that lives across this wait
+    bool m_of_worker = false;       // begun as a unit of a worker, else as a submission
 
 protected:
     // For resumptions whose wait a cancellation ends.
@@ -146,7 +147,7 @@ PILFER_API extern const parked_kind parked_elsewhere;
 /// A resumption whose wait a cancellation ends, if the coroutine has an enclosing scope. Argument:
 /// src/coroutine/README.md.
 class PILFER_API stoppable_resumption : public resumption {
-    using list = stop_list<std_atom, futex_park, scope_place>;
+    using list = cancellable_waits<std_atom, futex_park, scope_node>;
 
 public:
     // NOLINTNEXTLINE(modernize-use-equals-default): the listener is made on demand
@@ -156,7 +157,7 @@ protected:
     ~stoppable_resumption() = default;
     /// After begin(): true if a cancellation can reach the coroutine. One test if no scope encloses it.
     [[nodiscard]] bool may_be_stopped() noexcept {
-        return scope_place::strip(place()) != nullptr && may_be_stopped_below();
+        return scope_node::strip(place()) != nullptr && may_be_stopped_below();
     }
     /// Called when the coroutine may already be resumed. From here on a cancellation calls take_out(), under
     /// the lock of a list that this leaves before the coroutine runs. True: the coroutine is already
@@ -168,7 +169,7 @@ protected:
     void stay() noexcept;
 
 private:
-    struct listener : list::listener {
+    struct listener : list::waiter {
         list* where;
         stoppable_resumption* owner;
         void (*take_out)(stoppable_resumption& self) noexcept;

@@ -88,7 +88,7 @@ public:
         if (dropped()) {
             std::rethrow_exception(detail::dropped_error());
         }
-        if (scope_place::strip(place()) != nullptr) {
+        if (scope_node::strip(place()) != nullptr) {
             leave_if_stopped(); // cancelled while it was queued
         }
     }

@@ -103,7 +103,7 @@ struct monitor_call : waiters::entry {
     /// holds.
     queue::verdict (*look)(monitor_call&, bool here) noexcept;
     pool_core* pool = nullptr;              ///< The pool whose tasks may run it. Null: only the caller.
-    scope_place* within = nullptr;          ///< The place of the call, inside the caller's scopes.
+    scope_node* parent = nullptr;           ///< The place of the call, inside the caller's scopes.
     exception_state exceptions{nullptr, 0}; ///< Exceptions of the caller at its wait.
     unsigned uncaught = 0;                  ///< How many exceptions were in flight before the caller began.
 };

@@ -95,7 +95,7 @@ public:
     using value = result_t<G>;
 
     join_spark(worker* w, G& g, Report report) noexcept
-        : spark(&join_spark::run_stolen, w->current.load(rlx)->innermost.load(rlx)), m_function(hold(g)),
+        : spark(&join_spark::run_stolen, w->current.load(rlx)->node.load(rlx)), m_function(hold(g)),
           m_report(report) {}
 
     [[nodiscard]] task_word entry() noexcept {
@@ -107,7 +107,7 @@ public:
     }
     /// Called before the announcement: no cancellation counts for this function, as for one that a holder
     /// of a lock announces.
-    void finishes_first() noexcept { this->is_within(scope_place::as_holder(this->within())); }
+    void finishes_first() noexcept { this->set_parent(scope_node::as_holder(this->parent())); }
     /// Waits for a function that was stolen, or that is out of reach because this frame moved. Returns its
     /// result.
     template <std::uint64_t Functions>

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
@@ -21,8 +22,8 @@ namespace detail {
 /// The data of a scope and its calls. The documentation of the public calls is at class `scope`.
 class PILFER_API scope_core {
 public:
-    explicit scope_core(activation* owner) noexcept : m_link(owner->innermost.load(rlx)), m_owner(owner) {
-        owner->innermost.store(reinterpret_cast<scope_place*>(owners_place_again()), rlx);
+    explicit scope_core(activation* owner) noexcept : m_link(owner->node.load(rlx)), m_owner(owner) {
+        owner->node.store(reinterpret_cast<scope_node*>(owners_place_again()), rlx);
     }
     scope_core(const scope_core&) = delete;
     scope_core& operator=(const scope_core&) = delete;
@@ -30,13 +31,13 @@ public:
         activation* owner = m_owner.load(rlx);
         // One branch for both questions: has any child to be waited for, and is this the task's innermost
         // one?
-        const auto innermost = reinterpret_cast<std::uintptr_t>(owner->innermost.load(rlx));
-        if ((disturbance() | (innermost ^ owners_place_again())) != 0) [[unlikely]] {
+        const auto node = reinterpret_cast<std::uintptr_t>(owner->node.load(rlx));
+        if ((outstanding() | (node ^ owners_place_again())) != 0) [[unlikely]] {
             again().destroy_cold();
             return;
         }
         san::acquire(&m_children);
-        owner->innermost.store(m_link.above(), rlx);
+        owner->node.store(m_link.parent(), rlx);
         check_end();
     }
     template <class F>
@@ -52,7 +53,7 @@ public:
         // The owner is asked for first: the counts are plain words of the owner.
         if (w == nullptr || !std_atom::is(m_owner, w->current.load(rlx))) [[unlikely]] {
             again().sync_cold();
-        } else if (undisturbed()) {
+        } else if (quiet()) {
             san::acquire(&m_children);
         } else {
             again().sync_children(w);
@@ -78,26 +79,26 @@ public:
     void run_taken(spark* d);
     [[nodiscard]] bool reclaim_child(worker* w, task_word entry) noexcept;
     [[nodiscard]] spark* child_at(task_word entry) const noexcept;
-    [[nodiscard]] std::atomic<std::uint32_t>& disturbed() noexcept { return m_link.head().disturbed; }
-    [[nodiscard]] const std::atomic<std::uint32_t>& disturbed() const noexcept {
-        return m_link.head().disturbed;
+    [[nodiscard]] std::atomic<std::uint32_t>& cancel_state() noexcept { return m_link.head().cancel_state; }
+    [[nodiscard]] const std::atomic<std::uint32_t>& cancel_state() const noexcept {
+        return m_link.head().cancel_state;
     }
     /// 0: no child is to be waited for.
-    [[nodiscard]] std::uint64_t disturbance() const noexcept {
-        return static_cast<std::uint64_t>(m_children.pending()) | disturbed().load(rlx);
+    [[nodiscard]] std::uint64_t outstanding() const noexcept {
+        return static_cast<std::uint64_t>(m_children.pending()) | cancel_state().load(rlx);
     }
-    [[nodiscard]] bool undisturbed() const noexcept { return disturbance() == 0; }
+    [[nodiscard]] bool quiet() const noexcept { return outstanding() == 0; }
     void check_end() const noexcept {
         ensure([this] { return m_children.at_rest(); }, "a scope ended while children of it were left");
         ensure([this] { return this_activation() == owner(); },
                "a scope was destroyed by a task that does not own it");
     }
     void announce_from_below() noexcept {
-        disturbed().fetch_or(disturb::from_below, rlx);
+        cancel_state().fetch_or(cancel_flag::from_below, rlx);
         m_children.announce_from_below();
     }
     /// Children that have not started never start: one has thrown, or they are stopped.
-    [[nodiscard]] bool drops() const noexcept { return (disturbed().load(rlx) & disturb::drops) != 0; }
+    [[nodiscard]] bool drops() const noexcept { return (cancel_state().load(rlx) & cancel_flag::drops) != 0; }
     /// True if the running task owns this scope and unwinds, and the scope has begun since then. Then tasks
     /// below are not stopped from further out. Called before anything is announced there.
     PILFER_COLD bool is_cleanup(const worker* w) noexcept;
@@ -106,7 +107,7 @@ public:
     /// Drops a child. Throws stopped if the caller is stopped, too.
     void drop_or_leave(worker* w);
     [[noreturn]] void not_owner(const char* call) const;
-    /// Notes the error, and cancels nothing; returns the word `disturbed` as it was before.
+    /// Notes the error, and cancels nothing; returns the word `cancel_state` as it was before.
     std::uint32_t note_failure(std::exception_ptr error) noexcept;
     void forget_children() noexcept;
     /// In a handler: notes the exception and cancels the scope, unless the exception is a `stopped`. The
@@ -124,7 +125,7 @@ public:
     [[nodiscard]] PILFER_ALWAYS_INLINE scope_core& again() noexcept {
         return *reinterpret_cast<scope_core*>(address_again(*this));
     }
-    /// scope_place::as_owner(&m_link), computed by one instruction.
+    /// scope_node::as_owner(&m_link), computed by one instruction.
     [[nodiscard]] PILFER_ALWAYS_INLINE std::uintptr_t owners_place_again() noexcept {
         return address_again(reinterpret_cast<char*>(&m_link)[1]);
     }
@@ -153,7 +154,7 @@ public:
     template <class Child, class F>
     [[nodiscard]] PILFER_ALWAYS_INLINE Child* make_forked(worker* w, F&& f);
 
-    scope_place m_link; // first: an entry of kind_continuation is the address of the scope
+    scope_node m_link; // first: an entry of kind_continuation is the address of the scope
     child_counter<std_atom> m_children;
     std::atomic<activation*> m_owner; // changes only with a coroutine, while there are no children
     // Nothing below is initialised: the usual scope never uses it.

@@ -153,18 +153,18 @@ struct scope_access {
         san::release(&s);
         return owner;
     }
-    [[nodiscard]] static scope_place* link(scope_core& s) noexcept { return &s.m_link; }
+    [[nodiscard]] static scope_node* link(scope_core& s) noexcept { return &s.m_link; }
     /// The owner of `s`, for a task below `s`. The owner does not change before that task has ended.
     [[nodiscard]] static activation* owner(const scope_core& s) noexcept { return s.owner(); }
     /// The scope that a task at `place` is in.
-    [[nodiscard]] static scope_core* of(scope_place* place) noexcept {
-        return reinterpret_cast<scope_core*>(scope_place::strip(place)); // its first member
+    [[nodiscard]] static scope_core* of(scope_node* place) noexcept {
+        return reinterpret_cast<scope_core*>(scope_node::strip(place)); // its first member
     }
     /// The innermost scope around the task of an entry.
-    [[nodiscard]] static scope_place* within(task_word entry) noexcept {
+    [[nodiscard]] static scope_node* parent(task_word entry) noexcept {
         const task_word at = entry & ~kind_mask;
         return (entry & kind_mask) == kind_continuation ? link(*reinterpret_cast<scope_core*>(at))
-                                                        : reinterpret_cast<spark*>(at)->within_to_start();
+                                                        : reinterpret_cast<spark*>(at)->parent_to_start();
     }
     [[nodiscard]] static const continuation* rest(const scope_core& s) noexcept {
         return &s.m_link.head().rest;
@@ -179,7 +179,7 @@ struct scope_access {
     [[nodiscard]] static std::uintptr_t waiter(const scope_core& s) noexcept { return s.m_waiter; }
     /// Called by the owner. True: no child is left that a sync() would have to wait for, cancelled or not.
     [[nodiscard]] static bool empty(const scope_core& s) noexcept {
-        return s.m_children.pending() == 0 && (s.disturbed().load(rlx) & ~disturb::stops) == 0;
+        return s.m_children.pending() == 0 && (s.cancel_state().load(rlx) & ~cancel_flag::stops) == 0;
     }
     /// True if the caller is the owner, and may use what is the owner's.
     [[nodiscard]] static bool is_owner(const scope& s) noexcept {
@@ -189,10 +189,12 @@ struct scope_access {
     /// Makes a shield: tasks in `shield` are exempt from the exit of `against`. `shield` has no other use.
     static void raise(scope& shield, scope& against) noexcept {
         shield.m_link.head().rest.ip = &against.m_link;
-        shield.disturbed().store(disturb::shields, rlx);
+        shield.cancel_state().store(cancel_flag::shielded, rlx);
     }
     /// Ends a shield that raise() made.
-    static void lower(scope& shield) noexcept { shield.disturbed().fetch_and(~disturb::shields, rlx); }
+    static void lower(scope& shield) noexcept {
+        shield.cancel_state().fetch_and(~cancel_flag::shielded, rlx);
+    }
     /// Changes the owner of an empty scope, because the owner goes on in another task.
     static void hand_to(scope_core& s, activation* owner) noexcept { s.m_owner.store(owner, rlx); }
     static void forget_children(scope_core& s) noexcept { s.forget_children(); }
@@ -241,7 +243,7 @@ struct forked : spark {
     /// counting.
     static suspension* run_child(spark* self, worker* w) noexcept {
         auto* d = static_cast<forked*>(self);
-        scope_core* s = scope_access::of(d->within());
+        scope_core* s = scope_access::of(d->parent());
         san::acquire(s);
         if (s->drops()) {
             detail::count_dropped(this_worker());
@@ -266,7 +268,7 @@ struct submitted_child : submission {
     template <class G>
     submitted_child(scope_core* s, G&& g) : owner(s), function(std::forward<G>(g)) {
         run = &submitted_child::run_child;
-        is_within(scope_access::link(*s));
+        set_parent(scope_access::link(*s));
     }
     static void destroy(submission* self) noexcept { delete static_cast<submitted_child*>(self); }
     static suspension* run_child(spark* self, worker* w) noexcept {
@@ -309,7 +311,7 @@ PILFER_ALWAYS_INLINE void detail::scope_core::spawn(F&& f) {
                     w = detail::this_worker(); // moving f may have suspended
                 }
                 w->current.store(&c->self, detail::rlx);
-                c->self.innermost.store(&m_link, detail::rlx);
+                c->self.node.store(&m_link, detail::rlx);
                 detail::san::leave(&me->ctx->view, c->view, this);
                 detail::call_on(k, &m_link.head().rest, &child::main);
                 detail::san::enter(me->ctx->view);
@@ -424,7 +426,7 @@ PILFER_COLD void detail::scope_core::fork_signalled(detail::worker* w, Child* c,
 /// Runs `c` on top of the caller: there is no memory for its announcement.
 template <class Child>
 void detail::scope_core::run_unannounced(Child* c, bool own) {
-    detail::nested_activation me(detail::this_worker(), c->within());
+    detail::nested_activation me(detail::this_worker(), c->parent());
     (void)detail::stopped_here(detail::this_worker()); // marks this scope: the child does not start
     Child::run_child(c, nullptr);
     if (own) {

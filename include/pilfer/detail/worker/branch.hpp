@@ -88,8 +88,8 @@ private:
     spark& m_spark;
     word m_given_up;
     activation* m_self = nullptr; ///< null: the branch cannot be stopped
-    scope_place* m_within = nullptr;
-    std::optional<scope_place> m_place;
+    scope_node* m_parent = nullptr;
+    std::optional<scope_node> m_node;
     branch_protocol<std_atom> m_protocol;
     std::uint64_t m_process;
     bool m_begins;

@@ -3,6 +3,7 @@
 
 #include <exception>
 
+#include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
@@ -21,11 +22,11 @@ public:
     /// Runs the function as a task of `p` and waits for it. `submits(p, s)`: submits it.
     template <class Submit>
     [[nodiscard]] value run_in(pool_core& p, Submit submits) {
-        scope_place* const within = detail::share_scopes(p);
+        scope_node* const parent = detail::share_scopes(p);
         const worker* w = this_worker();
         // A destructor that runs because of an exception must not get a second one. So its task has no
         // enclosing scope, and is not cancelled.
-        is_within(w != nullptr && detail::unwinds(w) ? nullptr : within);
+        set_parent(w != nullptr && detail::unwinds(w) ? nullptr : parent);
         submits(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);

@@ -84,95 +84,24 @@ PILFER_API void count_suppressed(std::uint64_t others) noexcept;
 PILFER_API void note_suppressed(std::uint64_t others) noexcept;
 PILFER_API void count_plain_call(worker* w) noexcept;
 
-/// True if the running task has been cancelled. One load of a word of the worker while nothing is cancelled.
-[[nodiscard]] PILFER_API bool stopped_cold(worker* w) noexcept;
-[[nodiscard]] PILFER_ALWAYS_INLINE bool stopped_here(worker* w) noexcept {
-    return w->deque.signal().has(signal_word<std_atom>::stop) && detail::stopped_cold(w);
-}
 /// Is an exception of the running task in flight? Not one of a frame that it runs on top of.
 [[nodiscard]] PILFER_ALWAYS_INLINE bool unwinds(const worker* w) noexcept {
     return w->exceptions->in_flight() > w->current.load(rlx)->uncaught;
-}
-/// True if the running task must leave now. False while an exception of its own is in flight: it unwinds
-/// already, and a destructor must not throw a second one.
-[[nodiscard]] PILFER_API bool must_leave() noexcept;
-/// The innermost scope that can stop the running task. Skips the task's own scopes: they never stop it, and
-/// may end in any order while it runs. Ends at a shield of its own. Has the mark of a holder if a lock is on
-/// the way.
-[[nodiscard]] PILFER_API scope_place* place_below(scope_place* innermost) noexcept;
-/// True if a cancellation can stop the running task, as long as it enters or leaves no scope.
-[[nodiscard]] inline bool can_be_stopped(worker* w) noexcept {
-    scope_place* const place = detail::place_below(w->current.load(rlx)->innermost.load(rlx));
-    return scope_place::strip(place) != nullptr && !scope_place::holds(place);
-}
-/// The running task `a` has given back its last lock. Its innermost scope began under a lock and goes on: the
-/// tasks below of that scope may be stopped from now on.
-PILFER_API PILFER_COLD void scope_outlives_lock(const activation* a) noexcept;
-/// The running task (null: none) has one more lock of the library, or one less. Until it has none only
-/// scopes that begin meanwhile stop it, and what it does in these. A branch of a holder that was stolen has
-/// the bit, and stands in scopes of the frame that joins: none of its matter.
-PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
-    if (a == nullptr) {
-        return;
-    }
-    unsigned locks = a->locks;
-    if (locks == 0) {
-        scope_place* const at = a->innermost.load(rlx);
-        locks = scope_place::holds(at) ? 0 : 1;
-        a->innermost.store(scope_place::as_holder(at), rlx);
-    }
-    a->locks = locks + 2;
-}
-PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
-    if (a == nullptr) {
-        return;
-    }
-    const unsigned locks = a->locks;
-    if (locks > 3) {
-        a->locks = locks - 2;
-        return;
-    }
-    a->locks = 0;
-    if (locks == 3) {
-        scope_place* const at = a->innermost.load(rlx);
-        if (scope_place::holds(at)) [[likely]] {
-            a->innermost.store(scope_place::as_free(at), rlx);
-        } else {
-            detail::scope_outlives_lock(a);
-        }
-    }
 }
 /// The activation that runs here; null on threads outside and between two tasks.
 [[nodiscard]] PILFER_ALWAYS_INLINE activation* running_task() noexcept {
     const worker* w = this_worker();
     return w != nullptr ? w->current.load(rlx) : nullptr;
 }
-/// Throws stopped if the running task must leave. On any thread.
-PILFER_API void leave_if_stopped();
-/// Counts `tasks` tasks that do not start, and throws stopped in the task that would have started them.
-[[noreturn]] PILFER_API PILFER_COLD void drop_and_leave(std::uint64_t tasks);
-/// True if `error` is a `stopped`, which is no error.
-[[nodiscard]] PILFER_API bool says_stopped(const std::exception_ptr& error) noexcept;
-/// True if the exception that is handled here is a `stopped`.
-[[nodiscard]] PILFER_API bool leaves_by_stopped() noexcept;
-/// The exception of a task that was cancelled before it began; std::bad_alloc without memory.
-[[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
-/// The slow path of announce_rest().
-[[nodiscard]] PILFER_API bool rest_signalled(worker* w, task_word rest) noexcept;
-/// A child of spawn, on its own stack, after the announcement. False if it is cancelled; then
-/// is_left_out() is true of its context.
-[[nodiscard]] PILFER_API bool child_begins(worker* w) noexcept;
-[[nodiscard]] inline bool is_left_out(const context* c) noexcept { return c->job == &c->next; }
-
-/// While it lives, a task that runs on top of another frame is the running task of the worker. `within`: the
+/// While it lives, a task that runs on top of another frame is the running task of the worker. `parent`: the
 /// scope that encloses it.
 class nested_activation {
 public:
-    nested_activation(worker* w, scope_place* within) noexcept
-        : nested_activation(w, within, w->exceptions->in_flight()) {}
+    nested_activation(worker* w, scope_node* parent) noexcept
+        : nested_activation(w, parent, w->exceptions->in_flight()) {}
     /// For a task that unwinds if more than `not_its_own` exceptions are in flight here.
-    nested_activation(worker* w, scope_place* within, unsigned not_its_own) noexcept
-        : m_self(w->current.load(rlx), within, not_its_own) {
+    nested_activation(worker* w, scope_node* parent, unsigned not_its_own) noexcept
+        : m_self(w->current.load(rlx), parent, not_its_own) {
         w->current.store(&m_self, rlx);
     }
     nested_activation(const nested_activation&) = delete;
@@ -185,13 +114,13 @@ private:
 
 /// Called before the running code submits a task to `p`: marks the scopes that enclose it, and returns the
 /// innermost. Null if there is none.
-PILFER_API scope_place* share_scopes(pool_core& p) noexcept;
-/// Marks `innermost`, a scope of a task of `p`, and all that enclose it. If that task is a thread outside,
+PILFER_API scope_node* share_scopes(pool_core& p) noexcept;
+/// Marks `node`, a scope of a task of `p`, and all that enclose it. If that task is a thread outside,
 /// `p` is the common pool.
-PILFER_API void share_scopes(pool_core& p, scope_place* innermost) noexcept;
+PILFER_API void share_scopes(pool_core& p, scope_node* node) noexcept;
 /// Called before a task that is not on the owner's stack counts a child atomically. Does nothing in a pool of
 /// one worker.
-PILFER_API void share_from_below(worker* w, scope_place* innermost) noexcept;
+PILFER_API void share_from_below(worker* w, scope_node* node) noexcept;
 /// The activation of this thread, which is no worker.
 PILFER_API activation* activation_outside() noexcept;
 /// The activation of the running task, or of this thread.

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <memory>
 
-#include <pilfer/detail/cancel/mark.hpp>
 #include <pilfer/detail/context/context.hpp>
+#include <pilfer/detail/context/scope_node.hpp>
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/task_options.hpp>
@@ -72,23 +72,28 @@ struct worker {
 
 /// The beginning of each scope. One store clears all but the continuation, and the mark after it.
 struct scope_head {
-    continuation rest; // not initialised
+    continuation rest;        // not initialised
+    std::uint64_t m_clear_in; // not initialised: see basic_scope_node::was_clear()
     /// Facts that the quick test of sync must see even if nothing is owed: the number of exceptions thrown by
     /// children, and that a task below announced a child here. Such a task need not be counted by this scope:
     /// it may be a branch of a join, or the child of an inner scope. But its end happens before this scope's
     /// sync, which therefore sees the mark.
     ///
     /// It is at the beginning of its word: a load from the middle of a wider store costs a forked child 1 ns.
-    std::atomic<std::uint32_t> disturbed{0};
+    std::atomic<std::uint32_t> cancel_state{0};
     bool comes_home = false; // each wait returns on the thread that began it
     bool threw = false;      // scope::m_suppressed has a value; two bytes: one store clears them and the mark
 
-    /// For a shield, which is no scope of a user (disturb::shields) and has no continuation: the scope that
-    /// it shields against.
-    [[nodiscard]] const scope_place* shielded() const noexcept {
-        return static_cast<const scope_place*>(rest.ip);
+    [[nodiscard]] std::uint64_t clear_in() const noexcept {
+        return std::atomic_ref(const_cast<std::uint64_t&>(m_clear_in)).load(rlx);
     }
-    /// Of the place of a stolen branch (disturb::branch), which has no continuation either: the join of
+    void set_clear_in(std::uint64_t epoch) noexcept { std::atomic_ref(m_clear_in).store(epoch, rlx); }
+    /// For a shield, which is no scope of a user (cancel_flag::shielded) and has no continuation: the scope
+    /// that it shields against.
+    [[nodiscard]] const scope_node* shielded() const noexcept {
+        return static_cast<const scope_node*>(rest.ip);
+    }
+    /// Of the place of a stolen branch (cancel_flag::branch), which has no continuation either: the join of
     /// several functions, or the loop, that it is a part of.
     [[nodiscard]] const void* join() const noexcept { return rest.ip; }
 };
@@ -144,20 +149,20 @@ struct spark {
     using run_function = suspension* (*)(spark*, worker*) noexcept;
     run_function run;
 
-    spark(run_function f, scope_place* within) noexcept : run(f) { is_within(within); }
+    spark(run_function f, scope_node* parent) noexcept : run(f) { set_parent(parent); }
     /// The innermost scope that encloses the task: for a child its own, for a branch of a join that of the
     /// joining frame, none for an async. Relaxed atomic accesses: a stale entry may be read.
-    [[nodiscard]] scope_place* within() noexcept { return std::atomic_ref(m_within).load(rlx); }
-    /// within() for the worker that starts the task. ThreadSanitizer must not see this look. On the thread
+    [[nodiscard]] scope_node* parent() noexcept { return std::atomic_ref(m_parent).load(rlx); }
+    /// parent() for the worker that starts the task. ThreadSanitizer must not see this look. On the thread
     /// that announced the task it needs no edge, and an edge to the scheduler would order all tasks that
     /// start there.
-    [[nodiscard]] PILFER_NO_SANITIZE scope_place* within_to_start() noexcept {
-        return __atomic_load_n(&m_within, __ATOMIC_RELAXED); // std::atomic_ref's load() would be instrumented
+    [[nodiscard]] PILFER_NO_SANITIZE scope_node* parent_to_start() noexcept {
+        return __atomic_load_n(&m_parent, __ATOMIC_RELAXED); // std::atomic_ref's load() would be instrumented
     }
-    void is_within(scope_place* s) noexcept { std::atomic_ref(m_within).store(s, rlx); }
+    void set_parent(scope_node* s) noexcept { std::atomic_ref(m_parent).store(s, rlx); }
 
 private:
-    scope_place* m_within; // not initialised by a plain store
+    scope_node* m_parent; // not initialised by a plain store
 };
 
 } // namespace detail

@@ -1,0 +1,157 @@
+// The process-wide registry of cancellations: which pools they reach, and how a cancellation goes.
+#include "cancel/cancellation.hpp"
+
+#include <memory>
+#include <utility>
+
+#include "worker/forked.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+cancellations<std_atom, futex_park> all;
+/// Linked by pool_core::next_to_stop, under the lock of `all`. The lock of the registry of pools will not do:
+/// a report holds it for long.
+pool_core* pools = nullptr;
+/// In a child of fork() by a task: the only worker that the child has. Nothing else of its pool can be
+/// stopped. Null elsewhere.
+scheduler* alone = nullptr;
+/// The stop requests that the present cancellation has found. Under the lock of `all`; their callbacks run
+/// after it.
+stop_request* stop_requests = nullptr;
+
+template <class F>
+void each_worker(F f) noexcept {
+    if (alone != nullptr) {
+        f(*alone);
+    }
+    for (pool_core* p = pools; p != nullptr; p = p->next_to_stop) {
+        for (unsigned i = 0; i < p->schedulers(); ++i) {
+            f(p->at(i));
+        }
+    }
+}
+const auto each_trip = [](auto f) noexcept {
+    each_worker([f](scheduler& w) noexcept {
+        PILFER_CHAOS_POINT(wake); // some workers know already, and their tasks leave
+        f(w.deque.signal());
+    });
+};
+
+/// Under the lock of `all`: stops the waits below of `s`. Returns the stop requests that this cancellation
+/// has found; another one finds its own.
+[[nodiscard]] stop_request* stop_waits(const scope_node& s) noexcept {
+    each_worker([&s](scheduler& w) noexcept { w.stoppable.stop_below(s); });
+    return std::exchange(stop_requests, nullptr);
+}
+
+void request_stops(stop_request* mine) noexcept {
+    while (mine != nullptr) {
+        const std::unique_ptr<stop_request> r(mine);
+        mine = r->next;
+        r->source.request_stop();
+    }
+}
+
+} // namespace
+
+void cancellation::add(pool_core& p) noexcept {
+    all.join(
+        [&p] {
+            p.next_to_stop = pools;
+            pools = &p;
+        },
+        [&p](auto f) noexcept {
+            for (unsigned i = 0; i < p.schedulers(); ++i) {
+                f(p.at(i).deque.signal());
+            }
+        });
+}
+
+void cancellation::remove(pool_core& p) noexcept {
+    all.apart([&p] {
+        for (pool_core** at = &pools; *at != nullptr; at = &(*at)->next_to_stop) {
+            if (*at == &p) {
+                *at = p.next_to_stop;
+                return;
+            }
+        }
+    });
+}
+
+/// A cancelled scope stays cancelled. Waits that were listed before the fork are not stopped any more.
+void cancellation::forget_all() noexcept {
+    all.forget_threads();
+    pools = nullptr;
+    alone = static_cast<scheduler*>(this_worker());
+    if (alone != nullptr) {
+        alone->stoppable.forget_threads();
+    }
+    stop_requests = nullptr;
+}
+
+void cancellation::request(scope_node& s) noexcept {
+    stop_request* mine = nullptr;
+    all.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
+    request_stops(mine);
+}
+
+void cancellation::request(scope_node& s, branch_protocol<std_atom>& branch) noexcept {
+    stop_request* mine = nullptr;
+    all.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
+    PILFER_CHAOS_POINT(lock);
+    branch.is_told();
+    request_stops(mine);
+}
+
+void cancellation::renew() noexcept { all.renew(); }
+
+void cancellation::look_again(scope_node& s) noexcept {
+    stop_request* mine = nullptr;
+    all.again([&] { mine = stop_waits(s); });
+    request_stops(mine);
+}
+
+void cancellation::add_request(stop_request* r) noexcept {
+    r->next = stop_requests;
+    stop_requests = r;
+}
+
+void cancellation::over() noexcept { all.over(each_trip); }
+
+void cancellation::forget(const scope_node& gone) noexcept {
+    // Before the first cancellation there is no look, and every later one finds the scope unlinked.
+    const bool may_look = all.ever();
+    PILFER_CHAOS_POINT(lock);
+    all.apart([&gone, may_look] {
+        all.renew(); // it may have been a shield
+        if (may_look) {
+            std_atom::heavy_fence(); // cancel.C3
+        }
+        each_worker([&gone, may_look](scheduler& w) noexcept {
+            if (may_look) {
+                w.looks_up.wait_for_end();
+            }
+            w.stoppable.unlink(gone);
+        });
+    });
+}
+
+bool cancellation::stopped_at(worker* w, scope_node* place, bool propagates) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    if (!self.deque.signal().has_and_sees(signal_word<std_atom>::stop)) { // cancel.C1
+        return false;
+    }
+    const std::uint64_t epoch = all.epoch();
+    return self.looks_up.during(self.deque.owner().pinned(), [place, epoch, propagates] {
+        PILFER_CHAOS_POINT(lock);
+        return is_stopped(place, epoch, propagates);
+    });
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,56 @@
+// The process-wide registry of cancellations, for the rest of the library. Protocol: README.md.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stop_token>
+#include <utility>
+
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/worker/branch.hpp>
+#include <pilfer/detail/worker/runtime.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+
+/// A stop_source of a stop_on_cancel whose task was found to be cancelled.
+struct stop_request {
+    explicit stop_request(std::stop_source s) noexcept : source(std::move(s)) {}
+    std::stop_source source;
+    stop_request* next = nullptr;
+};
+
+namespace cancellation {
+
+/// Cancellations reach the workers of `p` from add() until remove().
+void add(pool_core& p) noexcept;
+void remove(pool_core& p) noexcept;
+
+/// Cancels the node `s`. Requests the stops of stop_on_cancel objects below it before it returns.
+void request(scope_node& s) noexcept;
+/// Cancels the node `s` of a stolen branch. Calls branch.is_told() before it requests any stop: a callback
+/// may wait for the worker of the branch, which waits for is_told().
+void request(scope_node& s, branch_protocol<std_atom>& branch) noexcept;
+/// A lock on the way up is free: what looks have noted is void.
+void renew() noexcept;
+/// The node `s` began under a lock that is free now. Stops the waits below it, if they are stopped.
+void look_again(scope_node& s) noexcept;
+/// Called by a waiter's stop(). The canceller requests that stop after it has left all locks, and deletes it.
+void add_request(stop_request* r) noexcept;
+/// A cancelled node has no task below it left.
+void over() noexcept;
+/// Called after `gone`, a scope that ends out of turn, has unlinked itself. On return no look goes through
+/// it, and no list of waits knows it.
+void forget(const scope_node& gone) noexcept;
+/// True if a task at `place`, which runs or is about to start on `w`, is stopped. `propagates`: as for
+/// is_stopped().
+[[nodiscard]] bool stopped_at(worker* w, scope_node* place, bool propagates = true) noexcept;
+
+} // namespace cancellation
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

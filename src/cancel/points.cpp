@@ -1,0 +1,116 @@
+// The points at which a task learns that it is cancelled. README.md has the table.
+#include <pilfer/detail/cancel/points.hpp>
+
+#include <pilfer/cancel.hpp>
+
+#include "cancel/cancellation.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// The job of a context whose child of spawn has not begun. No other context has its own address there.
+[[nodiscard]] void* left_out(context* c) noexcept { return &c->next; }
+
+} // namespace
+
+bool stopped_cold(worker* w) noexcept {
+    return cancellation::stopped_at(w, w->current.load(rlx)->node.load(rlx), !unwinds(w));
+}
+
+bool must_leave() noexcept {
+    worker* w = this_worker();
+    return w != nullptr && stopped_here(w) && !unwinds(w);
+}
+
+void leave_if_stopped() {
+    if (must_leave()) {
+        throw stopped();
+    }
+}
+
+void drop_and_leave(std::uint64_t tasks) {
+    count_dropped(this_worker(), tasks);
+    throw stopped();
+}
+
+scope_node* place_below(scope_node* node) noexcept {
+    scope_node* at = node;
+    // Not past a lock: nothing further out counts. What a stolen branch finds there are scopes of the joining
+    // frame, which may end.
+    while (scope_node::is_owner(at) && !scope_node::holds(at) && scope_node::strip(at) != nullptr &&
+           (scope_node::strip(at)->head().cancel_state.load(rlx) & cancel_flag::shielded) == 0) {
+        at = scope_node::strip(at)->parent();
+    }
+    return at;
+}
+
+void scope_outlives_lock(const activation* a) noexcept {
+    scope_node* at = a->node.load(rlx);
+    while (!scope_node::holds(scope_node::strip(at)->parent())) {
+        at = scope_node::strip(at)->parent();
+    }
+    scope_node& oldest = *scope_node::strip(at);
+    oldest.outlives_lock();
+    cancellation::renew();
+    std_atom::fence_sc(); // cancel.C6
+    worker* const w = this_worker();
+    // The scope of a cleanup is not marked before its first fork.
+    if (cancellation::stopped_at(w, &oldest, !unwinds(w))) {
+        cancellation::look_again(oldest);
+    }
+}
+
+bool says_stopped(const std::exception_ptr& error) noexcept {
+    try {
+        std::rethrow_exception(error);
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+bool leaves_by_stopped() noexcept {
+    (void)caught_error();
+    try {
+        throw;
+    } catch (const stopped&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
+std::exception_ptr stopped_error() noexcept {
+    try {
+        return std::make_exception_ptr(stopped());
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+bool child_begins(worker* w) noexcept {
+    if (!stopped_here(w)) {
+        return true;
+    }
+    count_dropped(w);
+    context* c = w->current.load(rlx)->ctx;
+    c->job = left_out(c);
+    return false;
+}
+
+bool rest_signalled(worker* w, task_word rest) noexcept {
+    return announce_signalled(w, rest) && child_begins(this_worker());
+}
+
+} // namespace detail
+
+bool cancelled() noexcept {
+    detail::worker* w = detail::this_worker();
+    return w != nullptr && w->current.load(detail::rlx) != nullptr && detail::stopped_here(w);
+}
+
+} // namespace v0
+} // namespace pilfer
