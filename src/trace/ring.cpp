@@ -42,22 +42,22 @@ ring::~ring() { os::unreserve(m_slots, (m_mask + 1) * sizeof(slot)); }
 void ring::add(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept {
     const std::uint64_t i = m_next.load(std::memory_order_relaxed);
     slot& s = m_slots[i & m_mask];
-    // timer.T1: a reader that sees a word of event i also sees that all events before it were begun.
+    // trace.T1: a reader that sees a word of event i also sees that all events before it were begun.
     std::atomic_ref(s.ticks).store(os::ticks(), std::memory_order_release);
     std::atomic_ref(s.rest).store(packed(what, task, who, n), std::memory_order_release);
-    m_next.store(i + 1, std::memory_order_release); // timer.T2: the event is complete
+    m_next.store(i + 1, std::memory_order_release); // trace.T2: the event is complete
 }
 
 excerpt ring::read() const {
     const std::uint64_t size = m_mask + 1;
-    const std::uint64_t end = m_next.load(std::memory_order_acquire); // timer.T2
+    const std::uint64_t end = m_next.load(std::memory_order_acquire); // trace.T2
     const std::uint64_t first = end > size ? end - size : 0;
     excerpt e;
     e.events.reserve(end - first);
     for (std::uint64_t i = first; i < end; ++i) {
         slot& s = m_slots[i & m_mask];
-        const auto ticks = std::atomic_ref(s.ticks).load(std::memory_order_acquire); // timer.T1
-        const auto rest = std::atomic_ref(s.rest).load(std::memory_order_acquire);   // timer.T1
+        const auto ticks = std::atomic_ref(s.ticks).load(std::memory_order_acquire); // trace.T1
+        const auto rest = std::atomic_ref(s.rest).load(std::memory_order_acquire);   // trace.T1
         e.events.push_back(unpacked(ticks, rest));
     }
     // Events that were overwritten meanwhile are dropped, because the words may be those of later events. The

@@ -38,7 +38,7 @@ void pool_governor::stop() noexcept {
 }
 
 void pool_governor::work_begins() noexcept {
-    std_atom::fence_sc(); // deque.G1: up before the look
+    std_atom::fence_sc(); // governor.G1: up before the look
     if (m_rests.load(rlx) != 0) {
         m_rests.store(0, rlx);
         os::futex_wake(&m_rests, 1);
@@ -52,7 +52,7 @@ void pool_governor::run() noexcept {
     os::thread_name(name);
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
-        std_atom::fence_sc(); // deque.G1: resting before the look
+        std_atom::fence_sc(); // governor.G1: resting before the look
         if (m_pool.everybody_rests() && m_stop.load(acq) == 0) {
             os::futex_wait(m_rests, 1);
             m_last = 0; // what workers have waited since is not of an interval of work

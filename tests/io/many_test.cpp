@@ -27,7 +27,7 @@ using namespace io_tests;
 using namespace std::chrono_literals;
 namespace io = pilfer::io;
 
-class io_alone : public guarded {};
+class descriptors_of_a_pool : public guarded {};
 
 /// As many pairs as there may be open files, up to `most`; the limit is raised as far as allowed.
 [[nodiscard]] unsigned pairs_allowed(unsigned most) {
@@ -39,7 +39,7 @@ class io_alone : public guarded {};
     return static_cast<unsigned>(std::min<rlim_t>(most, (files.rlim_cur - 100) / 2));
 }
 
-TEST_F(io_alone, ten_thousand_wait_in_suspended_contexts) {
+TEST_F(descriptors_of_a_pool, ten_thousand_wait_in_suspended_contexts) {
 #if defined(PILFER_TEST_EMULATED)
     const unsigned n = pairs_allowed(300);
 #else
@@ -76,7 +76,7 @@ TEST_F(io_alone, ten_thousand_wait_in_suspended_contexts) {
     EXPECT_EQ(thread_count() - threads_named("pilfer/time"), threads + 2) << "the workers, and nobody else";
 }
 
-TEST_F(io_alone, a_pool_that_waits_for_no_descriptor_has_none) {
+TEST_F(descriptors_of_a_pool, a_pool_that_waits_for_no_descriptor_has_none) {
 #if defined(PILFER_TEST_EMULATED)
     GTEST_SKIP() << "the emulator has some of its own, now and then";
 #endif
@@ -97,7 +97,7 @@ TEST_F(io_alone, a_pool_that_waits_for_no_descriptor_has_none) {
     EXPECT_EQ(files(), before);
 }
 
-TEST_F(io_alone, no_descriptors_left_is_an_error_and_no_end) {
+TEST_F(descriptors_of_a_pool, no_descriptors_left_is_an_error_and_no_end) {
     const ends e;
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
@@ -112,7 +112,7 @@ TEST_F(io_alone, no_descriptors_left_is_an_error_and_no_end) {
     EXPECT_FALSE(pool.run([&] { return io::wait_readable(e.in()); })) << "the next wait tries again";
 }
 
-TEST_F(io_alone, other_threads_block) {
+TEST_F(descriptors_of_a_pool, other_threads_block) {
     const ends e;
     EXPECT_TRUE(is(io::wait_readable(e.in(), 2ms), std::errc::timed_out));
     EXPECT_FALSE(io::wait_writable(e.out()));
@@ -128,7 +128,7 @@ TEST_F(io_alone, other_threads_block) {
     writer.join();
 }
 
-TEST_F(io_alone, a_report_names_the_descriptor_and_no_stall_is_reported) {
+TEST_F(descriptors_of_a_pool, a_report_names_the_descriptor_and_no_stall_is_reported) {
     const auto result = waits::in_child([] {
         waits::own_stderr err;
         ends e;

@@ -28,7 +28,7 @@ struct reason {
 };
 std::ostream& operator<<(std::ostream& out, const reason& r) { return out << r.name; }
 
-class no_seats : public testing::TestWithParam<reason> {
+class pool_without_slots : public testing::TestWithParam<reason> {
 protected:
     /// In a child: `body` counts the errors, and prints each.
     template <class Body>
@@ -53,7 +53,7 @@ private:
 };
 constexpr auto by_environment = [](pilfer::options&) {};
 INSTANTIATE_TEST_SUITE_P(
-    reasons, no_seats,
+    reasons, pool_without_slots,
     testing::Values(reason{"variable_profile", "PILFER_PROFILE", "/dev/null", by_environment},
                     reason{"variable_graph", "PILFER_PROFILE_GRAPH", "/dev/null", by_environment},
                     reason{"variable_backend", "PILFER_BACKEND", "one_lock", by_environment},
@@ -65,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 [[nodiscard]] long thread_now() { return syscall(SYS_gettid); }
 
-TEST_P(no_seats, an_attached_thread_blocks) {
+TEST_P(pool_without_slots, an_attached_thread_blocks) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         const long me = thread_now();
@@ -82,7 +82,7 @@ TEST_P(no_seats, an_attached_thread_blocks) {
     });
 }
 
-TEST_P(no_seats, other_wrong_options_are_errors_still) {
+TEST_P(pool_without_slots, other_wrong_options_are_errors_still) {
     in_such_a_process([] {
         EXPECT_THROW(pilfer::pool(seats(65)), std::invalid_argument);
         pilfer::pool none(seats(0));
@@ -92,7 +92,7 @@ TEST_P(no_seats, other_wrong_options_are_errors_still) {
 }
 
 /// The back-end that a pool names is not asked for in the environment: the attached thread works.
-TEST(no_seats_alone, a_pool_that_names_its_back_end_has_its_seats) {
+TEST(pool_with_slots, an_explicit_back_end_keeps_the_slots) {
     const auto result = in_child([] {
         setenv("PILFER_BACKEND", "one_lock", 1);
         pilfer::options o;
@@ -119,7 +119,7 @@ TEST(no_seats_alone, a_pool_that_names_its_back_end_has_its_seats) {
     EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
-TEST_P(no_seats, run_until_is_woken_by_notify) {
+TEST_P(pool_without_slots, run_until_is_woken_by_notify) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         for (std::uint64_t round = 0; round < hundredth_of(50'000, 50); ++round) {
@@ -148,7 +148,7 @@ TEST_P(no_seats, run_until_is_woken_by_notify) {
 }
 
 /// Otherwise it would spin: each question after the first follows a notice, or a wake-up without a reason.
-TEST_P(no_seats, run_until_sleeps_between_calls_of_its_condition) {
+TEST_P(pool_without_slots, run_until_sleeps_between_calls_of_its_condition) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         std::atomic<std::uint64_t> asked{0};
@@ -175,7 +175,7 @@ TEST_P(no_seats, run_until_sleeps_between_calls_of_its_condition) {
     });
 }
 
-TEST_P(no_seats, the_condition_is_called_as_on_a_foreign_thread) {
+TEST_P(pool_without_slots, the_condition_is_called_as_on_a_foreign_thread) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         struct spoiled {};
@@ -202,7 +202,7 @@ TEST_P(no_seats, the_condition_is_called_as_on_a_foreign_thread) {
     });
 }
 
-TEST_P(no_seats, a_condition_may_fork) {
+TEST_P(pool_without_slots, a_condition_may_fork) {
     in_such_a_process([] {
         pilfer::pool pool(seats(1));
         const auto child = in_child([&] {
@@ -235,7 +235,7 @@ TEST_P(no_seats, a_condition_may_fork) {
     });
 }
 
-TEST_P(no_seats, a_shutdown_ends_run_until) {
+TEST_P(pool_without_slots, a_shutdown_ends_run_until) {
     in_such_a_process([] {
         for (const auto mode : {pilfer::shutdown_mode::drain, pilfer::shutdown_mode::drop}) {
             for (std::uint64_t round = 0; round < hundredth_of(5000, 10); ++round) {
