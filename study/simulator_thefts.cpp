@@ -181,7 +181,7 @@ void simulation::steal_batch(unsigned thief) {
     resume_at(thief, phase::running);
 }
 
-// ---- exposing and waking: scheduler::answer(), found_work(), sleepers ------------------------------
+// ---- exposing and waking: announcer::answer(), found_work(), sleepers ------------------------------
 
 void simulation::expose(unsigned i, std::uint64_t n) {
     if (n > 0) {

@@ -39,8 +39,8 @@ DEPTH = 3
 
 # What is entered -> its public header and its functions. Functions that a tree does not have are left out.
 ENTRIES = {
-    "`join` with theft and errors": ("join.hpp", ("join", "scheduler::try_steal", "join_spark::run_stolen")),
-    "`spawn` and `sync`": ("scope.hpp", ("scope::spawn", "scope::sync", "scheduler::try_steal")),
+    "`join` with theft and errors": ("join.hpp", ("join", "thief::try_steal", "join_spark::run_stolen")),
+    "`spawn` and `sync`": ("scope.hpp", ("scope::spawn", "scope::sync", "thief::try_steal")),
     "`future::get`": ("future.hpp", ("future::get", "future_core::wait")),
     "cancellation": ("cancel.hpp", ("cancelled", "scope::cancel", "leave_if_stopped", "join_spark::abandon")),
 }

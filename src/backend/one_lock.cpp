@@ -57,7 +57,7 @@ void one_lock::run_queued(scheduler& w, submission* s, context& here) noexcept {
     here.self.node.store(job->parent(), rlx); // of a coroutine that goes on
     here.self.locks = 0;
     w.current.store(&here.self, rlx);
-    (void)stopped_here(&w); // see scheduler::start()
+    (void)stopped_here(&w); // see switcher::start()
     if (suspension* const next = std::atomic_ref(job->run).load(rlx)(job, &w)) {
         make_runnable(*next);
     }
@@ -166,9 +166,9 @@ bool one_lock::push(scheduler& w, task_word task, way may) noexcept {
     return true;
 }
 
-void one_lock::attend(scheduler& w) noexcept { w.attend(); }
+void one_lock::attend(scheduler& w) noexcept { w.sharing.attend(); }
 
-worker* one_lock::reclaim(scheduler& w, task_word task) noexcept { return w.reclaim_slow(task); }
+worker* one_lock::reclaim(scheduler& w, task_word task) noexcept { return w.sharing.reclaim_slow(task); }
 
 bool one_lock::dequeue(scheduler& w, submission& s) noexcept {
     if (!m_queue.dequeue(s)) {

@@ -25,18 +25,18 @@ work_stealing::work_stealing(pool_core& p) : m_pool(p) {
 }
 
 bool work_stealing::announce(scheduler& w, task_word task, way may) noexcept {
-    return w.signalled(task, may);
+    return w.sharing.signalled(task, may);
 }
 
 bool work_stealing::announce_weighted(scheduler& w, task_word task, std::uint64_t weight, way may) noexcept {
-    return w.announce_weighted(task, weight, may);
+    return w.sharing.announce_weighted(task, weight, may);
 }
 
-void work_stealing::attend(scheduler& w) noexcept { w.attend(); }
+void work_stealing::attend(scheduler& w) noexcept { w.sharing.attend(); }
 
-worker* work_stealing::reclaim(scheduler& w, task_word task) noexcept { return w.reclaim_slow(task); }
+worker* work_stealing::reclaim(scheduler& w, task_word task) noexcept { return w.sharing.reclaim_slow(task); }
 
-void work_stealing::suspend(scheduler& w, suspension& s) noexcept { w.suspend_here(s); }
+void work_stealing::suspend(scheduler& w, suspension& s) noexcept { w.switching.suspend_here(s); }
 
 void work_stealing::make_runnable(suspension& s) noexcept {
     if (m_pool.settings().resume == resume::anywhere) {
@@ -53,9 +53,9 @@ void work_stealing::make_runnable(suspension& s) noexcept {
     }
 }
 
-std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.refill_contexts(); }
+std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.switching.refill_contexts(); }
 
-bool work_stealing::help_on_top(scheduler& w) noexcept { return w.help_on_top(); }
+bool work_stealing::help_on_top(scheduler& w) noexcept { return w.on_top.help_on_top(); }
 
 void work_stealing::yield(scheduler& w) noexcept { w.let_others_first(); }
 
@@ -68,7 +68,7 @@ void run_in_place(pool_core& p, blocking_job& job) noexcept {
 
 void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
     // A frame that gets no stack for other tasks helps none of them.
-    if (!w.has_context() || !m_pool.blocking().give(job)) {
+    if (!w.switching.has_context() || !m_pool.blocking().give(job)) {
         run_in_place(m_pool, job);
         return;
     }

@@ -222,7 +222,7 @@ void future_core::sweep() noexcept {
         if (here.stale_announcements == 0) {
             return;
         }
-        const task_word newest = here.take_newest_spark();
+        const task_word newest = here.sharing.take_newest_spark();
         if (newest == 0) {
             here.stale_announcements = 0;
             return;

@@ -214,7 +214,7 @@ void add_workers(std::string& text, pool_core& p) {
             continue; // a place that resize() may fill
         }
         const auto deque = w.deque.thief().look();
-        if (!w.is_there()) {
+        if (!w.guest.is_there()) {
             text += "  seat " + std::to_string(i) + ": free; deque: " + std::to_string(deque.shared) +
                     " shared, " + std::to_string(deque.own) + " private\n";
             continue;

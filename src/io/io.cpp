@@ -77,7 +77,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
         return error == EPERM ? 0 : error; // a file: always ready
     }
     auto& here = *static_cast<detail::scheduler*>(w);
-    here.armed(detail::any_time, here.has_context() ? detail::told::soon : detail::told::at_once);
+    here.armed(detail::any_time, here.switching.has_context() ? detail::told::soon : detail::told::at_once);
     detail::wait_in(s->list, self, until, what == os::can_read ? readable_kind : writable_kind,
                     reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd)), detail::awaited::anything,
                     detail::leaves::when_stopped);

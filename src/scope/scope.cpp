@@ -540,7 +540,7 @@ suspension* child_ended(scope_core* s, worker* w) noexcept {
 PILFER_NO_SANITIZE void child_is_last_or_search(context* c, scope_core* s) noexcept {
     worker* w = this_worker();
     suspension* next = child_ended(s, w);
-    static_cast<scheduler*>(w)->leave_context(c, next);
+    static_cast<scheduler*>(w)->switching.leave_context(c, next);
 }
 
 } // namespace detail

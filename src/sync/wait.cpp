@@ -127,7 +127,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         clock.list = &list;
         clock.entry = &e;
         auto& here = *static_cast<scheduler*>(w);
-        const bool leaves = what == awaited::a_holder || here.has_context();
+        const bool leaves = what == awaited::a_holder || here.switching.has_context();
         arm(here, clock, until, leaves ? told::soon : told::at_once);
     }
     // A task on top of one that waits for a lock may want that lock, too. It would wait for a frame below it,

@@ -267,7 +267,7 @@ void timed_task::arm_again(worker* w, std::uint64_t word) noexcept {
     retain(); // once it is armed it may run and end elsewhere
     auto& here = static_cast<scheduler&>(*w);
     // Without a stack for others, this run may be on top of a frame that runs for long.
-    arm(here, m_clock, m_due, here.has_context() ? told::soon : told::at_once);
+    arm(here, m_clock, m_due, here.switching.has_context() ? told::soon : told::at_once);
     settle_arming(word);
     release();
 }

@@ -96,7 +96,7 @@ void scheduler::leave_alarms() noexcept {
     }
     if (m_owes_notice) [[unlikely]] {
         m_owes_notice = false;
-        if (!m_token && anything_queued()) {
+        if (!resting.has_token() && anything_queued()) {
             m_pool.notify_any();
         }
     }

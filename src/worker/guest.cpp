@@ -2,21 +2,16 @@
 // "Guests".
 #include "worker/guest.hpp"
 
-#include <cxxabi.h>
-
 #include <bit>
 #include <exception>
 #include <memory>
-#include <optional>
 
 #include <pilfer/attachment.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
 #include "context/overflow.hpp"
-#include "context/rounding.hpp"
 #include "worker/pool_core.hpp"
-#include "worker/visiting.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -36,13 +31,6 @@ thread_local bool visiting = false;
 
 struct latch_guest : guest {
     foreign_waiter* latch;
-};
-
-struct either_park : futex_park {
-    static void wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
-                            std::uint32_t in_b, std::uint64_t ns) noexcept {
-        os::futex_wait_either(a, in_a, b, in_b, ns);
-    }
 };
 
 } // namespace
@@ -75,7 +63,7 @@ bool pool_core::receive(guest& v) noexcept {
     const pool_pin here(*this); // a shutdown waits until it has left
     std_atom::fence_sc();       // said before the look whether there is one
     visiting = true;
-    at(m_first_spare + seat).work_until(v);
+    at(m_first_spare + seat).guest.work_until(v);
     visiting = false;
     m_free_slots.fetch_or(std::uint64_t{1} << seat, rel); // pool.V1
     return true;
@@ -117,159 +105,11 @@ bool pool_core::everybody_rests() noexcept {
         return m_idle->everybody_asleep();
     }
     for (unsigned i = 0; i < m_size; ++i) {
-        if (at(i).is_there() && !m_idle->is_left_asleep(i)) {
+        if (at(i).guest.is_there() && !m_idle->is_left_asleep(i)) {
             return false;
         }
     }
     return true;
-}
-
-/// Only now it is known how many there are.
-void scheduler::has_no_thread() noexcept {
-    m_chooser = balance::chooser(m_pool.settings().balance.victim, index, m_pool.size());
-    m_there.store(false, rlx);
-    current_activity.store(activity::resting, rlx);
-}
-
-/// On the visiting thread's own stack, on top of the frame that waits. Tasks run on contexts, as ever.
-void scheduler::work_until(guest& v) noexcept {
-    // What contexts of former guests have looked at here is written anew: those that have ended, and those
-    // that have suspended. ThreadSanitizer takes them for strangers to their thread.
-    san::acquire(&m_pool);
-    san::acquire(&m_view);
-    appear();
-    thread_id.store(os::thread_id(), rlx);
-    exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    const exception_state mine = exceptions->load(); // it may wait in a catch block
-    exceptions->store({nullptr, 0});
-    const with_rounding modes(m_pool.modes()); // contexts begin with what they find
-#if defined(PILFER_TSAN)
-    m_view.fiber = __tsan_get_current_fiber();
-#endif
-#if defined(PILFER_ASAN)
-    os::thread_bounds(m_view.low, m_view.size);
-#endif
-    san::release(static_cast<worker*>(this));
-    m_guest = &v;
-    current_activity.store(activity::other, rel);
-    m_there.store(true, rlx);
-    auto* const g = m_pool.governor();
-    if (g != nullptr) {
-        g->work_begins();
-    }
-    // The question may fork(): in the child nothing here may be touched.
-    while (!v.over(v) && !m_pool.stopping() && !m_pool.is_forked_child()) {
-        if (!step() && !m_pool.stopping() && !looks_again()) {
-            sleep();
-            if (g != nullptr) {
-                g->work_begins();
-            }
-        }
-    }
-    m_guest = nullptr;
-    if (!m_pool.is_forked_child()) {
-        // What a token or a search stands for: another one looks in this one's place.
-        found_work(index);
-        note_missed();
-        leave_slot();
-    }
-    exceptions->store(mine);
-    disappear();
-}
-
-bool scheduler::is_stirred() noexcept { return m_guest != nullptr && m_guest->stirred(*m_guest); }
-
-/// Descriptors are the watch's to look at. One that is released by a word other than its own leaves that to a
-/// worker, where one sleeps; else it looks now and then.
-bool scheduler::hands_watch_on() noexcept {
-    if (m_pool.watch().held_by(index)) {
-        (void)m_pool.watch().get_up([this] { return m_pool.first_expected(); });
-    }
-    for (unsigned i = 0; i < m_pool.first_spare(); ++i) {
-        if (m_pool.idle().wake(i, i)) {
-            m_watches = false;
-            woke(i);
-            return true;
-        }
-    }
-    // Two at the descriptors would take each other's notifier. So this one sleeps there as the watch or not
-    // at all.
-    return watch_alarms() == never;
-}
-
-/// `io`: what it has to watch over, null if it does not.
-void scheduler::rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept {
-    constexpr std::uint32_t asleep = pool_core::pool_sleepers::asleep;
-    std::atomic<std::uint32_t>* const word = m_guest->word;
-    if (word == nullptr) {
-        if (io != nullptr) {
-            sleep_at_descriptors(*io, ns); // whoever wakes it rings
-        } else if (ns == 0) {
-            os::futex_wait(state, asleep);
-        } else {
-            os::futex_wait_for(state, asleep, ns);
-        }
-        return;
-    }
-    rest_on_two<either_park>(m_pool.idle(), index, state, *word, [&]() -> std::optional<std::uint64_t> {
-        constexpr std::uint64_t soon = 1'000'000; // ns: so late its own wait may be seen to be over
-        if (io == nullptr) {
-            return ns;
-        }
-        if (!hands_watch_on()) {
-            sleep_at_descriptors(*io, ns != 0 && ns < soon ? ns : soon);
-            return std::nullopt;
-        }
-        return 10 * soon; // the other one may find a task that does not end: then this one watches again
-    });
-}
-
-void scheduler::leave_slot() noexcept {
-    m_there.store(false, rlx);
-    std_atom::fence_sc(); // pool.V2
-    forward_inbox();
-    give_contexts();
-    current_activity.store(activity::resting, rel);
-    // What its frames have left in the deque is within reach of everybody, as behind a long task.
-    const bool leaves_tasks = deque.thief().has_any();
-    if (leaves_tasks) {
-        m_pool.left_tasks.leave(); // idle.S9
-    }
-    if (leaves_tasks || anything_queued()) {
-        m_pool.notify_any();
-    }
-    if (m_pool.stall().is_watched_by(index)) {
-        // Whoever lies down next watches over a standstill.
-        if (const unsigned other = m_pool.idle().wake_one(index, index);
-            other != pool_core::pool_sleepers::nobody) {
-            woke(other);
-        }
-    }
-    m_pool.worker_is_idle(); // pool.D2: its last unit has ended
-}
-
-/// Of a seat where nobody sits: what has to go on here goes on anywhere.
-void scheduler::forward_inbox() noexcept {
-    for (unsigned round = 0; !m_inbox.empty(); ++round) {
-        if (auto* n = m_inbox.pop()) {
-            m_pool.runnable.push(n);
-            m_pool.notify_any();
-        } else {
-            std_atom::relax(round);
-        }
-    }
-}
-
-/// For run_until(): code of the user, as on a thread outside whose end the pool's own would wait for. It may
-/// wait for what a wake-up was about that came here: somebody else looks after that. Not for what lies in
-/// this seat's deque since an earlier visit: a taken seat is nobody's who has gone.
-bool scheduler::ask_outside(bool (*ask)(void*), void* self) noexcept {
-    found_work(index);
-    disappear();
-    const blocking_threads::helping here(m_pool);
-    const bool yes = ask(self);
-    appear();
-    return yes;
 }
 
 namespace {
@@ -302,7 +142,7 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     v.over = [](guest& base) noexcept {
         auto& asks = static_cast<asking_guest&>(base);
         asks.seen = asks.notices->load(acq); // pool.V3
-        asks.done = static_cast<scheduler*>(this_worker())->ask_outside(asks.ask, asks.self);
+        asks.done = static_cast<scheduler*>(this_worker())->guest.ask_outside(asks.ask, asks.self);
         return asks.done;
     };
     v.stirred = [](guest& base) noexcept {

@@ -7,9 +7,42 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
+scope_marker::scope_marker(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+
+void scope_marker::mark_scopes(scope_node* inside) noexcept {
+    m_worker.count.scopes_shared.add(scope_node::share(inside));
+}
+
+/// Where all of these are settled, one load for each and no lock: the usual case for a frame that has waited
+/// before.
+void scope_marker::mark_suspending(activation* from) noexcept {
+    for (activation* a = from; scope_node::is_settled(a->node.load(rlx));
+         a = static_cast<activation_on_top*>(a)->beneath) {
+        if (a == &a->ctx->self) {
+            return;
+        }
+    }
+    // scope.M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved
+    // unmarked.
+    (void)m_worker.deque.owner().locked([this, from]() noexcept {
+        mark_scope_cursors(from);
+        return true;
+    });
+}
+
+/// Alone a worker has nobody to share with, whatever its policy exposes.
+void scope_marker::mark_task(task_word task) noexcept {
+    if (m_pool.size() > 1) {
+        const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
+        san::acquire(at); // deque.R2 again: the owner's stores are those of several fibers
+        mark_scopes(scope_access::parent(task));
+        san::release(at); // behind this look at its frame
+    }
+}
+
 /// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
 /// Under a reach lock.
-void scheduler::mark_scope_cursors(activation* from) noexcept {
+void scope_marker::mark_scope_cursors(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->node.load(rlx));
         if (a == &a->ctx->self) {
@@ -19,7 +52,7 @@ void scheduler::mark_scope_cursors(activation* from) noexcept {
 }
 
 /// scope.M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
-PILFER_NOINLINE void scheduler::mark_moved(suspension& s) noexcept {
+PILFER_NOINLINE void scope_marker::mark_moved(suspension& s) noexcept {
     (void)s.home->deque.thief().locked([this, &s]() noexcept {
         mark_scope_cursors(s.act);
         return true;

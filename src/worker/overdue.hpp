@@ -1,4 +1,4 @@
-// The checked build's own look at that no ready task grows old beside an idle worker: no ready task grows old beside a worker that sleeps.
+// The checked build looks whether a ready task grows old beside a worker that sleeps.
 //
 // The sleeper looks, because it has nothing else to do: its sleep gets a time limit. ../inspect/hidden.hpp
 // asks the same from outside, of any build.

@@ -418,7 +418,7 @@ void count_dropped(worker* w, std::uint64_t tasks) noexcept {
 void count_plain_call(worker* w) noexcept {
     auto& self = *static_cast<scheduler*>(w);
     self.count.no_context.add();
-    self.note(trace::what::plain_call);
+    self.log.note(trace::what::plain_call);
 }
 
 namespace {

@@ -125,7 +125,7 @@ void pool_core::start_threads() {
         m_idle->seat_empty(i, true);
     }
     for (unsigned i = m_first_spare; i < m_size; ++i) {
-        at(i).has_no_thread();
+        at(i).guest.has_no_thread();
     }
     const unsigned spare = m_size - m_first_spare;
     m_free_slots.store(spare == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << spare) - 1, rel);
@@ -245,8 +245,8 @@ void pool_core::send_to(suspension* s, unsigned worker) noexcept {
     scheduler& there = at(worker);
     there.inbox().push(s);
     notify(worker); // pool.V2: fences
-    if (!there.is_there()) {
-        there.forward_inbox();
+    if (!there.guest.is_there()) {
+        there.guest.forward_inbox();
     }
 }
 

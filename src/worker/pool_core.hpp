@@ -138,7 +138,7 @@ public:
     }
     /// A worker that has stepped aside, or is about to, or a free seat.
     [[nodiscard]] bool has_left(unsigned worker) const noexcept {
-        return is_retired(worker) || (worker >= m_first_spare && !m_workers[worker]->is_there());
+        return is_retired(worker) || (worker >= m_first_spare && !m_workers[worker]->guest.is_there());
     }
     /// See pool::resize().
     unsigned resize(unsigned n);

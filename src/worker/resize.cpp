@@ -113,53 +113,6 @@ bool scheduler::anything_left() noexcept {
     return m_pool.left_tasks.look_for(look, [this] { m_pool.notify_any(); });
 }
 
-bool scheduler::steal_from_retired() noexcept {
-    for (unsigned i = 0; i < m_pool.size(); ++i) {
-        if (i != index && m_pool.has_left(i) && try_steal(i, true)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/// Others get what lies here, and nobody counts on this worker any more.
-void scheduler::retire() noexcept {
-    found_work(index); // settles what it owes: a token, a look, the watch over alarms
-    // Nobody sleeps beside what lies here (../idle), whatever becomes of this worker: it need wake nobody.
-    // Shared it is taken without a reach.
-    expose(load_now().own);
-    give_contexts();
-    m_pool.worker_is_idle();
-    // Who makes way wakes a sleeper at most, for it looks itself; this worker does not, and others may be
-    // inside tasks that nobody summons.
-    const bool leaves_tasks = deque.thief().has_any();
-    if (leaves_tasks) {
-        m_pool.left_tasks.leave(); // idle.S9
-    }
-    std_atom::fence_sc();
-    if (leaves_tasks || anything_queued()) {
-        m_pool.notify_any();
-    }
-    count.sleeps.add();
-    note_slice(trace::what::sleep);
-    auto when = stall_watch::when::lying_down;
-    const auto called = [this] { return m_pool.stopping() || !retires() || !m_inbox.empty(); };
-    const auto rest = [&](std::atomic<std::uint32_t>& state) {
-        const in_activity resting(current_activity, activity::resting);
-        // It may be the last one to lie down in a pool where nobody can go on.
-        const std::uint64_t ns = m_pool.stall().look(m_pool, index, when);
-        when = stall_watch::when::lying;
-        if (ns == 0) {
-            os::futex_wait(state, pool_core::pool_sleepers::asleep);
-        } else {
-            os::futex_wait_for(state, pool_core::pool_sleepers::asleep, ns);
-        }
-    };
-    const auto how = m_pool.idle().park(index, called, rest);
-    note(trace::what::awake);
-    m_token = m_token || how == pool_core::pool_sleepers::outcome::woken;
-}
-
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

@@ -17,7 +17,7 @@ void pool_core::write_trace(std::ostream& out) const {
     trace::document d;
     d.begin = m_begin;
     for (unsigned i = 0; i < m_size; ++i) {
-        const trace::ring* r = m_workers[i]->traced();
+        const trace::ring* r = m_workers[i]->log.traced();
         d.tracks.push_back(r != nullptr ? r->read() : trace::excerpt{});
     }
     // Behind all events that were read: nothing on a track comes after its end.

@@ -12,23 +12,6 @@ keep_warm::~keep_warm() { (void)m_pool->end_warm(); }
 
 namespace detail {
 
-/// In place of a sleep, where the pool is kept warm or its workers are to be quick: another look, with all
-/// that a sleeper would have seen to. What is owed stays owed. False: sleep.
-bool scheduler::looks_again() noexcept {
-    const bool warm = m_pool.is_warm();
-    const unsigned most = m_pool.settings().spin == idle::latency ? looks_for_latency : 0;
-    // A sleeper gives its stack to those that lack one.
-    if ((!warm && m_looks >= most) || m_pool.stacks.exhausted()) {
-        m_looks = 0;
-        return false;
-    }
-    m_looks = warm ? 0 : m_looks + 1;
-    m_pool.worker_is_idle();
-    m_all_alarms = true; // nobody may watch over them: whoever would is here
-    os::give_way();
-    return true;
-}
-
 void pool_core::begin_warm() noexcept {
     m_warm.fetch_add(1, rlx);
     std_atom::fence_sc(); // idle.S2: whoever lies down now sees the count, or is in the map

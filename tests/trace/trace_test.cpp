@@ -163,7 +163,7 @@ TEST_F(trace_switched_off, is_the_default_and_has_no_ring) {
     busy(pool);
     EXPECT_EQ(pool.settings().debug.trace_events, 0U);
     for (unsigned i = 0; i < pool.workers(); ++i) {
-        EXPECT_EQ(pool.core().at(i).traced(), nullptr) << "0 bytes";
+        EXPECT_EQ(pool.core().at(i).log.traced(), nullptr) << "0 bytes";
     }
     const document d = written(pool);
     EXPECT_EQ(d.events(), 0U);

@@ -77,7 +77,7 @@ protected:
     }
     /// Only the harness's own worker is asked: it is the one that may be sent away.
     bool retires(unsigned self) final { return self == Who && m_limit.load(rlx) != 0; }
-    /// scheduler::retire()
+    /// sleeper::retire()
     void retire(unsigned self) {
         this->found_work(self);
         auto own = this->m_worker[self].deque.owner();
@@ -190,7 +190,7 @@ struct left final : workers<atom, Leavers + Busy, Leavers + 2 * (Turns - 1)> {
     void thread(unsigned i) {
         if (i >= Leavers) {
             for (unsigned k = 0; k < 3 && m_summons[i - Leavers].exchange(0, acq) != 0; ++k) {
-                atom::fence_sc(); // scheduler::yield_to_queued()
+                atom::fence_sc(); // announcer::yield_to_queued()
                 yield_after_announcing(i);
             }
             return;

@@ -75,7 +75,7 @@ struct shutting_down {
             if (stop.load(std::memory_order_acquire)) {
                 return;
             }
-            // scheduler::sleep(): the shutdown first, then a last look, which sleepers::sleep() makes with
+            // sleeper::sleep(): the shutdown first, then a last look, which sleepers::sleep() makes with
             // fences.
             end.worker_is_idle();
             atom::fence_sc();

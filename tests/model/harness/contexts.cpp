@@ -81,7 +81,7 @@ struct context_client {
         });
     }
     [[nodiscard]] bool has_context(unsigned i) { return workers[i].free.load(rlx) != 0 || refill(i) != 0; }
-    /// scheduler::start(), scope::spawn.
+    /// switcher::start(), scope::spawn.
     [[nodiscard]] context* take(unsigned i) {
         context* c = ranked<context>::node(workers[i].free.load(rlx));
         workers[i].free.store(c->next.load(rlx), rlx);
@@ -103,7 +103,7 @@ struct context_client {
         check(c->owner == static_cast<int>(i), "a context has two owners");
         c->owner = -1;
     }
-    /// scheduler::sleep(): a worker that would sleep with a context that others lack returns it.
+    /// sleeper::sleep(): a worker that would sleep with a context that others lack returns it.
     void sleep(unsigned i) {
         if (stock.exhausted() && has_context(i)) {
             give(ranked<context>::node(workers[i].free.exchange(0, rlx)));

@@ -49,7 +49,7 @@ struct worker {
 
 [[nodiscard]] task_word entry_of(box<task>& t) { return reinterpret_cast<task_word>(t.get()); }
 
-/// scheduler::mark_task().
+/// scope_marker::mark_task().
 const auto marking = [](task_word entry) {
     check(entry != 0, "a reach looks at a slot that nobody wrote");
     link::share(reinterpret_cast<task*>(entry)->parent);
@@ -329,7 +329,7 @@ struct moved {
             while ((from = waits.load(acq)) == nullptr) {
                 here().relax();
             }
-            // scheduler::mark_moved()
+            // scope_marker::mark_moved()
             (void)owner.deque.thief().locked([&] {
                 link::share(from);
                 return true;
@@ -363,7 +363,7 @@ void while_nobody_walks(worker (&pool)[N], Unlink unlink) {
     }
 }
 
-/// scheduler::mark_suspending(), share_scopes(): under the lock of the current worker.
+/// scope_marker::mark_suspending(), share_scopes(): under the lock of the current worker.
 void mark_here(worker& here, link* place) {
     if (!link::is_settled(place)) {
         (void)here.deque.owner().locked([place] {
@@ -399,7 +399,7 @@ struct standing {
             while ((from = waits.load(acq)) == nullptr) {
                 here().relax();
             }
-            // scheduler::mark_moved()
+            // scope_marker::mark_moved()
             (void)pool[0].deque.thief().locked([&] {
                 link::share(from);
                 return true;

@@ -1,4 +1,4 @@
-// Workers as in src/worker/scheduler.cpp and announce.cpp, reduced to their use of deques, signal_words,
+// Workers as in src/worker/scheduler.cpp, announcer.cpp and sleeper.cpp, reduced to their use of deques, signal_words,
 // tokens and the queue: for the harnesses of sleeping and of stepping aside.
 #pragma once
 
@@ -43,7 +43,7 @@ protected:
         bool token = false;
     };
 
-    // ---- announcing: announce(), scheduler::tripped(), scheduler::answer() ------------------------
+    // ---- announcing: announce(), announcer::tripped(), announcer::answer() ------------------------
     void push(unsigned self, unsigned task) {
         m_tasks.announce(task);
         if (m_worker[self].deque.owner().push(task + 1)) {
@@ -51,7 +51,7 @@ protected:
             after_push(self);
         }
     }
-    /// scheduler::insert()
+    /// announcer::insert()
     void insert(unsigned self, task_word task) {
         if (m_worker[self].deque.owner().push(task)) {
             after_push(self);

@@ -110,7 +110,7 @@ struct slept_over : queue_client<Atom, 4> {
             if (pop(self)) {
                 continue;
             }
-            if constexpr (Alert) { // scheduler::search()
+            if constexpr (Alert) { // thief::search()
                 if (!m_token[self]) {
                     m_alert[self] = true;
                     m_idle.be_alert(self);
@@ -159,7 +159,7 @@ private:
         }
         return true;
     }
-    /// As scheduler::found_work().
+    /// As sleeper::found_work().
     void settle(unsigned self) {
         m_token[self] = false;
         m_alert[self] = false;
@@ -199,7 +199,7 @@ struct summoned : queue_client<atom, 4> {
         if (i == 0) {
             for (unsigned k = 0; k < 2; ++k) {
                 if (m_signal.pending(0) && (m_signal.take() & trip::yield_request) != 0) {
-                    atom::fence_sc(); // scheduler::yield_to_queued()
+                    atom::fence_sc(); // announcer::yield_to_queued()
                     while (!m_queue.empty()) {
                         (void)pop();
                     }

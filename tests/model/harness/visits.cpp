@@ -1,4 +1,8 @@
-// Seats that guests take and leave, and frames that return to one: src/worker/guest.cpp.
+<<<<<<< HEAD
+// Seats that guests take and leave, and frames that return to one: src/worker/guest_slot.cpp.
+=======
+// Seats that guests take and leave, and frames that come home to one: src/worker/guest_slot.cpp.
+>>>>>>> b144f67 (backend rest)
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
 #include <pilfer/detail/worker/completion.hpp>
@@ -66,7 +70,7 @@ private:
             m_tasks.run(static_cast<frame*>(n)->number);
         }
     }
-    /// scheduler::forward_inbox()
+    /// guest_slot::forward_inbox()
     void forward() {
         for (unsigned round = 0; !m_inbox.empty(); ++round) {
             if (auto* n = m_inbox.pop()) {
@@ -122,7 +126,7 @@ struct notified {
     void finish() {}
 
 private:
-    /// scheduler::work_until() of one that finds nothing to run.
+    /// guest_slot::work_until() of one that finds nothing to run.
     void visit() {
         for (;;) {
             const std::uint32_t seen = m_notices.load(acq); // pool.V3
@@ -179,7 +183,7 @@ struct latched final : workers<Atom, 3, Count> {
     void finish() {}
 
 private:
-    /// scheduler::work_until()
+    /// guest_slot::work_until()
     void visit() {
         while (!m_latch.is_released()) {
             if (!this->step(seat) && sleep() == outcome::found && !m_latch.is_released() &&
@@ -190,7 +194,7 @@ private:
         this->found_work(seat);
         m_over = true;
     }
-    /// scheduler::sleep(), of a guest.
+    /// sleeper::sleep(), of a guest.
     outcome sleep() {
         const auto tell_all = [this] {
             for (unsigned k = 1; k < 3; ++k) {

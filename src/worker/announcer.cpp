@@ -1,0 +1,313 @@
+#include "worker/announcer.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/os.hpp"
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+announcer::announcer(scheduler& w, pool_core& p) noexcept
+    : m_worker(w), m_pool(p),
+      m_exposer(p.settings().balance.exposure, p.settings().balance.threshold, p.settings().balance.eager),
+      m_count_all(p.settings().debug.count_all) {}
+
+/// Who asked while the last task ran is answered before the next one: a worker that runs what it has stolen,
+/// task after task, announces nothing, and thieves would have to spin and reach for each.
+void announcer::share_between_tasks() noexcept {
+    using trip = signal_word<std_atom>;
+    if (!m_worker.deque.signal().has(trip::wanted | trip::expose)) {
+        return;
+    }
+    const auto bits = take_bits();
+    answer(bits);
+    keep_yield_requests(bits); // for the task that runs next
+}
+
+bool announcer::signalled(task_word task, way may) noexcept {
+    if (m_worker.deque.owner().weighs()) {
+        m_worker.deque.owner().weigh_newest();
+    }
+    return follow_push(task, may);
+}
+
+/// What follows every push that is looked after.
+bool announcer::follow_push(task_word task, way may) noexcept {
+    using trip = signal_word<std_atom>;
+    trip::word bits = 0;
+    {
+        const in_activity publishing(m_worker.current_activity, activity::publishing);
+        auto own = m_worker.deque.owner();
+        if (own.weighs() && !own.pinned() && own.has_room() && !m_worker.deque.signal().has(trip::asked)) {
+            return true; // it is only here to be weighed
+        }
+        // Room first: nothing may be announced before there is some.
+        if (!own.make_room() && !grow_ring()) {
+            const auto got = own.pop_if(task);
+            if (got == split_deque<std_atom>::owner_end::popped::taken ||
+                (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
+                return false;
+            }
+            // Somebody took a task meanwhile: there is room for one more. deque.E3: acquired before its slot
+            // is written.
+            (void)own.make_room();
+        }
+        if (m_count_all) {
+            m_worker.count.announced.add();
+        }
+        bits = after_push();
+    }
+    if (PILFER_CHAOS_MAYBE(yield)) {
+        bits |= trip::yield_request;
+        m_patience = 1;
+    }
+    if ((bits & trip::yield_request) != 0) {
+        if (m_patience > 0) {
+            m_patience = m_patience - 1;
+        }
+        if (m_patience == 0 && may == way::make) {
+            m_patience = yield_patience;
+            return yield_after_announcing(task);
+        }
+        keep_yield_requests(bits);
+    }
+    return true;
+}
+
+/// Takes what others ask for. Whoever acts on it looks at the state behind each bit.
+announcer::word announcer::take_bits() noexcept {
+    if (m_worker.deque.owner().pinned()) {
+        // idle.S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its
+        // own. take() alone is no fence: it acquires, and the sleeper's set() releases.
+        std_atom::fence_sc();
+    }
+    return m_worker.deque.signal().take();
+}
+
+/// A summons that cannot be followed here stays until somebody makes way: the next announcement counts, and
+/// loops and sync see it.
+void announcer::keep_yield_requests(word bits) noexcept {
+    if ((bits & signal_word<std_atom>::yield_request) != 0) {
+        m_worker.deque.signal().set(signal_word<std_atom>::yield_request);
+    }
+}
+
+/// What every insertion owes to the policy and to others. Returns the bits that it took; `yield_request` is
+/// left to the caller.
+announcer::word announcer::after_push() noexcept {
+    using trip = signal_word<std_atom>;
+    const auto bits = take_bits();
+    if (m_pool.settings().balance.exposure != exposure::on_demand) {
+        // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
+        san::acquire(&m_exposer);
+        const std::uint64_t n = m_exposer.after_push(load_now(), (bits & (trip::wanted | trip::expose)) != 0);
+        san::release(&m_exposer);
+        expose(n);
+    } else if (PILFER_CHAOS_MAYBE(expose)) {
+        expose_some();
+    }
+    answer(bits);
+    return bits;
+}
+
+/// A reach may be under way, and then it is its numbers that count.
+scales<std_atom> announcer::load_now() noexcept { return m_worker.deque.thief().scales(); }
+
+/// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
+/// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
+/// takes up. Its older tasks stay; idle workers take them.
+bool announcer::yield_after_announcing(task_word task) noexcept {
+    std_atom::fence_sc(); // see yield_to_queued()
+    if (!has_others_to_run()) {
+        return true;
+    }
+    auto own = m_worker.deque.owner();
+    const std::uint64_t weight = own.newest_weight();
+    const auto got = own.pop_if(task);
+    const bool mine = got == split_deque<std_atom>::owner_end::popped::taken ||
+                      (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task);
+    if (mine && m_count_all) {
+        m_worker.count.run_inline.add(); // it is announced once more
+    }
+    m_worker.yield_here();
+    return !mine || scheduler::of(this_worker()).sharing.announce_again(task, weight, way::keep);
+}
+
+/// Shares if somebody wants work, and wakes one who sleeps for lack of it.
+void announcer::answer(word bits) noexcept {
+    using trip = signal_word<std_atom>;
+    if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.is_forked_child()) {
+        return;
+    }
+    expose_some();
+    if ((bits & trip::wanted) != 0 && m_worker.deque.thief().has_any()) {
+        unsigned last = m_last_woken;
+        if (m_pool.idle().publish(m_worker.index, last, m_worker.deque.signal())) {
+            m_worker.woke(last);
+        }
+        m_last_woken = last;
+    }
+}
+
+void announcer::attend() noexcept {
+    const auto bits = take_bits();
+    answer(bits);
+    if ((bits & signal_word<std_atom>::yield_request) != 0) {
+        m_patience = yield_patience;
+        yield_to_queued();
+    }
+}
+
+/// Somebody asked: as many of the oldest as its amount needs.
+///
+/// A thief that takes one task at a time comes back soon, and asking costs it about a task of a microsecond.
+/// So the on-demand rule gives it an eighth of what is private where nothing is shared: that keeps it busy in
+/// flat parallelism and is one or two tasks of a recursion. At most 64: each that comes back costs the owner
+/// a lock and a fence.
+void announcer::expose_some() noexcept {
+    const options& o = m_pool.settings();
+    const auto now = load_now();
+    if (o.balance.steal.what == steal_amount::rule::one && o.balance.exposure == exposure::on_demand) {
+        if (now.shared == 0) {
+            expose(std::clamp<std::uint64_t>(now.own / 8, 1, 64));
+        }
+        return;
+    }
+    expose(balance::exposer::for_thief(balance::steal_batch(m_worker.requested.load(rlx)), o.balance.steal,
+                                       now));
+}
+
+/// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
+/// while an earlier one was being served is not lost: it is set again before the next context starts.
+void announcer::yield_to_queued() noexcept {
+    std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
+    if (has_others_to_run()) {
+        m_worker.yield_here();
+    }
+}
+
+/// Is there anything that the running frame would make way for? Not in a child of fork(), whatever the parent
+/// had queued: that runs in the parent.
+bool announcer::has_others_to_run() noexcept {
+    return (m_worker.anything_queued(m_worker.level()) || m_worker.retires() || m_worker.anything_left()) &&
+           !m_pool.is_forked_child();
+}
+
+void announcer::expose(std::uint64_t n) noexcept {
+    if (n == 0) {
+        return;
+    }
+    const std::int64_t moved =
+        m_worker.deque.owner().expose(static_cast<std::int64_t>(n), m_worker.marks.marking());
+    if (moved > 0) {
+        m_worker.count.exposures.add();
+        m_worker.count.exposed_tasks.add(static_cast<std::uint64_t>(moved));
+        m_worker.log.note(trace::what::expose, 0, static_cast<std::uint32_t>(moved));
+    }
+}
+
+bool announcer::grow_ring() noexcept {
+    auto own = m_worker.deque.owner();
+    const bool weighs = own.weighs();
+    if (weighs && own.capacity() >= most_weighed) {
+        return false;
+    }
+    ring<std_atom>* bigger = make_ring(own.capacity() * 2, weighs);
+    if (bigger == nullptr) {
+        return false;
+    }
+    own.grow(bigger);
+    return true;
+}
+
+worker* announcer::reclaim_slow(task_word task) noexcept {
+    const std::int64_t most = m_pool.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
+    const task_word got = m_worker.deque.owner().pop_slow(most);
+    if (got != task) {
+        // Thieves take the oldest first: when `task` is gone, so is everything older.
+        if (got != 0) {
+            os::write_error("pilfer: internal error: a stranger's task was taken back\n");
+            std::abort();
+        }
+        return nullptr;
+    }
+    if (m_count_all) {
+        m_worker.count.run_inline.add();
+    }
+    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.is_forked_child()) {
+        return &m_worker;
+    }
+    // Test mode: this join goes on on another worker.
+    m_worker.go_elsewhere();
+    return this_worker();
+}
+
+task_word announcer::take_newest_spark() noexcept {
+    auto own = m_worker.deque.owner();
+    if (own.weighs() || own.private_size() <= 0) { // what is announced again would have lost its weight
+        return 0;
+    }
+    const task_word newest = own.peek();
+    if (newest == 0 || (newest & kind_mask) != kind_spark) {
+        return 0;
+    }
+    const task_word got = own.pop(1);
+    if (got != 0 && m_count_all) {
+        m_worker.count.run_inline.add();
+    }
+    return got;
+}
+
+/// An announcement that somebody else has made and that changes its deque: not counted, but published. There
+/// is room.
+void announcer::insert(task_word task, std::uint64_t weight) noexcept {
+    const bool heavy = weight != 1;
+    if (!(heavy ? push_weighted(task, weight) : m_worker.deque.owner().push(task)) &&
+        !PILFER_CHAOS_MAYBE(trip)) {
+        return;
+    }
+    if (!heavy && m_worker.deque.owner().weighs()) {
+        m_worker.deque.owner().weigh_newest();
+    }
+    keep_yield_requests(after_push()); // for the task that runs next
+}
+
+bool announcer::announce_weighted(task_word task, std::uint64_t weight, way may) noexcept {
+    (void)push_weighted(task, weight);
+    return follow_push(task, may);
+}
+
+/// True: as push().
+bool announcer::push_weighted(task_word task, std::uint64_t weight) noexcept {
+    auto own = m_worker.deque.owner();
+    if (!own.can_weigh() && !make_scales()) {
+        return own.push(task); // without memory it weighs 1, and the deque does not weigh
+    }
+    return own.push_weighted(task, weight);
+}
+
+/// The first task with a weight: a ring of the same size that has entries for them.
+bool announcer::make_scales() noexcept {
+    auto own = m_worker.deque.owner();
+    if (own.capacity() > most_weighed) {
+        return false;
+    }
+    ring<std_atom>* with = make_ring(own.capacity(), true);
+    if (with == nullptr) {
+        return false;
+    }
+    own.grow(with);
+    return true;
+}
+
+/// What has just been taken off the own deque goes back.
+bool announcer::announce_again(task_word task, std::uint64_t weight, way may) noexcept {
+    return detail::announce_weighted(&m_worker, task, weight, may);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,75 @@
+// The owner's side of a worker's deque: the cold half of announcing a task and taking it back.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/deque/deque.hpp>
+#include <pilfer/detail/worker/worker.hpp>
+
+#include "balance/exposure.hpp"
+#include "worker/tally.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+class scheduler;
+
+/// A summoned worker may announce so many tasks before it makes way.
+inline constexpr unsigned yield_patience = 64;
+/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see
+/// task_options::most_weight.
+inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
+
+/// Makes room, exposes tasks, answers thieves and makes way, by the policy of the pool. On the thread of its
+/// worker, by the scheduler and by tasks.
+class announcer {
+public:
+    announcer(scheduler& w, pool_core& p) noexcept;
+
+    // ---- the calls of templates: see worker/backend.hpp
+    [[nodiscard]] bool signalled(task_word task, way may) noexcept;
+    [[nodiscard]] bool announce_weighted(task_word task, std::uint64_t weight, way may) noexcept;
+    void attend() noexcept;
+    [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
+
+    /// A stolen task beyond the first one comes into this deque: published, but not counted. There is room.
+    void insert(task_word task, std::uint64_t weight) noexcept;
+    /// The newest private task, if it is a spark; 0: there is none. The caller announces it again, or it is
+    /// over.
+    [[nodiscard]] task_word take_newest_spark() noexcept;
+    /// Answers thieves between two tasks. Makes no way for what is queued.
+    void share_between_tasks() noexcept;
+    /// The oldest `n` private tasks become stealable.
+    void expose(std::uint64_t n) noexcept;
+    [[nodiscard]] scales<std_atom> load_now() noexcept;
+    [[nodiscard]] bool grow_ring() noexcept;
+
+private:
+    using word = signal_word<std_atom>::word;
+
+    [[nodiscard]] bool follow_push(task_word task, way may) noexcept;
+    [[nodiscard]] word after_push() noexcept;
+    [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept;
+    [[nodiscard]] bool make_scales() noexcept;
+    [[nodiscard]] bool announce_again(task_word task, std::uint64_t weight, way may) noexcept;
+    [[nodiscard]] word take_bits() noexcept;
+    void keep_yield_requests(word bits) noexcept;
+    void answer(word bits) noexcept;
+    void expose_some() noexcept;
+    void yield_to_queued() noexcept;
+    [[nodiscard]] bool has_others_to_run() noexcept;
+    [[nodiscard]] bool yield_after_announcing(task_word task) noexcept;
+
+    scheduler& m_worker;
+    pool_core& m_pool;
+    balance::exposer m_exposer; // by all contexts of this thread: see after_push()
+    own_word<unsigned> m_last_woken{UINT32_MAX};
+    own_word<unsigned> m_patience{yield_patience}; // announcements left until a summoned worker makes way
+    const bool m_count_all;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

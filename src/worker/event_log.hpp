@@ -1,0 +1,50 @@
+// The events of one worker for the trace: src/trace.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include <pilfer/detail/worker/worker.hpp>
+
+#include "trace/ring.hpp"
+#include "worker/tally.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// Writes events if the pool traces. Otherwise each function is one branch. On the thread of its worker.
+class event_log {
+public:
+    /// `events`: how many the ring keeps; 0: nothing is traced. Throws std::bad_alloc.
+    event_log(tally& count, std::size_t events)
+        : m_count(count), m_trace(events == 0 ? nullptr : std::make_unique<trace::ring>(events)) {}
+
+    PILFER_ALWAYS_INLINE void note(trace::what what, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
+        if (m_trace != nullptr) [[unlikely]] {
+            m_trace->add(what, trace::task::spark, who, n);
+        }
+    }
+    /// A new slice begins on the worker's track.
+    void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0,
+                    std::uint32_t n = 0) noexcept;
+    /// The slice of `task`.
+    void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;
+    /// The steals that failed since the last slice.
+    void note_missed() noexcept;
+    /// Any thread. Null: nothing is traced.
+    [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
+
+private:
+    void note_slice_cold(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept;
+
+    tally& m_count;
+    std::unique_ptr<trace::ring> m_trace; // null: off
+    // What of steals_failed and steals_lost is in the trace already.
+    own_word<std::uint64_t> m_noted_failed{0};
+    own_word<std::uint64_t> m_noted_lost{0};
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

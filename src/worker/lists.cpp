@@ -1,0 +1,56 @@
+// A worker's lists of free contexts and records: what is beyond their lengths.
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+void put_context_cold(worker* w, context* c) noexcept {
+    auto& stacks = static_cast<scheduler*>(w)->core().stacks;
+    if (context* rest = put_and_cut(w->free_contexts, c, stacks.keep())) {
+        if (!static_cast<scheduler*>(w)->core().is_forked_child()) { // else its lock may be held for ever
+            stacks.give(rest);
+        }
+    }
+}
+
+void* take_record_cold(worker* w, unsigned size_class) {
+    free_record* list = static_cast<scheduler*>(w)->core().records.take(size_class);
+    san::acquire(list);
+    w->free_records[size_class].store(list->next.load(rlx), rlx);
+    return list + 1;
+}
+
+void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
+    free_record* head = w->free_records[size_class].load(rlx);
+    san::acquire(head);
+    const std::uint32_t length = head != nullptr ? head->rank.load(rlx) + 1 : 1;
+    r->next.store(head, rlx);
+    r->rank.store(length, rlx);
+    w->free_records[size_class].store(r, rlx);
+    if (length < 1024) {
+        return;
+    }
+    // The newest stay, they are warm: the 32 behind the first 32 go.
+    free_record* last = r;
+    for (unsigned i = 1; i < record_pool::batch_size; ++i) {
+        last = last->next.load(rlx);
+    }
+    free_record* batch = last->next.load(rlx);
+    free_record* end = batch;
+    for (unsigned i = 1; i < record_pool::batch_size; ++i) {
+        end = end->next.load(rlx);
+    }
+    last->next.store(end->next.load(rlx), rlx);
+    end->next.store(nullptr, rlx);
+    std::uint32_t rank = last->next.load(rlx) != nullptr ? last->next.load(rlx)->rank.load(rlx) : 0;
+    rank += record_pool::batch_size;
+    for (free_record* k = r; k != last->next.load(rlx); k = k->next.load(rlx)) {
+        k->rank.store(rank--, rlx);
+    }
+    static_cast<scheduler*>(w)->core().records.give(size_class, batch);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,266 @@
+#include "worker/switcher.hpp"
+
+#include "base/os.hpp"
+#include "context/switch.hpp"
+#include "worker/pool_core.hpp"
+#include "cancel/cancellation.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// The entry of every context that the scheduler starts.
+PILFER_NO_SANITIZE void context_main(void* self) noexcept;
+
+} // namespace
+
+switcher::switcher(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+
+void switcher::enter_thread() noexcept {
+#if defined(PILFER_TSAN)
+    m_view.fiber = __tsan_get_current_fiber();
+#endif
+#if defined(PILFER_ASAN)
+    os::thread_bounds(m_view.low, m_view.size);
+#endif
+}
+
+void switcher::take_over() noexcept { san::acquire(&m_view); }
+
+bool switcher::has_context() noexcept {
+    return m_worker.free_contexts.load(rlx) != 0 || m_worker.backend().refill_contexts(m_worker) != 0;
+}
+
+void switcher::give_contexts() noexcept {
+    if (context* const mine = ranked<context>::node(m_worker.free_contexts.exchange(0, rlx))) {
+        m_pool.stacks.give(mine);
+    }
+}
+
+bool switcher::keeps_at_rest(const context& c) const noexcept {
+    if (m_worker.current.load(rlx) != nullptr) {
+        return false;
+    }
+    const context* at = ranked<context>::node(m_worker.free_contexts.load(rlx));
+    while (at != nullptr && at != &c) {
+        at = ranked<context>::node(at->next.load(rlx));
+    }
+    return at != nullptr;
+}
+
+/// Right before `a` is entered. From the end of the program on LeakSanitizer has to see the stacks, too, that
+/// are taken from this list by whatever runs here next.
+void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
+#if defined(PILFER_ASAN)
+    m_worker.current.store(a, rlx);
+    std_atom::fence_sc(); // this store, then the look; on the other side keeps_at_rest()
+    if (m_pool.stacks.shown() && !m_list_is_shown) [[unlikely]] {
+        m_list_is_shown = true; // what joins the list later was in use, or came by take()
+        stack_pool::show(*a->ctx);
+        for (const context* c = ranked<context>::node(m_worker.free_contexts.load(rlx)); c != nullptr;
+             c = ranked<context>::node(c->next.load(rlx))) {
+            stack_pool::show(*c);
+        }
+    }
+#endif
+}
+
+/// Goes on behind a spawn whose child is still running elsewhere.
+PILFER_NO_SANITIZE void* switcher::continue_parent(scope_core& s) noexcept {
+    PILFER_CHAOS_POINT(enter);
+    activation* owner = scope_access::taken(s);
+    m_worker.current.store(owner, rlx);
+    leaves_rest(owner);
+    san::leave(&m_view, owner->ctx->view);
+    void* message = pilfer_v0_continue(&m_sp, scope_access::rest(s));
+    san::enter(m_view);
+    return message;
+}
+
+PILFER_NO_SANITIZE void* switcher::enter_context(context* c, task_word job) noexcept {
+    c->job = reinterpret_cast<void*>(job);
+    leaves_rest(&c->self);
+    san::leave(&m_view, c->view);
+    // The context's own record is the end of its stack.
+    void* message = pilfer_v0_start(&m_sp, c, &context_main, c);
+    san::enter(m_view);
+    return message;
+}
+
+/// Right before `s` goes on: it waits no longer, and nobody may be reading its stack.
+PILFER_NOINLINE void switcher::let_go(suspension& s) noexcept {
+    context* c = s.act->ctx;
+    c->waiting.store(nullptr, rlx);
+    if (s.share_deferred && s.home != &m_worker) {
+        m_worker.marks.mark_moved(s);
+    }
+    if (m_worker.deque.owner().pinned()) {
+        std_atom::fence_sc(); // without membarrier the walker's fence orders only itself
+    }
+    std_atom::light_fence(); // observe.I1, with the heavy fence of a walker
+    for (unsigned round = 0; c->walked.load(acq) != 0; ++round) {
+        std_atom::relax(round);
+    }
+}
+
+PILFER_NO_SANITIZE void* switcher::enter_suspended(suspension& s) noexcept {
+    let_go(s);
+    leaves_rest(s.act);
+    san::release(&s);
+    san::leave(&m_view, s.act->ctx->view);
+    void* message = pilfer_v0_switch(&m_sp, s.sp, static_cast<worker*>(&m_worker));
+    san::enter(m_view);
+    return message;
+}
+
+void switcher::start(task_word job) noexcept {
+    m_worker.remind(m_worker.level());
+    context* const c = take_context(&m_worker);
+    san::release(c); // this look comes before the end of the task, which gives the record away
+    m_worker.current.store(&c->self, rlx);
+    scope_node* const parent = scope_access::parent(job);
+    c->self.node.store(parent, rlx);
+    c->self.locks = 0;
+    if (m_worker.deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
+        (void)cancellation::stopped_at(&m_worker, parent); // propagates to the scope that its first look is at
+    }
+    san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
+    m_worker.backend().task_begins(m_worker, job);
+    after_switch(enter_context(c, job));
+}
+
+void switcher::resume_now(suspension& s) noexcept {
+    m_worker.remind(s.level);
+    after_switch(enter_suspended(s));
+}
+
+void switcher::after_switch(void* message) noexcept {
+    if (m_pool.is_forked_child()) [[unlikely]] {
+        forks::no_way_back();
+    }
+    for (;;) {
+        m_worker.current.store(nullptr, rlx);
+        if (message == nullptr) {
+            return;
+        }
+        auto* s = static_cast<suspension*>(message);
+        san::acquire(s);                    // what the frame wrote before it left
+        s->act->ctx->waiting.store(s, rel); // observe.I2: read by those who look at suspended contexts
+        PILFER_CHAOS_POINT(publish);
+        if (s->publish(*s)) {
+            PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
+            return;
+        }
+        m_worker.log.note_slice(trace::what::resume_again);
+        message = enter_suspended(*s);
+    }
+}
+
+void switcher::suspend_here(suspension& s) noexcept {
+    s.act = m_worker.current.load(rlx);
+    check_locks(s);
+    s.home = &m_worker;
+    s.level = m_worker.level();
+    s.exceptions = m_worker.exceptions->load();
+    m_worker.exceptions->store({nullptr, 0});
+    m_worker.count.suspends.add();
+    PILFER_CHAOS_POINT(leave);
+    m_worker.log.note(trace::what::suspended);
+    if (m_pool.size() > 1 && !s.share_deferred) {
+        m_worker.marks.mark_suspending(s.act);
+    }
+    void* const left = m_worker.backend().task_leaves();
+    s.act->ctx->change(context_state::running, context_state::suspended);
+    san::release(&s);
+    san::leave(&s.act->ctx->view, m_view, &m_view);
+    auto* now = static_cast<worker*>(pilfer_v0_switch(&s.sp, m_sp, &s));
+    san::acquire(&s);
+    san::acquire(now);
+    san::enter(s.act->ctx->view);
+    now->current.store(s.act, rlx);
+    now->exceptions->store(s.exceptions);
+    s.act->ctx->change(context_state::suspended, context_state::running);
+    scheduler::of(now).set_level(s.level);
+    scheduler::of(now).count.resumes.add();
+    scheduler::of(now).backend().task_returns(scheduler::of(now), left);
+    PILFER_CHAOS_POINT(leave);
+}
+
+namespace {
+
+/// Instrumented, in contrast to its caller: the task's own frames begin here.
+PILFER_NOINLINE suspension* run_job(spark* job) noexcept {
+    san::acquire(job);
+    san::acquire(this_worker());
+    return std::atomic_ref(job->run).load(rlx)(job, this_worker());
+}
+
+PILFER_NO_SANITIZE void context_main(void* self) noexcept {
+    auto* c = static_cast<context*>(self);
+    san::enter(c->view);
+    const auto job = reinterpret_cast<task_word>(c->job);
+    suspension* next = run_job(reinterpret_cast<spark*>(job & ~kind_mask));
+    static_cast<scheduler*>(this_worker())->switching.leave_context(c, next);
+}
+
+} // namespace
+
+PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) noexcept {
+    // For a child of spawn, which may be next on this stack: it writes neither.
+    c->job = nullptr;
+    ensure([c] { return c->self.locks == 0; }, "a task ended that holds a lock of the library");
+    c->self.locks = 0;
+    // Before put_context, which is the edge to the end of the pool and so to the end of the ring.
+    m_worker.log.note(trace::what::ended);
+    m_worker.backend().task_ends();
+    if (next != nullptr) {
+        if (m_pool.is_forked_child()) [[unlikely]] {
+            forks::no_way_back();
+        }
+        m_worker.log.note(trace::what::resume_next);
+    }
+    put_context(&m_worker, c);
+    if (next != nullptr) {
+        let_go(*next);
+        san::release(next);
+        san::leave(nullptr, next->act->ctx->view);
+        pilfer_v0_jump(next->sp, static_cast<worker*>(&m_worker));
+    }
+    san::leave(nullptr, m_view);
+    pilfer_v0_jump(m_sp, nullptr);
+}
+
+bool switcher::takes_beyond() noexcept {
+    const context* const here = m_worker.current.load(rlx)->ctx;
+    const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    if (here == nullptr ||
+        at - reinterpret_cast<std::uintptr_t>(here->low) >= m_pool.stacks.stack_size() / 2) {
+        return false;
+    }
+    const context* const one = m_pool.stacks.take_beyond();
+    if (one == nullptr) {
+        return false;
+    }
+    m_worker.free_contexts.store(one->link.load(rlx), rlx);
+    return true;
+}
+
+std::uintptr_t switcher::refill_contexts() noexcept {
+    if (m_pool.is_forked_child()) {
+        return 0; // in a child of fork(): another thread may have held the lock of the stacks
+    }
+    // Only a pool with a limit: what the others promise while stacks can be had stays promised.
+    if (m_pool.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
+        return 0;
+    }
+    PILFER_CHAOS_POINT(contexts);
+    const context* const first = m_pool.stacks.take(32);
+    const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
+    m_worker.free_contexts.store(list, rlx);
+    return list;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,71 @@
+// How a worker's thread gets from its own stack to those of tasks, and back.
+#pragma once
+
+#include <cstdint>
+
+#include <pilfer/detail/worker/runtime.hpp>
+
+#include "context/sanitizer.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+class pool_core;
+class scheduler;
+class scope_core;
+
+/// Enters and leaves contexts on one thread, and has the contexts that the thread keeps in reserve.
+class switcher {
+public:
+    switcher(scheduler& w, pool_core& p) noexcept;
+
+    // ---- on the thread's own stack, between two tasks. Each returns when the thread is back.
+    /// A task begins on a free context. There is one: has_context().
+    void start(task_word job) noexcept;
+    /// The parent goes on after a spawn whose child still runs elsewhere.
+    void continue_rest(scope_core& s) noexcept { after_switch(continue_parent(s)); }
+    void resume_now(suspension& s) noexcept;
+    /// The thread that calls this is the worker's from now on: sanitizers learn the bounds of its stack.
+    void enter_thread() noexcept;
+    /// For ThreadSanitizer, on a thread that takes the worker over from another one.
+    void take_over() noexcept;
+
+    // ---- on the stack of a task
+    /// The body of suspend().
+    void suspend_here(suspension& s) noexcept;
+    /// The end of the job of `c`. Goes on with `next`, if it is not null.
+    [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
+
+    // ---- free contexts
+    /// A task can start.
+    [[nodiscard]] bool has_context() noexcept;
+    /// See refill_contexts() of the templates.
+    [[nodiscard]] std::uintptr_t refill_contexts() noexcept;
+    /// Gets a context beyond the limit if the calling frame has used half of its stack. Then nothing may
+    /// begin on top of it. False: it has not, or there is none.
+    [[nodiscard]] bool takes_beyond() noexcept;
+    /// The free contexts go back to the pool.
+    void give_contexts() noexcept;
+    /// Any thread, for LeakSanitizer: no task runs here, and `c` is in the list of free contexts.
+    [[nodiscard]] bool keeps_at_rest(const context& c) const noexcept;
+
+private:
+    void leaves_rest(activation* a) noexcept;
+    [[nodiscard]] void* continue_parent(scope_core& s) noexcept;
+    [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
+    [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
+    void let_go(suspension& s) noexcept;
+    void after_switch(void* message) noexcept;
+
+    scheduler& m_worker;
+    pool_core& m_pool;
+    void* m_sp = nullptr; // the saved stack of the thread while a context runs
+    stack_view m_view;
+    // See leaves_rest(); of AddressSanitizer only.
+    [[maybe_unused]] bool m_list_is_shown = false;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,102 @@
+#include "worker/top_runner.hpp"
+
+#include "worker/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+top_runner::top_runner(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+
+bool top_runner::help_on_top() noexcept {
+    // A worker that suspends its last context must be able to start another one, or have nothing left to
+    // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
+    if (m_pool.is_forked_child() || m_worker.switching.has_context() || m_worker.switching.takes_beyond()) {
+        return false;
+    }
+    const task_word task = help_own();
+    if (task != 0) {
+        m_worker.count.run_own.add();
+        m_worker.count.no_context.add();
+        m_worker.log.note_run(trace::what::top_own, task);
+        run_on_top(task);
+        return true;
+    }
+    // What this frame announced may lie in the deque of a worker that it has left, where nobody has a
+    // stack to start it on.
+    for (unsigned k = 1; k < m_pool.size(); ++k) {
+        if (const task_word stolen = help_other((m_worker.index + k) % m_pool.size())) {
+            m_worker.count.run_stolen.add();
+            m_worker.count.tasks_stolen.add();
+            m_worker.count.no_context.add();
+            m_worker.log.note_run(trace::what::top_stolen, stolen, (m_worker.index + k) % m_pool.size());
+            run_on_top(stolen);
+            return true;
+        }
+    }
+    // Children that another pool's task gave this frame's scope are submissions, and where there are levels
+    // of the highest one. Nothing below the level of this frame begins on top of it. None is missed: nobody
+    // else may have a stack for it.
+    const priority mine = m_worker.level();
+    if (m_pool.submissions.empty_from(mine)) {
+        return false;
+    }
+    const auto [n, level] = m_pool.submissions.insist_from(mine);
+    if (n == nullptr) {
+        return false;
+    }
+    m_pool.left_queue();
+    m_worker.count.run_submitted.add();
+    m_worker.count.no_context.add();
+    m_worker.log.note_slice(trace::what::top_submitted, trace::task::submission);
+    spark* job = static_cast<submission*>(n);
+    san::release(job);
+    m_worker.set_level(level);
+    run_on_top(reinterpret_cast<task_word>(job));
+    scheduler::of(this_worker()).set_level(mine);
+    return true;
+}
+
+/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
+/// behind it is that frame's affair.
+task_word top_runner::help_other(unsigned victim) noexcept {
+    return m_pool.at(victim).deque.thief().steal_until_settled(
+        [](task_word t) { return (t & kind_mask) != kind_continuation; },
+        [this](steal_status status) {
+            m_worker.count.steals_tried.add();
+            if (status == steal_status::lost) {
+                m_worker.count.steals_lost.add();
+            } else if (status != steal_status::success) {
+                m_worker.count.steals_failed.add();
+            }
+        },
+        m_worker.marks.marking());
+}
+
+task_word top_runner::help_own() noexcept {
+    auto own = m_worker.deque.owner();
+    const task_word newest = own.peek();
+    if (newest == 0 || (newest & kind_mask) == kind_continuation) {
+        return 0;
+    }
+    return own.pop(1); // the same one, or nothing where thieves were faster
+}
+
+void top_runner::run_on_top(task_word task) noexcept {
+    nested_activation child(&m_worker, scope_access::parent(task));
+    (void)stopped_here(&m_worker); // see start()
+    void* const beneath = m_worker.backend().task_leaves();
+    m_worker.backend().task_begins(m_worker, task);
+    auto* job = reinterpret_cast<spark*>(task & ~kind_mask);
+    if (suspension* next = std::atomic_ref(job->run).load(rlx)(job, &m_worker)) {
+        make_runnable(next);
+    }
+    scheduler& here = scheduler::of(this_worker());
+    m_worker.backend().task_ends();
+    m_worker.backend().task_returns(here, beneath);
+    here.log.note(trace::what::top_ended);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
