@@ -89,7 +89,7 @@ public:
     /// that holds a lock of the library finishes first: it is stopped after the unlock. sync() waits for all
     /// of them, and then the scope may be used again. Under a lock wait only for what is not cancelled with
     /// you. Any task or thread may call it while the scope lives, more than once. Cost: one write to each
-    /// worker of the process and a look at each task that waits below a scope. While it is under way each
+    /// worker of the process and a look at each task that waits below this scope. While it is under way each
     /// spawn, join and fork of the process takes its slow path.
     void cancel() noexcept { scope_core::cancel(); }
 

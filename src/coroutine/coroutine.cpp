@@ -198,7 +198,7 @@ bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) n
     PILFER_CHAOS_POINT(publish);
     l.where->add(l);
     PILFER_CHAOS_POINT(publish);
-    return is_stopped(); // coroutine.C2
+    return is_stopped(); // cancel.C2
 }
 
 bool stoppable_resumption::is_stopped() noexcept {

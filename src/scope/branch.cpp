@@ -43,8 +43,7 @@ stolen_branch::~stolen_branch() {
     const auto gone = [this] { return forks::this_process() != m_process; };
     if (m_begins) {
         (void)m_protocol.ends(std::atomic_ref(m_spark.run), m_given_up, gone);
-        if ((m_node->head().cancel_state.load(rlx) & cancel_flag::cancelled) !=
-            0) { // scope.B2, or worker.J1 of who fails
+        if ((m_node->head().cancel_state.load(rlx) & cancel_flag::cancelled) != 0) { // join.B2, or worker.J1
             cancellation::over();
         }
     }

@@ -32,7 +32,7 @@ stop_on_cancel::stop_on_cancel() {
     };
     m_relay->list = &static_cast<scheduler*>(w)->stoppable;
     m_relay->list->add(*m_relay);
-    if (stopped_here(w)) { // cancel.C2 in src/cancel/README.md
+    if (stopped_here(w)) { // cancel.C2
         m_source.request_stop();
     }
 }

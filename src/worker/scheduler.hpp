@@ -130,7 +130,7 @@ public:
     std::atomic<bool> on_its_cpu{false};   // the thread is pinned; for reports
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<activity> current_activity{activity::other};
-    /// Waits of tasks that entered them here, which a cancellation ends: src/scope/README.md.
+    /// Waits of tasks that began them here, which a cancellation ends: src/cancel/README.md.
     cancellable_waits<std_atom, futex_park, scope_node> stoppable; // those below of scopes
     look_guard<std_atom> looks_up;
 

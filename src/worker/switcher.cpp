@@ -1,9 +1,9 @@
 #include "worker/switcher.hpp"
 
 #include "base/os.hpp"
+#include "cancel/cancellation.hpp"
 #include "context/switch.hpp"
 #include "worker/pool_core.hpp"
-#include "cancel/cancellation.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -123,7 +123,8 @@ void switcher::start(task_word job) noexcept {
     c->self.node.store(parent, rlx);
     c->self.locks = 0;
     if (m_worker.deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
-        (void)cancellation::stopped_at(&m_worker, parent); // propagates to the scope that its first look is at
+        (void)cancellation::stopped_at(&m_worker,
+                                       parent); // propagates to the scope that its first look is at
     }
     san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
     m_worker.backend().task_begins(m_worker, job);

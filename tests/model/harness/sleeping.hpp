@@ -1,5 +1,5 @@
-// Workers as in src/worker/scheduler.cpp, announcer.cpp and sleeper.cpp, reduced to their use of deques, signal_words,
-// tokens and the queue: for the harnesses of sleeping and of stepping aside.
+// Workers as in src/worker/scheduler.cpp, announcer.cpp and sleeper.cpp, reduced to their use of deques,
+// signal_words, tokens and the queue: for the harnesses of sleeping and of stepping aside.
 #pragma once
 
 #include <pilfer/detail/deque/deque.hpp>

@@ -1,8 +1,4 @@
-<<<<<<< HEAD
 // Seats that guests take and leave, and frames that return to one: src/worker/guest_slot.cpp.
-=======
-// Seats that guests take and leave, and frames that come home to one: src/worker/guest_slot.cpp.
->>>>>>> b144f67 (backend rest)
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
 #include <pilfer/detail/worker/completion.hpp>

@@ -152,7 +152,7 @@ template <class Node>
 template <class Atom>
 class look_guard {
 public:
-    /// cancel.Called by the worker: returns the result of `look`. `pinned`: there is no membarrier, so that
+    /// Called by the worker: returns the result of `look`. `pinned`: there is no membarrier, so that
     /// the other side's fence orders only itself.
     template <class Look>
     [[nodiscard]] bool during(bool pinned, Look look) noexcept {
@@ -165,7 +165,7 @@ public:
         m_looks.store(false, rel); // cancel.C3
         return found;
     }
-    /// cancel.Called for a scope that has unlinked itself, after a heavy fence. On return the worker's look
+    /// Called for a scope that has unlinked itself, after a heavy fence. On return the worker's look
     /// is not at that scope.
     void wait_for_end() noexcept {
         for (unsigned round = 0; m_looks.load(acq); ++round) { // cancel.C3
@@ -182,7 +182,7 @@ private:
 template <class Atom, class Park>
 class cancellations {
 public:
-    /// cancel.Cancels the node that has `state`. Calls `stop_waits()` under the lock, after every worker's
+    /// Cancels the node that has `state`. Calls `stop_waits()` under the lock, after every worker's
     /// signal word was set, unless the node was cancelled before.
     template <class State, class Each, class StopWaits>
     void request(State& state, Each each, StopWaits stop_waits) noexcept {
@@ -193,7 +193,7 @@ public:
         }
         m_lock.unlock();
     }
-    /// cancel.Counts the end of a cancelled scope that has no children left.
+    /// Counts the end of a cancelled scope that has no children left.
     template <class Each>
     void over(Each each) noexcept {
         m_lock.lock();
@@ -233,7 +233,7 @@ public:
         }
         m_lock.unlock();
     }
-    /// cancel.Called in a child of fork(), by its only thread. Cancelled scopes stay counted, because they
+    /// Called in a child of fork(), by its only thread. Cancelled scopes stay counted, because they
     /// end here as elsewhere. A scope that only another thread would have ended stays counted, too. Another
     /// thread may have been about to count one: that scope is added.
     ///
@@ -244,7 +244,7 @@ public:
             m_live = m_live + 1;
         }
     }
-    /// cancel.Calls f while no task cancels.
+    /// Calls f while no task cancels.
     template <class F>
     void apart(F f) noexcept {
         m_lock.lock();

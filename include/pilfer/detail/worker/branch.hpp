@@ -1,7 +1,7 @@
 // A branch of a join that a thief runs is stopped if the joining frame throws, or another stolen branch.
 //
 // The joining frame and the thief meet in the word of the branch that says how it is run. States, edges
-// scope.B1, scope.B2: src/scope/README.md.
+// join.B1, join.B2: src/scope/README.md.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +28,18 @@ public:
     /// can be stopped; null if it cannot. False: the branch was given up, and does not begin.
     template <class Word, class Value>
     [[nodiscard]] static bool begins(Word&& word, Value here, Value given_up) noexcept {
-        return word.exchange(here, rel) != given_up; // scope.B1
+        return word.exchange(here, rel) != given_up; // join.B1
     }
     /// Called by the joining frame, once. Null: there is no worker to notify. The branch has not been
     /// begun, has ended, or cannot be stopped. Otherwise the result is `here` of begins(), which stays
     /// until is_told().
     template <class Word, class Value>
     [[nodiscard]] static Value give_up(Word&& word, Value lies_there, Value given_up) noexcept {
-        const Value was = word.exchange(given_up, acq); // scope.B1
+        const Value was = word.exchange(given_up, acq); // join.B1
         return was != lies_there ? was : nullptr;
     }
     /// Called for the joining frame that has given the branch up, as its last access to this object.
-    void is_told() noexcept { m_told.store(true, rel); } // scope.B2
+    void is_told() noexcept { m_told.store(true, rel); } // join.B2
     /// Called by the worker that has run the branch. True: the branch was given up, and the joining frame
     /// has made its last access. Afterwards no thread touches this object. `gone()`: true if the joining
     /// frame is in the parent process, and this is a child of fork().
@@ -48,7 +48,7 @@ public:
         if (word.exchange(nullptr, rlx) != given_up) {
             return false;
         }
-        for (unsigned round = 0; !m_told.load(acq); ++round) { // scope.B2
+        for (unsigned round = 0; !m_told.load(acq); ++round) { // join.B2
             if (gone()) {
                 return false;
             }

@@ -301,8 +301,8 @@ public:
     /// earliest time of all pools that no sleeper watches over.
     template <class Look, class Earliest, class Sleep>
     void look_and_sleep(Look look, Earliest earliest, Sleep sleep) noexcept {
-        const std::uint32_t seen =
-            m_calls.load(acq); // timer.T9: before the looks at what a call may be about
+        // timer.T9: before the looks at what a call may be about
+        const std::uint32_t seen = m_calls.load(acq);
         look();
         sleep(m_calls, seen, m_watch.lie_down(0, earliest));
     }
