@@ -25,8 +25,8 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base trace profile observe deque balance governor machine context memory idle worker backend pool cancel
-    scope join future inspect sync timer io coroutine objects parallel capi everything
+    base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
+    scope timer future sync io observe coroutine objects parallel capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -43,11 +43,13 @@ PUBLIC = {
     "trace": "counters trace",
     "profile": "profile",
     "machine": "options",
-    "worker": "attachment blocking checked_lock keep_warm named pool task_options yield",
+    "worker": "checked_lock named task_options yield",
+    "guest": "attachment blocking",
+    "pool": "keep_warm pool",
     "scope": "first_result_scope join scope",
     "future": "future promise when",
-    "timer": "stop timer",
-    "sync": "barrier channel condition_variable event latch mutex semaphore shared_mutex",
+    "timer": "timer",
+    "sync": "barrier channel condition_variable event latch mutex semaphore shared_mutex stop",
     "io": "io on",
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
@@ -59,20 +61,53 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
-    ("include", "worker", "cancel"): "cancel/cancellation.hpp pilfer/detail/cancel/points.hpp pilfer/detail/cancel/waits.hpp",
+    ("include", "backend", "guest"): "pilfer/detail/guest/blocking.hpp",
+    ("include", "backend", "pool"): "pool/pool_core.hpp",
+    ("include", "cancel", "pool"): "pool/forked.hpp pool/pool_core.hpp",
+    ("include", "memory", "pool"): "pool/forked.hpp pool/pool_core.hpp",
+    ("include", "memory", "worker"): "pilfer/detail/worker/worker.hpp",
+    ("include", "pool", "governor"): "governor/governor.hpp",
+    ("include", "pool", "guest"): "guest/blocking.hpp guest/guest.hpp pilfer/attachment.hpp",
+    ("include", "pool", "io"): "io/readiness.hpp",
+    ("include", "pool", "observe"): "observe/stall.hpp",
+    ("include", "pool", "timer"): "pilfer/timer.hpp timer/timekeeper.hpp",
+    ("include", "wait", "timer"): "pilfer/detail/timer/alarm.hpp",
+    ("include", "worker", "cancel"): "cancel/cancellation.hpp pilfer/detail/cancel/waits.hpp",
+    ("include", "worker", "guest"): "guest/guest_slot.hpp",
+    ("include", "worker", "io"): "io/readiness.hpp",
+    ("include", "worker", "observe"): "observe/overdue.hpp",
+    ("include", "worker", "pool"): "pilfer/pool.hpp pool/closing.hpp pool/numbers.hpp pool/pool_core.hpp",
     ("include", "worker", "scope"): "pilfer/scope.hpp",
-    ("include", "worker", "timer"): "pilfer/timer.hpp",
-    ("linked", "cancel", "scope"): "caught_error",
-    ("linked", "future", "sync"): "give_way go_on_all now wait_in",
-    ("linked", "scope", "sync"): "give_way go_on now wait_in",
-    ("linked", "backend", "inspect"): "write_stuck_report",
-    ("linked", "backend", "sync"): "now wait_in",
-    ("linked", "worker", "backend"): "make_backend places_of",
-    ("linked", "worker", "inspect"): "blocked_report judge_stall write_dump write_stall_report",
-    ("linked", "worker", "io"): "end_swept sweep_reactions",
-    ("linked", "worker", "scope"): "caught_error forget_children pool_closed queue_full usage_error",
-    ("linked", "worker", "sync"): "forget_mutex_waits go_on go_on_all now wait_in",
-    ("linked", "worker", "timer"): "is_over pool_has_ended run_by_timekeeper wait_for_canceller",
+    ("include", "worker", "timer"): "pilfer/detail/timer/alarm.hpp",
+    ("linked", "backend", "guest"): "give helping join",
+    ("linked", "backend", "observe"): "call_begins write_stuck_report",
+    ("linked", "backend", "pool"): "notify_any progress send_elsewhere send_to start_thread wait_for_guests wake_up",
+    ("linked", "backend", "timer"): "armed fire_due_of first_alarm forget wake_watch",
+    ("linked", "backend", "wait"): "wait_in",
+    ("linked", "cancel", "pool"): "count_dropped",
+    ("linked", "governor", "guest"): "everybody_rests helping",
+    ("linked", "guest", "io"): "sleep_at_descriptors",
+    ("linked", "guest", "timer"): "first_expected watch_alarms",
+    ("linked", "guest", "wait"): "go_on",
+    ("linked", "memory", "worker"): "pilfer_v0_this_worker",
+    ("linked", "pool", "governor"): "can_measure start stop",
+    ("linked", "pool", "guest"): "forward_inbox has_no_thread helping is_helper is_helper_of notify_guests",
+    ("linked", "pool", "io"): "end_swept sweep_reactions",
+    ("linked", "pool", "observe"): "write_dump",
+    ("linked", "pool", "scope"): "forget_children",
+    ("linked", "pool", "sync"): "forget_mutex_waits",
+    ("linked", "pool", "timer"): "drop_alarms end_dropped forget_all queue_expected wait_for_cancellers",
+    ("linked", "pool", "wait"): "go_on go_on_all wait_in",
+    ("linked", "timer", "io"): "is_due look_at",
+    ("linked", "timer", "observe"): "blocked_report look",
+    ("linked", "wait", "timer"): "arm",
+    ("linked", "worker", "cancel"): "stopped_at stopped_cold",
+    ("linked", "worker", "governor"): "work_begins",
+    ("linked", "worker", "guest"): "guest_slot is_stirred rest_as_guest",
+    ("linked", "worker", "io"): "is_due look_at_descriptors sleep_at_descriptors",
+    ("linked", "worker", "observe"): "look",
+    ("linked", "worker", "pool"): "anything_left give give_place_back keep_loaded name_thread no_way_back notify_any requeue resume_here retires send_elsewhere send_to sum take this_process thread_begins thread_ends wait_for_start",
+    ("linked", "worker", "timer"): "fire_due keep_watch leave_alarms queue_expected watch_alarms",
 }
 
 SOURCE = re.compile(r"\.(?:hpp|cpp|ipp|h|c|S|inc)$")

@@ -14,11 +14,11 @@
 #include "base/os.hpp"
 #include "base/pressure.hpp"
 #include "commands.hpp"
+#include "governor/governor.hpp"
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
-#include "worker/environment.hpp"
-#include "worker/governor.hpp"
+#include "pool/environment.hpp"
 
 namespace tools {
 namespace {

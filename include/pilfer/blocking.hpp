@@ -4,7 +4,7 @@
 #include <functional>
 #include <type_traits>
 
-#include <pilfer/detail/worker/blocking.hpp>
+#include <pilfer/detail/guest/blocking.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 

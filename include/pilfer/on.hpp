@@ -7,8 +7,8 @@
 
 #include <pilfer/channel.hpp>
 #include <pilfer/detail/io/reaction.hpp>
+#include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/sync/repeated_wait.hpp>
-#include <pilfer/detail/worker/detached.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/io.hpp>
 #include <pilfer/named.hpp>

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/timer/timed_task.hpp>
-#include <pilfer/detail/worker/alarm.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/pool.hpp>
 

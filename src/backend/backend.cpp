@@ -3,7 +3,7 @@
 
 #include "backend/one_lock.hpp"
 #include "backend/recording.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

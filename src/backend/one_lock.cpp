@@ -4,8 +4,8 @@
 #include <thread>
 
 #include "base/os.hpp"
+#include "pool/pool_core.hpp"
 #include "worker/audit.hpp"
-#include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string>
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -2,11 +2,11 @@
 
 #include <new>
 
-#include <pilfer/detail/worker/blocking.hpp>
+#include <pilfer/detail/guest/blocking.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 
+#include "pool/pool_core.hpp"
 #include "worker/audit.hpp"
-#include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

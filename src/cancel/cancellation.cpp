@@ -4,8 +4,8 @@
 #include <memory>
 #include <utility>
 
-#include "worker/forked.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/forked.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

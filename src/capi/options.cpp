@@ -13,7 +13,7 @@
 
 #include "balance/text.hpp"
 #include "capi/error.hpp"
-#include "worker/environment.hpp"
+#include "pool/environment.hpp"
 
 namespace {
 

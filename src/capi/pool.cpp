@@ -15,7 +15,7 @@
 #include "capi/call.hpp"
 #include "capi/error.hpp"
 #include "capi/options.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 struct pilfer_attachment {
     pilfer::attachment thread;

@@ -9,7 +9,7 @@
 #include <pilfer/scope.hpp>
 
 #include "cancel/cancellation.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

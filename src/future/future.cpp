@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "base/os.hpp"
+#include "pool/pool_core.hpp"
 #include "profile/recorder.hpp"
-#include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

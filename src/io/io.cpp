@@ -8,7 +8,7 @@
 #include "base/os.hpp"
 #include "base/poll.hpp"
 #include "io/descriptor.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

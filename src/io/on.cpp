@@ -4,7 +4,7 @@
 #include <system_error>
 
 #include "io/descriptor.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

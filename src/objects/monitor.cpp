@@ -6,8 +6,8 @@
 #include <pilfer/cancel.hpp>
 #include <pilfer/error.hpp>
 
+#include "pool/pool_core.hpp"
 #include "sync/kinds.hpp"
-#include "worker/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

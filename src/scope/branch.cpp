@@ -3,8 +3,8 @@
 #include <pilfer/detail/worker/branch.hpp>
 
 #include "cancel/cancellation.hpp"
-#include "worker/forked.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/forked.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -10,8 +10,8 @@
 
 #include "base/os.hpp"
 #include "cancel/cancellation.hpp"
-#include "worker/forked.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/forked.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -9,8 +9,8 @@
 
 #include <pilfer/detail/sync/owners.hpp>
 
+#include "pool/forked.hpp"
 #include "sync/kinds.hpp"
-#include "worker/forked.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include <pilfer/counters.hpp>
-#include <pilfer/detail/worker/alarm.hpp>
+#include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/profile.hpp>

@@ -1,9 +1,12 @@
 // The cold calls that templates make into a worker, handed to the back-end of its pool.
-#include "worker/pool_core.hpp"
+#include "base/os.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+instant now() noexcept { return os::now_ns(); }
 
 bool announce_signalled(worker* w, task_word task, way may) noexcept {
     return backend_of(w).announce(*static_cast<scheduler*>(w), task, may);

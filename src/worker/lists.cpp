@@ -1,5 +1,5 @@
 // A worker's lists of free contexts and records: what is beyond their lengths.
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 // Which scopes become shared when a frame leaves its worker, or gives work to another pool (scope.M5,
 // scope.M6:
 // ../scope).
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

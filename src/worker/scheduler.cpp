@@ -8,8 +8,8 @@
 #include "base/os.hpp"
 #include "cancel/cancellation.hpp"
 #include "context/overflow.hpp"
-#include "worker/numbers.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/numbers.hpp"
+#include "pool/pool_core.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
 

@@ -11,14 +11,14 @@
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/scope.hpp>
 
+#include "guest/guest_slot.hpp"
+#include "io/readiness.hpp"
+#include "memory/block_pool.hpp"
+#include "observe/overdue.hpp"
+#include "pool/closing.hpp"
 #include "worker/announcer.hpp"
 #include "worker/backend.hpp"
-#include "worker/block_pool.hpp"
-#include "worker/closing.hpp"
 #include "worker/event_log.hpp"
-#include "worker/guest_slot.hpp"
-#include "worker/overdue.hpp"
-#include "worker/readiness.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
 #include "worker/switcher.hpp"
@@ -26,7 +26,7 @@
 #include "worker/thief.hpp"
 #include "worker/top_runner.hpp"
 #include <pilfer/detail/cancel/waits.hpp>
-#include <pilfer/detail/worker/alarm.hpp>
+#include <pilfer/detail/timer/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,7 +1,7 @@
 #include "worker/sleeper.hpp"
 
 #include "base/os.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -3,7 +3,7 @@
 #include "base/os.hpp"
 #include "cancel/cancellation.hpp"
 #include "context/switch.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

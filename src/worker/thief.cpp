@@ -1,6 +1,6 @@
 #include "worker/thief.hpp"
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

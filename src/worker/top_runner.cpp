@@ -1,6 +1,6 @@
 #include "worker/top_runner.hpp"
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -7,7 +7,7 @@
 
 #include <pilfer/pool.hpp>
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

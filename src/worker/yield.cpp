@@ -1,7 +1,7 @@
 // What waits for a worker, and how a running task lets it go first.
 #include <thread>
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {

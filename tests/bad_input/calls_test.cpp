@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bad_input/rows.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "base/protocol_support.hpp"
-#include "worker/record_pool.hpp"
+#include "memory/record_pool.hpp"
 
 namespace {
 

@@ -6,9 +6,9 @@
 
 #include <pilfer/detail/base/chaos.hpp>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -12,9 +12,9 @@
 
 #include <pilfer/pilfer.hpp>
 
+#include "pool/pool_core.hpp"
 #include "support/allocations.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

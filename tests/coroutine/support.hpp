@@ -8,8 +8,8 @@
 
 #include <pilfer/pilfer.hpp>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace coroutine_tests {
 

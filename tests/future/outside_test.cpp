@@ -15,8 +15,8 @@
 
 #include <pilfer/pilfer.hpp>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

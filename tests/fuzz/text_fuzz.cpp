@@ -26,7 +26,7 @@
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
 #include "fuzz/require.hpp"
-#include "worker/environment.hpp"
+#include "pool/environment.hpp"
 
 namespace {
 

@@ -12,10 +12,10 @@
 #include <thread>
 
 #include "base/pressure.hpp"
+#include "governor/governor.hpp"
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/governor.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

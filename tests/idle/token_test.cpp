@@ -5,7 +5,7 @@
 #include <pilfer/pilfer.hpp>
 
 #include "base/protocol_support.hpp"
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace {
 

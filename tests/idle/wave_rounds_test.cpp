@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/futexes.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 #include "worker/stand_still.hpp"
 
 namespace {

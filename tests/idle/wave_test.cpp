@@ -17,10 +17,10 @@
 #include <pilfer/detail/idle/sleep.hpp>
 
 #include "balance/victim.hpp"
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 #include "trace/document.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -13,9 +13,9 @@
 
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

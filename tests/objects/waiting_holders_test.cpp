@@ -16,8 +16,8 @@
 #include <tuple>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

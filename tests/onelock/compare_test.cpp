@@ -11,11 +11,11 @@
 #include <thread>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 #include "waits/waits.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

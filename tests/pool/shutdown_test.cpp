@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "pool/pool_core.hpp"
 #include "support/allocations.hpp"
-#include "worker/pool_core.hpp"
 
 namespace support {
 

@@ -16,7 +16,7 @@
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/timekeeper.hpp"
+#include "timer/timekeeper.hpp"
 
 namespace {
 

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 #include "trace/document.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

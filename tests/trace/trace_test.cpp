@@ -10,11 +10,11 @@
 #include <thread>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
 #include "trace/document.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "waits/waits.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

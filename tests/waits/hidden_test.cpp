@@ -1,6 +1,6 @@
 // The watch for ready tasks beside sleepers: it sees a task whose wake-up was lost, and nothing if all is
 // well.
-#include "inspect/hidden.hpp"
+#include "observe/hidden.hpp"
 
 #include <atomic>
 #include <chrono>

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <thread>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace support {
 

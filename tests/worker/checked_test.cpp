@@ -6,9 +6,9 @@
 #include <string>
 #include <thread>
 
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -8,10 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -8,8 +8,8 @@
 
 #include <pilfer/detail/base/platform.hpp>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "base/os.hpp"
+#include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

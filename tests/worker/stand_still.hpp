@@ -10,7 +10,7 @@
 
 #include <pilfer/pilfer.hpp>
 
-#include "worker/pool_core.hpp"
+#include "pool/pool_core.hpp"
 
 namespace support {
 

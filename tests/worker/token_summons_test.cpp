@@ -3,9 +3,9 @@
 #include <chrono>
 #include <thread>
 
+#include "pool/pool_core.hpp"
 #include "support/harness.hpp"
 #include "support/process.hpp"
-#include "worker/pool_core.hpp"
 
 namespace {
 

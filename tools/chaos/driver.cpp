@@ -19,8 +19,8 @@
 #include <pilfer/detail/base/chaos.hpp>
 
 #include "commands.hpp"
-#include "inspect/hidden.hpp"
 #include "lane.hpp"
+#include "observe/hidden.hpp"
 
 namespace tools {
 namespace {

@@ -1,7 +1,7 @@
-// Workers that step aside and are called back: src/worker/resize.cpp over
+// Workers that step aside and are called back: src/pool/resize.cpp over
 // include/pilfer/detail/idle/sleep.hpp.
+#include "pool/leftovers.hpp"
 #include "sleeping.hpp"
-#include "worker/leftovers.hpp"
 
 namespace {
 

@@ -1,5 +1,5 @@
 // Cancellation of a wait without a stack: another thread resumes the coroutine, and its frame ends there.
-#include <pilfer/detail/worker/timers.hpp>
+#include <pilfer/detail/timer/timers.hpp>
 
 #include "cancelling.hpp"
 

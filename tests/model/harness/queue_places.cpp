@@ -1,5 +1,5 @@
 // A bounded queue: never more inside than its bound, and no waiter is forgotten, also not by a close.
-#include "worker/queue_places.hpp"
+#include "pool/queue_places.hpp"
 
 #include "waiting.hpp"
 

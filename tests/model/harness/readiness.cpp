@@ -1,7 +1,7 @@
 // Descriptors: the waiters of each, the answer of an event, and the sleeper in the call that watches them.
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/readiness.hpp>
-#include <pilfer/detail/worker/timers.hpp>
+#include <pilfer/detail/io/readiness.hpp>
+#include <pilfer/detail/timer/timers.hpp>
 
 #include "../resting.hpp"
 #include "waiting.hpp"

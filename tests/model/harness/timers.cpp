@@ -3,7 +3,7 @@
 #include <iterator>
 
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/timers.hpp>
+#include <pilfer/detail/timer/timers.hpp>
 
 #include "../resting.hpp"
 #include "frame.hpp"

@@ -1,12 +1,12 @@
-// Seats that guests take and leave, and frames that return to one: src/worker/guest_slot.cpp.
+// Seats that guests take and leave, and frames that return to one: src/guest/guest_slot.cpp.
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
 #include <pilfer/detail/worker/completion.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"
+#include "guest/visiting.hpp"
 #include "sleeping.hpp"
-#include "worker/visiting.hpp"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Waits in a list: notified, or withdrawn when their time is over, by exactly one.
+#include <pilfer/detail/timer/timers.hpp>
 #include <pilfer/detail/worker/completion.hpp>
-#include <pilfer/detail/worker/timers.hpp>
 #include <pilfer/detail/worker/wait_list.hpp>
 
 #include "frame.hpp"

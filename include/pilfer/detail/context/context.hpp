@@ -88,7 +88,7 @@ struct alignas(64) context {
     std::atomic<std::uintptr_t> next{0}; // in a free list: the link of the next context
     std::atomic<std::uintptr_t> link{0}; // of this context: the head of a list while it is the first
     /// Not 0 while a thread reads this suspended stack. A thread that resumes it waits until then
-    /// (observe.I1, src/inspect).
+    /// (observe.I1, src/observe).
     std::atomic<std::uint32_t> walked{0};
     slab* home = nullptr;
     pool_core* pool = nullptr;

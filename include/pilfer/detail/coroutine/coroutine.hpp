@@ -11,7 +11,7 @@
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/future/future_state.hpp>
-#include <pilfer/detail/worker/alarm.hpp>
+#include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/parked.hpp>
 #include <pilfer/detail/worker/runtime.hpp>

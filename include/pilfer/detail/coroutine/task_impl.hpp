@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <pilfer/detail/coroutine/task_promise.hpp>
-#include <pilfer/detail/worker/detached.hpp>
+#include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/future.hpp>
 #include <pilfer/task.hpp>
 #include <pilfer/timer.hpp>

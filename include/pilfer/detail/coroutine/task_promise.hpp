@@ -10,7 +10,7 @@
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/coroutine/foreign_awaiter.hpp>
 #include <pilfer/detail/fwd.hpp>
-#include <pilfer/detail/worker/detached.hpp>
+#include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>

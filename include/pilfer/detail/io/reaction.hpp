@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <pilfer/channel.hpp>
+#include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/sync/repeated_wait.hpp>
-#include <pilfer/detail/worker/detached.hpp>
 #include <pilfer/detail/worker/named.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/io.hpp>

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/worker/alarm.hpp>
-#include <pilfer/detail/worker/detached.hpp>
+#include <pilfer/detail/pool/detached.hpp>
+#include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {

@@ -1,0 +1,164 @@
+#include "governor/governor.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/cpus.hpp"
+#include "base/os.hpp"
+#include "base/pressure.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+bool pool_governor::can_measure(const std::string& root) {
+    return os::waited_ns(root, os::thread_id()).has_value();
+}
+
+bool pool_governor::start() noexcept {
+    const auto entry = [](void* self) -> void* {
+        static_cast<pool_governor*>(self)->run();
+        return nullptr;
+    };
+    return os::thread_start(m_thread, entry, this) == 0;
+}
+
+void pool_governor::stop() noexcept {
+    if (m_thread == 0) {
+        return;
+    }
+    m_stop.store(1, rel);
+    std_atom::fence_sc(); // before the look whether it rests
+    os::futex_wake(&m_stop, 1);
+    m_rests.store(0, rlx);
+    os::futex_wake(&m_rests, 1);
+    os::thread_join(m_thread);
+    m_thread = 0;
+}
+
+void pool_governor::work_begins() noexcept {
+    std_atom::fence_sc(); // governor.G1: up before the look
+    if (m_rests.load(rlx) != 0) {
+        m_rests.store(0, rlx);
+        os::futex_wake(&m_rests, 1);
+    }
+}
+
+void pool_governor::run() noexcept {
+    const std::string& given = m_pool.settings().name;
+    char name[16]; // cut
+    std::snprintf(name, sizeof name, "%s/governor", given.empty() ? "pilfer" : given.c_str());
+    os::thread_name(name);
+    while (m_stop.load(acq) == 0) {
+        m_rests.store(1, rlx);
+        std_atom::fence_sc(); // governor.G1: resting before the look
+        if (m_pool.everybody_rests() && m_stop.load(acq) == 0) {
+            os::futex_wait(m_rests, 1);
+            m_last = 0; // what workers have waited since is not of an interval of work
+        }
+        m_rests.store(0, rlx);
+        if (m_last == 0) {
+            see(os::now_ns());
+        }
+        os::futex_wait_for(m_stop, 0, each);
+        if (m_stop.load(acq) != 0) {
+            return;
+        }
+        try {
+            look(os::now_ns());
+        } catch (...) {
+            // No memory for a file's name, or advice that throws: nothing changes.
+        }
+    }
+}
+
+/// By everybody but the rule.
+unsigned pool_governor::most() const {
+    unsigned n = UINT32_MAX;
+    if (m_from.follows_quota) {
+        n = os::granted_cpus();
+    }
+    if (m_from.advice) {
+        // A thread that the end of the pool waits for: it must not wait for that.
+        const blocking_threads::helping here(m_pool);
+        if (const unsigned advised = m_from.advice(); advised != 0) {
+            n = std::min(n, advised);
+        }
+    }
+    if (!m_from.advice_file.empty()) {
+        if (const auto advised = os::number_in(m_from.advice_file); advised && *advised != 0) {
+            n = std::min(n, *advised);
+        }
+    }
+    return std::max(n, 1U);
+}
+
+/// What the first `active` workers have waited for CPUs since the last look.
+std::uint64_t pool_governor::waited_since(unsigned active) {
+    m_seen.resize(m_pool.size());
+    std::uint64_t sum = 0;
+    for (unsigned i = 0; i < active; ++i) {
+        const std::uint64_t thread = m_pool.at(i).thread_id.load(rlx);
+        const auto waited = thread != 0 ? os::waited_ns(m_from.root, thread) : std::nullopt;
+        if (!waited) {
+            continue;
+        }
+        if (m_seen[i].thread == thread && *waited > m_seen[i].waited) {
+            sum += *waited - m_seen[i].waited;
+        }
+        m_seen[i] = {thread, *waited};
+    }
+    return sum;
+}
+
+/// What has been counted until now.
+void pool_governor::see(std::uint64_t now) noexcept {
+    if (!m_from.measures) {
+        return;
+    }
+    try {
+        (void)waited_since(m_pool.active());
+        m_stalled = os::stalled_ns(m_from.root);
+        m_last = now;
+    } catch (...) {
+        m_last = 0; // no memory: the next look begins
+    }
+}
+
+void pool_governor::look(std::uint64_t now) {
+    const unsigned active = m_pool.active();
+    const unsigned wanted = m_pool.wanted();
+    const unsigned all = std::min(most(), wanted);
+    unsigned granted = all;
+    if (m_from.measures) {
+        if (m_last == 0 || now <= m_last) {
+            see(now);
+            return;
+        }
+        governor::interval i{};
+        i.ns = now - m_last;
+        // What went by while this thread had no CPU either is counted as work, but is no long calm.
+        i.calm_ns = std::min(i.ns, 2 * each);
+        i.active = active;
+        i.wanted = all;
+        i.waited_ns = waited_since(active);
+        const auto stalled = os::stalled_ns(m_from.root);
+        if (stalled && m_stalled && *stalled >= *m_stalled) {
+            i.stalled = static_cast<double>(*stalled - *m_stalled) / static_cast<double>(i.ns);
+        }
+        m_stalled = stalled;
+        m_last = now;
+        granted = m_rule.next(i);
+    }
+    // Who has as many as are wanted is not limited: a resize() need not wait for the next look.
+    const unsigned limit = granted >= wanted ? no_limit : granted;
+    if (granted != active || limit != m_limit) {
+        m_limit = limit;
+        m_pool.grant(limit);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

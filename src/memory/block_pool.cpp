@@ -1,0 +1,237 @@
+#include "memory/block_pool.hpp"
+
+#include <atomic>
+#include <new>
+#include <utility>
+
+#include "base/os.hpp"
+#include "context/sanitizer.hpp"
+#include "pool/forked.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+// A sanitizer shall see the end of each state.
+#if defined(PILFER_ASAN) || defined(PILFER_TSAN)
+constexpr bool recycles = false;
+#else
+constexpr bool recycles = true;
+#endif
+
+[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
+    std::size_t c = 0;
+    while (c < block_classes && block_bytes[c] < bytes) {
+        ++c;
+    }
+    return c;
+}
+
+void destroy(free_block* list) noexcept {
+    while (list != nullptr) {
+        ::operator delete(std::exchange(list, list->next));
+    }
+}
+
+// ---- of threads outside all pools ---------------------------------------------------------------
+
+/// Of all threads outside. It is used behind the end of the program's statics.
+union lasting_pool {
+    constexpr lasting_pool() : of_all(block_pool::patience::gives_up) {}
+    ~lasting_pool() {}
+    block_pool of_all;
+};
+constinit lasting_pool blocks_outside;
+
+/// No object with a destructor: that would be registered in memory whose lack ends the program, and be used
+/// by other destructors behind its end.
+struct outside_list {
+    enum class state : unsigned char { fresh, open, closed };
+    plain_block_list of[block_classes];
+    state now = state::fresh;
+};
+constinit thread_local outside_list kept_outside __attribute__((tls_model("initial-exec")));
+
+void clear_list(outside_list& l) noexcept {
+    for (plain_block_list& each : l.of) {
+        each.clear();
+    }
+}
+void close_list(outside_list& l) noexcept {
+    l.now = outside_list::state::closed;
+    clear_list(l);
+}
+
+std::atomic<unsigned> pools_that_use{0};
+
+/// That of the calling thread; null: it keeps none, because there is no pool, nobody would end them, or it
+/// has ended them.
+[[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
+    using state = outside_list::state;
+    if (kept_outside.now == state::fresh) [[unlikely]] {
+        const san::never_lost note; // in memory of the thread's, and no child of fork() has other threads
+        const bool told =
+            os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
+        kept_outside.now = told ? state::open : state::closed;
+    }
+    return kept_outside.now == state::open && pools_that_use.load(rlx) != 0 ? &kept_outside : nullptr;
+}
+
+/// The thread that ends the program has no other end.
+struct end_of_program {
+    end_of_program() = default;
+    end_of_program(const end_of_program&) = delete;
+    end_of_program& operator=(const end_of_program&) = delete;
+    ~end_of_program() {
+        // Of dlclose, too, where the library is part of what is unloaded: what other threads keep is lost
+        // then.
+        os::forget_thread_ends();
+        close_list(kept_outside);
+        blocks_outside.of_all.close();
+    }
+};
+const end_of_program at_the_end;
+
+// Never inlined: whoever calls them may be a frame that moves, and would keep the address of the
+// thread-local.
+[[nodiscard]] PILFER_NOINLINE void* take_outside(std::size_t size_class) noexcept {
+    outside_list* const l = list_outside();
+    return l != nullptr ? l->of[size_class].take(blocks_outside.of_all, size_class) : nullptr;
+}
+
+[[nodiscard]] PILFER_NOINLINE bool put_outside(std::size_t size_class, void* block) noexcept {
+    outside_list* const l = list_outside();
+    if (l == nullptr) {
+        return false;
+    }
+    l->of[size_class].put(blocks_outside.of_all, size_class, block);
+    return true;
+}
+
+} // namespace
+
+void* take_block(std::size_t bytes) noexcept {
+    const std::size_t c = class_of(bytes);
+    if (c == block_classes) {
+        return ::operator new(bytes, std::nothrow);
+    }
+    if (recycles) {
+        worker* w = this_worker();
+        auto* self = static_cast<scheduler*>(w);
+        if (void* block = w != nullptr ? self->blocks[c].take(self->core().blocks, c) : take_outside(c)) {
+            return block;
+        }
+    }
+    return ::operator new(block_bytes[c], std::nothrow);
+}
+
+void put_block(void* block, std::size_t bytes) noexcept {
+    const std::size_t c = class_of(bytes);
+    if (!recycles || c == block_classes) {
+        ::operator delete(block);
+        return;
+    }
+    if (worker* w = this_worker(); w != nullptr) {
+        auto& self = *static_cast<scheduler*>(w);
+        self.blocks[c].put(self.core().blocks, c, block);
+    } else if (!put_outside(c, block)) {
+        ::operator delete(block);
+    }
+}
+
+void plain_block_list::clear() noexcept {
+    destroy(std::exchange(m_first, nullptr));
+    m_count = 0;
+}
+
+/// The newest go: they were given back one after the other, and the older ones are as warm to a list so long.
+void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
+    free_block* const batch = m_first;
+    free_block* last = batch;
+    for (unsigned i = 1; i < block_pool::batch_size; ++i) {
+        last = last->next;
+    }
+    m_first = std::exchange(last->next, nullptr);
+    m_count -= block_pool::batch_size;
+    p.give(size_class, batch);
+}
+
+/// Another thread may have been about to change it: what is in there is lost then.
+void forget_blocks_outside() noexcept { blocks_outside.of_all.forget_holder(); }
+
+blocks_user::blocks_user() noexcept { pools_that_use.fetch_add(1, rlx); }
+
+blocks_user::~blocks_user() {
+    if (pools_that_use.fetch_sub(1, rlx) == 1) {
+        clear_list(kept_outside);
+        blocks_outside.of_all.clear();
+    }
+}
+
+block_pool::~block_pool() { close(); }
+
+void block_pool::close() noexcept {
+    if (lock()) {
+        m_closed = true;
+        m_mutex.unlock();
+    }
+    clear();
+}
+
+void block_pool::forget_holder() noexcept {
+    if (m_mutex.try_lock()) {
+        m_mutex.unlock();
+    } else {
+        ::new (this) block_pool(m_patience);
+    }
+}
+
+void block_pool::clear() noexcept {
+    if (!lock()) {
+        return;
+    }
+    const std::lock_guard held(m_mutex, std::adopt_lock);
+    for (unsigned& count : m_count) {
+        count = 0;
+    }
+    for (free_block*& first : m_batches) {
+        while (first != nullptr) {
+            destroy(std::exchange(first, first->next_batch));
+        }
+    }
+}
+
+free_block* block_pool::take(std::size_t size_class) noexcept {
+    if (!lock()) {
+        return nullptr;
+    }
+    const std::lock_guard held(m_mutex, std::adopt_lock);
+    free_block* const batch = m_batches[size_class];
+    if (batch != nullptr) {
+        m_batches[size_class] = batch->next_batch;
+        --m_count[size_class];
+    }
+    return batch;
+}
+
+void block_pool::give(std::size_t size_class, free_block* batch) noexcept {
+    if (lock()) {
+        const std::lock_guard held(m_mutex, std::adopt_lock);
+        if (!m_closed && m_count[size_class] < most_batches) {
+            batch->next_batch = std::exchange(m_batches[size_class], batch);
+            ++m_count[size_class];
+            return;
+        }
+    }
+    if (this == &blocks_outside.of_all) {
+        destroy(batch);
+    } else {
+        blocks_outside.of_all.give(size_class, batch);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

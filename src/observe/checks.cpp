@@ -1,0 +1,121 @@
+// The checked build: what must hold when a pool has ended, and how a broken invariant is told.
+#include <pilfer/checked_lock.hpp>
+#include <pilfer/detail/base/checked.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/os.hpp"
+#include "pool/pool_core.hpp"
+#include "worker/audit.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constexpr const char* state_names[] = {"pooled", "cached", "running", "suspended", "offered"};
+
+[[nodiscard]] const char* name_of(context_state s) noexcept {
+    const auto i = static_cast<unsigned>(s);
+    return i < sizeof state_names / sizeof state_names[0] ? state_names[i] : "destroyed";
+}
+
+[[nodiscard]] std::size_t length(const free_record* r) noexcept {
+    std::size_t n = 0;
+    for (; r != nullptr; r = r->next.load(rlx)) {
+        ++n;
+    }
+    return n;
+}
+
+} // namespace
+
+void check_failed(const char* what) noexcept {
+    os::write_error("pilfer: check failed: ");
+    os::write_error(what);
+    os::write_error("\n");
+    std::abort();
+}
+
+void wrong_state(context_state from, context_state to, context_state was) noexcept {
+    char text[128];
+    std::snprintf(text, sizeof text, "a context becomes %s that was %s and not %s", name_of(to), name_of(was),
+                  name_of(from));
+    check_failed(text);
+}
+
+#if defined(PILFER_CHECKED)
+held_lock::held_lock(const std::source_location& where) noexcept : place(where) {
+    if (worker* w = this_worker()) {
+        m_home = w->current.load(rlx)->ctx;
+        m_below = m_home->locks.load(rlx);
+        m_home->locks.store(this, rlx);
+    }
+}
+
+held_lock::~held_lock() {
+    if (m_home != nullptr) {
+        ensure([this] { return m_home->locks.load(rlx) == this; },
+               "checked_locks end in another order than the opposite of their beginnings");
+        m_home->locks.store(m_below, rlx);
+    }
+}
+
+void check_locks(const suspension& s) noexcept {
+    const held_lock* const held = s.act->ctx->locks.load(rlx);
+    if (held == nullptr) {
+        return;
+    }
+    char text[512];
+    std::snprintf(text, sizeof text, "a task waits for %s while it holds the lock that it took at %s:%u (%s)",
+                  s.why != nullptr ? s.why->what : "its turn", held->place.file_name(),
+                  static_cast<unsigned>(held->place.line()), held->place.function_name());
+    check_failed(text);
+}
+#endif
+
+/// All threads are joined, so everything is plain to see.
+void pool_core::check_end() noexcept {
+    audit a;
+    const counters c = sum();
+    a.equal("suspended, resumed", c.suspends, c.resumes);
+    a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
+    std::uint64_t begun = m_closing.accepted();
+    const std::uint64_t submitted = begun + m_queued_late.load(rlx);
+    m_backend->check_end(a, c, submitted, m_threads);
+    std::uint64_t ended = 0;
+    for (const auto& w : m_workers) {
+        begun += w->outstanding.begun();
+        ended += w->outstanding.ended();
+    }
+    a.equal("units begun, ended", begun, ended);
+
+    a.holds("the submission queue is empty", submissions.empty());
+    a.holds("nobody has a place in the submission queue", m_places.taken() == 0);
+    a.holds("no coroutine waits", waiting_coroutines() == 0);
+    a.holds("no context is left runnable", runnable.empty());
+    a.holds("nobody sleeps", !m_idle->anyone_asleep());
+    std::size_t records_kept[2] = {records.kept(0), records.kept(1)};
+    for (unsigned i = 0; i < schedulers(); ++i) {
+        scheduler& w = at(i);
+        a.holds("the deque is empty", !w.deque.thief().has_any());
+        a.holds("the inbox is empty", w.inbox().empty());
+        a.holds("no alarm is set", w.alarms.earliest() == never);
+        a.holds("no worker owes a look", i >= m_threads || m_idle->is_running(i));
+        a.holds("no task is current", w.current.load(rlx) == nullptr);
+        for (unsigned k = 0; k < 2; ++k) {
+            records_kept[k] += length(w.free_records[k].load(rlx));
+        }
+    }
+    a.equal("contexts alive, given back", stacks.live(), stacks.warm());
+    a.equal("small records made, given back", records.made(0), records_kept[0]);
+    a.equal("large records made, given back", records.made(1), records_kept[1]);
+    if (a.failed()) {
+        check_failed("the books of a pool do not balance");
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

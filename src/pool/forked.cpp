@@ -1,0 +1,109 @@
+#include "pool/forked.hpp"
+
+#include <cstdlib>
+#include <new>
+
+#include <pilfer/error.hpp>
+
+#include "base/os.hpp"
+#include "base/signal_thread.hpp"
+#include "context/sanitizer.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+pool_forked::pool_forked()
+    : std::runtime_error(
+          "pilfer: this pool was left in the parent process by fork(): its threads are there") {}
+pool_forked::~pool_forked() = default;
+
+namespace detail {
+namespace {
+
+constinit std::atomic<std::uint64_t> process{1};
+std::atomic<bool> prepared{false};
+
+/// In the child, before fork() returns. The C library has freed its own locks: memory can be had.
+void in_child() noexcept {
+    process.fetch_add(1, rlx); // there is one thread: whoever it starts later sees this
+    forget_common_pool();
+    registry::forget_all();
+    cancellation::forget_all();
+    timekeeper::forget_all();
+    forget_mutex_waits();
+    forget_blocks_outside();
+    os::signal_thread::forget_all();
+    if (worker* const w = this_worker()) {
+        static_cast<scheduler*>(w)->core().forget_threads();
+    } else {
+        forget_children();
+    }
+}
+
+} // namespace
+
+namespace forks {
+
+std::uint64_t this_process() noexcept { return process.load(rlx); }
+
+void prepare() {
+    if (prepared.load(std::memory_order_acquire)) {
+        return;
+    }
+    // Two first pools at once may both come here: to forget twice is no harm.
+    if (!os::call_in_children(&in_child)) {
+        throw std::bad_alloc();
+    }
+    prepared.store(true, std::memory_order_release);
+}
+
+void no_way_back() noexcept {
+    os::write_error("pilfer: in a child of fork() by a task, that task has ended or has to wait; its pool's "
+                    "threads are in the parent process, and all that it may do here is to exec or to exit\n");
+    std::abort();
+}
+
+} // namespace forks
+
+namespace {
+
+struct keeper {
+    keeper() = default;
+    keeper(const keeper&) = delete;
+    keeper& operator=(const keeper&) = delete;
+    ~keeper() { gone = true; }
+    bool gone = false;
+};
+
+/// What nobody frees: stacks with the frames of tasks, to which objects that tasks wait for may point, and
+/// whatever another thread was about to change. It is shared with the parent until somebody writes to it.
+std::atomic<pool_core*> abandoned{nullptr};
+
+} // namespace
+
+void pool_core::forget_threads() noexcept {
+    for (unsigned i = 0; i < schedulers(); ++i) {
+        at(i).deque.forget_threads();
+    }
+    records.forget_holder();
+}
+
+void pool_core::abandon() noexcept {
+    if (readiness* const io = io_if_made()) {
+        io->kernel.close();
+    }
+    next_to_stop = abandoned.exchange(this, acq_rel); // for tools that look for lost memory
+}
+
+PILFER_NOINLINE void keep_loaded() noexcept {
+    // dlclose() leaves a library alone while any thread has such an object of it.
+    // The C library notes the destructor in memory of the thread's, and no child of fork() has that thread.
+    const san::never_lost note;
+    static thread_local keeper mine;
+    mine.gone = false;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

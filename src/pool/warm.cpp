@@ -1,0 +1,36 @@
+// Workers that look on where they would sleep.
+#include <pilfer/keep_warm.hpp>
+
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+
+keep_warm::keep_warm(pool& p) noexcept : m_pool(&p.core()) { m_pool->begin_warm(); }
+
+keep_warm::~keep_warm() { (void)m_pool->end_warm(); }
+
+namespace detail {
+
+void pool_core::begin_warm() noexcept {
+    m_warm.fetch_add(1, rlx);
+    std_atom::fence_sc(); // idle.S2: whoever lies down now sees the count, or is in the map
+    for (unsigned i = 0; i < m_size; ++i) {
+        m_idle->wake(i, i);
+    }
+}
+
+/// Nobody is told: they see it behind their next look.
+bool pool_core::end_warm() noexcept {
+    unsigned n = m_warm.load(rlx);
+    while (n != 0) {
+        if (m_warm.compare_exchange_weak(n, n - 1, rlx, rlx)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

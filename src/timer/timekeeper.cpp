@@ -1,0 +1,213 @@
+#include "timer/timekeeper.hpp"
+
+#include <algorithm>
+#include <new>
+
+#include <pilfer/timer.hpp>
+
+#include "base/clock.hpp"
+#include "base/os.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+struct keeper_state {
+    raw_lock<std_atom, futex_park> life; // of the thread: taken before `pools`
+    raw_lock<std_atom, futex_park> pools;
+    pool_core* first = nullptr; // under `pools`
+    std::uintptr_t thread = 0;  // under `life`
+    bool has_thread = false;    // under `life`
+    std::atomic<bool> stop{false};
+    time_keeping<std_atom, futex_park> keeping;
+    std::atomic<std::uint64_t> wake_ups{0};
+    submission_queue<std_atom>* soon = nullptr; // of the thread
+    std::string* report = nullptr;              // likewise: what it writes as soon as it holds no lock
+};
+
+constinit keeper_state the_keeper;
+constinit thread_local bool keeps_time = false;
+
+class all_kept {
+public:
+    all_kept() noexcept { the_keeper.pools.lock(); }
+    ~all_kept() { the_keeper.pools.unlock(); }
+    all_kept(const all_kept&) = delete;
+    all_kept& operator=(const all_kept&) = delete;
+
+    template <class F>
+    void each(F f) noexcept {
+        for (pool_core* p = the_keeper.first; p != nullptr; p = p->kept.next) {
+            f(*p);
+        }
+    }
+};
+
+/// When the first alarm is due that no worker watches over.
+[[nodiscard]] instant first_unwatched() noexcept {
+    instant first = never;
+    all_kept().each([&first](pool_core& p) {
+        first = std::min({first, p.first_unwatched(), p.blocked().due()});
+    });
+    return first;
+}
+
+void fire_unwatched() noexcept {
+    all_kept().each([t = now()](pool_core& p) {
+        p.fire_unwatched(t);
+        if (p.blocked().look(p, t)) {
+            *the_keeper.report += blocked_report(p);
+        }
+    });
+}
+
+void run_what_is_due() noexcept {
+    while (auto* const n = the_keeper.soon->pop()) {
+        static_cast<timed_task*>(static_cast<submission*>(n))->run_by_timekeeper();
+    }
+}
+
+void* keep_time(void* /*unused*/) noexcept {
+    keeps_time = true;
+    submission_queue<std_atom> soon;
+    the_keeper.soon = &soon;
+    std::string report;
+    the_keeper.report = &report;
+    os::thread_name("pilfer/time");
+    const auto look = [] {
+        the_keeper.wake_ups.fetch_add(1, rlx);
+        fire_unwatched();
+        // Without the lock: code of the user, and a file that may be full.
+        run_what_is_due();
+        os::write_all(2, the_keeper.report->data(), the_keeper.report->size());
+        the_keeper.report->clear();
+    };
+    const auto sleep = [](std::atomic<std::uint32_t>& word, std::uint32_t expected, instant due) {
+        if (the_keeper.stop.load(acq)) {
+            return;
+        }
+        if (due >= any_time) { // also of sleeps that were asked for without an end
+            os::futex_wait(word, expected);
+            return;
+        }
+        const instant until = std::min(due, any_time - timekeeper::patience) + timekeeper::patience;
+        if (const instant t = now(); t < until) {
+            os::futex_wait_for(word, expected, until - t);
+        }
+    };
+    while (!the_keeper.stop.load(acq)) {
+        the_keeper.keeping.look_and_sleep(look, &first_unwatched, sleep);
+    }
+    return nullptr;
+}
+
+/// Under `life`.
+[[nodiscard]] bool has_thread() noexcept {
+    if (!the_keeper.has_thread) {
+        the_keeper.stop.store(false, rlx);
+        the_keeper.has_thread = os::thread_start(the_keeper.thread, &keep_time, nullptr) == 0;
+    }
+    return the_keeper.has_thread;
+}
+
+[[nodiscard]] bool is_listed(pool_core& p) noexcept {
+    if (p.kept.listed.load(rlx)) {
+        return true;
+    }
+    const std::lock_guard lock(the_keeper.life);
+    if (p.kept.over || !has_thread()) {
+        return false; // no thread can be had now, but perhaps next time
+    }
+    the_keeper.pools.lock();
+    if (!p.kept.listed.load(rlx)) {
+        p.kept.next = the_keeper.first;
+        the_keeper.first = &p;
+        p.kept.listed.store(true, rlx);
+    }
+    the_keeper.pools.unlock();
+    return true;
+}
+
+[[nodiscard]] bool unlink(pool_core& p) noexcept {
+    the_keeper.pools.lock();
+    pool_core** at = &the_keeper.first;
+    while (*at != &p) {
+        at = &(*at)->kept.next;
+    }
+    *at = p.kept.next;
+    p.kept.listed.store(false, rlx);
+    const bool last = the_keeper.first == nullptr;
+    the_keeper.pools.unlock();
+    return last;
+}
+
+} // namespace
+
+namespace timekeeper {
+
+void expect(pool_core& p, instant due) noexcept {
+    if (const os::time_source* clock = os::current_time_source(); clock != nullptr && clock->now != nullptr) {
+        return; // a test's clock, which stands still while all workers are busy
+    }
+    if (p.has_no_helpers() || p.is_forked_child()) {
+        return; // the alarm waits for a worker
+    }
+    if (!is_listed(p)) {
+        return;
+    }
+    the_keeper.keeping.expect(due == any_time ? now() + io_interval : due);
+}
+
+void forget(pool_core& p) noexcept {
+    const std::lock_guard lock(the_keeper.life);
+    p.kept.over = true;
+    if (!p.kept.listed.load(rlx)) {
+        return;
+    }
+    if (unlink(p) && !keeps_time) { // a function that it runs may end the last pool: then it stays
+        the_keeper.stop.store(true, rel);
+        the_keeper.keeping.call();
+        os::thread_join(the_keeper.thread);
+        the_keeper.has_thread = false;
+    }
+}
+
+bool is_here() noexcept { return keeps_time; }
+
+void run_soon(timed_task& t) noexcept { the_keeper.soon->push(&t); }
+
+std::uint64_t wake_ups() noexcept { return the_keeper.wake_ups.load(rlx); }
+
+void forget_all() noexcept {
+    ::new (&the_keeper) keeper_state;
+    keeps_time = false;
+}
+
+} // namespace timekeeper
+
+instant pool_core::first_unwatched() const noexcept {
+    if (m_watch.holder() != timer_watch<std_atom>::nobody) {
+        return never;
+    }
+    const readiness* const io = io_if_made();
+    const bool awaited = io != nullptr && io->is_awaited();
+    return std::min(first_alarm(), awaited ? now() + timekeeper::io_interval : never);
+}
+
+void pool_core::fire_unwatched(instant t) noexcept {
+    if (m_watch.holder() != timer_watch<std_atom>::nobody) {
+        return;
+    }
+    for (unsigned i = 0; i < schedulers(); ++i) {
+        (void)fire_due_of(*m_workers[i], t);
+    }
+    if (readiness* const io = io_if_made(); io != nullptr && io->is_due()) {
+        (void)look_at(*io);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,126 @@
+// Waiting and releasing: for contexts and for foreign threads alike.
+#include <exception>
+
+#include "base/once.hpp"
+#include "base/os.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+struct join_wait : suspension {
+    completion<std_atom>* end;
+    const pool_core* pool;
+};
+
+void look_at_task(const suspension& self, wait_facts& f) noexcept {
+    f.task = static_cast<const spark*>(self.object);
+    f.elsewhere = static_cast<const join_wait&>(self).pool;
+}
+
+constexpr wait_kind join_kind{"another branch of its join", &look_at_task};
+constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &look_at_task};
+
+/// Of the calling thread: waits in a row that were longer than a look, and those since then.
+struct patience {
+    unsigned in_vain = 0;
+    unsigned skipped = 0;
+};
+constinit thread_local patience looks_outside;
+
+} // namespace
+
+/// Where the threads of a pool and those outside share a CPU a look only keeps the one awaited from running.
+bool short_wait::begins() noexcept {
+    static constinit os::asked_once cpus;
+    const bool alone = cpus.get([]() noexcept { return os::affinity_cpus(); }) == 1;
+    constexpr unsigned enough = 2;
+    constexpr unsigned try_again = 32;
+    if (alone) {
+        return false;
+    }
+    if (looks_outside.in_vain < enough) {
+        return true;
+    }
+    looks_outside.skipped = (looks_outside.skipped + 1) % try_again;
+    return looks_outside.skipped == 0;
+}
+
+void short_wait::ends(bool helped) noexcept {
+    looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
+}
+
+void block_on(foreign_waiter& waiter) noexcept {
+    work_while_waiting(waiter);
+    waiter.wait<futex_park>();
+}
+
+suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
+    if ((word & waiter_is_foreign) != 0) {
+        reinterpret_cast<foreign_waiter*>(word & ~waiter_is_foreign)->release<futex_park>();
+        return nullptr;
+    }
+    auto* s = reinterpret_cast<suspension*>(word);
+    pool_core& home = *s->home->pool;
+    if (&home != w->pool) {
+        make_runnable(s);
+        return nullptr;
+    }
+    switch (home.settings().resume) {
+    case resume::anywhere:
+        return s;
+    case resume::own_thread:
+        if (s->home == w) {
+            return s;
+        }
+        make_runnable(s);
+        return nullptr;
+    case resume::elsewhere:
+        if (home.size() == 1) {
+            return s;
+        }
+        home.send_elsewhere(s, s->home->index);
+        return nullptr;
+    }
+    return s;
+}
+
+void wait_for(completion<std_atom>& end, const spark* task, const pool_core* p) noexcept {
+    worker* w = this_worker();
+    if (w == nullptr) {
+        if (short_wait::is_over([&end] { return end.is_done(); })) {
+            return;
+        }
+        foreign_waiter self;
+        if (end.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
+            block_on(self);
+        }
+        return;
+    }
+    while (!end.is_done()) {
+        if (help_on_top(w)) {
+            w = this_worker();
+            continue;
+        }
+        join_wait s;
+        s.end = &end;
+        s.why = p == nullptr ? &join_kind : &run_kind;
+        s.object = task;
+        s.pool = p;
+        s.publish = [](suspension& self) noexcept {
+            return static_cast<join_wait&>(self).end->publish(
+                reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
+        };
+        suspend(this_worker(), s);
+        w = this_worker();
+    }
+    if (p == nullptr) {
+        backend_of(w).joined(task);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,175 @@
+// A wait in a list: frames suspend, threads block, and alarms end the waits whose time is over.
+#include <pilfer/detail/worker/wait.hpp>
+
+#include "pool/pool_core.hpp"
+#include <pilfer/detail/timer/alarm.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+struct list_wait : suspension {
+    waiters::entry* entry;
+};
+
+struct wait_alarm : alarm {
+    waiters* list;
+    waiters::entry* entry;
+};
+
+/// The time of a waiting frame is over. If another thread was faster, the frame may already be running. But
+/// it waits for over() before it ends this alarm, the entry, or its use of the list.
+void time_is_over(alarm& self) noexcept {
+    auto& a = static_cast<wait_alarm&>(self);
+    waiters::entry& e = *a.entry;
+    const bool mine = a.list->withdraw(e);
+    a.over();
+    if (mine) {
+        go_on(e);
+    }
+}
+
+struct wait_stop : decltype(scheduler::stoppable)::waiter {
+    waiters* list;
+    waiters::entry* entry;
+};
+
+/// The waiting task is cancelled. Its frame may be resumed at once. But it waits for the lock of its listener
+/// before it ends the entry or its use of the list.
+void stop_wait(decltype(scheduler::stoppable)::waiter& self) noexcept {
+    auto& l = static_cast<wait_stop&>(self);
+    waiters::entry& e = *l.entry;
+    if (l.list->withdraw(e)) {
+        go_on(e);
+    }
+}
+
+/// A task that holds a lock is never stopped, nor is one below of no scope. One that unwinds does not leave a
+/// second time.
+[[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
+
+/// Blocks a thread outside. If it is attached to a pool it works for that pool meanwhile. It does not while
+/// it may be handed what others wait for (see awaited::a_holder), nor with a time limit.
+void block_in(waiters& list, waiters::entry& e, instant until, awaited what) noexcept {
+    foreign_waiter self;
+    if (!e.done.publish(reinterpret_cast<std::uintptr_t>(&self) | waiter_is_foreign)) {
+        return;
+    }
+    if (until == never) {
+        what == awaited::a_holder ? self.wait<futex_park>() : block_on(self);
+        return;
+    }
+    const auto left = [until]() noexcept -> std::uint64_t {
+        const instant t = now();
+        return t < until ? until - t : 0;
+    };
+    if (!self.wait_while<futex_park>(left) && !list.withdraw(e)) {
+        self.wait<futex_park>(); // the thread that took it out is about to release it
+    }
+}
+
+void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awaited what,
+                bool timed) noexcept {
+    list_wait s;
+    s.share_deferred = what == awaited::anything_at_home;
+    s.timed = timed;
+    s.entry = &e;
+    s.why = &why;
+    s.object = object;
+    s.publish = [](suspension& self) noexcept {
+        return static_cast<list_wait&>(self).entry->done.publish(
+            reinterpret_cast<std::uintptr_t>(static_cast<suspension*>(&self)));
+    };
+    suspend(this_worker(), s);
+}
+
+} // namespace
+
+void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
+             awaited what, leaves when) noexcept {
+    worker* w = this_worker();
+    if (w == nullptr) {
+        block_in(list, e, until, what);
+        return;
+    }
+    if (when == leaves::when_stopped && may_be_stopped(w)) {
+        wait_stop l;
+        l.list = &list;
+        l.entry = &e;
+        l.node = w->current.load(rlx)->node.load(rlx);
+        l.stop = &stop_wait;
+        auto& where = static_cast<scheduler*>(w)->stoppable;
+        PILFER_CHAOS_POINT(publish);
+        where.add(l);
+        PILFER_CHAOS_POINT(publish);
+        if (!stopped_here(w) || !list.withdraw(e)) { // cancel.C2
+            wait_in(list, e, until, why, object, what);
+        }
+        where.remove(l);
+        return;
+    }
+    if (until != never && until <= now()) {
+        if (list.withdraw(e)) {
+            if (what != awaited::a_holder) { // its caller may owe something to the waiters after it
+                give_way(what);
+            }
+            return;
+        }
+        until = never; // the thread that took it out is about to complete it
+    }
+    wait_alarm clock;
+    if (until != never) {
+        clock.fire = &time_is_over;
+        clock.list = &list;
+        clock.entry = &e;
+        auto& here = *static_cast<scheduler*>(w);
+        const bool leaves = what == awaited::a_holder || here.switching.has_context();
+        arm(here, clock, until, leaves ? told::soon : told::at_once);
+    }
+    // A task on top of one that waits for a lock may want that lock, too. It would wait for a frame below it,
+    // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
+    // wait.
+    while (!e.done.is_done()) {
+        if (what == awaited::a_holder || !help_on_top(this_worker())) {
+            suspend_in(e, why, object, what, until != never);
+        }
+    }
+    if (until != never) {
+        (void)disarm(clock);
+    }
+}
+
+void give_way(awaited what) noexcept {
+    if (worker* w = this_worker()) {
+        // See the end of wait_in(). Not under a lock either: a task on top might want that lock and wait for
+        // good, but a poll that runs nothing reaches the unlock.
+        if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 || !help_on_top(w)) {
+            backend_of(this_worker()).yield(*static_cast<scheduler*>(this_worker()));
+        }
+    }
+}
+
+void go_on(waiters::entry& e) noexcept {
+    const std::uintptr_t who = e.done.complete();
+    if ((who & waiter_is_foreign) != 0) {
+        (void)release_waiter(who, nullptr);
+    } else if (auto* told = reinterpret_cast<callback_waiter*>(who & ~waiter_is_callback);
+               (who & waiter_is_callback) != 0) {
+        told->tell(*told);
+    } else if (who != 0) {
+        make_runnable(reinterpret_cast<suspension*>(who));
+    }
+}
+
+void go_on_all(waiters::entry* chain) noexcept {
+    while (chain != nullptr) {
+        waiters::entry& e = *chain;
+        chain = e.next; // before its frame may go on
+        go_on(e);
+    }
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
