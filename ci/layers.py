@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
-    scope timer future sync io observe coroutine objects parallel capi everything
+    scope timer future sync io observe coroutine objects parallel algorithm capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -53,6 +53,7 @@ PUBLIC = {
     "io": "io on",
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
+    "algorithm": "sort",
     "capi": "pilfer.h pilfer_objects.h threadpool.h",
     "everything": "pilfer",
 }

@@ -30,6 +30,7 @@ ci/layers.py || failed=1
 ci/layers.py --self-test || failed=1
 docs/features.py --check || failed=1
 bench/readme.py --check || failed=1
+bench/sort.py --check || failed=1
 
 # Every public name is explained. Only where its tool is: the short leg does not install it.
 if command -v doxygen >/dev/null; then

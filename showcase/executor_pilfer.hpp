@@ -3,6 +3,7 @@
 #pragma once
 
 #include <pilfer/pilfer.hpp>
+#include <pilfer/sort.hpp>
 
 #include "executors.hpp"
 
@@ -26,6 +27,11 @@ public:
     static void for_children(std::size_t n, Body const& body) {
         if (n > 0)
             halve(0, n, body);
+    }
+
+    template <class T>
+    static void sort(T* first, T* last) {
+        pilfer::sort(first, last);
     }
 
 private:

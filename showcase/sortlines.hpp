@@ -1,6 +1,7 @@
-// sortlines: the lines of a text in bytewise order, by a merge sort whose merges are parallel too. The median
-// of the longer half is looked up in the shorter one, and both sides of the cut merge at once (Cormen,
-// Leiserson, Rivest, Stein: Introduction to Algorithms, 3rd edition, section 27.3).
+// sortlines: the lines of a text in bytewise order. A model with a sort of its own uses that. The others have
+// a merge sort whose merges are parallel too: the median of the longer half is looked up in the shorter one,
+// and both sides of the cut merge at once (Cormen, Leiserson, Rivest, Stein: Introduction to Algorithms, 3rd
+// edition, section 27.3).
 #pragma once
 
 #include <algorithm>
@@ -44,9 +45,13 @@ public:
             if (!complete)
                 return;
             split();
-            m_scratch = std::make_unique_for_overwrite<std::string_view[]>(m_lines);
-            sort(m_line.get(), m_scratch.get(), m_lines);
-            m_scratch.reset();
+            if constexpr (requires(std::string_view * line) { X::sort(line, line); }) {
+                X::sort(m_line.get(), m_line.get() + m_lines);
+            } else {
+                m_scratch = std::make_unique_for_overwrite<std::string_view[]>(m_lines);
+                sort(m_line.get(), m_scratch.get(), m_lines);
+                m_scratch.reset();
+            }
             gather();
         });
         if (!complete)

@@ -13,9 +13,9 @@ namespace {
 [[nodiscard]] bool is_one_lock(const options& o) noexcept { return o.backend == pilfer::backend::one_lock; }
 
 [[nodiscard]] bool must_pin(const options& o) noexcept {
-    // Each of these needs the slow path of every push and pop: exact counts, a recording, the eager
-    // exposures, the test mode that moves every join, and a pool that does not use its deques. So does a
-    // system without a heavy fence, which would replace the fence that pop lacks.
+    // Exact counts, a recording and the eager exposures need the slow path of every push and pop. The test
+    // mode that moves every join needs it too, and a pool that does not use its deques. A system without a
+    // heavy fence needs it because that fence replaces the one that pop lacks.
     return o.debug.count_all || o.debug.profile || o.balance.exposure != exposure::on_demand ||
            o.resume == resume::elsewhere || is_one_lock(o) || !heavy_fence_reaches_all();
 }
@@ -23,8 +23,8 @@ namespace {
 } // namespace
 
 worker_places places_of(const options& o) noexcept {
-    // A recording follows one worker, and threads that block have no scheduler beside them: such a pool is
-    // not resized and has no seats, and attached threads wait as any thread outside.
+    // A recording follows one worker, and a thread that blocks has no scheduler beside it. Such a pool is not
+    // resized and has no seats, and attached threads wait as any thread outside.
     const bool fixed = o.debug.profile || is_one_lock(o);
     return {.workers = fixed ? o.workers : o.max_workers,
             .seats = fixed ? 0 : o.attachable,

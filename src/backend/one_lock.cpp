@@ -54,7 +54,7 @@ void one_lock::run(scheduler& w) noexcept {
 void one_lock::run_queued(scheduler& w, submission* s, context& here) noexcept {
     spark* const job = s;
     san::acquire(job);
-    here.self.node.store(job->parent(), rlx); // of a coroutine that goes on
+    here.self.node.store(job->parent(), rlx); // of a coroutine that resumes
     here.self.locks = 0;
     w.current.store(&here.self, rlx);
     (void)stopped_here(&w); // see switcher::start()
@@ -103,7 +103,7 @@ void one_lock::suspend(scheduler& w, suspension& s) noexcept {
     check_locks(s);
     s.home = &w;
     w.count.suspends.add();
-    if (s.publish(s)) { // from here on it may be released, but it goes on here and nowhere else
+    if (s.publish(s)) { // from here on it may be released, but it resumes only here
         start_temporary(m_queue.block(w.index));
         instant look = next_stuck_look();
         while (!m_queue.may_go_on(w.index)) {
@@ -207,7 +207,7 @@ void one_lock::start_temporary(lists::seat* seat) noexcept {
     }
 }
 
-/// When a thread that blocks looks whether that is for good; never: the option is off.
+/// Returns when a thread that blocks next checks whether it blocks for good; never: the option is off.
 instant one_lock::next_stuck_look() const noexcept {
     // Twice in the interval, so that a report comes within one and a half of it.
     const auto interval = std::uint64_t{m_pool.settings().debug.stall_report};
@@ -219,7 +219,7 @@ instant one_lock::next_stuck_look() const noexcept {
 void one_lock::report_if_stuck() noexcept {
     const std::unique_lock lock(m_stuck_mutex, std::try_to_lock);
     if (!lock.owns_lock()) {
-        return; // another one looks
+        return; // another thread looks
     }
     start_temporary(m_queue.help());
     const auto f = m_queue.now();
@@ -277,7 +277,7 @@ thread_state one_lock::state_of(unsigned i) noexcept {
 }
 
 void one_lock::check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned threads) noexcept {
-    // A waiter takes its task back from whatever list that is in.
+    // A waiter dequeues its task from whatever list that is in.
     a.equal("queued, taken", c.announced + submitted,
             c.run_inline + c.run_own + c.run_stolen + c.run_submitted);
     const auto left = m_queue.now();

@@ -39,8 +39,8 @@ public:
     struct seat : node {
         node tasks; // the end of its list, a ring: `next` is its newest task, `previous` its oldest
         plain<state> now = state::spare;
-        plain<bool> released = false; // what it waits for, or is about to wait for, has happened
-        /// 0: nothing has happened since this thread looked last. rest() reads it without the lock.
+        plain<bool> released = false; // the event that it waits for, or soon will, has happened.
+        /// Is 0 if nothing has happened since this thread looked last. rest() reads it without the lock.
         typename Atom::template atomic<std::uint32_t> word{0};
     };
 
@@ -75,7 +75,7 @@ public:
 
     // ---- tasks. If a seat is returned, the caller starts a thread for it, or calls not_started().
 
-    /// Anyone: adds a task after all other submissions.
+    /// Any thread: adds a task after all other submissions.
     [[nodiscard]] seat* submit(node& task) noexcept {
         m_lock.lock();
         return queue_and_unlock(m_submitted, task);
@@ -143,7 +143,7 @@ public:
         m_lock.unlock();
         return released;
     }
-    /// Anyone, once for each wait: thread `i` may continue. It may do so, and its pool end, before this
+    /// Any thread, once for each wait: thread `i` may continue. It may do so, and its pool end, before this
     /// returns.
     void release(unsigned i) noexcept {
         m_lock.lock();

@@ -62,8 +62,8 @@ bool recording::announce_weighted(scheduler& w, task_word task, std::uint64_t, w
     return announce(w, task, may);
 }
 
-/// No other worker is there to want a part of a loop. The signal word asks in its place, but not for less
-/// than a piece. So a loop is split as if every worker asked all the time.
+/// No other worker can ask for a part of a loop, so the signal word asks instead, but not for less than a
+/// piece. A loop is split as if every worker asked all the time.
 void recording::attend(scheduler& w) noexcept {
     m_recorder->pause();
     work_stealing::attend(w);

@@ -1,4 +1,4 @@
-// The back-end of a pool that records: work stealing with one worker, which tells a recorder about each task.
+// The back-end of a pool that records: work stealing with one worker, which reports each task to a recorder.
 #pragma once
 
 #include <iosfwd>

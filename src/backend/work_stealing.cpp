@@ -78,8 +78,8 @@ void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
 
 void work_stealing::queue(submission& s, priority level, origin) noexcept {
     PILFER_CHAOS_POINT(accept);
-    // A searching worker is relied on only if the submission before was fetched. If that worker has lost its
-    // CPU it fetches nothing, and all of a stream would wait for it.
+    // A searching worker is relied on only if the submission before was fetched. If that worker was preempted
+    // it fetches nothing, and a whole stream of submissions would wait for it.
     const bool kept_up = m_pool.submissions.push(&s, level);
     PILFER_CHAOS_POINT(accept);
     m_pool.notify_any(kept_up);

@@ -10,14 +10,15 @@ namespace pilfer {
 inline namespace v0 {
 namespace balance {
 
-/// Replaces in `o` what is automatic: by what `text` names (null: nothing), else by the default. Throws
-/// std::invalid_argument that lists the known names, the range of a number, or two names of one kind.
+/// Replaces each automatic option in `o` by the one that `text` names, else by the default. `text` may be
+/// null. Throws std::invalid_argument, which lists the known names, a number's range, or two conflicting
+/// names.
 void resolve(balance_options& o, const char* text);
 
-/// What `text` names; what it does not name stays automatic. Throws as resolve() does.
+/// Options that `text` names; all others stay automatic. Throws std::invalid_argument if resolve() would.
 [[nodiscard]] balance_options named(std::string_view text);
 
-/// What the runtime uses where nobody chose.
+/// The options that replace automatic ones by default.
 [[nodiscard]] balance_options defaults();
 
 /// "half,random,on-demand": text that resolve() reads.

@@ -45,8 +45,9 @@ public:
     /// Waits for up to 64 events, at most `ns`; 0: does not sleep. Returns none for the notifier, at the end
     /// of the time, or after a signal.
     [[nodiscard]] found wait(event (&to)[64], std::uint64_t ns) noexcept;
-    /// Anyone. Ends one wait() that sleeps, or else the next one that would; until silence().
+    /// Rings the notifier: ends one wait() that sleeps, or else the next one that would. Any thread.
     void ring() noexcept;
+    /// Resets the notifier after a ring.
     void reset() noexcept;
     /// Gives the descriptors back early. In a child of fork() the parent's set is unchanged.
     void close() noexcept;

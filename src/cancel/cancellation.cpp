@@ -1,4 +1,4 @@
-// The process-wide registry of cancellations: which pools they reach, and how a cancellation goes.
+// The process-wide registry of cancellations: the pools that they reach, and the steps of a cancellation.
 #include "cancel/cancellation.hpp"
 
 #include <memory>
@@ -17,7 +17,7 @@ cancellations<std_atom, futex_park> all;
 /// a report holds it for long.
 pool_core* pools = nullptr;
 /// In a child of fork() by a task: the only worker that the child has. Nothing else of its pool can be
-/// stopped. Null elsewhere.
+/// stopped. Null in other processes.
 scheduler* alone = nullptr;
 /// The stop requests that the present cancellation has found. Under the lock of `all`; their callbacks run
 /// after it.
@@ -41,8 +41,8 @@ const auto each_trip = [](auto f) noexcept {
     });
 };
 
-/// Under the lock of `all`: stops the waits below of `s`. Returns the stop requests that this cancellation
-/// has found; another one finds its own.
+/// Stops the waits below `s`, under the lock of `all`. Returns the stop requests that this cancellation has
+/// found; another one finds its own.
 [[nodiscard]] stop_request* stop_waits(const scope_node& s) noexcept {
     each_worker([&s](scheduler& w) noexcept { w.stoppable.stop_below(s); });
     return std::exchange(stop_requests, nullptr);

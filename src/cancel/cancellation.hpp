@@ -35,7 +35,7 @@ void request(scope_node& s) noexcept;
 /// Cancels the node `s` of a stolen branch. Calls branch.is_told() before it requests any stop: a callback
 /// may wait for the worker of the branch, which waits for is_told().
 void request(scope_node& s, branch_protocol<std_atom>& branch) noexcept;
-/// A lock on the way up is free: what looks have noted is void.
+/// Called after a lock on the way up is free: results that earlier looks have noted are void.
 void renew() noexcept;
 /// The node `s` began under a lock that is free now. Stops the waits below it, if they are stopped.
 void look_again(scope_node& s) noexcept;

@@ -37,8 +37,8 @@ void drop_and_leave(std::uint64_t tasks) {
 
 scope_node* place_below(scope_node* node) noexcept {
     scope_node* at = node;
-    // Not past a lock: nothing further out counts. What a stolen branch finds there are scopes of the joining
-    // frame, which may end.
+    // The walk stops at a lock, because nothing further out counts. From a stolen branch it also finds scopes
+    // of the joining frame, which may end.
     while (scope_node::is_owner(at) && !scope_node::holds(at) && scope_node::strip(at) != nullptr &&
            (scope_node::strip(at)->head().cancel_state.load(rlx) & cancel_flag::shielded) == 0) {
         at = scope_node::strip(at)->parent();

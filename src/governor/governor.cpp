@@ -29,7 +29,7 @@ void pool_governor::stop() noexcept {
         return;
     }
     m_stop.store(1, rel);
-    std_atom::fence_sc(); // before the look whether it rests
+    std_atom::fence_sc(); // before m_rests is read
     os::futex_wake(&m_stop, 1);
     m_rests.store(0, rlx);
     os::futex_wake(&m_rests, 1);
@@ -38,7 +38,7 @@ void pool_governor::stop() noexcept {
 }
 
 void pool_governor::work_begins() noexcept {
-    std_atom::fence_sc(); // governor.G1: up before the look
+    std_atom::fence_sc(); // governor.G1: the worker is awake before it reads m_rests
     if (m_rests.load(rlx) != 0) {
         m_rests.store(0, rlx);
         os::futex_wake(&m_rests, 1);
@@ -52,10 +52,10 @@ void pool_governor::run() noexcept {
     os::thread_name(name);
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
-        std_atom::fence_sc(); // governor.G1: resting before the look
+        std_atom::fence_sc(); // governor.G1: m_rests is set before the workers are read
         if (m_pool.everybody_rests() && m_stop.load(acq) == 0) {
             os::futex_wait(m_rests, 1);
-            m_last = 0; // what workers have waited since is not of an interval of work
+            m_last = 0; // the workers' waits during the rest do not belong to an interval of work
         }
         m_rests.store(0, rlx);
         if (m_last == 0) {
@@ -73,14 +73,14 @@ void pool_governor::run() noexcept {
     }
 }
 
-/// By everybody but the rule.
+/// The smallest limit of all sources except the rule.
 unsigned pool_governor::most() const {
     unsigned n = UINT32_MAX;
     if (m_from.follows_quota) {
         n = os::granted_cpus();
     }
     if (m_from.advice) {
-        // A thread that the end of the pool waits for: it must not wait for that.
+        // The end of the pool joins this thread. So the user's function must not shut the pool down.
         const blocking_threads::helping here(m_pool);
         if (const unsigned advised = m_from.advice(); advised != 0) {
             n = std::min(n, advised);
@@ -94,7 +94,7 @@ unsigned pool_governor::most() const {
     return std::max(n, 1U);
 }
 
-/// What the first `active` workers have waited for CPUs since the last look.
+/// Nanoseconds that the first `active` workers have waited for CPUs since the last look.
 std::uint64_t pool_governor::waited_since(unsigned active) {
     m_seen.resize(m_pool.size());
     std::uint64_t sum = 0;
@@ -112,7 +112,7 @@ std::uint64_t pool_governor::waited_since(unsigned active) {
     return sum;
 }
 
-/// What has been counted until now.
+/// Begins an interval: reads all counters as they are now.
 void pool_governor::see(std::uint64_t now) noexcept {
     if (!m_from.measures) {
         return;
@@ -122,7 +122,7 @@ void pool_governor::see(std::uint64_t now) noexcept {
         m_stalled = os::stalled_ns(m_from.root);
         m_last = now;
     } catch (...) {
-        m_last = 0; // no memory: the next look begins
+        m_last = 0; // no memory: the next look begins an interval
     }
 }
 
@@ -138,7 +138,7 @@ void pool_governor::look(std::uint64_t now) {
         }
         governor::interval i{};
         i.ns = now - m_last;
-        // What went by while this thread had no CPU either is counted as work, but is no long calm.
+        // While this thread had no CPU, time counts as work, but not as a long calm.
         i.calm_ns = std::min(i.ns, 2 * each);
         i.active = active;
         i.wanted = all;
@@ -151,7 +151,7 @@ void pool_governor::look(std::uint64_t now) {
         m_last = now;
         granted = m_rule.next(i);
     }
-    // Who has as many as are wanted is not limited: a resize() need not wait for the next look.
+    // A pool that is granted all wanted workers is not limited: a resize() need not wait for the next look.
     const unsigned limit = granted >= wanted ? no_limit : granted;
     if (granted != active || limit != m_limit) {
         m_limit = limit;

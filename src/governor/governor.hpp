@@ -1,4 +1,4 @@
-// Looks at what the system gives a pool, and lets fewer or more of its workers take work. Design: README.md.
+// Measures the CPU time that a pool gets, and changes how many of its workers take work. Design: README.md.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,11 @@ class pool_core;
 class pool_governor {
 public:
     struct sources {
-        bool measures = false;              ///< waiting for CPUs, by the rule
-        bool follows_quota = false;         ///< and by what a pool of automatic size would have now
-        std::function<unsigned()> advice{}; ///< 0: no opinion
-        std::string advice_file{};          ///< a number; none, or no file: no opinion
-        std::string root{};                 ///< of the files of the system, for tests
+        bool measures = false;              ///< The rule measures waits for CPUs.
+        bool follows_quota = false;         ///< The limit is the size that an automatic pool would have now.
+        std::function<unsigned()> advice{}; ///< Returns a limit; 0: no limit.
+        std::string advice_file{};          ///< Contains a limit; no number, or no file: no limit.
+        std::string root{};                 ///< Folder of the system's files, for tests.
     };
     static constexpr std::uint64_t each = 50'000'000; // ns
     static constexpr unsigned no_limit = UINT32_MAX;
@@ -33,14 +33,14 @@ public:
     pool_governor& operator=(const pool_governor&) = delete;
     ~pool_governor() { stop(); }
 
-    /// From now on a thread looks, as long as the pool works. False: no thread can be made.
+    /// Starts a thread that looks while the pool works. False: no thread can be made.
     [[nodiscard]] bool start() noexcept;
     void stop() noexcept;
-    /// One look, at `now` (ns). By that thread; by tests, which start none.
+    /// One look, at `now` (ns). Called by the governor's thread, or by tests that start no thread.
     void look(std::uint64_t now);
     /// A worker has been woken.
     void work_begins() noexcept;
-    /// What `root` has to say is enough to measure by.
+    /// True if the files below `root` have the figures that the rule needs.
     [[nodiscard]] static bool can_measure(const std::string& root);
 
 private:
@@ -59,7 +59,7 @@ private:
     std::vector<seen> m_seen; // by worker
     std::uint64_t m_last = 0; // ns; 0: nothing has been seen
     std::optional<std::uint64_t> m_stalled;
-    unsigned m_limit = 0; // that was granted; 0: nothing yet
+    unsigned m_limit = 0; // the last granted limit; 0: none yet
     std::uintptr_t m_thread = 0;
     std::atomic<std::uint32_t> m_rests{0}; // 1: the pool sleeps, and so does this thread, on this word
     std::atomic<std::uint32_t> m_stop{0};

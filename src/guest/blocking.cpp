@@ -10,9 +10,11 @@ namespace {
 
 constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests before it ends
 
-/// Of a helper thread. No caller suspends between two looks, so it may be read as any thread-local. A relaxed
-/// atomic, a plain move for the machine: a guest and the tasks that it runs share a thread, and
-/// ThreadSanitizer takes the contexts of one thread for strangers.
+/// The pool whose job this thread runs. No caller suspends between two reads, so it is read as any
+/// thread-local.
+///
+/// A relaxed atomic, which costs a plain move. A guest and the tasks that it runs share a thread, but
+/// ThreadSanitizer takes the contexts of one thread for different threads.
 constinit thread_local std::atomic<const pool_core*> helper_of{nullptr};
 
 } // namespace
@@ -67,7 +69,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
         }
     }
     if (h != nullptr) {
-        os::thread_join(h->thread); // it has given up its place: only its last instructions are left
+        os::thread_join(h->thread); // it is no longer alive: only its last instructions are left
     } else {
         if (m_helpers.size() >= m_most) {
             return false;
@@ -75,7 +77,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
         try {
             m_helpers.push_back(std::make_unique<helper>());
         } catch (...) {
-            return false; // no memory: in place
+            return false; // no memory: the worker runs the job itself
         }
         h = m_helpers.back().get();
     }
@@ -103,7 +105,8 @@ void blocking_threads::serve(helper& h) noexcept {
     do {
         blocking_job& job = *h.job;
         job.run(job);
-        m_busy.fetch_sub(1, rel); // before the frame goes on: whoever sees it suspended sees why
+        m_busy.fetch_sub(1,
+                         rel); // before the frame resumes: a thread that sees it suspended also sees this job
         go_on(job.done);
     } while (rest(h));
 }
@@ -154,7 +157,7 @@ void blocking_threads::join() noexcept {
         }
         m_resting = nullptr;
     }
-    for (const auto& h : m_helpers) { // nobody adds any more
+    for (const auto& h : m_helpers) { // no thread adds a helper any more
         os::thread_join(h->thread);
     }
     m_helpers.clear();

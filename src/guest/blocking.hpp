@@ -1,4 +1,4 @@
-// Threads on which blocking() runs what would block a worker.
+// Threads that run the functions of blocking(), which would block a worker.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,9 @@ namespace detail {
 
 class pool_core;
 
-/// Of one pool. A job goes to a thread that rests, the one that has done so for the shortest time, or to a
-/// new one; there is no queue, since a worker that blocks is better than a call that waits.
+/// The helper threads of one pool. A job goes to the thread that began to rest last, or to a new thread.
+/// There is no queue: if no helper is available, the worker itself blocks, which is better than a call that
+/// waits.
 class blocking_threads {
 public:
     blocking_threads(const pool_core& owner, unsigned most) noexcept : m_pool(owner), m_most(most) {}
@@ -24,11 +25,11 @@ public:
     blocking_threads& operator=(const blocking_threads&) = delete;
     ~blocking_threads() = default;
 
-    /// The calling thread is inside a job of that pool.
+    /// True if the calling thread is inside a job of pool `p`.
     [[nodiscard]] static bool is_helper_of(const pool_core& p) noexcept;
-    /// The calling thread is inside a job of whatever pool.
+    /// True if the calling thread is inside a job of any pool.
     [[nodiscard]] static bool is_helper() noexcept;
-    /// So is whoever has one, on its own thread.
+    /// While an object exists, its thread counts as being inside a job of pool `p`.
     class helping {
     public:
         explicit helping(const pool_core& p) noexcept;
@@ -39,11 +40,11 @@ public:
     private:
         const pool_core* const m_before;
     };
-    /// False: nobody takes it.
+    /// Hands the job to a helper thread. False: no helper is available.
     [[nodiscard]] bool give(blocking_job& job) noexcept;
-    /// When no job is left and none comes: ends and joins all threads.
+    /// Ends and joins all threads. Called after the last job.
     void join() noexcept;
-    /// Jobs that have not ended.
+    /// Number of jobs that have not ended.
     [[nodiscard]] unsigned busy() const noexcept { return m_busy.load(acq); }
 
 private:
@@ -51,7 +52,7 @@ private:
     struct helper {
         blocking_threads* home = nullptr;
         blocking_job* job = nullptr; // under the mutex, or between `called` and the next rest
-        helper* below = nullptr;     // the one that rests for longer; under the mutex
+        helper* below = nullptr;     // the helper that began to rest before this one; under the mutex
         bool alive = false;          // under the mutex
         std::uintptr_t thread = 0;
         std::atomic<std::uint32_t> word{resting};
@@ -67,7 +68,7 @@ private:
     std::atomic<unsigned> m_busy{0};
     std::mutex m_mutex;
     // Under the mutex:
-    std::vector<std::unique_ptr<helper>> m_helpers; // those that have ended stay, to be joined and used again
+    std::vector<std::unique_ptr<helper>> m_helpers; // ended helpers stay, to be joined and reused
     helper* m_resting = nullptr;
     bool m_over = false;
 };

@@ -1,5 +1,5 @@
-// Threads outside that work for a pool while they wait: attach(), run_until(). Protocol: README.md,
-// "Guests".
+// Threads outside that run tasks of a pool while they wait: attach(), run_until(). Protocol:
+// src/pool/README.md, "Guests".
 #include "guest/guest.hpp"
 
 #include <bit>
@@ -24,9 +24,10 @@ struct attached_thread {
 
 namespace {
 
-// Of threads outside only, which never move.
+// Used by threads outside only, whose code never moves to another thread.
 thread_local attached_thread* attached = nullptr;
-/// Between its tasks a guest may call code of the user, which may block: plainly.
+/// True while a guest runs tasks or its condition. Between two tasks it may call user code. If that code
+/// waits, it blocks.
 thread_local bool visiting = false;
 
 struct latch_guest : guest {
@@ -44,12 +45,12 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
     v.stirred = v.over;
     v.word = &waiter.word();
     v.latch = &waiter;
-    (void)attached->pool->receive(v); // no seat is free: it blocks as if it were not attached
+    (void)attached->pool->receive(v); // if no slot is free, it blocks as if it were not attached
 }
 
 bool pool_core::receive(guest& v) noexcept {
     if (is_forked_child()) {
-        return false; // what lies there is the parent's to run
+        return false; // the queued tasks belong to the parent process
     }
     std::uint64_t free = m_free_slots.load(rlx);
     unsigned seat = 0;
@@ -71,8 +72,8 @@ bool pool_core::receive(guest& v) noexcept {
 
 void pool_core::notify_guests() noexcept {
     const pool_pin here(*this);
-    m_notices.fetch_add(1, rel); // pool.V3: behind what a condition depends on
-    std_atom::fence_sc();        // idle.S2: before a look at who sleeps
+    m_notices.fetch_add(1, rel); // pool.V3: after the changes that a condition depends on
+    std_atom::fence_sc();        // idle.S2: before the sleepers are read
     for (unsigned i = m_first_spare; i < m_size; ++i) {
         (void)m_idle->wake(i, i);
     }
@@ -118,7 +119,7 @@ struct asking_guest : guest {
     bool (*ask)(void*) = nullptr;
     void* self = nullptr;
     std::atomic<std::uint32_t>* notices = nullptr;
-    std::uint32_t seen = 0; // of them, before it was asked last
+    std::uint32_t seen = 0; // `notices` before the last call of `ask`
     bool done = false;
 };
 

@@ -1,4 +1,4 @@
-// A thread outside that takes one of the pool's spare seats while it waits, and works there.
+// A thread outside that takes a guest slot of the pool while it waits, and runs tasks there.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// Why it is there. On its own stack.
+/// Describes the wait of a guest. It is on the guest's own stack.
 struct guest {
-    /// Called on the visiting thread, between two tasks: its wait is over.
+    /// True if the guest's wait is over. Called by the guest thread between two tasks.
     bool (*over)(guest&) noexcept;
-    /// Before it sleeps, when others may wake it already: it has to ask again. No code of the user.
+    /// True if over() has to be called again. Called before the guest sleeps, when wakers can already see it.
+    /// It runs no user code.
     bool (*stirred)(guest&) noexcept;
-    /// It sleeps no longer than while this is 0; null: until it is woken as a worker is.
+    /// The guest sleeps only while this word is 0. Null: it sleeps until it is woken as a worker is.
     std::atomic<std::uint32_t>* word;
 };
 

@@ -31,18 +31,19 @@ void guest_slot::has_no_thread() noexcept {
     m_worker.current_activity.store(activity::resting, rlx);
 }
 
-/// On the visiting thread's own stack, on top of the frame that waits. Tasks run on contexts, as ever.
+/// Runs on the guest thread's own stack, on top of the frame that waits. The tasks run on contexts, as they
+/// do on a worker.
 void guest_slot::work_until(guest& v) noexcept {
-    // What contexts of former guests have looked at here is written anew: those that have ended, and those
-    // that have suspended. ThreadSanitizer takes them for strangers to their thread.
+    // The next lines overwrite words that contexts of former guests have read. These contexts have ended or
+    // suspended, but ThreadSanitizer takes them for other threads. So the order is declared here.
     san::acquire(&m_pool);
     m_worker.switching.take_over();
     m_worker.appear();
     m_worker.thread_id.store(os::thread_id(), rlx);
     m_worker.exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    const exception_state mine = m_worker.exceptions->load(); // it may wait in a catch block
+    const exception_state mine = m_worker.exceptions->load(); // the guest may wait in a catch block
     m_worker.exceptions->store({nullptr, 0});
-    const with_rounding modes(m_pool.modes()); // contexts begin with what they find
+    const with_rounding modes(m_pool.modes()); // a new context inherits the modes of its thread
     m_worker.switching.enter_thread();
     san::release(static_cast<worker*>(&m_worker));
     m_guest = &v;
@@ -52,7 +53,7 @@ void guest_slot::work_until(guest& v) noexcept {
     if (g != nullptr) {
         g->work_begins();
     }
-    // The question may fork(): in the child nothing here may be touched.
+    // over() may call fork(). The child must not touch this slot.
     while (!v.over(v) && !m_pool.stopping() && !m_pool.is_forked_child()) {
         if (!m_worker.step() && !m_pool.stopping() && !m_worker.resting.looks_again()) {
             m_worker.resting.sleep();
@@ -63,7 +64,7 @@ void guest_slot::work_until(guest& v) noexcept {
     }
     m_guest = nullptr;
     if (!m_pool.is_forked_child()) {
-        // What a token or a search stands for: another one looks in this one's place.
+        // If this guest was woken or searched, another worker has to look instead.
         m_worker.resting.found_work(m_worker.index);
         m_worker.log.note_missed();
         leave_slot();
@@ -74,8 +75,9 @@ void guest_slot::work_until(guest& v) noexcept {
 
 bool guest_slot::is_stirred() noexcept { return m_guest != nullptr && m_guest->stirred(*m_guest); }
 
-/// Descriptors are the watch's to look at. One that is released by a word other than its own leaves that to a
-/// worker, where one sleeps; else it looks now and then.
+/// Hands the watch over descriptors to a sleeping worker, if there is one. For a guest with a word of its
+/// own, which cannot sleep in the kernel's poll for long. False: this guest holds the watch, and polls at
+/// times.
 bool guest_slot::hands_watch_on() noexcept {
     if (m_pool.watch().held_by(m_worker.index)) {
         (void)m_pool.watch().get_up([this] { return m_pool.first_expected(); });
@@ -87,18 +89,17 @@ bool guest_slot::hands_watch_on() noexcept {
             return true;
         }
     }
-    // Two at the descriptors would take each other's notifier. So this one sleeps there as the watch or not
-    // at all.
+    // Two threads in the poll would consume each other's notification. So this guest polls only as the watch.
     return m_worker.watch_alarms() == never;
 }
 
-/// `io`: what it has to watch over, null if it does not.
+/// `io`: the descriptors that the guest has to watch, or null.
 void guest_slot::rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept {
     constexpr std::uint32_t asleep = pool_core::pool_sleepers::asleep;
     std::atomic<std::uint32_t>* const word = m_guest->word;
     if (word == nullptr) {
         if (io != nullptr) {
-            m_worker.sleep_at_descriptors(*io, ns); // whoever wakes it rings
+            m_worker.sleep_at_descriptors(*io, ns); // the waker rings the notifier
         } else if (ns == 0) {
             os::futex_wait(state, asleep);
         } else {
@@ -108,7 +109,8 @@ void guest_slot::rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t 
     }
     rest_on_two<either_park>(
         m_pool.idle(), m_worker.index, state, *word, [&]() -> std::optional<std::uint64_t> {
-            constexpr std::uint64_t soon = 1'000'000; // ns: so late its own wait may be seen to be over
+            constexpr std::uint64_t soon =
+                1'000'000; // ns: the largest delay before the guest sees the end of its own wait
             if (io == nullptr) {
                 return ns;
             }
@@ -116,7 +118,7 @@ void guest_slot::rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t 
                 m_worker.sleep_at_descriptors(*io, ns != 0 && ns < soon ? ns : soon);
                 return std::nullopt;
             }
-            return 10 * soon; // the other one may find a task that does not end: then this one watches again
+            return 10 * soon; // that worker may run a task that does not end: then this guest watches again
         });
 }
 
@@ -126,7 +128,7 @@ void guest_slot::leave_slot() noexcept {
     forward_inbox();
     m_worker.switching.give_contexts();
     m_worker.current_activity.store(activity::resting, rel);
-    // What its frames have left in the deque is within reach of everybody, as behind a long task.
+    // Thieves can steal the tasks that its frames have left in the deque, as they do during a long task.
     const bool leaves_tasks = m_worker.deque.thief().has_any();
     if (leaves_tasks) {
         m_pool.left_tasks.leave(); // idle.S9
@@ -135,16 +137,16 @@ void guest_slot::leave_slot() noexcept {
         m_pool.notify_any();
     }
     if (m_pool.stall().is_watched_by(m_worker.index)) {
-        // Whoever lies down next watches over a standstill.
+        // The woken worker watches for a stall when it sleeps again.
         if (const unsigned other = m_pool.idle().wake_one(m_worker.index, m_worker.index);
             other != pool_core::pool_sleepers::nobody) {
             m_worker.woke(other);
         }
     }
-    m_pool.worker_is_idle(); // pool.D2: its last unit has ended
+    m_pool.worker_is_idle(); // pool.D2: the guest's last outstanding task has ended
 }
 
-/// Of a seat where nobody sits: what has to go on here goes on anywhere.
+/// The inbox of a slot without a guest: its contexts may resume on any worker.
 void guest_slot::forward_inbox() noexcept {
     for (unsigned round = 0; !m_worker.inbox().empty(); ++round) {
         if (auto* n = m_worker.inbox().pop()) {
@@ -156,9 +158,12 @@ void guest_slot::forward_inbox() noexcept {
     }
 }
 
-/// For run_until(): code of the user, as on a thread outside whose end the pool's own would wait for. It may
-/// wait for what a wake-up was about that came here: somebody else looks after that. Not for what lies in
-/// this seat's deque since an earlier visit: a taken seat is nobody's who has gone.
+/// Calls the condition of run_until(), which is user code. It runs as on a helper thread that the pool's end
+/// joins.
+///
+/// The condition may wait for a task that this slot was woken for. So another worker looks for that task
+/// first. Tasks that an earlier guest left in this slot's deque are not covered: while the slot is taken,
+/// has_left() is false for it.
 bool guest_slot::ask_outside(bool (*ask)(void*), void* self) noexcept {
     m_worker.resting.found_work(m_worker.index);
     m_worker.disappear();

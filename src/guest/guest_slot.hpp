@@ -1,5 +1,5 @@
-// The place of a scheduler without a thread, which threads outside take while they wait: README.md,
-// "Guests".
+// A scheduler without a thread, in which a thread outside runs tasks while it waits. Protocol:
+// src/pool/README.md, "Guests".
 #pragma once
 
 #include <atomic>
@@ -16,25 +16,26 @@ class readiness;
 class scheduler;
 struct guest;
 
-/// The guest of one scheduler. A worker of the pool has none, and is there all the time.
+/// The guest of one scheduler. A scheduler with a worker thread never has a guest, and always counts as
+/// present.
 class guest_slot {
 public:
     guest_slot(scheduler& w, pool_core& p) noexcept;
 
-    /// The scheduler has no thread, and waits for guests.
+    /// Marks the scheduler as one without a thread, for guests.
     void has_no_thread() noexcept;
-    /// Any thread: a thread looks into the inbox.
+    /// True if a worker or a guest reads the inbox. Any thread.
     [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
-    /// On the visiting thread, which has taken the seat.
+    /// Called by the guest thread, which has taken the slot.
     void work_until(guest& v) noexcept;
-    /// Any thread: what came to a seat without a guest goes on anywhere.
+    /// Moves the inbox of a slot without a guest to the runnable queue. Any thread.
     void forward_inbox() noexcept;
     [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
     [[nodiscard]] bool is_taken() const noexcept { return m_guest != nullptr; }
-    /// The guest has to ask again whether its wait is over.
+    /// True if the guest has to check again whether its wait is over.
     [[nodiscard]] bool is_stirred() noexcept;
-    /// In the sleep of a guest.
+    /// Called when a guest sleeps.
     void rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept;
 
 private:
@@ -43,7 +44,7 @@ private:
 
     scheduler& m_worker;
     pool_core& m_pool;
-    guest* m_guest = nullptr;        // null: a worker of the pool, or a free seat
+    guest* m_guest = nullptr;        // null: a worker of the pool, or a free slot
     std::atomic<bool> m_there{true}; // pool.V2
 };
 

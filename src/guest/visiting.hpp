@@ -1,5 +1,5 @@
-// A thread outside that works for a pool while it waits for a latch: on what it sleeps. README.md,
-// "Guests".
+// The sleep of a guest that waits for a latch: it sleeps on two words. Protocol:
+// src/pool/README.md, "Guests".
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,16 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// In `rest` of sleepers::sleep(): `self` sleeps on its `state` and on `word` at once, which is 0 until its
-/// own wait is over; who changes that knows nothing of the sleepers and wakes that word alone. `Park` as for
-/// `sleepers`, with wait_either(). `before()` says for how long it may sleep (0: for good); or nothing, if it
-/// has slept in another way.
+/// The `rest` of sleepers::sleep() for the guest `self`. It sleeps on its `state` and on `word` at once.
+///
+/// `word` is 0 until the guest's own wait is over. The thread that changes `word` knows nothing of the
+/// sleepers, and wakes only `word`. `Park` is that of `sleepers`, and has wait_either(). `before()` returns
+/// the longest sleep (0: no limit), or nothing if it has slept itself.
 template <class Park, class Sleepers, class Word, class Before>
 void rest_on_two(Sleepers& idle, unsigned self, Word& state, Word& word, Before before) {
-    if (word.load(rlx) != 0) { // a hint: the kernel compares, and who waits looks again
-        // As any waker does: whoever takes its bit gives the token, and what that stands for is owed like any
-        // other. Another one may have been faster, and have lost its CPU before it gives it.
+    if (word.load(rlx) != 0) { // a hint: the kernel compares, and the guest looks again
+        // The guest acts as any waker: it takes its bit and gives itself a token, with all duties of a token.
+        // If another waker has taken the bit but not yet given the token, the guest waits for it.
         if (!idle.wake(self, self)) {
             Park::wait(state, Sleepers::asleep);
         }

@@ -16,7 +16,7 @@ reaction::reaction() noexcept {
     m_caller.owner = this;
 }
 
-/// Called by the thread that has the reaction, when no other thread advances it. Runs code of the user.
+/// Called by the thread that has the reaction, when no other thread advances it. Runs user code.
 void reaction::end() noexcept {
     m_wait.await_canceller();
     give_back();
@@ -42,7 +42,7 @@ void reaction::start(pool_core& p) {
     }
 }
 
-/// After the visit: the function's destructor is code of the user, which may end the pool.
+/// Called without a pool_pin: the function's destructor is user code, which may end the pool.
 void reaction::end_unbegun() noexcept {
     end_function();
     m_wait.finish();
@@ -95,7 +95,7 @@ void reaction::next() noexcept {
             return;
         }
     }
-    m_wait.refuse(); // after the visit: the pool may end
+    m_wait.refuse(); // without a pool_pin: the pool may end
 }
 
 bool reaction::cancel() noexcept {
@@ -266,7 +266,7 @@ void pool_core::sweep_reactions() noexcept {
     }
 }
 
-/// On a thread that may run code of the user.
+/// Called on a thread that may run user code.
 void pool_core::end_swept() noexcept {
     while (!m_swept.empty()) {
         if (auto* n = m_swept.pop()) {

@@ -1,4 +1,4 @@
-// Descriptors in the life of a worker: who looks at them, and who sleeps until something happens.
+// Descriptors on workers: the busy worker that polls them, and the idle worker that sleeps in the poll.
 // Argument: src/io/README.md.
 #include "io/readiness.hpp"
 
@@ -16,7 +16,7 @@ inline namespace v0 {
 namespace detail {
 
 bool readiness::is_due() const noexcept {
-    // About 50 us: a look costs 0.3 us, and more often than that nobody notices.
+    // About 50 us: a poll costs 0.3 us, and a shorter interval brings no visible gain.
     return is_awaited() && cheap_ticks() - m_looked.load(rlx) > 12 * piece_ticks();
 }
 
@@ -38,19 +38,20 @@ bool look_at(readiness& io) noexcept {
     return dispatch(io, events, io.kernel.wait(events, 0).events);
 }
 
-/// Between two tasks, or before this worker lies down. True: somebody goes on.
+/// Called between two tasks, or before this worker sleeps. True: a waiting task resumes.
 bool scheduler::look_at_descriptors(readiness& io) noexcept {
     if (!io.is_awaited()) {
         return false;
     }
-    m_fires = true; // whatever is made runnable is looked for right after this
+    m_fires = true; // this worker looks for runnable tasks right afterwards
     const bool anyone = look_at(io);
     m_fires = false;
     m_owes_notice = m_owes_notice || anyone;
     return anyone;
 }
 
-/// In the map of sleepers, as the one that watches. `ns`: at most; 0: until something happens.
+/// Sleeps in the poll. This worker is in the map of sleepers and holds the watch. `ns`: longest sleep; 0: no
+/// limit.
 void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
     if (!m_pool.idle().start_polling(index, io.kernel)) {
         return;
@@ -59,20 +60,20 @@ void scheduler::sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept {
     const auto found = io.kernel.wait(events, ns == 0 ? os::no_limit : ns);
     io.looked();
     if (found.rung) {
-        io.kernel.reset(); // io.N2: before the look whether that ring was for this worker
+        io.kernel.reset(); // io.N2: before this worker checks whether that notification was for it
     }
     m_pool.idle().stop_polling(index);
     m_fires = true;
     const bool anyone = dispatch(io, events, found.events);
     m_fires = false;
     if (anyone) {
-        (void)m_pool.idle().wake(index, index); // as a token, as behind an alarm
+        (void)m_pool.idle().wake(index, index); // as a token, as after an alarm
     }
 }
 
 readiness* pool_core::io(int& error) noexcept {
     if (is_forked_child()) {
-        error = ENOTSUP; // the set of descriptors is also the parent's
+        error = ENOTSUP; // the kernel's set of descriptors is shared with the parent
         return nullptr;
     }
     if (readiness* const made = io_if_made()) {
@@ -92,7 +93,7 @@ readiness* pool_core::io(int& error) noexcept {
         }
         m_io_owner = std::move(made);
         m_io.store(m_io_owner.get(), rel);
-        // N5. Whoever watches may sleep on its word, where no descriptor wakes it.
+        // N5. The watching worker may sleep on its word, and no descriptor wakes it there.
         std_atom::fence_sc();
         wake_watch(any_time);
     }

@@ -1,4 +1,4 @@
-// What one pool waits for outside: its descriptors, and how often busy workers look at them.
+// The descriptors of one pool, and how often busy workers poll them.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// For the watch over alarms: somebody waits for a descriptor. Behind every alarm, before `never`.
+/// The due time that stands for an awaited descriptor in the watch. It is after every alarm, before `never`.
 inline constexpr instant any_time = never - 1;
 
-/// One per pool, from its first wait for a descriptor on until its end.
+/// One per pool. It exists from the pool's first wait for a descriptor until the pool's end.
 class readiness {
 public:
     readiness() = default;
@@ -26,16 +26,16 @@ public:
     os::poller kernel;
     descriptor_waits<std_atom, futex_park, os::poller> waits{kernel};
 
-    /// Before a task asks the kernel, and behind its wait.
-    void one_more() noexcept {
-        m_waiting.fetch_add(1, rlx);
-    } // io.N5, by the fence of whoever tells the watch
+    /// Counts a wait. Called before a task registers its descriptor with the kernel. io.N5: the fence is in
+    /// the notification of the watch.
+    void one_more() noexcept { m_waiting.fetch_add(1, rlx); }
+    /// Uncounts a wait that has ended.
     void one_less() noexcept { m_waiting.fetch_sub(1, rlx); }
     [[nodiscard]] bool is_awaited() const noexcept { return m_waiting.load(rlx) != 0; }
 
-    /// A busy worker: nobody has looked for some time.
+    /// True if no thread has polled for some time. Called by a busy worker.
     [[nodiscard]] bool is_due() const noexcept;
-    /// Somebody looks now.
+    /// The calling thread polls now.
     void looked() noexcept;
 
 private:
@@ -43,9 +43,10 @@ private:
     alignas(line_bytes) std::atomic<std::uint64_t> m_looked{0}; // in ticks
 };
 
-/// What waits for these events goes on. True: something does.
+/// Resumes the tasks that wait for these events. True: at least one resumes.
 bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
-/// The same for all that has happened by now. Any thread.
+/// Polls once without waiting, and resumes the tasks whose events have happened. True: at least one resumes.
+/// Any thread.
 [[nodiscard]] bool look_at(readiness& io) noexcept;
 
 } // namespace detail

@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-// A sanitizer shall see the end of each state.
+// With a sanitizer each block is freed at once, so that it sees the end of each state.
 #if defined(PILFER_ASAN) || defined(PILFER_TSAN)
 constexpr bool recycles = false;
 #else
@@ -37,7 +37,7 @@ void destroy(free_block* list) noexcept {
 
 // ---- of threads outside all pools ---------------------------------------------------------------
 
-/// Of all threads outside. It is used behind the end of the program's statics.
+/// The block pool of all threads outside. It is still used after the program's static objects are destroyed.
 union lasting_pool {
     constexpr lasting_pool() : of_all(block_pool::patience::gives_up) {}
     ~lasting_pool() {}
@@ -45,8 +45,9 @@ union lasting_pool {
 };
 constinit lasting_pool blocks_outside;
 
-/// No object with a destructor: that would be registered in memory whose lack ends the program, and be used
-/// by other destructors behind its end.
+/// The free blocks of a thread outside. The type has no destructor, for two reasons:
+/// * registering it would need memory, and without memory the program would end;
+/// * other destructors would still use the object after its end.
 struct outside_list {
     enum class state : unsigned char { fresh, open, closed };
     plain_block_list of[block_classes];
@@ -66,12 +67,12 @@ void close_list(outside_list& l) noexcept {
 
 std::atomic<unsigned> pools_that_use{0};
 
-/// That of the calling thread; null: it keeps none, because there is no pool, nobody would end them, or it
-/// has ended them.
+/// The list of the calling thread. Null if it keeps no blocks: there is no pool, no function is registered
+/// for the thread's end, or the list is already closed.
 [[nodiscard]] PILFER_ALWAYS_INLINE outside_list* list_outside() noexcept {
     using state = outside_list::state;
     if (kept_outside.now == state::fresh) [[unlikely]] {
-        const san::never_lost note; // in memory of the thread's, and no child of fork() has other threads
+        const san::never_lost note; // the note is in memory of the thread, which a child of fork() loses
         const bool told =
             os::at_thread_end([](void* l) { close_list(*static_cast<outside_list*>(l)); }, &kept_outside);
         kept_outside.now = told ? state::open : state::closed;
@@ -79,14 +80,13 @@ std::atomic<unsigned> pools_that_use{0};
     return kept_outside.now == state::open && pools_that_use.load(rlx) != 0 ? &kept_outside : nullptr;
 }
 
-/// The thread that ends the program has no other end.
+/// Closes the list of the thread that ends the program: no thread-end function runs for it.
 struct end_of_program {
     end_of_program() = default;
     end_of_program(const end_of_program&) = delete;
     end_of_program& operator=(const end_of_program&) = delete;
     ~end_of_program() {
-        // Of dlclose, too, where the library is part of what is unloaded: what other threads keep is lost
-        // then.
+        // This also runs at dlclose() if the library is unloaded. The blocks of other threads are lost then.
         os::forget_thread_ends();
         close_list(kept_outside);
         blocks_outside.of_all.close();
@@ -94,8 +94,8 @@ struct end_of_program {
 };
 const end_of_program at_the_end;
 
-// Never inlined: whoever calls them may be a frame that moves, and would keep the address of the
-// thread-local.
+// Never inlined: the caller may be a frame that moves to another thread, and an inlined call would keep the
+// address of the thread-local.
 [[nodiscard]] PILFER_NOINLINE void* take_outside(std::size_t size_class) noexcept {
     outside_list* const l = list_outside();
     return l != nullptr ? l->of[size_class].take(blocks_outside.of_all, size_class) : nullptr;
@@ -146,7 +146,7 @@ void plain_block_list::clear() noexcept {
     m_count = 0;
 }
 
-/// The newest go: they were given back one after the other, and the older ones are as warm to a list so long.
+/// The newest blocks go to the pool. In a list of this length the older ones are equally warm in the cache.
 void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     free_block* const batch = m_first;
     free_block* last = batch;
@@ -158,7 +158,7 @@ void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     p.give(size_class, batch);
 }
 
-/// Another thread may have been about to change it: what is in there is lost then.
+/// If another thread held the lock at the fork(), the blocks in the pool are lost.
 void forget_blocks_outside() noexcept { blocks_outside.of_all.forget_holder(); }
 
 blocks_user::blocks_user() noexcept { pools_that_use.fetch_add(1, rlx); }

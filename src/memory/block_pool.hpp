@@ -1,8 +1,8 @@
 // Memory for the states of futures, which may outlive every pool: blocks of operator new in two sizes.
-// Workers keep those that were given back on them for the next one, and hand batches to and from their pool.
-// So do threads outside all pools, by what they share: see block_pool.cpp.
 //
-// Not the records of `fork`: those are cut out of chunks that end with the pool.
+// A worker keeps freed blocks in its own list, and exchanges batches with its pool. Threads outside all pools
+// do so with one common block pool: see block_pool.cpp. The records of `fork` are different: they are cut out
+// of chunks that end with the pool.
 #pragma once
 
 #include <cstddef>
@@ -22,34 +22,36 @@ struct free_block {
 inline constexpr std::size_t block_bytes[] = {128, 256};
 inline constexpr std::size_t block_classes = sizeof block_bytes / sizeof block_bytes[0];
 
-/// What a pool's workers share, or all threads outside. Batches only: its lock is taken once in 32 times.
+/// Blocks that the workers of a pool share, or all threads outside. It holds batches of 32, so its lock is
+/// taken once per 32 blocks.
 class block_pool {
 public:
     static constexpr unsigned batch_size = 32;
 
     enum class patience : bool { waits, gives_up };
 
-    /// `gives_up`: where another thread holds its lock it is as if empty, or full. A child of fork() may find
-    /// the lock held by a thread that it does not have.
+    /// `gives_up`: while another thread holds the lock, the pool acts as if empty, or full. In a child of
+    /// fork() the lock may be held by a thread that exists only in the parent.
     constexpr explicit block_pool(patience p = patience::waits) : m_patience(p) {}
     block_pool(const block_pool&) = delete;
     block_pool& operator=(const block_pool&) = delete;
     ~block_pool();
 
-    /// 32 blocks, linked by next; null: none are here.
+    /// Takes 32 blocks, linked by `next`. Null: the pool is empty.
     [[nodiscard]] free_block* take(std::size_t size_class) noexcept;
-    /// Takes 32 linked blocks. What is more than a pool keeps goes to the threads outside, which take it
-    /// where they only submit, and what is more than those keep to the system's allocator.
+    /// Gives 32 linked blocks to this pool. A full pool passes them to the pool of the threads outside, which
+    /// need blocks if they only submit. If that one is full too, the blocks go to the system's allocator.
     void give(std::size_t size_class, free_block* batch) noexcept;
     /// Gives all back to the system's allocator.
     void clear() noexcept;
-    /// The same, and from now on all that comes.
+    /// Gives all blocks back to the system's allocator, and refuses blocks from now on.
     void close() noexcept;
-    /// In a child of fork(), where nobody else is: whoever holds the lock is not there either.
+    /// Called in a child of fork() by its only thread. If the lock is held, its holder exists only in the
+    /// parent, and the pool is made anew.
     void forget_holder() noexcept;
 
 private:
-    static constexpr unsigned most_batches = 64; // half a megabyte of the larger ones
+    static constexpr unsigned most_batches = 64; // half a megabyte of the larger blocks
 
     [[nodiscard]] bool lock() noexcept {
         if (m_patience == patience::gives_up) {
@@ -66,10 +68,10 @@ private:
     bool m_closed = false;
 };
 
-/// Of one thread; by it only. clear() ends it.
+/// The free blocks of one thread, used by that thread only. clear() frees them; there is no destructor.
 class plain_block_list {
 public:
-    /// Null: neither here nor in the pool.
+    /// Takes a block. Null: neither the list nor the pool has one.
     [[nodiscard]] void* take(block_pool& p, std::size_t size_class) noexcept {
         if (m_first == nullptr) {
             m_first = p.take(size_class);
@@ -92,7 +94,7 @@ public:
     }
 
 private:
-    /// A thread on which many are given back keeps so many.
+    /// A list never keeps more blocks than this.
     static constexpr unsigned most = 8 * block_pool::batch_size;
 
     PILFER_COLD void cut(block_pool& p, std::size_t size_class) noexcept;
@@ -101,8 +103,8 @@ private:
     unsigned m_count = 0;
 };
 
-/// A part of each pool. With the last one goes what the thread that ends it keeps, and all threads outside in
-/// common: without a pool nothing is kept any more.
+/// A member of each pool. The last pool's end frees the blocks that its ending thread keeps, and those of the
+/// common pool of threads outside. Without a pool no blocks are kept.
 class blocks_user {
 public:
     blocks_user() noexcept;
@@ -111,7 +113,7 @@ public:
     ~blocks_user();
 };
 
-/// Of one worker.
+/// The free blocks of one worker.
 class block_list : public plain_block_list {
 public:
     block_list() = default;

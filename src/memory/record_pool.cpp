@@ -7,7 +7,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// The link between batches lies in the first word of the payload. The second one stays untouched: a
+/// The link between batches is the first word of the payload. The second word stays unchanged: a thief with a
 /// stale entry of a deque may still read the scope word there.
 [[nodiscard]] free_record*& next_batch(free_record* first) noexcept {
     return *reinterpret_cast<free_record**>(first + 1);
@@ -49,7 +49,7 @@ void record_pool::forget_holder() noexcept {
     if (m_mutex.try_lock()) {
         m_mutex.unlock();
     } else {
-        ::new (this) record_pool; // the chunks stay: tasks lie in them
+        ::new (this) record_pool; // the chunks are not freed, because they hold tasks
     }
 }
 
@@ -71,8 +71,8 @@ std::size_t record_pool::kept(unsigned size_class) noexcept {
 
 void record_pool::give(unsigned size_class, free_record* batch) noexcept {
     san::acquire(batch);
-    // They come out of the middle of a longer list. With the ranks of that list the next owner's would
-    // look full long before it is, and be cut again and again.
+    // The batch was cut from a longer list, so its ranks are too high. With these ranks the next owner's list
+    // would look full too early, and would be cut again and again.
     std::uint32_t rank = batch_size;
     for (free_record* r = batch; r != nullptr; r = r->next.load(rlx)) {
         r->rank.store(rank--, rlx);

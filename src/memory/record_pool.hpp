@@ -1,4 +1,5 @@
-// Where the records of `fork` come from: chunks that are cut up once and recycled for the pool's life.
+// Memory for the records of `fork`: chunks are cut once, and the records are recycled for the pool's
+// lifetime.
 #pragma once
 
 #include <cstddef>
@@ -14,13 +15,13 @@ namespace detail {
 
 class record_pool {
 public:
-    /// 32 records of a class, linked by next. Throws std::bad_alloc.
+    /// Takes 32 records of a class, linked by `next`. Throws std::bad_alloc.
     [[nodiscard]] free_record* take(unsigned size_class);
-    /// Takes 32 linked records back.
+    /// Gives 32 linked records back to the pool.
     void give(unsigned size_class, free_record* batch) noexcept;
 
-    /// In a child of fork(), by its only thread. If another one was inside, what is here is left alone for
-    /// ever: it may have been half linked.
+    /// Called in a child of fork() by its only thread. If the lock is held, its holder may have linked the
+    /// records incompletely. Then the present records are never used again.
     void forget_holder() noexcept;
 
     /// How many records of a class were ever made, and how many of them are here: for checks.
@@ -28,8 +29,8 @@ public:
     [[nodiscard]] std::size_t kept(unsigned size_class) noexcept;
 
     static constexpr unsigned batch_size = 32;
-    // A worker's list is cut behind its first batch: there must be a second one, and something left to
-    // work with before the next cut.
+    // A cut removes the second batch of a worker's list. So a full list must have a second batch, and enough
+    // records must stay for the work until the next cut.
     static_assert(most_free_records >= 4 * batch_size);
 
 private:

@@ -1,4 +1,4 @@
-// Queued calls: who waits, and who serves them.
+// Monitor calls with conditions: the waiting callers, and the thread that serves their calls.
 #include <pilfer/monitor.hpp>
 
 #include <cxxabi.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr wait_kind call_condition_kind{"the condition of a monitor call", &nothing_known};
 
-/// What the C++ runtime keeps for this thread.
+/// The C++ runtime's exception state of this thread.
 [[nodiscard]] exception_state& exceptions_here() noexcept {
     worker* const w = this_worker();
     return w != nullptr ? *w->exceptions : *reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
@@ -35,15 +35,14 @@ monitor_core::~monitor_core() {
 
 monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     auto what = awaited::anything;
-    // What f spawns is below of this. It begins inside the lock, so that f, wherever it is run, is a
-    // holder's.
+    // The scope in which f spawns. It begins inside the lock, so f holds the lock on any thread.
     scope_node own(this_activation()->node.load(rlx));
     if (worker* w = this_worker(); w != nullptr && w->pool->settings().resume == resume::anywhere) {
         c.pool = w->pool;
         c.parent = &own;
         c.uncaught = w->current.load(rlx)->uncaught;
         if (w->pool->size() > 1) {
-            own.seal(); // objects.Q3: others may end this call, and nothing else that encloses it
+            own.seal(); // objects.Q3: other threads may end this call, but no enclosing scope
             static_cast<scheduler*>(w)->count.scopes_shared.add();
             what = awaited::anything_at_home;
         }
@@ -54,8 +53,8 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     wait_in(m_calls.list(), c, until, call_condition_kind, this, what, leaves::when_stopped);
     const ending e = monitor_call::queue::ended(c);
     if (e == ending::over && (until == never || must_leave())) {
-        throw stopped(); // a cancellation ends such a wait as its time does, and nothing else ends one
-                         // without
+        throw stopped(); // a cancellation ends the wait as a time limit does; without a limit nothing
+                         // else ends it
     }
     if (e == ending::given) {
         m_lock.adopt();
@@ -63,11 +62,12 @@ monitor_core::ending monitor_core::wait(monitor_call& c, instant until) {
     return e;
 }
 
-/// Whoever makes a condition true may stand anywhere: so the call runs as a task of its own, below the scopes
-/// of its own caller, and with the exceptions that its caller handles or unwinds for. With those of who
-/// serves (in a catch block, or behind an f that threw) `throw;` in f would throw a stranger's, its spawn
-/// would be a plain call, and no cancellation would take it out of a wait. Where its caller unwinds, f is
-/// part of that: no `stopped` may leave it.
+/// Serves the waiting call `c` if its condition holds. Any code may make a condition true, even a catch
+/// block. So the call runs as a task of its own:
+/// 1. It runs inside the scopes of its caller.
+/// 2. It has the exception state of its caller. With the server's state, `throw;` in f could rethrow an
+///    exception of the server. A spawn in f would be a plain call, and no cancellation would end a wait in f.
+/// 3. If the caller unwinds, f is part of the unwinding: no `stopped` may leave f.
 monitor_call::queue::verdict monitor_core::look(monitor_call& c, unsigned& left) noexcept {
     using verdict = monitor_call::queue::verdict;
     worker* const w = this_worker();
@@ -103,7 +103,7 @@ void monitor_core::leave_and_serve() noexcept {
             go_on(*rest.last);
         }
     }
-    // Last, because it may call the user's code, which may wait for a call that was served here.
+    // Last, because it may run user code, which may wait for a call that was served here.
     gives_lock(running_task());
 }
 

@@ -1,4 +1,4 @@
-// The rare half of worker_local: lists of others, places, all instances at once.
+// The rare half of worker_local: lists of other workers, places, all instances at once.
 #include <pilfer/worker_local.hpp>
 
 #include <exception>
@@ -27,7 +27,7 @@ void instances::each_place(F f) const noexcept {
     }
 }
 
-/// Null: a thread outside, a worker without a number, or there is no memory.
+/// Null for a thread outside, for a worker without a number, or without memory.
 instances::protocol::place* instances::make_place_locked(const worker* w) noexcept {
     if (w == nullptr || piece_of(w->serial) >= pieces) {
         return nullptr;
@@ -43,7 +43,8 @@ instances::instance* instances::take_cold(worker* w) noexcept {
     m_free.lock();
     protocol::node* n = nullptr;
     if (protocol::place* const mine = make_place_locked(w); mine != nullptr) {
-        n = m_free.take(*mine, w->deque.owner().pinned()); // somebody may only have stopped the owners
+        n = m_free.take(*mine,
+                        w->deque.owner().pinned()); // another thread may only have stopped the owners
     }
     if (n == nullptr) {
         n = m_free.take_outside();
@@ -65,7 +66,7 @@ instances::instance* instances::take_cold(worker* w) noexcept {
 
 void instances::give_cold(worker* w, instance* i) noexcept {
     m_free.lock();
-    // While this thread has the lock nobody stops the owners.
+    // While this thread has the lock, no other thread stops the owners.
     protocol::place* const mine = make_place_locked(w);
     if (mine == nullptr || !m_free.give(*mine, i, w->deque.owner().pinned())) {
         m_free.give_outside(i);

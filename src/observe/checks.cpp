@@ -1,4 +1,4 @@
-// The checked build: what must hold when a pool has ended, and how a broken invariant is told.
+// The checked build: invariants of a pool that has ended, and the report of a broken one.
 #include <pilfer/checked_lock.hpp>
 #include <pilfer/detail/base/checked.hpp>
 

@@ -23,7 +23,8 @@ namespace {
     return false;
 }
 
-/// A worker in the map of sleepers may still scan, and may owe the look of a token that it has not settled.
+/// True if every thread in the map of sleepers is blocked. One that is not blocked may still scan, or may
+/// still have to look because of a token.
 [[nodiscard]] bool all_sleepers_are_blocked(pool_core& p) {
     for (unsigned i = 0; i < p.size(); ++i) {
         if (p.idle().is_asleep(i) && !os::is_blocked(p.at(i).thread_id.load(std::memory_order_relaxed))) {

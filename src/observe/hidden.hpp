@@ -1,4 +1,4 @@
-// A watch for a state that must not occur: a ready task in a deque beside a sleeping worker.
+// A watch for a state that must not occur: a ready task in a deque while a worker sleeps.
 #pragma once
 
 #include <cstdint>

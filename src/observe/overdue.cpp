@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t millisecond = 1'000'000;
 constexpr std::uint64_t limit = 10 * millisecond;
-// Far more than there is between a push and the first step of follow_push().
+// Far longer than the time between a push and the first step of follow_push().
 constexpr std::uint64_t moved_on = millisecond / 10;
 constexpr std::uint64_t longest_interval = 1'000 * millisecond;
 
@@ -74,7 +74,7 @@ bool overdue_watch::counts() noexcept {
     const bool moved = cpu > m_owner_cpu + moved_on;
     m_owner_cpu = moved ? cpu : m_owner_cpu;
     if (!moved && !os::is_blocked(thread)) {
-        return false; // it waits for a CPU, perhaps right behind its push
+        return false; // the owner waits for a CPU, perhaps right after its push
     }
     // Blocked while it publishes: it has to wait for memory, say, which a thread without a CPU holds.
     return m_owner->current_activity.load(acq) != activity::publishing && !somebody_looks() &&
@@ -95,7 +95,7 @@ bool overdue_watch::somebody_looks() noexcept {
 }
 
 void overdue_watch::report() noexcept {
-    // Other sleepers see the same task at the same time: one of them speaks, and ends the process.
+    // Several sleepers may find this task at once: only one of them reports, and ends the process.
     static std::atomic<bool> told{false};
     if (told.exchange(true, rlx)) {
         for (std::atomic<std::uint32_t> nobody{0};;) {

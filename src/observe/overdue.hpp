@@ -1,7 +1,7 @@
-// The checked build looks whether a ready task grows old beside a worker that sleeps.
+// The checked build looks for a ready task that grows old while a worker sleeps.
 //
-// The sleeper looks, because it has nothing else to do: its sleep gets a time limit. ../observe/hidden.hpp
-// asks the same from outside, of any build.
+// The sleeper looks, because it has nothing else to do: its sleep gets a time limit. hidden.hpp makes this
+// check from outside, in any build.
 #pragma once
 
 #include <atomic>
@@ -17,15 +17,15 @@ namespace detail {
 class pool_core;
 class scheduler;
 
-/// Where a worker stands that neither looks for work nor is simply inside a task. Written by its own thread,
-/// in the checked build only.
+/// The activity of a worker that neither searches nor is simply inside a task. Written by the worker's
+/// thread, in the checked build only.
 enum class activity : unsigned char {
     other,
-    publishing, ///< between a push and what it owes to sleepers
+    publishing, ///< after a push, before the wake-up of sleepers that the push requires
     resting,    ///< asleep, and its last scan is over
 };
 
-/// `where` is `what` for as long as this lives.
+/// Keeps `where` at `what` during the object's lifetime.
 class in_activity {
 public:
     in_activity(std::atomic<activity>& where, activity what) noexcept : m_where(where) { change(what); }
@@ -42,24 +42,26 @@ private:
     std::atomic<activity>& m_where;
 };
 
-/// Nanoseconds. A look that comes late counts for no more than this: whoever kept the thread that looks from
-/// a CPU kept others too.
+/// Nanoseconds. A late look counts for at most this long. If the looking thread had no CPU, other threads
+/// probably had none either.
 inline constexpr std::uint64_t most_of_a_look = 1'500'000;
 
-/// One per sleep. Aborts with the numbers if the oldest task of another worker has lain where it is for more
-/// than 10 ms while this worker slept.
+/// One per sleep. Aborts with a report if the oldest task of another worker stays in its deque for more than
+/// 10 ms of counted time while this worker sleeps.
 ///
-/// Time counts only while the promise of ../idle rests on nobody who may be waiting for a CPU: every other
-/// worker is inside a task or rests (who looks for work may find it, and wakes others), and the owner of the
-/// deque has left its push behind: it has used a CPU since, or is blocked inside its task. So a machine that
-/// has more to do than CPUs stops the clock. Pools that lack stacks are left out: tasks wait for them.
+/// The wake-up protocol of src/idle may be late if a thread has to wait for a CPU. So time counts only if:
+/// 1. Every other worker is inside a task, or rests. A searching worker may find the task, and wakes others.
+/// 2. The owner of the deque has finished its push: it has used a CPU since, or is blocked inside its task.
+///
+/// On an overloaded machine the time stands still. Pools that lack stacks are exempt: their tasks wait for
+/// stacks.
 class overdue_watch {
 public:
     overdue_watch(pool_core& pool, unsigned sleeper) noexcept : m_pool(pool), m_sleeper(sleeper) {}
 
-    /// By the sleeper, before it rests and whenever it comes back without having been woken. Returns after
-    /// how many nanoseconds it has to look again; 0: not at all. Costs a few loads for each worker, and some
-    /// 10 us of system calls while something looks forgotten.
+    /// Called by the sleeper before it rests, and whenever its sleep ends without a wake-up. Returns the
+    /// nanoseconds until the next call; 0: no further call. Cost: a few loads for each worker, plus some
+    /// system calls while a task looks forgotten.
     [[nodiscard]] std::uint64_t look() noexcept;
 
 private:
@@ -71,10 +73,10 @@ private:
 
     pool_core& m_pool;
     const unsigned m_sleeper;
-    scheduler* m_owner = nullptr; // of the task that is watched; null: none is
+    scheduler* m_owner = nullptr; // owner of the watched task; null: no task is watched
     std::int64_t m_oldest = 0;
     std::uint64_t m_owner_cpu = 0; // nanoseconds
-    std::uint64_t m_last = 0;      // when the last look was
+    std::uint64_t m_last = 0;      // the time of the last look
     std::uint64_t m_age = 0;       // nanoseconds that count
     std::uint64_t m_interval = 0;  // nanoseconds until the next look
 };

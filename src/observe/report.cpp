@@ -276,9 +276,9 @@ void write_dump(pool_core& p) noexcept {
 
 namespace {
 
-/// True if a context of these pools waits for something that no time limit brings. Neither its own limit nor
-/// that of a context whose end it awaits counts then. Asked if an alarm is set that is far away. A wait for
-/// children or tasks that run at an unknown place may be such a wait.
+/// True if a context of these pools waits for an event that no time limit can bring. Its own limit counts,
+/// and that of each context whose end it awaits. A wait for children or tasks on an unknown thread is treated
+/// as one that may end. Used if an alarm is set that is far away.
 [[nodiscard]] bool anybody_is_stuck(const snapshot& s, const std::vector<std::size_t>& pools) {
     std::vector<bool> comes;
     for (const waiting_context& k : s.waiting) {

@@ -21,7 +21,7 @@ struct waiting_context {
     const context* at;
     unsigned number;      ///< Of the context, in its pool.
     unsigned worker;      ///< On which it was suspended.
-    const wait_kind* why; ///< Null: it makes way and is queued.
+    const wait_kind* why; ///< Null: it has yielded and is queued.
     const void* object;
     wait_facts facts;
     std::string name;                  ///< Of the innermost named function on it; empty: none.
@@ -37,7 +37,7 @@ struct waiting_coroutine {
     const pool_core* owner;
     unsigned worker; ///< On which it suspended.
     const void* frame;
-    std::vector<const void*> code; ///< Where it resumes, then where its awaiters do.
+    std::vector<const void*> code; ///< The address at which it resumes, then those of its awaiters.
     const char* what;
     const void* object;
     wait_facts facts;

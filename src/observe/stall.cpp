@@ -12,25 +12,26 @@ std::uint64_t stall_watch::look(pool_core& p, unsigned worker, when w) noexcept 
         return 0;
     }
     if (w == when::napping) {
-        // Nobody lies down for good while tasks lack a stack, so nobody is the last: all who nap look.
+        // While tasks lack a stack every idle worker naps, and none sleeps for good. So each napping worker
+        // looks.
         if (!p.idle_now()) {
             return 0;
         }
     } else {
         if (w == when::lying && m_watcher.load(rlx) != worker) {
-            return 0; // somebody has lain down later, and watches
+            return 0; // another worker fell asleep later, and watches
         }
         if (!p.everybody_rests()) {
-            return 0; // whoever is up lies down later
+            return 0; // a worker that is awake will watch when it falls asleep
         }
         m_watcher.store(worker, rlx);
     }
-    // Idle pools in which nobody waits do not wake up.
+    // If no task waits, an idle pool does not wake up to look again.
     if (p.suspended() == 0 && p.waiting_coroutines() == 0) {
         return 0;
     }
-    // With an alarm soon, a descriptor that somebody waits for, or a call inside the system, it is not known
-    // to be one. Look again: an alarm may be cancelled, and then nobody lies down again.
+    // A near alarm, an awaited descriptor or a running blocking() job may still end the standstill. So look
+    // again later: if the alarm is cancelled, no worker falls asleep anew.
     if (p.expects_soon() || p.blocking().busy() != 0) {
         return m_interval;
     }
@@ -56,7 +57,7 @@ std::uint64_t stall_watch::look_locked(pool_core& p) noexcept {
     }
     const stall_verdict v = judge_stall(p);
     if (!v.stalled || v.others != m_others) {
-        // What it waits for goes on elsewhere, or has only just come to rest there.
+        // Another pool that this one waits for still works, or has only just stopped.
         m_others = v.stalled ? v.others : 0;
         m_since = now;
         return m_interval;
@@ -85,7 +86,7 @@ bool blocked_watch::look(pool_core& p, std::uint64_t t) noexcept {
     const std::uint64_t progress = p.progress();
     std::uint64_t next = t + m_interval;
     if (p.in_place().load(rlx) < p.active()) {
-        next = UINT64_MAX; // the next call that leaves no worker begins anew
+        next = UINT64_MAX; // the next call that occupies the last worker sets a new time
     } else if (progress == m_progress.load(rlx) && p.nobody_takes_what_is_ready()) {
         next = UINT64_MAX;
         stuck = true;

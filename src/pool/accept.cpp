@@ -1,4 +1,4 @@
-// How what is submitted is taken: counted, given a place where the queue is bounded, queued, and told.
+// Acceptance of submissions: they are counted, get a place if the queue is bounded, are queued and announced.
 #include "pool/pool_core.hpp"
 
 #include <pilfer/detail/worker/wait.hpp>
@@ -44,7 +44,7 @@ bool pool_core::try_accept(submission* s) noexcept {
     return true;
 }
 
-/// `s` is counted, and a visit lasts: once it is queued it may run, and with it the pool end.
+/// `s` is counted, and a pool_pin exists. As soon as `s` is queued it may run, and the pool may end.
 void pool_core::queue(submission* s, priority level) noexcept {
     san::release(static_cast<spark*>(s));
     m_backend->queue(*s, level, origin::caller);
@@ -53,7 +53,8 @@ void pool_core::queue(submission* s, priority level) noexcept {
 void pool_core::accept_bounded(submission* s, priority level) {
     const worker* w = this_worker();
     if ((w != nullptr && w->pool == this) || blocking_threads::is_helper_of(*this)) {
-        // One of its own tasks waits for this thread: it must not wait for its own end.
+        // This thread runs a task of this pool, or a blocking() job that such a task waits for. If it waited
+        // for a place here, the task might wait for its own end.
         m_places.take_anyway();
     } else if (!m_places.try_take()) {
         if (m_options.when_full == when_full::fail) {
@@ -63,7 +64,7 @@ void pool_core::accept_bounded(submission* s, priority level) {
             throw queue_full();
         }
         wait_for_place();
-        const pool_pin here(*this); // what was counted for us keeps the pool until then
+        const pool_pin here(*this); // until here the count keeps the pool alive
         queue(s, level);
         return;
     }
@@ -90,8 +91,8 @@ constexpr wait_kind place_kind{"room in a pool's queue", [](const suspension& se
 
 } // namespace
 
-/// Returns with a place, and counted as a submission: by the giver, for the pool might end before this frame
-/// goes on. Throws pool_closed; then the pool may be gone.
+/// Returns with a place, and counted as a submission. The thread that gives the place counts it, because the
+/// pool might end before this frame resumes. Throws pool_closed; then the pool may no longer exist.
 void pool_core::wait_for_place() {
     using places = queue_places<std_atom, futex_park>;
     places::entry self;
@@ -109,8 +110,8 @@ void pool_core::wait_for_place() {
     case places::step::wait:
         break;
     }
-    // Nothing runs on top of this frame: it would find the queue full, too, with a place that this frame has
-    // been given and cannot use.
+    // No task runs on top of this frame. Such a task might find the queue full, while this frame owns a place
+    // that it cannot use yet.
     wait_in(m_places.waiting(), self, never, place_kind, this, awaited::a_holder);
     if (self.wants == places::refused) {
         throw pool_closed();

@@ -1,7 +1,7 @@
-// The end of a pool: what it accepted is counted, and once it is closed its end waits until all of it is
-// over.
+// The end of a pool: accepted tasks are counted. After the pool is closed, its end waits until all of them
+// have ended.
 //
-// Units are what a shutdown waits for: submissions and asyncs. Argument and edges D1..D3: README.md.
+// A shutdown waits for outstanding tasks: submissions and asyncs. Argument and edges D1..D3: README.md.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The units of one worker: written by its thread only, read by anybody.
+/// The outstanding tasks of one worker: written by its thread only, read by any thread.
 template <class Atom>
 class outstanding_counts {
     using counter = typename Atom::template atomic<std::uint64_t>;
@@ -21,7 +21,8 @@ class outstanding_counts {
 public:
     /// An async was announced on this worker.
     void begin() noexcept { m_begun.store(m_begun.load(rlx) + 1, rlx); }
-    /// A unit ended here: who reads that also sees what the unit began, on whatever worker (pool.D3).
+    /// A task ended on this worker. A thread that reads the new count also sees the tasks that the ended task
+    /// began, on any worker (pool.D3).
     void end() noexcept { m_ended.store(m_ended.load(rlx) + 1, rel); }
 
     [[nodiscard]] std::uint64_t begun() const noexcept { return m_begun.load(rlx); }
@@ -40,7 +41,7 @@ class closing {
     using atomic = typename Atom::template atomic<T>;
 
 public:
-    /// Anyone: one more submission, which the caller queues afterwards. False: the pool is closed.
+    /// Counts one more submission, which the caller queues afterwards. Any thread. False: the pool is closed.
     [[nodiscard]] bool accept() noexcept {
         // D1. Counted first: a shutdown that does not see the count is seen by this thread.
         m_submitted.fetch_add(1, std::memory_order_seq_cst);
@@ -51,9 +52,10 @@ public:
         withdraw();
         return false;
     }
-    /// Inside a unit of this pool, which keeps it open: one more submission, also while it closes.
+    /// Counts one more submission, even while the pool closes. Called inside an outstanding task of this
+    /// pool, which keeps it open.
     void accept_inside() noexcept { m_submitted.fetch_add(1, std::memory_order_seq_cst); }
-    /// Anyone: a submission that was accepted will not be queued.
+    /// Uncounts an accepted submission that will not be queued. Any thread.
     void withdraw() noexcept {
         m_submitted.fetch_sub(1, std::memory_order_seq_cst);
         worker_is_idle();
@@ -76,8 +78,8 @@ public:
             Park::wake(m_idle_epoch);
         }
     }
-    /// One at a time: nothing is accepted from now on; returns when everything that was accepted has ended,
-    /// and what that began. `units(i)`: the counts of worker `i` out of `workers`.
+    /// Closes the pool. Returns when all accepted submissions have ended, and all tasks that these began.
+    /// `units(i)`: the counts of worker `i` out of `workers`. Called by one thread at a time.
     template <class Units>
     void wait_until_quiet(unsigned workers, Units units) noexcept {
         PILFER_CHAOS_POINT(close);
@@ -98,7 +100,8 @@ public:
 private:
     template <class Units>
     [[nodiscard]] bool quiet(unsigned workers, Units units) const noexcept {
-        // Ends before beginnings: if they match, nothing was left in between, and nobody is there to begin.
+        // Ends are read before beginnings. If they match, no task was left in between, and none can begin a
+        // new one.
         std::uint64_t ended = 0;
         for (unsigned i = 0; i < workers; ++i) {
             ended += units(i).ended(); // pool.D3

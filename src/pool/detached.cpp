@@ -1,4 +1,4 @@
-// Tasks that nobody waits for, and what they throw.
+// Detached tasks, whose end is not awaited, and the exceptions that they throw.
 #include <pilfer/detail/pool/detached.hpp>
 
 #include <exception>
@@ -37,7 +37,7 @@ name_frame::name_frame(const char* name) noexcept {
     m_context = a != nullptr ? a->ctx : nullptr;
     if (m_context != nullptr) {
         m_outer = m_context->name.load(rlx);
-        m_context->name.store(name, rlx); // a walker reads it behind observe.I2
+        m_context->name.store(name, rlx); // a snapshot reads it after observe.I2
     }
 }
 
@@ -89,7 +89,7 @@ void detached_task::start(pool_core& p, const task_options& o) {
     begin_outstanding(w);
     if (!announce_weighted(w, reinterpret_cast<task_word>(static_cast<spark*>(this)) | kind_spark, o.weight,
                            way::keep)) {
-        nested_activation child(this_worker(), nullptr); // below of no scope
+        nested_activation child(this_worker(), nullptr); // in no scope
         (void)run_task(this, this_worker());
     }
 }
@@ -106,7 +106,7 @@ suspension* detached_task::run_task(spark* self, worker* w) noexcept {
             nobody_waits_for(this_worker(), caught_error());
         }
     }
-    delete t; // code of the user, which the pool waits for
+    delete t; // runs user code, which the pool waits for
     end_outstanding(this_worker());
     return nullptr;
 }

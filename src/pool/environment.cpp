@@ -42,7 +42,7 @@ std::size_t stack_from(const char* environment) {
     const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), n);
     if (error == std::errc{}) {
         const std::size_t unit = unit_of(text.substr(static_cast<std::size_t>(stop - text.data())));
-        // Divided, for the product may be more than a number holds.
+        // A division, because the product may overflow.
         if (unit != 0 && n <= most_stack / unit && n * unit >= least_stack) {
             return n * unit;
         }
@@ -79,7 +79,7 @@ std::string_view name(idle how) noexcept {
     return "balanced";
 }
 
-/// With a slash and four digits behind it, it has to fit into what the system keeps of a thread's name.
+/// The name plus a slash and four digits must fit into a thread name of the system.
 void check_thread_name(std::string_view name) {
     bool printable = true;
     for (const char c : name) {

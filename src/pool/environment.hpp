@@ -1,4 +1,4 @@
-// Text of the options: what the environment says where they do not, and names.
+// Text of the options: values from the environment for unset options, and names.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ inline constexpr std::size_t least_stack = std::size_t{16} * 1024;
 inline constexpr std::size_t most_stack = std::size_t{1} << 30;
 inline constexpr std::size_t usual_stack = std::size_t{256} * 1024;
 
-/// PILFER_STACK: bytes, or a number with K, M or G behind it, from 16K to 1G; null: the usual. Throws
-/// std::invalid_argument that names the variable and the range.
+/// PILFER_STACK: a number of bytes, or a number followed by K, M or G, from 16K to 1G. Null: usual_stack.
+/// Throws std::invalid_argument that names the variable and the range.
 [[nodiscard]] std::size_t stack_from(const char* environment);
 
-/// PILFER_SPIN: latency, balanced or battery; null: balanced. Throws as above.
+/// PILFER_SPIN: latency, balanced or battery. Null: balanced. Throws std::invalid_argument.
 [[nodiscard]] idle spin_from(const char* environment);
 [[nodiscard]] std::string_view name(idle how) noexcept;
 

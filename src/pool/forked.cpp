@@ -24,9 +24,9 @@ namespace {
 constinit std::atomic<std::uint64_t> process{1};
 std::atomic<bool> prepared{false};
 
-/// In the child, before fork() returns. The C library has freed its own locks: memory can be had.
+/// In the child, before fork() returns. The C library has freed its own locks, so memory can be allocated.
 void in_child() noexcept {
-    process.fetch_add(1, rlx); // there is one thread: whoever it starts later sees this
+    process.fetch_add(1, rlx); // this is the only thread: threads that it starts later see the new value
     forget_common_pool();
     registry::forget_all();
     cancellation::forget_all();
@@ -51,7 +51,7 @@ void prepare() {
     if (prepared.load(std::memory_order_acquire)) {
         return;
     }
-    // Two first pools at once may both come here: to forget twice is no harm.
+    // Two threads that make the first pools may both get here. Registering twice is harmless.
     if (!os::call_in_children(&in_child)) {
         throw std::bad_alloc();
     }
@@ -76,8 +76,10 @@ struct keeper {
     bool gone = false;
 };
 
-/// What nobody frees: stacks with the frames of tasks, to which objects that tasks wait for may point, and
-/// whatever another thread was about to change. It is shared with the parent until somebody writes to it.
+/// Pools of parent processes, which are never freed in a child:
+/// * their stacks hold frames of tasks, and objects that tasks wait for may point into these frames;
+/// * another thread of the parent may have been changing any part of them.
+/// The memory stays shared with the parent until one process writes to it.
 std::atomic<pool_core*> abandoned{nullptr};
 
 } // namespace
@@ -98,7 +100,7 @@ void pool_core::abandon() noexcept {
 
 PILFER_NOINLINE void keep_loaded() noexcept {
     // dlclose() leaves a library alone while any thread has such an object of it.
-    // The C library notes the destructor in memory of the thread's, and no child of fork() has that thread.
+    // The C library records the destructor in memory of the thread. In a child of fork() that thread is gone.
     const san::never_lost note;
     static thread_local keeper mine;
     mine.gone = false;

@@ -1,4 +1,5 @@
-// fork(): the child has the memory of all pools and none of their threads. Protocol: README.md, "fork()".
+// fork(): the child has the memory of all pools and none of their threads. Protocol:
+// src/pool/README.md, "fork()".
 #pragma once
 
 #include <atomic>
@@ -11,17 +12,18 @@ inline namespace v0 {
 namespace detail {
 namespace forks {
 
-/// Which process this is: one more in each child. A pool that remembers another number was left behind.
+/// The number of this process; each child's number is one higher. A pool with another number is a parent's.
 [[nodiscard]] std::uint64_t this_process() noexcept;
-/// By each pool, before its first thread: from now on children know that they are. Throws std::bad_alloc.
+/// Called by each pool before its first thread. From now on a fork() counts in the child. Throws
+/// std::bad_alloc.
 void prepare();
-/// A task of a pool that was left behind ends, or waits: there is no scheduler that could go on.
+/// Aborts: in a child of fork() a task of a parent's pool ends or has to wait, and has no scheduler.
 [[noreturn]] void no_way_back() noexcept;
 
 } // namespace forks
 
-// What stays in a child of fork() where it is, and who makes it forget: by the only thread that there is.
-// Locks are made anew, for who holds them may be a thread that the child does not have.
+// State that each room resets in a child of fork(), called by the child's only thread. Locks are made anew,
+// because a thread that exists only in the parent may hold them.
 namespace registry {
 void forget_all() noexcept;
 }
@@ -31,7 +33,7 @@ void forget_all() noexcept;
 void forget_common_pool() noexcept;
 void forget_mutex_waits() noexcept;
 void forget_blocks_outside() noexcept;
-/// Of the calling thread, which is outside all pools: children of its scopes that have not ended never will.
+/// For a calling thread outside all pools: children of its scopes that have not ended never will.
 void forget_children() noexcept;
 
 /// Until the calling thread ends, the library is not unloaded.

@@ -1,5 +1,5 @@
-// Tasks in deques whose owners have gone: workers that stepped aside, guests that left their seats. Busy
-// workers steal nothing, so one word tells them. Edge idle.S9: README.md.
+// Tasks in deques whose owners are gone: retired workers, and guests that left their slots. Busy workers do
+// not steal, so one word notifies them. Edge idle.S9: README.md.
 #pragma once
 
 #include <pilfer/detail/base/atom.hpp>
@@ -11,14 +11,18 @@ namespace detail {
 template <class Atom>
 class leftovers {
 public:
-    /// Whoever leaves some, behind its last push and behind what says that it has gone. Not a store: it hands
-    /// on what others said that nobody has looked at yet.
+    /// Announces tasks in the deque of an owner that goes away. The owner calls it after its last push and
+    /// after it is marked as gone. An exchange, not a store, so that earlier unobserved announcements stay in
+    /// the release sequence.
     void leave() noexcept { (void)m_some.exchange(true, rel); } // idle.S9
-    /// There may be some.
+    /// True if such tasks may exist.
     [[nodiscard]] bool any() const noexcept { return m_some.load(rlx); }
-    /// A worker that was summoned: are there any? `look()` goes over all deques whose owners have gone. Where
-    /// it sees nothing there is nothing to be said any more; but who has left since then may have done so in
-    /// vain, and others may have looked in between. So it looks again, and tells them.
+    /// Called by a worker with a yield request: true if such tasks exist. `look()` scans all deques whose
+    /// owners are gone.
+    ///
+    /// If the scan finds nothing, the mark is cleared. An owner may have announced tasks after that scan, and
+    /// other workers may have seen the cleared mark. So a second scan follows. If it finds a task, the mark
+    /// is set again, and `tell()` notifies the other workers.
     template <class Look, class Tell>
     [[nodiscard]] bool look_for(Look look, Tell tell) noexcept {
         if (!any()) {

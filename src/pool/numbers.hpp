@@ -7,11 +7,11 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// No lock, so that a fork() at any moment leaves them in order. What was done under a number happens before
-/// what is done by whoever has it next.
+/// There is no lock, so a fork() at any moment leaves the numbers consistent. All actions of a number's
+/// holder happen before the actions of its next holder.
 struct numbers {
     static constexpr std::uint32_t most = 65'536;
-    /// The smallest that is free; worker::no_serial: there are none.
+    /// Takes the smallest free number. worker::no_serial: none is free.
     [[nodiscard]] static std::uint32_t take() noexcept;
     static void give(std::uint32_t number) noexcept;
 };

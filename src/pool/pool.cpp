@@ -48,8 +48,8 @@ constexpr std::size_t traced_by_environment = std::size_t{1} << 16;
     return files.profile != nullptr || files.graph != nullptr;
 }
 
-/// Recording follows one worker. The environment overrules the program, which knows nothing of it; within the
-/// program two options that contradict each other are an error.
+/// A recording pool has one worker. If the environment asks for recording, it overrules options.workers. If
+/// the program asks for it with more workers, the contradiction is an error.
 void choose_profile(options& o, const detail::pool_core::paths& files) {
     if (profiled(files)) {
         o.debug.profile = true;
@@ -64,7 +64,7 @@ void choose_profile(options& o, const detail::pool_core::paths& files) {
     }
 }
 
-/// The environment names one for pools that do not.
+/// If options.backend is automatic, PILFER_BACKEND chooses the backend.
 void choose_backend(options& o) {
     check("backend", static_cast<std::size_t>(o.backend), 0, 2);
     if (o.backend == backend::automatic) {
@@ -95,15 +95,16 @@ void choose_backend(options& o) {
     o.resume = resume::own_thread;
 }
 
-/// Frames that began on a seat go on anywhere. A pool without seats waits plainly, whatever `o.resume` is.
+/// A frame that began in a guest slot must be able to resume anywhere. A pool without guest slots blocks its
+/// guests, whatever `o.resume` is.
 void check_attachable(const options& o, resume asked) {
     if (o.attachable != 0 && asked != resume::anywhere) {
         throw std::invalid_argument("pilfer: options.attachable must be 0 unless options.resume is anywhere");
     }
 }
 
-/// What makes a thread beside the workers. The environment is not asked then: see choose_governor() and
-/// written_files().
+/// Rejects or disables options that need more threads than the workers, if options.only_workers is set. The
+/// environment is not read in that case: see choose_governor() and written_files().
 void choose_helpers(options& o) {
     if (!o.only_workers) {
         return;
@@ -210,8 +211,8 @@ void choose_governor(options& o) {
     return o;
 }
 
-/// The thread is inside make_common(), which does not suspend. A relaxed atomic: two tasks of one thread may
-/// ask, which ThreadSanitizer takes for strangers.
+/// True while the thread is inside make_common(), which does not suspend. A relaxed atomic, because two tasks
+/// of one thread may read it, and ThreadSanitizer takes them for different threads.
 constinit thread_local std::atomic<bool> makes_common{false};
 
 } // namespace
@@ -234,9 +235,11 @@ pool::~pool() {
     }
     const detail::worker* w = detail::this_worker();
     const bool is_own = w != nullptr && w->pool == m_core;
-    // The task has called exit(). Its thread cannot join itself, nor may it wait for frames of another pool:
-    // the one that waits for this very task goes on no more. So static pools stay, as the common pool does.
-    // Those of a library may be about to be unloaded, and end unless they are its own.
+    // A task has called exit():
+    // 1. The task's thread cannot join itself.
+    // 2. It must not wait for frames of another pool: a frame that waits for this task never resumes.
+    // 3. So static pools of the program stay, as the common pool does.
+    // 4. A static pool of a library may be about to be unloaded. It ends unless the task is its own.
     const bool in_task = w != nullptr || detail::blocking_threads::is_helper();
     if (is_own ? os::is_static(this) : in_task && os::exit_has_begun() && os::is_static_in_program(this)) {
         return;
@@ -281,11 +284,11 @@ void pool::shutdown(shutdown_mode mode) {
 
 namespace {
 
-// Not a static of the function: in a child of fork() they begin again, whoever was about to make it.
+// Not a static of the function: in a child of fork() it is reset, even if another thread was making the pool.
 constinit std::atomic<pool*> made_common{nullptr};
 
-/// Never freed. In a child of fork() nothing else refers to those of its parents, which LeakSanitizer would
-/// call lost.
+/// Never freed. In a child of fork() only `older` refers to the common pools of parents; without it
+/// LeakSanitizer would report them.
 struct common_pool : pool {
     common_pool* older = nullptr;
 };
@@ -295,7 +298,7 @@ constinit detail::raw_lock<detail::std_atom, detail::futex_park> making_common;
 
 PILFER_COLD pool& make_common() {
     if (const detail::worker* w = detail::this_worker(); w != nullptr) {
-        w->pool->check_here(); // nobody else would ever run what it waited for
+        w->pool->check_here(); // in a child of fork() no thread would run a task of that pool
     }
     struct making {
         making() noexcept {
@@ -316,10 +319,10 @@ PILFER_COLD pool& make_common() {
     auto* const p = new common_pool;
     p->older = std::exchange(newest_common, p);
     for (unsigned round = 0; p->core().at(0).thread_id.load(detail::acq) == 0; ++round) {
-        detail::std_atom::relax(round); // it has made sure that the library stays
+        detail::std_atom::relax(round); // this worker has made sure that the library stays loaded
     }
     made_common.store(p, std::memory_order_release);
-    // Nobody ends this pool, so the end of the program stands for its end.
+    // This pool never ends, so its files are written at the end of the program.
     if (const auto files = written_files(); files.trace != nullptr || profiled(files)) {
         std::atexit([] {
             if (detail::pool_core* const core = detail::common_core_if_made()) {

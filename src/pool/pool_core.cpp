@@ -18,7 +18,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// So many seats are looked at, a line each, to spare a wake-up.
+/// Number of workers, one cache line each, that are examined to save a wake-up.
 constexpr unsigned most_asked_alert = 8;
 
 [[nodiscard]] const context* context_of_this_thread() noexcept {
@@ -39,7 +39,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
       m_places(checked.when_full == when_full::grow ? 0 : checked.queue_capacity),
       m_stall(std::uint64_t{checked.debug.stall_report} * 1'000'000),
       m_blocking(*this, checked.max_extra_workers) {
-    m_options.pin = m_seating.how; // off where the system does not even tell the mask
+    m_options.pin = m_seating.how; // off if the system does not even report the mask
     if (files.trace != nullptr) {
         m_trace_file = std::make_unique<trace::file>(trace::of_trace, files.trace);
     }
@@ -63,7 +63,7 @@ pool_core::pool_core(const options& checked, const paths& files, const options& 
     registry::add(*this);
     cancellation::add(*this);
     if (m_governor != nullptr && !m_governor->start()) {
-        m_options.governor = governing::off; // the workers keep the pointer: it looks no more
+        m_options.governor = governing::off; // the workers keep the pointer, but the governor no longer looks
         m_options.advice = nullptr;
         m_granted = UINT32_MAX;
     }
@@ -92,7 +92,7 @@ void pool_core::start_threads() {
     }
     unsigned made = 0;
     int error = 0;
-    // One try for each: EAGAIN may be over at once, so the first refusal does not speak for the rest.
+    // One try per thread: an EAGAIN may be momentary, so a first failure does not predict the others.
     for (unsigned tries = 0; tries < wanted; ++tries) {
         const int refused = start_thread(made);
         if (refused == 0) {
@@ -106,7 +106,7 @@ void pool_core::start_threads() {
         throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
     }
     // Nothing but give_up() may throw from here on: there are threads that use this object.
-    // Fewer threads than wanted are no error: the pool is as large as what could be had.
+    // Fewer threads than wanted are no error: the pool has as many workers as threads could be made.
     m_options.workers = made;
     m_threads = made;
     m_wanted.store(m_follows_quota && made == wanted ? m_options.max_workers : made, rlx);
@@ -132,7 +132,7 @@ void pool_core::start_threads() {
     m_backend->shrink(made);
     const std::exception_ptr refusal = wait_until_begun(made);
     if (refusal != nullptr) {
-        m_stop.store(true, std::memory_order_release); // those that are there go straight to their ends
+        m_stop.store(true, std::memory_order_release); // the threads that were made end at once
     }
     m_started.store(1, std::memory_order_release);
     os::futex_wake(&m_started, made);
@@ -147,9 +147,10 @@ void pool_core::wait_for_start() noexcept {
     }
 }
 
-// ---- telling workers --------------------------------------------------------------------------
+// ---- notifying workers ------------------------------------------------------------------------
 
-/// Who searches will look before it runs anything (idle.S6), so that a submission need not pay a system call.
+/// True if some worker searches. A searching worker looks once more before it runs a task (idle.S6), so the
+/// submission saves a system call.
 bool pool_core::somebody_is_alert() noexcept {
     const unsigned last = m_seen_alert.load(rlx);
     const unsigned who = m_idle->anyone_alert(last, most_asked_alert);
@@ -169,8 +170,8 @@ bool pool_core::wake_somebody(bool spare) noexcept {
     if (spare && !own && somebody_is_alert()) {
         return true;
     }
-    // Near the publisher; strangers are near nobody, and would all fetch the same worker if they did not take
-    // turns.
+    // A worker wakes a sleeper near itself. A thread outside is near no worker: it starts at the next index
+    // in turn, or all such threads would wake the same worker.
     const unsigned from = own ? w->index : m_next.fetch_add(1, rlx) % active();
     const unsigned woken = m_idle->wake_one(from, from);
     if (woken == pool_sleepers::nobody) {
@@ -185,12 +186,13 @@ bool pool_core::wake_somebody(bool spare) noexcept {
 void pool_core::notify_any(bool spare) noexcept {
     const worker* w = this_worker();
     if (w != nullptr && w->pool == this && static_cast<const scheduler*>(w)->fires()) {
-        return; // it takes one of them itself, and then tells others: scheduler::leave_alarms()
+        return; // this worker takes one task itself, and then notifies others: scheduler::leave_alarms()
     }
     if (wake_somebody(spare)) {
         return;
     }
-    // Any of them may be inside a task that announces nothing: all are told, the first to look takes it.
+    // Any worker may be inside a task that announces nothing. So all get a yield request, and the first one
+    // that sees it takes the task.
     for (unsigned i = 0; i < m_size; ++i) {
         auto& trip = at(i).deque.signal();
         if (!trip.has(signal_word<std_atom>::yield_request)) {
@@ -199,7 +201,8 @@ void pool_core::notify_any(bool spare) noexcept {
     }
 }
 
-/// Where a context would go on best. False: the worker is awake, or this one looks itself.
+/// Wakes worker `i`, the best place to resume a context. False: worker `i` is awake, or the caller will look
+/// itself.
 bool pool_core::wake_up(unsigned i) noexcept {
     worker* w = this_worker();
     const bool own = w != nullptr && w->pool == this;
@@ -235,7 +238,7 @@ void pool_core::requeue(suspension* s) noexcept {
 }
 
 void pool_core::send_elsewhere(suspension* s, unsigned not_here) noexcept {
-    const unsigned n = active(); // those that have stepped aside have threads, too, so any is right
+    const unsigned n = active(); // retired workers have threads too, so any index is correct
     const unsigned others = not_here < n ? n - 1 : n;
     const unsigned k = others == 0 ? 0 : m_next.fetch_add(1, rlx) % others;
     send_to(s, others == 0 ? not_here : (not_here < n ? not_here + 1 + k : k) % n);
@@ -267,11 +270,11 @@ void pool_core::shutdown(shutdown_mode mode) {
         m_dropping.store(true, std::memory_order_relaxed);
         m_closing.close();
         refuse_waiting();
-        drop_alarms(true); // another shutdown may wait for them
+        drop_alarms(true); // another shutdown may wait for these alarms
         end_dropped();
     }
     end_once();
-    // Without the mutex: code of the user, which may shut this pool down once more.
+    // Without the mutex: this runs user code, which may call shutdown() again.
     end_dropped();
     end_swept();
     wait_for_cancellers();
@@ -311,7 +314,7 @@ void pool_core::stop_threads() noexcept {
     }
     std_atom::fence_sc();
     if (lacks_guest_slots()) {
-        notify_guests(); // they leave
+        notify_guests(); // the guests leave
     }
     m_backend->end_threads(threads);
 }
@@ -341,7 +344,7 @@ std::uint64_t pool_core::suspended() const noexcept {
     for (unsigned i = 0; i < schedulers(); ++i) {
         suspends += m_workers[i]->count.suspends.get();
     }
-    // A context is counted as resumed by another worker: only the sums mean anything.
+    // The worker that resumes a context counts it, so only the sums are meaningful.
     return suspends - resumes;
 }
 
@@ -375,7 +378,7 @@ bool pool_core::nobody_takes_what_is_ready() noexcept {
 }
 
 bool pool_core::idle_now() noexcept {
-    // What a thread that blocks waits for is not known here, so such a pool is none at a standstill.
+    // A pool with a blocked thread is not idle: the thread may wait for something outside the pool.
     if (const auto f = m_backend->threads_now(); f && (f->blocked != 0 || f->ready != 0)) {
         return false;
     }

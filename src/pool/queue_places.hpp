@@ -1,7 +1,7 @@
-// A bound on the submission queue: who may put something in, and who waits until there is room.
+// A bound on the submission queue: which submitters may queue a task, and which wait for a place.
 //
-// Places are counted, tasks travel by the queue; so every order of the count is relaxed. States and the
-// argument: README.md, "A bounded queue".
+// This class only counts places; the queue transfers the tasks. So all accesses to the count are relaxed.
+// States and the argument: README.md, "A bounded queue".
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ public:
     using entry = typename list_type::entry;
     enum class step {
         taken,  ///< the caller has a place
-        wait,   ///< the entry is in the list; once it is completed `wants` is given or refused
-        closed, ///< nobody waits any more
+        wait,   ///< the entry is in the list; when it is completed, `wants` is given or refused
+        closed, ///< the queue is closed: no waiting is possible
     };
     static constexpr std::uintptr_t refused = 0;
-    static constexpr std::uintptr_t given = 1; ///< the place, and whatever else its giver has done for it
+    static constexpr std::uintptr_t given = 1; ///< the entry owns a place
 
-    /// 0: no bound, and nothing else is called.
+    /// `capacity`: number of places; 0: no bound, and no other function may be called.
     explicit queue_places(std::uint64_t capacity) noexcept : m_capacity(capacity) {}
 
     [[nodiscard]] bool bounded() const noexcept { return m_capacity != 0; }
     [[nodiscard]] std::uint64_t capacity() const noexcept { return m_capacity; }
-    /// For reports and checks: queued, or about to be.
+    /// For reports and checks: tasks that are queued or about to be.
     [[nodiscard]] std::uint64_t taken() const noexcept { return m_word.load(rlx) / one; }
 
-    /// Anyone. False: there is no room, or others wait for it.
+    /// Any thread. False: no place is free, or other submitters wait for one.
     [[nodiscard]] bool try_take() noexcept {
         word seen = m_word.load(rlx);
         while ((seen & awaited) == 0 && seen / one < m_capacity) {
@@ -45,9 +45,9 @@ public:
         }
         return false;
     }
-    /// Anyone who must neither wait nor fail: beyond the bound if need be.
+    /// Any thread that must neither wait nor fail. May exceed the bound.
     void take_anyway() noexcept { m_word.fetch_add(one, rlx); }
-    /// Anyone, behind try_take().
+    /// Any thread, after try_take() has failed. Takes a place, or adds the entry to the list.
     [[nodiscard]] step enter(entry& e) noexcept {
         m_waiting.lock();
         if (m_closed) {
@@ -70,8 +70,8 @@ public:
         m_waiting.unlock();
         return step::wait;
     }
-    /// Whoever took something out of the queue, or does not put it in after all. An entry that has the place
-    /// now: the caller says so in `wants` and completes it; null: nobody.
+    /// Gives a place back: a task has left the queue, or will not be queued after all. Returns the entry that
+    /// now owns the place; the caller sets its `wants` and completes it. Null: no entry waited.
     [[nodiscard]] entry* give_back() noexcept {
         word seen = m_word.load(rlx);
         while ((seen & awaited) == 0) {
@@ -84,7 +84,7 @@ public:
         bool passes = false;
         seen = m_word.load(rlx);
         do {
-            // Where more is queued than there is room for, somebody else gives a place later.
+            // If the bound is exceeded, this place disappears. A later give_back() serves the entry.
             passes = first != nullptr && seen / one <= m_capacity;
         } while (!passes && !m_word.compare_exchange_weak(seen, seen - one, rlx, rlx));
         if (passes) {
@@ -96,7 +96,7 @@ public:
         m_waiting.unlock();
         return passes ? first : nullptr;
     }
-    /// From now on nobody waits. Those who do, as a chain by `next`: refused.
+    /// Ends waiting for good. Returns the entries that wait, linked by `next`; the caller refuses them.
     [[nodiscard]] entry* close() noexcept {
         m_waiting.lock();
         m_closed = true;

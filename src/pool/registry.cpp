@@ -18,7 +18,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-// Members of what is no standard-layout type are counted from here too; both compilers place them alike.
+// offsetof() is also used on types without standard layout. Both compilers place their members alike.
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Winvalid-offsetof"
 
@@ -132,9 +132,9 @@ bool submit_to(std::uint64_t number, submission* s) noexcept {
 
 namespace {
 
-/// Pools that are still there when the statics of the program are gone have tasks that nobody waits for, the
-/// common pool above all. Not the destructor of an object: that would come before those of the program. The
-/// check for leaks comes last of all.
+/// Shows the stacks of pools that outlive the program's static objects, above all the common pool. Such pools
+/// may hold tasks whose end is not awaited. This is no destructor of an object: that one would run before the
+/// program's own destructors. The leak check runs after this function.
 [[gnu::destructor]] void show_to_leak_sanitizer() noexcept {
     if (!san::leak_sanitizer()) {
         return;

@@ -15,14 +15,14 @@ class pool_core;
 struct slab;
 struct submission;
 
-/// What a debugger reads of a worker: where its words lie. Without debug information it knows no type.
+/// Addresses of a worker's words, for a debugger. A debugger without debug information knows no type.
 struct worker_entry {
     const void* thread_id;
     const void* current;
     const void* seat;
 };
 
-/// What a debugger reads of a pool.
+/// One pool, for a debugger.
 struct pool_entry {
     pool_entry* next = nullptr;
     std::uint64_t number = 0; // 1, 2, ... in the order of making
@@ -40,17 +40,18 @@ void prepare(pool_core& p, unsigned workers);
 void add(pool_core& p) noexcept;
 void remove(pool_core& p) noexcept;
 
-/// A task for the pool of that number, which may have ended. False: it has, or it is closed, and `s` was left
-/// alone. Not under the lock of all pools, which a report holds for long: pools stand on 64 shelves by
-/// their number, each with a lock for a few instructions and the wake-up of a worker.
+/// Submits a task to the pool with that number. False: the pool has ended or is closed, and `s` is unchanged.
+///
+/// The lock of all pools is not used, because a report holds it for long. Instead each pool is on one of 64
+/// shelves, chosen by its number. A shelf's lock is held for a few instructions and one wake-up of a worker.
 [[nodiscard]] bool submit_to(std::uint64_t number, submission* s) noexcept;
 
-/// In a child of fork(): the pool of that number was its parent's, also if it had ended by then. True for 0,
-/// where there is none.
+/// In a child of fork(): true if the pool with that number was made in a parent process, even if the pool has
+/// ended. Also true for 0, which is no pool's number.
 [[nodiscard]] bool is_forked_child(std::uint64_t number) noexcept;
 
-/// Holds all pools in place. Taken before a stack pool's mutex, never by what a worker does between tasks
-/// but for a report.
+/// Keeps all pools alive and listed. Acquired before a stack pool's mutex. A worker acquires it between tasks
+/// only to write a report.
 class all_pools {
 public:
     all_pools();

@@ -1,4 +1,4 @@
-// More and fewer workers while a pool runs. Protocol: src/worker/README.md, "Fewer workers, and more".
+// More and fewer workers while a pool runs. Protocol: README.md, "Fewer workers, and more".
 #include <algorithm>
 #include <cstdlib>
 #include <stdexcept>
@@ -38,11 +38,12 @@ void pool_core::grant(unsigned n) noexcept {
     follow_limits();
 }
 
-/// Before the threads: they look whether there is one. Its own thread comes behind them.
+/// Called before the workers' threads are made, because they read m_governor. The governor's own thread
+/// starts after them.
 void pool_core::make_governor(const char* advice_file, unsigned workers_asked) {
     pool_governor::sources from;
     from.measures = m_options.governor == governing::on;
-    // PILFER_WORKERS is asked once: getenv() must not run beside the program's setenv().
+    // PILFER_WORKERS is read once: getenv() must not run concurrently with the program's setenv().
     from.follows_quota =
         from.measures && workers_asked == 0 && !os::workers_from(std::getenv("PILFER_WORKERS"));
     from.advice = m_options.advice;
@@ -73,12 +74,12 @@ void pool_core::follow_limits() noexcept {
     const unsigned now = std::min(wanted, m_threads);
     const unsigned before = m_active.exchange(now, rlx);
     m_oversubscribed.store(now > m_cpus, rlx);
-    std_atom::fence_sc(); // idle.S7: said before the looks at who has stepped aside
+    std_atom::fence_sc(); // idle.S7: the new count is published before the looks at retired workers
     for (unsigned i = before; i < now; ++i) {
         (void)m_idle->unpark(i);
     }
     for (unsigned i = now; i < std::max(before, now); ++i) {
-        // Asleep: it changes its place. Busy: it makes way at one of its next announcements.
+        // A sleeping worker wakes and retires. A busy worker yields at one of its next announcements.
         if (!m_idle->wake(i, i)) {
             at(i).deque.signal().set(signal_word<std_atom>::yield_request);
         }
@@ -89,7 +90,7 @@ void pool_core::follow_limits() noexcept {
 
 bool scheduler::retires() const noexcept { return m_pool.is_retired(index); }
 
-/// What can go on nowhere else.
+/// Resumes a context that must run on this worker.
 bool scheduler::resume_here() noexcept {
     auto* n = m_inbox.pop();
     if (n == nullptr) {
@@ -99,8 +100,8 @@ bool scheduler::resume_here() noexcept {
     return true;
 }
 
-/// In deques whose owners have gone is something that a frame elsewhere may wait for, and busy workers steal
-/// nothing.
+/// True if a deque whose owner is gone holds a task. A frame elsewhere may wait for that task, and busy
+/// workers do not steal.
 bool scheduler::anything_left() noexcept {
     const auto look = [this] {
         for (unsigned i = 0; i < m_pool.size(); ++i) {

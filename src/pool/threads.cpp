@@ -30,8 +30,8 @@ constexpr const char* usual_name = "pilfer";
     std::terminate();
 }
 
-/// By a thread outside of the pool, which is known as one that this pool's end waits for. What it throws;
-/// null: nothing.
+/// Calls `f` as a thread outside of the pool, which is registered as one that the end of `p` waits for.
+/// Returns the exception that `f` threw, or null.
 [[nodiscard]] std::exception_ptr call(const std::function<void(unsigned)>& f, unsigned number,
                                       const pool_core& p) noexcept {
     const blocking_threads::helping here(p);
@@ -78,7 +78,7 @@ bool scheduler::thread_begins() noexcept {
     return error == nullptr;
 }
 
-/// Behind everything that this worker does for the pool.
+/// Called after everything else that this worker does for the pool.
 void scheduler::thread_ends() noexcept {
     if (const auto& end = m_pool.settings().on_stop) {
         if (const std::exception_ptr error = call(end, index, m_pool)) {
@@ -102,7 +102,8 @@ bool pool_core::thread_has_begun(std::exception_ptr error) noexcept {
     return true;
 }
 
-/// What one of them threw; null: none.
+/// Waits until `threads` threads have called options.on_start. Returns the first exception that a call threw,
+/// or null.
 std::exception_ptr pool_core::wait_until_begun(unsigned threads) noexcept {
     if (!m_options.on_start) {
         return nullptr;
@@ -118,7 +119,8 @@ std::exception_ptr pool_core::wait_until_begun(unsigned threads) noexcept {
     return m_refusal;
 }
 
-/// In the constructor, whose destructor will not run: nobody knows this pool yet.
+/// Ends the threads and throws `why`. Called in the constructor, whose destructor will not run. No other
+/// thread knows this pool yet.
 void pool_core::give_up(const std::exception_ptr& why) {
     m_closing.close();
     stop_threads();

@@ -1,4 +1,4 @@
-// Workers that look on where they would sleep.
+// keep_warm: idle workers keep searching instead of sleeping.
 #include <pilfer/keep_warm.hpp>
 
 #include "pool/pool_core.hpp"
@@ -14,13 +14,13 @@ namespace detail {
 
 void pool_core::begin_warm() noexcept {
     m_warm.fetch_add(1, rlx);
-    std_atom::fence_sc(); // idle.S2: whoever lies down now sees the count, or is in the map
+    std_atom::fence_sc(); // idle.S2: a worker that is about to sleep sees the count, or is in the map
     for (unsigned i = 0; i < m_size; ++i) {
         m_idle->wake(i, i);
     }
 }
 
-/// Nobody is told: they see it behind their next look.
+/// No worker is notified: each one sees the count after its next search.
 bool pool_core::end_warm() noexcept {
     unsigned n = m_warm.load(rlx);
     while (n != 0) {

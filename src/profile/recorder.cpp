@@ -255,7 +255,7 @@ void recorder::go_on() noexcept {
 
 void recorder::forked(key child) noexcept {
     on_worker([&] {
-        // A task that was taken back to make way, and announced again, has already been forked.
+        // A task that was reclaimed for a yield, and announced again, has already been forked.
         if (m_waiting.find(child) == m_waiting.end()) {
             task& parent = behind_strand();
             add_child(child, parent)->longest.burdened_ns += m_burden.theft_ns;

@@ -79,7 +79,7 @@ public:
     void spawned(key rest) noexcept;
     /// An announced or submitted task begins, or a continuation is resumed.
     void begun(key task_or_rest) noexcept;
-    /// The running task waits or makes way. The returned task is passed to enter().
+    /// The running task waits or yields. The returned task is passed to enter().
     [[nodiscard]] task* leave() noexcept;
     void enter(task* t) noexcept;
     /// The running task ends; its key identifies it to its waiter.

@@ -28,7 +28,7 @@ stolen_branch::stolen_branch(spark& s, word given_up, const void* join) noexcept
         m_node->head().cancel_state.store(cancel_flag::branch, rlx);
         m_node->head().rest.ip = const_cast<void*>(join);
         if (scope_node::is_settled(parent)) {
-            m_node->seal(); // nothing above is left to mark: no walk has to go on
+            m_node->seal(); // nothing above is left to mark: no walk has to continue
         }
         self->node.store(&*m_node, rlx);
     }
@@ -59,8 +59,9 @@ void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
     cancellation::request(*b->m_node, b->m_protocol);
 }
 
-/// The other branches of this join that run elsewhere are below the node of the outermost branch around `s`:
-/// the worker that takes the rest of a join of several runs the next function and announces the others there.
+/// The other branches of this join that run on other workers are below the node of the outermost branch
+/// around `s`. The worker that takes the rest of a join of several runs the next function, and announces the
+/// others there.
 void stolen_branch::fails(spark& s, const void* join, const std::exception_ptr& error) noexcept {
     if (says_stopped(error)) {
         return;

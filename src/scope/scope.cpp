@@ -24,7 +24,8 @@ struct scope_wait : suspension {
     child_counter<std_atom>* children;
 };
 
-/// The children of `s` are over, and the foreign thread that owns it goes on. They were in the common pool.
+/// Notes that the children of `s` have ended, and the foreign thread that owns it resumes. They were in the
+/// common pool.
 void synced_outside(const scope_core* s) noexcept {
     // A scope that was never used must not make that pool, least of all in its destructor.
     if (pool_core* const common = common_core_if_made()) {
@@ -45,10 +46,10 @@ constexpr wait_kind timed_scope_kind{
 
 using timed = timed_parent<std_atom, futex_park>;
 
-/// scope.M5: whoever walks up through scopes of tasks of `p` may be on its way through the one that ends: a
-/// thief that reaches anywhere, a frame that suspends, a task that forks from below. Each holds one worker's
-/// lock and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
-/// worker.
+/// scope.M5: runs `unlink` while no thread walks up through scopes of tasks of `p`. Such a walk may be on its
+/// way through the scope that ends. It is made by a thief that forces an exposure, by a frame that suspends,
+/// or by a task that forks from below. Each holds one worker's lock and takes no other one meanwhile, so that
+/// the order of the workers excludes a cycle. Cost: a lock per worker.
 template <class F>
 [[nodiscard]] bool while_nobody_walks(pool_core& p, F unlink) noexcept {
     for (unsigned i = 0; i < p.schedulers(); ++i) {
@@ -80,8 +81,8 @@ bool scope_core::checked_home(resume where) {
     return where == resume::own_thread;
 }
 
-/// At the end of a wait that `home` began. Not the rule by which waiters are released: children run on top of
-/// the waiting frame, and their own waits may carry it off.
+/// Called at the end of a wait that began on `home`. The rule by which waiters are released is not enough:
+/// children run on top of the waiting frame, and their own waits may move it to another worker.
 void scope_core::resume_on_origin(worker* home) noexcept {
     if (m_link.head().comes_home && this_worker() != home) {
         static_cast<scheduler*>(this_worker())->go_to(home->index);
@@ -110,7 +111,7 @@ void scope_core::submit_made(submission* child, void (*destroy)(submission*) noe
             }
         }
     } made{child, destroy};
-    // Before the child is counted: the common pool may have to be made, and that fails where it cannot be.
+    // Before the child is counted: the common pool may have to be created, and that may fail.
     pool_core& p = outside() ? common_core() : *owner()->ctx->pool;
     const bool owner_calls = owner() == activation_outside();
     if (owner_calls) {
@@ -175,8 +176,8 @@ std::uint32_t scope_core::note_failure(std::exception_ptr error) noexcept {
     return was;
 }
 
-/// The forked child of this scope behind an entry, null if there is none. The look may hit a record that a
-/// thief has long given back: records are never unmapped while the pool lives, and only an exact match
+/// Returns the forked child of this scope that `entry` refers to, or null. The look may read a record that a
+/// thief has long given back. Records are never unmapped while the pool lives, and only an exact match
 /// counts.
 PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept {
     if ((entry & kind_mask) != kind_forked) {
@@ -190,15 +191,15 @@ PILFER_ALWAYS_INLINE spark* scope_core::child_at(task_word entry) const noexcept
     return d->parent() == &m_link ? d : nullptr;
 }
 
-/// A child that was taken back from the own deque, where another task of this thread may have put it.
+/// Runs a child that was popped from the own deque. Another task of this thread may have pushed it.
 PILFER_ALWAYS_INLINE void scope_core::run_taken(spark* d) {
     san::acquire(d);
     d->run(d, nullptr);
     m_children.complete();
 }
 
-/// The newest entry looked like a child of ours and was not in the private part. It may have been stale:
-/// once it is taken back it is looked at again. False: there is none.
+/// Reclaims the newest entry, which looked like a child of this scope and was not in the private part. The
+/// entry may have been stale, so it is checked again after it is reclaimed. False: there is no child.
 bool scope_core::reclaim_child(worker* w, task_word entry) noexcept {
     w = reclaim_slow(w, entry);
     if (w == nullptr) {
@@ -281,8 +282,8 @@ void scope_core::block_for_children() noexcept {
     synced_outside(this);
 }
 
-/// Forked children that nobody took are the usual reason to come here: one loop without further calls
-/// but those of the children, all of which run under one identity. `w` runs the owner.
+/// Waits for the children, on `w`, which runs the owner. Usually no thief has taken any of them. Then one
+/// loop runs them, without further calls and under one identity.
 void scope_core::sync_children(worker* w) {
     worker* const home = w;
     if (w->deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
@@ -329,13 +330,13 @@ void scope_core::sync_children(worker* w) {
     wait_and_rethrow(home);
 }
 
-/// Scopes of one task may end in another order than the reverse of their beginning: those of optional<scope>
-/// and the like.
+/// Unlinks a scope that ends. The scopes of one task may end in any order, for example those of
+/// optional<scope>.
 void scope_core::leave() noexcept {
     activation* const owner = this->owner();
     if (auto* const at = owner->node.load(rlx); scope_node::as_free(at) == scope_node::as_owner(&m_link)) {
-        // A lock that is held here was taken since this scope began, and is held further on. If what this
-        // scope began in says the same, its end must not take that out.
+        // A lock that is held here was taken since this scope began, and is held further on. If the scope's
+        // own parent link is marked as holding too, the end of the lock must not remove that mark.
         if (scope_node::holds(at) && scope_node::holds(m_link.parent())) {
             owner->locks &= ~1U;
         }
@@ -365,8 +366,8 @@ void scope_core::leave() noexcept {
     cancellation::forget(m_link);
 }
 
-/// All children have ended: the number of their exceptions. Whoever cancels from now on cancels the next
-/// round.
+/// Called after all children have ended. Returns the number of their exceptions. A cancellation from now on
+/// cancels the next round.
 std::uint32_t scope_core::end_of_round() noexcept {
     const std::uint32_t was = cancel_state().exchange(0, rlx);
     if ((was & cancel_flag::cancelled) != 0) {
@@ -375,7 +376,8 @@ std::uint32_t scope_core::end_of_round() noexcept {
     return was & cancel_flag::failures;
 }
 
-/// In a child of fork(): those that have not ended are in the parent process. sync() says so.
+/// In a child of fork(), children that have not ended are in the parent process. The next sync() throws
+/// pool_forked.
 void scope_core::forget_children() noexcept {
     if (m_children.all_done()) {
         return;

@@ -1,4 +1,4 @@
-// Alarms in the life of a worker: who fires them, and who sleeps no longer than until the next one.
+// Alarms on workers: the thread that fires them, and the sleeping worker that watches for the next one.
 // Argument: src/timer/README.md.
 #include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/timer.hpp>
@@ -12,7 +12,7 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-/// So that a heap in which everything is due at once holds up neither what has been fired nor the others.
+/// A bound, so that a heap full of due alarms delays neither the fired tasks nor the other heaps.
 constexpr unsigned most_at_once = 64;
 
 } // namespace
@@ -50,7 +50,7 @@ void scheduler::armed(instant due, told when) noexcept {
     }
 }
 
-/// Between two tasks. What becomes runnable is looked for right after this. True: something has fired.
+/// Called between two tasks. The caller looks for runnable tasks right afterwards. True: an alarm has fired.
 bool scheduler::fire_due(bool of_all) noexcept {
     if ((of_all ? m_pool.first_alarm() : alarms.earliest()) == never) {
         return false;
@@ -68,19 +68,21 @@ bool scheduler::fire_due(bool of_all) noexcept {
     return any;
 }
 
-/// In the map of sleepers. Until when this worker may sleep; never: for as long as nobody wakes it.
+/// Called while this worker is in the map of sleepers. Returns until when it may sleep; never: until it is
+/// woken.
 instant scheduler::watch_alarms() noexcept {
     const instant until = m_pool.watch().lie_down(index, [this] { return m_pool.first_expected(); });
-    m_watches = until != never; // it has left that place where there is nothing to watch over
+    m_watches = until != never; // if there is nothing to watch over, it does not hold the watch
     const instant mine = m_armed;
     m_armed = never;
     if (until == never && mine != never) {
-        m_pool.tell_watch(mine); // another one watches, and may sleep for longer
+        m_pool.tell_watch(mine); // another worker watches, and may sleep longer
     }
     return until;
 }
 
-/// This worker is about to run something: others have to do what it has left open.
+/// This worker is about to run a task. Other workers take over its watch, its new alarms and its
+/// notifications.
 void scheduler::leave_alarms() noexcept {
     if (m_watches) [[unlikely]] {
         m_watches = false;
@@ -126,8 +128,8 @@ bool pool_core::expects_soon() const noexcept {
     return first != never && (interval == 0 || first <= now() + interval);
 }
 
-/// The worker that watches looks again, since something is due at `due`; if there is none, any that sleeps.
-/// If all workers are busy the timekeeper watches.
+/// Wakes the watching worker, because an alarm is due at `due`. If no worker watches, wakes any sleeping
+/// worker. If all workers are busy, the timekeeper watches.
 void pool_core::wake_watch(instant due) noexcept {
     const std::uint32_t who = m_watch.holder();
     if (who == timer_watch<std_atom>::nobody) {
@@ -139,17 +141,18 @@ void pool_core::wake_watch(instant due) noexcept {
             static_cast<scheduler*>(w)->woke(who);
         }
     }
-    // Otherwise it is up, and looks again before it lies down or runs anything.
+    // Otherwise the watching worker is awake, and looks again before it sleeps or runs a task.
 }
 
-/// The worker that has watched goes off to work, and something is left to watch over.
+/// The watching worker begins to run a task, while alarms or descriptors still have to be watched.
 void pool_core::find_watch() noexcept {
     if (!wake_somebody()) {
         timekeeper::expect(*this, first_unwatched());
     }
 }
 
-/// A worker that was woken, perhaps to watch, goes off to work. After the fence of settle_token() (timer.T7).
+/// A worker that was woken, perhaps to watch, begins to run a task. Called after the fence of settle_token()
+/// (timer.T7).
 void pool_core::keep_watch() noexcept {
     if (m_expects.load(rlx) && first_unwatched() != never) {
         find_watch();
@@ -175,7 +178,7 @@ void pool_core::queue_expected(submission* s, priority level) noexcept {
     m_backend->queue(*s, level, origin::alarm);
 }
 
-/// A prompt task, which has fired and is counted: on the thread that fires, before anything else.
+/// Runs a prompt task, which has fired and is counted, at once on the thread that fires it.
 void pool_core::run_prompt(timed_task& t) noexcept {
     worker* const w = this_worker();
     if (timekeeper::is_here()) {
@@ -191,11 +194,11 @@ void pool_core::forget_expected() noexcept {
 }
 
 void pool_core::leave_cancelled(timed_task* t) noexcept {
-    // One in, one out if it can go: what stays is what is being cancelled right now.
+    // Each call also removes one finished entry. So only entries that are being cancelled right now stay.
     if (auto* n = m_cancelled.pop()) {
         auto* before = static_cast<timed_task*>(static_cast<submission*>(n));
         if (before->is_over()) {
-            before->release(); // its function has ended: no code of the user
+            before->release(); // its function has ended: this runs no user code
         } else {
             m_cancelled.push(before);
         }
@@ -203,7 +206,7 @@ void pool_core::leave_cancelled(timed_task* t) noexcept {
     m_cancelled.push(t);
 }
 
-/// What drop_alarms() and the workers have left; on a thread that may run code of the user.
+/// Ends the timed tasks that drop_alarms() and the workers have left. The calling thread may run user code.
 void pool_core::end_dropped() noexcept {
     while (!ended_with_pool.empty()) {
         if (auto* n = ended_with_pool.pop()) {
@@ -212,7 +215,7 @@ void pool_core::end_dropped() noexcept {
     }
 }
 
-/// Behind the last worker: none of them can find another one.
+/// Called after the last worker has ended, so no further cancelled task can be added.
 void pool_core::wait_for_cancellers() noexcept {
     while (!m_cancelled.empty()) {
         if (auto* n = m_cancelled.pop()) {
@@ -223,7 +226,7 @@ void pool_core::wait_for_cancellers() noexcept {
     }
 }
 
-/// `counted`: those too that a drain waits for.
+/// `counted`: also drops the alarms that a draining shutdown waits for.
 void pool_core::drop_alarms(bool counted) noexcept {
     for (unsigned i = 0; i < schedulers(); ++i) {
         const auto ends = [counted](const auto& t) {

@@ -79,7 +79,7 @@ void* keep_time(void* /*unused*/) noexcept {
     const auto look = [] {
         the_keeper.wake_ups.fetch_add(1, rlx);
         fire_unwatched();
-        // Without the lock: code of the user, and a file that may be full.
+        // Without the lock: this runs user code, and writes to a file that may be full.
         run_what_is_due();
         os::write_all(2, the_keeper.report->data(), the_keeper.report->size());
         the_keeper.report->clear();
@@ -88,7 +88,7 @@ void* keep_time(void* /*unused*/) noexcept {
         if (the_keeper.stop.load(acq)) {
             return;
         }
-        if (due >= any_time) { // also of sleeps that were asked for without an end
+        if (due >= any_time) { // also for sleeps without a time limit
             os::futex_wait(word, expected);
             return;
         }
@@ -118,7 +118,7 @@ void* keep_time(void* /*unused*/) noexcept {
     }
     const std::lock_guard lock(the_keeper.life);
     if (p.kept.over || !has_thread()) {
-        return false; // no thread can be had now, but perhaps next time
+        return false; // no thread can be made now, but perhaps next time
     }
     the_keeper.pools.lock();
     if (!p.kept.listed.load(rlx)) {

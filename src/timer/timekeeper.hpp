@@ -1,8 +1,8 @@
 // The timekeeper: one thread per process for the alarms and descriptors of pools whose workers are all busy.
 //
-// An idle worker watches over its pool's alarms (../timer). While every worker computes there is none, and
-// then this thread sleeps until the first of these alarms is due, and fires it. It is made when it is first
-// needed, and ends with the last pool that has needed it. Argument: ../timer/README.md, "The timekeeper".
+// An idle worker watches over its pool's alarms (alarms.cpp). While every worker is busy, no worker watches.
+// Then this thread sleeps until the first of these alarms is due, and fires it. It is made when it is first
+// needed, and ends with the last pool that has needed it. Argument: README.md, "The timekeeper".
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct kept_time {
 
 namespace timekeeper {
 
-/// The alarm fires this much later than it is due, if no worker fires it before: the workers of a pool with
-/// many short tasks do, and then this thread need not run.
+/// The timekeeper fires an alarm this long after its due time, if no worker has fired it before. In a pool
+/// with many short tasks a worker fires it in time, and this thread need not run.
 inline constexpr instant patience = 300'000; // ns
 /// While a descriptor is waited for and all workers are busy: how often this thread looks at it.
 inline constexpr instant io_interval = 1'000'000; // ns
@@ -40,11 +40,11 @@ void expect(pool_core& p, instant due) noexcept;
 void forget(pool_core& p) noexcept;
 /// The calling thread is the timekeeper.
 [[nodiscard]] bool is_here() noexcept;
-/// By the timekeeper, which fires `t`: runs its function as soon as it holds no lock.
+/// Called by the timekeeper when it fires `t`. Runs the function of `t` as soon as it holds no lock.
 void run_soon(timed_task& t) noexcept;
 /// How often it has run since the process began, for tests.
 [[nodiscard]] std::uint64_t wake_ups() noexcept;
-/// In a child of fork(), where there is no such thread.
+/// Called in a child of fork(), which has no timekeeper thread.
 void forget_all() noexcept;
 
 } // namespace timekeeper

@@ -113,7 +113,7 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     if (missed && cancel() && period == 0) {
         p.count_dropped_alarm();
     }
-    release(); // before the visit ends; runs no code of the user, because the handle has a reference, too
+    release(); // while the pool_pin exists; runs no user code, because the handle has a reference, too
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
@@ -165,7 +165,7 @@ void timed_task::pool_ends(alarm& self) noexcept {
             continue;
         }
         self.over();
-        t.m_pool->ended_with_pool.push(&t); // no lock must be held while code of the user runs
+        t.m_pool->ended_with_pool.push(&t); // no lock must be held while user code runs
         return;
     }
     t.retain(); // the canceller still needs the heap
@@ -209,7 +209,7 @@ bool timed_task::cancel() noexcept {
         }
         if (now == waiting) {
             (void)disarm(m_clock);
-            // timer.M3: the end of the pool need not wait for the code of the user that end() runs.
+            // timer.M3: the end of the pool need not wait for the user code that end() runs.
             m_stage.store(with(word, ending), rel);
             pool_core* const p = m_pool;
             const bool counted = m_period == 0;

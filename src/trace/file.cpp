@@ -47,7 +47,7 @@ file::~file() = default;
 std::ostream& file::stream() noexcept { return *m_out; }
 
 void file::write(const std::function<void(std::ostream&)>& body) noexcept {
-    // The common pool's file is written at exit, perhaps beside a thread that shuts that pool down.
+    // The common pool's file is written at exit, perhaps while a thread shuts that pool down.
     if (m_process != os::process_id() || m_written.exchange(true, std::memory_order_acq_rel)) {
         return;
     }

@@ -23,13 +23,13 @@ enum class what : std::uint8_t {
     resume_here,   ///< A context that had to be resumed on this worker.
     resume_any,    ///< A context that may be resumed on any worker.
     resume_next,   ///< The context that waited for the task which has just ended.
-    resume_again,  ///< The same context: the event that it was about to wait for had just happened.
+    resume_again,  ///< The context that was about to wait: the awaited event had just happened.
     // A task starts on top of a waiting frame, because there is no stack.
     top_own,
     top_stolen,
     top_submitted,
-    sleep, ///< in the kernel, until somebody wakes this worker
-    nap,   ///< tasks are ready and no stack can be had: it looks again soon
+    sleep, ///< The worker sleeps in the kernel until it is woken.
+    nap,   ///< Tasks are ready but no stack is free: the worker looks again soon.
 
     ended,     ///< The context's task is over.
     suspended, ///< The context waits.

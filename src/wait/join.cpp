@@ -32,7 +32,7 @@ constinit thread_local patience looks_outside;
 
 } // namespace
 
-/// Where the threads of a pool and those outside share a CPU a look only keeps the one awaited from running.
+/// With a single CPU there is no spin: it would only keep the awaited thread from running.
 bool short_wait::begins() noexcept {
     static constinit os::asked_once cpus;
     const bool alone = cpus.get([]() noexcept { return os::affinity_cpus(); }) == 1;

@@ -45,7 +45,7 @@ void stop_wait(decltype(scheduler::stoppable)::waiter& self) noexcept {
     }
 }
 
-/// A task that holds a lock is never stopped, nor is one below of no scope. One that unwinds does not leave a
+/// A task that holds a lock is never stopped, nor is a task in no scope. A task that unwinds is not stopped a
 /// second time.
 [[nodiscard]] bool may_be_stopped(worker* w) noexcept { return can_be_stopped(w) && !unwinds(w); }
 
@@ -111,7 +111,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
     }
     if (until != never && until <= now()) {
         if (list.withdraw(e)) {
-            if (what != awaited::a_holder) { // its caller may owe something to the waiters after it
+            if (what != awaited::a_holder) { // the caller may have to serve the waiters after it
                 give_way(what);
             }
             return;
@@ -165,7 +165,7 @@ void go_on(waiters::entry& e) noexcept {
 void go_on_all(waiters::entry* chain) noexcept {
     while (chain != nullptr) {
         waiters::entry& e = *chain;
-        chain = e.next; // before its frame may go on
+        chain = e.next; // before its frame may resume
         go_on(e);
     }
 }

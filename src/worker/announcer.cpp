@@ -15,8 +15,9 @@ announcer::announcer(scheduler& w, pool_core& p) noexcept
       m_exposer(p.settings().balance.exposure, p.settings().balance.threshold, p.settings().balance.eager),
       m_count_all(p.settings().debug.count_all) {}
 
-/// Who asked while the last task ran is answered before the next one: a worker that runs what it has stolen,
-/// task after task, announces nothing, and thieves would have to spin and reach for each.
+/// Answers the requests of the last task's time before the next task begins. A worker that runs one stolen
+/// task after another announces nothing. Without this call thieves would have to spin and force an exposure
+/// for each task.
 void announcer::share_between_tasks() noexcept {
     using trip = signal_word<std_atom>;
     if (!m_worker.deque.signal().has(trip::wanted | trip::expose)) {
@@ -34,7 +35,8 @@ bool announcer::signalled(task_word task, way may) noexcept {
     return follow_push(task, may);
 }
 
-/// What follows every push that is looked after.
+/// Handles a push that hit the signal word: makes room, exposes, wakes and yields. False: the deque has no
+/// room, and the caller runs `task`.
 bool announcer::follow_push(task_word task, way may) noexcept {
     using trip = signal_word<std_atom>;
     trip::word bits = 0;
@@ -51,8 +53,8 @@ bool announcer::follow_push(task_word task, way may) noexcept {
                 (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
                 return false;
             }
-            // Somebody took a task meanwhile: there is room for one more. deque.E3: acquired before its slot
-            // is written.
+            // Another thread took a task meanwhile, so there is room for one more. deque.E3: acquired before
+            // its slot is written.
             (void)own.make_room();
         }
         if (m_count_all) {
@@ -77,31 +79,33 @@ bool announcer::follow_push(task_word task, way may) noexcept {
     return true;
 }
 
-/// Takes what others ask for. Whoever acts on it looks at the state behind each bit.
+/// Takes the requests of other workers. Before the caller acts on a bit, it checks the state that the bit
+/// announces.
 announcer::word announcer::take_bits() noexcept {
     if (m_worker.deque.owner().pinned()) {
-        // idle.S1: without membarrier the sleeper's fence orders only itself, so the push needs one of its
-        // own. take() alone is no fence: it acquires, and the sleeper's set() releases.
+        // idle.S1: without membarrier the sleeper's fence orders only itself, so the push needs a fence.
+        // take() is not enough: it acquires, and the sleeper's set() releases.
         std_atom::fence_sc();
     }
     return m_worker.deque.signal().take();
 }
 
-/// A summons that cannot be followed here stays until somebody makes way: the next announcement counts, and
-/// loops and sync see it.
+/// A yield request that cannot be followed here stays pending until a task yields. Announcements count down
+/// to it, and loops and sync() check it.
 void announcer::keep_yield_requests(word bits) noexcept {
     if ((bits & signal_word<std_atom>::yield_request) != 0) {
         m_worker.deque.signal().set(signal_word<std_atom>::yield_request);
     }
 }
 
-/// What every insertion owes to the policy and to others. Returns the bits that it took; `yield_request` is
-/// left to the caller.
+/// Serves the exposure policy and the requests of other workers after each insertion. Returns the bits that
+/// it took; the caller handles `yield_request`.
 announcer::word announcer::after_push() noexcept {
     using trip = signal_word<std_atom>;
     const auto bits = take_bits();
     if (m_pool.settings().balance.exposure != exposure::on_demand) {
-        // The contexts of one thread share this plain value, and ThreadSanitizer takes them for strangers.
+        // The contexts of one thread share this plain value, and ThreadSanitizer treats them as unrelated
+        // threads.
         san::acquire(&m_exposer);
         const std::uint64_t n = m_exposer.after_push(load_now(), (bits & (trip::wanted | trip::expose)) != 0);
         san::release(&m_exposer);
@@ -113,12 +117,12 @@ announcer::word announcer::after_push() noexcept {
     return bits;
 }
 
-/// A reach may be under way, and then it is its numbers that count.
+/// Reads the thieves' end, because a forced exposure may be in progress, and then its numbers count.
 scales<std_atom> announcer::load_now() noexcept { return m_worker.deque.thief().scales(); }
 
-/// The running frame goes behind what waits, and takes `task`, which it has just announced, along: what comes
-/// now on this worker may never come back to its deque, and the frame would soon wait for a task that nobody
-/// takes up. Its older tasks stay; idle workers take them.
+/// Lets queued work run before the running frame, which takes `task` along, the task that it has just
+/// announced. Work that runs next on this worker may never return to this deque. The frame would soon wait
+/// for a task that no worker runs. Older tasks of the frame stay, and idle workers take them.
 bool announcer::yield_after_announcing(task_word task) noexcept {
     std_atom::fence_sc(); // see yield_to_queued()
     if (!has_others_to_run()) {
@@ -136,7 +140,7 @@ bool announcer::yield_after_announcing(task_word task) noexcept {
     return !mine || scheduler::of(this_worker()).sharing.announce_again(task, weight, way::keep);
 }
 
-/// Shares if somebody wants work, and wakes one who sleeps for lack of it.
+/// Exposes tasks if a thief wants work, and wakes a worker that sleeps for lack of it.
 void announcer::answer(word bits) noexcept {
     using trip = signal_word<std_atom>;
     if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.is_forked_child()) {
@@ -161,12 +165,12 @@ void announcer::attend() noexcept {
     }
 }
 
-/// Somebody asked: as many of the oldest as its amount needs.
+/// Exposes as many of the oldest private tasks as the steal amount of the asking thief needs.
 ///
-/// A thief that takes one task at a time comes back soon, and asking costs it about a task of a microsecond.
-/// So the on-demand rule gives it an eighth of what is private where nothing is shared: that keeps it busy in
-/// flat parallelism and is one or two tasks of a recursion. At most 64: each that comes back costs the owner
-/// a lock and a fence.
+/// A thief that takes one task at a time comes back soon, and asking costs it about as much as a task of one
+/// microsecond. So the on-demand rule exposes an eighth of the private tasks if nothing is shared. That keeps
+/// the thief busy in flat parallelism, and is one or two tasks of a recursion. The most is 64, because each
+/// of them that returns to the owner costs it a lock and a fence.
 void announcer::expose_some() noexcept {
     const options& o = m_pool.settings();
     const auto now = load_now();
@@ -180,17 +184,18 @@ void announcer::expose_some() noexcept {
                                        now));
 }
 
-/// Everybody is summoned, one is needed: most find that nothing waits any more. A bit that was taken
-/// while an earlier one was being served is not lost: it is set again before the next context starts.
+/// All workers get the yield request and one is needed, so most find nothing queued any more. A bit that was
+/// taken while an earlier one was served is not lost: it is set again before the next context starts.
 void announcer::yield_to_queued() noexcept {
-    std_atom::fence_sc(); // with the one in notify: who found the bit still set has pushed before this look
+    // Pairs with the fence in notify: a notifier that found the bit still set has pushed before this look.
+    std_atom::fence_sc();
     if (has_others_to_run()) {
         m_worker.yield_here();
     }
 }
 
-/// Is there anything that the running frame would make way for? Not in a child of fork(), whatever the parent
-/// had queued: that runs in the parent.
+/// True if the running frame should yield: work is queued, this worker retires, or a retired worker has left
+/// tasks. False in a child of fork(), because what its parent had queued runs in the parent.
 bool announcer::has_others_to_run() noexcept {
     return (m_worker.anything_queued(m_worker.level()) || m_worker.retires() || m_worker.anything_left()) &&
            !m_pool.is_forked_child();
@@ -227,7 +232,7 @@ worker* announcer::reclaim_slow(task_word task) noexcept {
     const std::int64_t most = m_pool.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
     const task_word got = m_worker.deque.owner().pop_slow(most);
     if (got != task) {
-        // Thieves take the oldest first: when `task` is gone, so is everything older.
+        // Thieves take the oldest first: if `task` is gone, everything older is gone too.
         if (got != 0) {
             os::write_error("pilfer: internal error: a stranger's task was taken back\n");
             std::abort();
@@ -240,14 +245,14 @@ worker* announcer::reclaim_slow(task_word task) noexcept {
     if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.is_forked_child()) {
         return &m_worker;
     }
-    // Test mode: this join goes on on another worker.
+    // Test mode: the rest of this join runs on another worker.
     m_worker.go_elsewhere();
     return this_worker();
 }
 
 task_word announcer::take_newest_spark() noexcept {
     auto own = m_worker.deque.owner();
-    if (own.weighs() || own.private_size() <= 0) { // what is announced again would have lost its weight
+    if (own.weighs() || own.private_size() <= 0) { // a task that is announced again would lose its weight
         return 0;
     }
     const task_word newest = own.peek();
@@ -261,8 +266,7 @@ task_word announcer::take_newest_spark() noexcept {
     return got;
 }
 
-/// An announcement that somebody else has made and that changes its deque: not counted, but published. There
-/// is room.
+/// Pushes a task that another worker announced. It is published, but not counted. The deque has room.
 void announcer::insert(task_word task, std::uint64_t weight) noexcept {
     const bool heavy = weight != 1;
     if (!(heavy ? push_weighted(task, weight) : m_worker.deque.owner().push(task)) &&
@@ -280,7 +284,7 @@ bool announcer::announce_weighted(task_word task, std::uint64_t weight, way may)
     return follow_push(task, may);
 }
 
-/// True: as push().
+/// Returns what push() returns.
 bool announcer::push_weighted(task_word task, std::uint64_t weight) noexcept {
     auto own = m_worker.deque.owner();
     if (!own.can_weigh() && !make_scales()) {
@@ -289,7 +293,7 @@ bool announcer::push_weighted(task_word task, std::uint64_t weight) noexcept {
     return own.push_weighted(task, weight);
 }
 
-/// The first task with a weight: a ring of the same size that has entries for them.
+/// Before the first task with a weight: replaces the ring by one of equal size that has entries for weights.
 bool announcer::make_scales() noexcept {
     auto own = m_worker.deque.owner();
     if (own.capacity() > most_weighed) {
@@ -303,7 +307,7 @@ bool announcer::make_scales() noexcept {
     return true;
 }
 
-/// What has just been taken off the own deque goes back.
+/// Announces again a task that was just popped from the own deque.
 bool announcer::announce_again(task_word task, std::uint64_t weight, way may) noexcept {
     return detail::announce_weighted(&m_worker, task, weight, may);
 }

@@ -1,4 +1,4 @@
-// The owner's side of a worker's deque: the cold half of announcing a task and taking it back.
+// The owner's side of a worker's deque: the cold half of announcing a task and reclaiming it.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ namespace detail {
 class pool_core;
 class scheduler;
 
-/// A summoned worker may announce so many tasks before it makes way.
+/// A worker with a yield request may announce this many tasks before it yields.
 inline constexpr unsigned yield_patience = 64;
 /// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see
 /// task_options::most_weight.
 inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
-/// Makes room, exposes tasks, answers thieves and makes way, by the policy of the pool. On the thread of its
-/// worker, by the scheduler and by tasks.
+/// Makes room, exposes tasks, answers thieves and yields, by the policy of the pool. Called on the thread of
+/// its worker, by the scheduler and by tasks.
 class announcer {
 public:
     announcer(scheduler& w, pool_core& p) noexcept;
@@ -34,12 +34,12 @@ public:
     void attend() noexcept;
     [[nodiscard]] worker* reclaim_slow(task_word task) noexcept;
 
-    /// A stolen task beyond the first one comes into this deque: published, but not counted. There is room.
+    /// Pushes a stolen task after the first one of a theft: published, but not counted. The deque has room.
     void insert(task_word task, std::uint64_t weight) noexcept;
-    /// The newest private task, if it is a spark; 0: there is none. The caller announces it again, or it is
-    /// over.
+    /// Pops the newest private task if it is a spark, and returns 0 otherwise. The caller announces it again,
+    /// or it is over.
     [[nodiscard]] task_word take_newest_spark() noexcept;
-    /// Answers thieves between two tasks. Makes no way for what is queued.
+    /// Answers thieves between two tasks. Does not yield to queued work.
     void share_between_tasks() noexcept;
     /// The oldest `n` private tasks become stealable.
     void expose(std::uint64_t n) noexcept;
@@ -66,7 +66,7 @@ private:
     pool_core& m_pool;
     balance::exposer m_exposer; // by all contexts of this thread: see after_push()
     own_word<unsigned> m_last_woken{UINT32_MAX};
-    own_word<unsigned> m_patience{yield_patience}; // announcements left until a summoned worker makes way
+    own_word<unsigned> m_patience{yield_patience}; // announcements left until a yield request is followed
     const bool m_count_all;
 };
 

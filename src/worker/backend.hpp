@@ -49,9 +49,9 @@ public:
     virtual void task_begins(scheduler&, task_word) noexcept {}
     /// The running task ends.
     virtual void task_ends() noexcept {}
-    /// The running task waits. The result is passed to task_returns().
+    /// The running task is about to wait. The result is passed to task_returns().
     [[nodiscard]] virtual void* task_leaves() noexcept { return nullptr; }
-    /// The task goes on, on `w`.
+    /// The task that waited resumes on `w`. The pointer is the result of task_leaves().
     virtual void task_returns(scheduler&, void*) noexcept {}
     /// The running task, for which a thread outside waits, ends.
     virtual void root_ends() noexcept {}
@@ -59,7 +59,7 @@ public:
     virtual void child_ends(const void*) noexcept {}
     /// The running task has waited for all children of this scope.
     virtual void synced(const void*) noexcept {}
-    /// A thread outside has done so.
+    /// A thread outside has waited for all children of this scope.
     virtual void synced_outside(const void*) noexcept {}
     /// The running task has waited for another branch of its join.
     virtual void joined(const spark*) noexcept {}
@@ -81,30 +81,31 @@ public:
     virtual ~backend() = default;
 
     // ---- what templates call: see the functions of these names in pilfer/detail/worker/worker.hpp
-    /// After a push that hit the signal word.
+    /// Called after a push that hit the signal word.
     [[nodiscard]] virtual bool announce(scheduler& w, task_word task, way may) noexcept = 0;
     [[nodiscard]] virtual bool announce_weighted(scheduler& w, task_word task, std::uint64_t weight,
                                                  way may) noexcept = 0;
     virtual void attend(scheduler& w) noexcept = 0;
-    /// After the bottom was lowered below the guard.
+    /// Called after the bottom was lowered below the guard.
     [[nodiscard]] virtual worker* reclaim(scheduler& w, task_word task) noexcept = 0;
     virtual void suspend(scheduler& w, suspension& s) noexcept = 0;
-    /// Any thread.
+    /// Any thread may call this.
     virtual void make_runnable(suspension& s) noexcept = 0;
     [[nodiscard]] virtual std::uintptr_t refill_contexts(scheduler& w) noexcept = 0;
 
     // ---- what the library calls inside a task, on the thread of `w`
-    /// Before a wait: runs a task on top of the calling frame if the frame cannot suspend. False: it can.
+    /// Called before a wait: runs a task on top of the calling frame if the frame cannot suspend. False: it
+    /// can.
     [[nodiscard]] virtual bool help_on_top(scheduler& w) noexcept = 0;
-    /// See yield().
+    /// The body of yield().
     virtual void yield(scheduler& w) noexcept = 0;
-    /// Runs the job and returns after its end. See blocking().
+    /// The body of blocking(): runs the job and returns after its end.
     virtual void run_blocking(scheduler& w, blocking_job& job) noexcept = 0;
     /// Takes an announced task that has not begun and is not the newest of `w`. True: the caller has it.
     [[nodiscard]] virtual bool dequeue(scheduler&, submission&) noexcept { return false; }
-    /// A wait may run the awaited task on top of the waiting frame.
+    /// True if a wait may run the awaited task on top of the waiting frame.
     [[nodiscard]] virtual bool may_run_awaited() const noexcept { return true; }
-    /// A task may be announced by what runs on `w` now.
+    /// True if the code that runs on `w` now may announce a task.
     [[nodiscard]] virtual bool may_announce(const scheduler& w) const noexcept;
 
     // ---- any thread
@@ -113,28 +114,28 @@ public:
     /// An alarm fires on the thread of `w` and queues a counted task that runs before anything else. False:
     /// the task is left alone.
     [[nodiscard]] virtual bool run_prompt(scheduler&, submission&) noexcept { return false; }
-    /// On the thread of `w`: an alarm was armed that is due at `due`.
+    /// Called on the thread of `w`: an alarm was armed that is due at `due`.
     virtual void armed(scheduler& w, instant due, told when) noexcept = 0;
-    /// Any thread: the thread that watches over alarms sleeps no longer than until `due`.
+    /// Called by any thread: the thread that watches over alarms sleeps no longer than until `due`.
     virtual void watch(instant due) noexcept = 0;
-    /// Tasks can wait for descriptors without blocking a thread.
+    /// True if tasks can wait for descriptors without blocking a thread.
     [[nodiscard]] virtual bool watches_descriptors() const noexcept { return true; }
-    /// resize() and the governor may change the number of workers.
+    /// True if resize() and the governor may change the number of workers.
     [[nodiscard]] virtual bool can_resize() const noexcept { return true; }
-    /// Empty: the waits of this pool block no thread.
+    /// The threads of the pool; empty if its waits block no thread.
     [[nodiscard]] virtual std::optional<thread_figures> threads_now() noexcept { return std::nullopt; }
     [[nodiscard]] virtual thread_state state_of(unsigned) noexcept { return thread_state::absent; }
-    /// Empty: this pool does not record.
+    /// The work and the span of the recording; empty if this pool does not record.
     [[nodiscard]] virtual std::optional<work_span> figures() const noexcept { return std::nullopt; }
 
     // ---- the life of the pool
-    /// Only `threads` threads could be made.
+    /// Called if only `threads` threads could be made.
     virtual void shrink(unsigned) noexcept {}
     /// The loop of a thread.
     virtual void run(scheduler& w) noexcept = 0;
-    /// Ends and joins all threads; the first `threads` are those of workers. Nothing is left to do.
+    /// Ends and joins all threads, when no task is left. The first `threads` of them are those of workers.
     virtual void end_threads(unsigned threads) noexcept = 0;
-    /// Writes the files of the back-end, the first time.
+    /// Writes the files of the back-end. Only the first call does anything.
     virtual void write_files() noexcept {}
     /// The checked build, when all threads are joined. `threads`: as for end_threads(); `submitted`:
     /// submissions that were accepted.

@@ -1,26 +1,11 @@
 #include "worker/event_log.hpp"
 
-#include <pilfer/detail/worker/worker.hpp>
-
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-void event_log::note_slice(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept {
-    if (m_trace != nullptr) [[unlikely]] {
-        note_slice_cold(what, task, who, n);
-    }
-}
-
-void event_log::note_run(trace::what what, task_word task, std::uint32_t who, std::uint32_t n) noexcept {
-    static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
-                  static_cast<task_word>(trace::task::continuation) == kind_continuation &&
-                  static_cast<task_word>(trace::task::forked) == kind_forked);
-    note_slice(what, static_cast<trace::task>(task & kind_mask), who, n);
-}
-
-/// The steals that failed before a slice are one event in front of it: each by itself would fill the ring
-/// with a search that found nothing.
+/// Writes the steals that failed before a slice as one event in front of it. One event for each would fill
+/// the ring with a search that found nothing.
 PILFER_COLD void event_log::note_slice_cold(trace::what what, trace::task task, std::uint32_t who,
                                             std::uint32_t n) noexcept {
     note_missed();

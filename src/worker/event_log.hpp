@@ -27,9 +27,18 @@ public:
     }
     /// A new slice begins on the worker's track.
     void note_slice(trace::what what, trace::task task = {}, std::uint32_t who = 0,
-                    std::uint32_t n = 0) noexcept;
+                    std::uint32_t n = 0) noexcept {
+        if (m_trace != nullptr) [[unlikely]] {
+            note_slice_cold(what, task, who, n);
+        }
+    }
     /// The slice of `task`.
-    void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept;
+    void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
+        static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
+                      static_cast<task_word>(trace::task::continuation) == kind_continuation &&
+                      static_cast<task_word>(trace::task::forked) == kind_forked);
+        note_slice(what, static_cast<trace::task>(task & kind_mask), who, n);
+    }
     /// The steals that failed since the last slice.
     void note_missed() noexcept;
     /// Any thread. Null: nothing is traced.

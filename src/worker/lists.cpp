@@ -1,4 +1,4 @@
-// A worker's lists of free contexts and records: what is beyond their lengths.
+// A worker's lists of free contexts and records: the cold paths, for a list that is empty or too long.
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -31,7 +31,7 @@ void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
     if (length < 1024) {
         return;
     }
-    // The newest stay, they are warm: the 32 behind the first 32 go.
+    // The newest 32 records stay, because they are still in the cache. The 32 after them go to the pool.
     free_record* last = r;
     for (unsigned i = 1; i < record_pool::batch_size; ++i) {
         last = last->next.load(rlx);

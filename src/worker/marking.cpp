@@ -1,5 +1,4 @@
-// Which scopes become shared when a frame leaves its worker, or gives work to another pool (scope.M5,
-// scope.M6:
+// Marks scopes as shared when a frame leaves its worker, or gives work to another pool (scope.M5, scope.M6:
 // ../scope).
 #include "pool/pool_core.hpp"
 
@@ -13,8 +12,8 @@ void scope_marker::mark_scopes(scope_node* inside) noexcept {
     m_worker.count.scopes_shared.add(scope_node::share(inside));
 }
 
-/// Where all of these are settled, one load for each and no lock: the usual case for a frame that has waited
-/// before.
+/// Marks the scopes of a frame that suspends. If all of them are settled, this takes one load for each and no
+/// lock. That is the usual case for a frame that has waited before.
 void scope_marker::mark_suspending(activation* from) noexcept {
     for (activation* a = from; scope_node::is_settled(a->node.load(rlx));
          a = static_cast<activation_on_top*>(a)->beneath) {
@@ -22,26 +21,27 @@ void scope_marker::mark_suspending(activation* from) noexcept {
             return;
         }
     }
-    // scope.M5: a scope above may leave the chain meanwhile, on another worker, whose frame has moved
-    // unmarked.
+    // scope.M5: an enclosing scope may leave the chain meanwhile, on another worker to which its frame has
+    // moved unmarked.
     (void)m_worker.deque.owner().locked([this, from]() noexcept {
         mark_scope_cursors(from);
         return true;
     });
 }
 
-/// Alone a worker has nobody to share with, whatever its policy exposes.
+/// Marks the scopes of a task that becomes stealable. A single worker shares with no other one, whatever its
+/// policy exposes.
 void scope_marker::mark_task(task_word task) noexcept {
     if (m_pool.size() > 1) {
         const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
         san::acquire(at); // deque.R2 again: the owner's stores are those of several fibers
         mark_scopes(scope_access::parent(task));
-        san::release(at); // behind this look at its frame
+        san::release(at); // after this look at its frame
     }
 }
 
-/// A frame and those that it runs on top of may go on elsewhere, while what they have announced lies here.
-/// Under a reach lock.
+/// Marks the scopes of a frame and of the frames that it runs on top of. They may resume on another worker,
+/// while the tasks that they announced stay in this deque. Called under a reach lock.
 void scope_marker::mark_scope_cursors(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->node.load(rlx));
@@ -51,7 +51,8 @@ void scope_marker::mark_scope_cursors(activation* from) noexcept {
     }
 }
 
-/// scope.M6: a suspended frame is about to leave its worker, where what encloses it may live on unmarked.
+/// scope.M6: a suspended frame is about to leave its worker, on which the scopes that enclose it may live on
+/// unmarked.
 PILFER_NOINLINE void scope_marker::mark_moved(suspension& s) noexcept {
     (void)s.home->deque.thief().locked([this, &s]() noexcept {
         mark_scope_cursors(s.act);
@@ -61,7 +62,8 @@ PILFER_NOINLINE void scope_marker::mark_moved(suspension& s) noexcept {
 
 scope_node* share_scopes(pool_core& p) noexcept {
     auto* const inside = this_activation()->node.load(rlx);
-    // What is not settled belongs to the caller's pool, not to `p`; a thread outside ends its scopes itself.
+    // A scope that is not settled belongs to the caller's pool, not to `p`. A thread outside ends its scopes
+    // itself.
     if (worker* w = this_worker()) {
         share_scopes(*w->pool, inside);
     } else if (!scope_node::is_settled(inside)) {

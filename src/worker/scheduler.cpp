@@ -41,7 +41,8 @@ constexpr std::int64_t first_capacity = 256;
 } // namespace
 
 #if defined(PILFER_ISA_PORTABLE)
-/// Not instrumented: a guest's thread changes it between its tasks, which are strangers to ThreadSanitizer.
+/// Not instrumented: a guest's thread changes it between its tasks, which ThreadSanitizer treats as unrelated
+/// threads.
 PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
     worker* w = pilfer_v0_this_worker;
     // A function without effects might be called once for two places in its caller.
@@ -141,7 +142,7 @@ void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
 
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
-    // Who watches and is up, because it was woken, still does until it finds work.
+    // A worker that watches over the alarms and was woken still watches until it finds work.
     if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
         of_all || alarms.earliest() != never) [[unlikely]] {
         m_all_alarms = false;
@@ -154,7 +155,7 @@ bool scheduler::step() noexcept {
     if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
         (void)look_at_descriptors(*io);
     }
-    // Before anything that could win at each look. A frame that has made way loses this one look.
+    // Before each source that could win at every look. A frame that has yielded loses this one look.
     if (turn == fairness_mask / 4 && theft.steal_in_turn()) {
         return true;
     }
@@ -163,7 +164,7 @@ bool scheduler::step() noexcept {
     if (made_way && anything_left() && theft.steal_from_retired()) [[unlikely]] {
         return true;
     }
-    // Nothing of a lower level goes before a frame that has made way.
+    // No submission of a lower level runs before a frame that has yielded.
     if ((made_way || turn == fairness_mask) && run_submission(made_way ? m_yielded_for : priority::low)) {
         return true;
     }
@@ -173,7 +174,7 @@ bool scheduler::step() noexcept {
         return true;
     }
     return resume_one() || run_own() || run_submission() || theft.search() ||
-           (io != nullptr && look_at_descriptors(*io)); // cheaper than to lie down first
+           (io != nullptr && look_at_descriptors(*io)); // cheaper than to sleep first
 }
 
 bool scheduler::resume_one() noexcept {
@@ -215,7 +216,7 @@ bool scheduler::run_own() noexcept {
     return true;
 }
 
-/// A deadline that has come.
+/// Runs the task of a deadline that has come.
 bool scheduler::run_prompt() noexcept {
     auto* const n = m_prompts.pop();
     if (n == nullptr) {
@@ -260,8 +261,9 @@ bool scheduler::run_submission(priority lowest) noexcept {
     return true;
 }
 
-/// Before a context is entered, which may never come back: what is queued now must not wait for it, unless it
-/// is of a lower level. Nor is it kept by a worker that is back only for what can go on nowhere else.
+/// Called before a context is entered, which may never return. Queued work must not wait for it, unless it is
+/// of a lower level: the worker gets a yield request. A worker that retires gets one too, because it is back
+/// only for frames that can resume on no other worker.
 void scheduler::remind(priority level) noexcept {
     if ((anything_queued(level) || m_pool.left_tasks.any() ||
          (retires() && m_pool.settings().resume == resume::anywhere)) &&

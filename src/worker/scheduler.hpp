@@ -35,7 +35,7 @@ namespace detail {
 class pool_core;
 struct blocking_job;
 
-/// Every 64th look for work skips the station that would otherwise always win.
+/// Every 64th look for work skips the source that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
 
 class alignas(line_bytes) scheduler final : public worker {
@@ -54,35 +54,35 @@ public:
     void run() noexcept;
     /// The loop of a worker that steals, until the pool stops.
     void work() noexcept;
-    /// One look for work, and what was found is run. False: nothing was found.
+    /// Looks for work once, and runs what was found. False: nothing was found.
     [[nodiscard]] bool step() noexcept;
     /// On its own thread: from here on, until appear(), it is a thread outside.
     void disappear() noexcept;
     void appear() noexcept;
 
     // ---- between two tasks
-    /// Runs a context that may go on, or a submission of at least this level. False: there is none.
+    /// Runs a context that may resume here, or a submission of at least level `lowest`. False: there is none.
     [[nodiscard]] bool resume_one() noexcept;
     [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     /// Runs a task that was taken from a deque.
     void execute(task_word task) noexcept;
-    /// A submission or a context waits for this worker, or for any.
+    /// True if a submission or a context waits for this worker, or for any.
     [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
-    /// Something is queued, a deque of the pool has a task, or the pool stops.
+    /// True if something is queued, a deque of the pool has a task, or the pool stops.
     [[nodiscard]] bool anything_ready() noexcept;
-    /// A deque whose owner has left has a task.
+    /// True if a retired worker's deque has a task.
     [[nodiscard]] bool anything_left() noexcept;
-    /// resize() wants this worker to step aside.
+    /// True if resize() wants this worker to retire.
     [[nodiscard]] bool retires() const noexcept;
-    /// Before a context is entered: what waits for a worker gets its turn during it.
+    /// Called before a context is entered: work that waits for a worker gets its turn during it.
     void remind(priority level) noexcept;
 
-    // ---- inside a task, which is elsewhere afterwards
-    /// It goes behind everything else that waits for this worker.
+    // ---- inside a task, which may be on another worker afterwards
+    /// Queues the running context after all other work that waits for this worker.
     void yield_here() noexcept;
-    /// It goes behind one other thing that is ready: see yield().
+    /// Lets one other ready thing run before the running context: see yield().
     void let_others_first() noexcept;
-    /// It resumes on another worker of its pool, if there is one; or on worker `number`.
+    /// The running context resumes on another worker of its pool, if there is one, or on worker `number`.
     void go_elsewhere() noexcept;
     void go_to(unsigned number) noexcept;
 
@@ -91,7 +91,8 @@ public:
     void armed(instant due, told when) noexcept;
     /// This worker is about to run something: other threads get what it has left open.
     void leave_alarms() noexcept;
-    /// In the map of sleepers. Until when this worker may sleep; never: for as long as no thread wakes it.
+    /// Called in the map of sleepers. Returns until when this worker may sleep; never: until a thread wakes
+    /// it.
     [[nodiscard]] instant watch_alarms() noexcept;
     /// The next step looks at the alarms of all workers.
     void look_at_all_alarms() noexcept { m_all_alarms = true; }
@@ -100,10 +101,11 @@ public:
     void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
     /// A task of an alarm that fires on this thread: it runs before anything else.
     void add_prompt(submission& s) noexcept { m_prompts.push(&s); }
-    /// This thread fires alarms. It looks itself for what they make runnable, and then wakes others.
+    /// True while this thread fires alarms. It looks for what they make runnable first, and then wakes
+    /// others.
     [[nodiscard]] bool fires() const noexcept { return m_fires; }
 
-    /// Any thread: a suspended context that has to go on on this worker.
+    /// The suspended contexts that have to resume on this worker. Any thread may push.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
     /// The level of the running task. A stolen task has the level of the task that its victim ran last.
     [[nodiscard]] priority level() const noexcept { return m_level; }
@@ -114,24 +116,25 @@ public:
         log.note(trace::what::wake, i);
     }
 
-    /// Anyone arms, this worker and at the latest the one that watches fire.
+    /// Any thread arms an alarm. This worker fires it, or at the latest the worker that watches.
     timer_heap<std_atom, futex_park> alarms;
 
     alignas(line_bytes) tally count;
     outstanding_counts<std_atom> outstanding;
-    parked_list waiting_coroutines; // which suspended here; for reports
+    parked_list waiting_coroutines; // coroutines that suspended here, for reports
     block_list blocks[block_classes];
     /// Tasks of futures that were claimed here and may still be in this deque: a hint.
     own_word<unsigned> stale_announcements{0};
     std::uintptr_t thread = 0;
     std::atomic<std::uint64_t> thread_id{0}; // of the system, for reports
-    /// What the thief that asked last takes next (steal_amount::adaptive).
+    /// The number of tasks that the thief that asked last takes next (steal_amount::adaptive).
     std::atomic<std::uint64_t> requested{1};
     std::atomic<bool> on_its_cpu{false};   // the thread is pinned; for reports
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<activity> current_activity{activity::other};
-    /// Waits of tasks that began them here, which a cancellation ends: src/cancel/README.md.
-    cancellable_waits<std_atom, futex_park, scope_node> stoppable; // those below of scopes
+    /// Waits inside scopes, of tasks that began the wait on this worker. A cancellation ends them:
+    /// src/cancel/README.md.
+    cancellable_waits<std_atom, futex_park, scope_node> stoppable;
     look_guard<std_atom> looks_up;
 
     // The parts of the worker. Code that runs on its thread uses them.
@@ -162,33 +165,41 @@ private:
     detail::backend& m_backend; // the pool's
     submission_queue<std_atom> m_inbox;
     submission_queue<std_atom> m_prompts; // deadlines that have come; of this thread
-    own_word<std::uint64_t> m_ends{
-        PILFER_CHAOS_START(std::uint64_t)}; // tasks run by the scheduler: every 64th look starts elsewhere
+    /// Tasks run by the scheduler: every 64th look starts elsewhere.
+    own_word<std::uint64_t> m_ends{PILFER_CHAOS_START(std::uint64_t)};
     own_word<priority> m_level{priority::normal};
-    own_word<std::uint32_t> m_turn{0};               // see leveled_queue::pop()
-    own_word<bool> m_submissions_first{false};       // a context has just made way for them
-    own_word<priority> m_yielded_for{priority::low}; // the level of the frame that has
-    own_word<bool> m_own_first{false};               // a context has just yielded
-    own_word<instant> m_armed{never}; // the first alarm armed here that the watch does not know
-    bool m_watches = false;           // this worker was the last to say that it watches over the alarms
+    /// For leveled_queue::pop().
+    own_word<std::uint32_t> m_turn{0};
+    /// A context has just yielded to submissions, which run first.
+    own_word<bool> m_submissions_first{false};
+    /// The level of the frame that yielded to them.
+    own_word<priority> m_yielded_for{priority::low};
+    /// A context has just yielded to one other ready thing: a task of the own deque runs first.
+    own_word<bool> m_own_first{false};
+    /// When the first alarm armed here is due that the watch does not know.
+    own_word<instant> m_armed{never};
+    /// This worker was the last to take over the watch over the alarms.
+    bool m_watches = false;
     own_word<bool> m_fires{false};
-    bool m_all_alarms = false;  // the next look is at the alarms of all workers
-    bool m_owes_notice = false; // alarms have made contexts runnable, and no worker was woken
+    /// The next look is at the alarms of all workers.
+    bool m_all_alarms = false;
+    /// Alarms have made contexts runnable, and no worker was woken.
+    bool m_owes_notice = false;
 };
 
-/// Of the pool whose worker runs the caller.
+/// The back-end of the pool whose worker runs the caller.
 [[nodiscard]] inline backend& backend_of(const worker* w) noexcept {
     return static_cast<const scheduler*>(w)->backend();
 }
 
-/// Before a wait of the task that runs on `w`: runs another one on top of it if it cannot suspend. False: it
-/// can.
+/// Called before a wait of the task that runs on `w`. If that task cannot suspend, runs another one on top of
+/// it. False: it can suspend.
 [[nodiscard]] inline bool help_on_top(worker* w) noexcept {
     return backend_of(w).help_on_top(*static_cast<scheduler*>(w));
 }
 
 #if defined(PILFER_CHECKED)
-/// Ends the program if a checked_lock is held where a frame is about to leave its stack.
+/// Ends the program if a frame that is about to leave its stack holds a checked_lock.
 void check_locks(const suspension& s) noexcept;
 #else
 inline void check_locks(const suspension&) noexcept {}

@@ -18,18 +18,19 @@ void sleeper::search_begins() noexcept {
 
 void sleeper::settle() noexcept {
     if (m_token || m_alert) {
-        m_pool.idle().settle_token(m_worker.index); // it was for the end: no worker is owed another look
+        m_pool.idle().settle_token(m_worker.index); // the pool ends: no other look is due
     }
 }
 
-/// `likely`: the worker that may have more, which is asked first: without it the look goes from deque to
-/// deque, a line each, before anybody is woken.
+/// `likely` is the worker that may have more tasks, and its deque is checked first. Without this hint the
+/// check reads a cache line of every deque before a sleeper is woken.
 void sleeper::found_work(unsigned likely) noexcept {
     m_worker.leave_alarms();
     m_looks = 0;
     if (!m_token) {
         if (m_alert) {
-            // idle.S6: whoever queued something since the search began may have told nobody.
+            // idle.S6: a thread that queued something since the search began may have woken no worker,
+            // because this one was alert.
             m_alert = false;
             m_pool.idle().settle_alert(m_worker.index);
             if (m_worker.anything_queued()) {
@@ -44,16 +45,17 @@ void sleeper::found_work(unsigned likely) noexcept {
     auto& idle = m_pool.idle();
     idle.settle_token(m_worker.index);
     m_pool.keep_watch();
-    // The token must not be spent on an older task than the one it was given for; and a wave that wakes
-    // two at a time reaches everybody in about log2 N steps.
+    // A token is given for one task, and this worker may have found an older one. So it looks again, and
+    // passes its hint on to the workers that it wakes. Each wakes up to two others, so a wave reaches all
+    // workers in about log2 N steps.
     const unsigned victim = idle.hint(m_worker.index);
     const auto more = [&] { return m_pool.at(likely).deque.thief().has_any() || m_worker.anything_ready(); };
     for (unsigned woken = 0; woken < 2 && more(); ++woken) {
         const unsigned other = idle.wake_one(m_worker.index, victim);
         if (other == pool_core::pool_sleepers::nobody) {
             if (m_worker.anything_queued() || m_pool.left_tasks.any()) {
-                // Whoever queued or left it woke this worker, and so summoned nobody; what this worker has
-                // found instead may never end.
+                // The thread that queued or left the task woke this worker, and so sent no yield request. The
+                // task that this worker has found instead may never end.
                 m_pool.notify_any();
             }
             return;
@@ -62,16 +64,18 @@ void sleeper::found_work(unsigned likely) noexcept {
     }
 }
 
-/// Others get what lies here, and nobody counts on this worker any more.
+/// Shares all tasks of the own deque, settles every debt, and parks until this worker is called back.
 void sleeper::retire() noexcept {
-    found_work(m_worker.index); // settles what it owes: a token, a look, the watch over alarms
-    // Nobody sleeps beside what lies here (../idle), whatever becomes of this worker: it need wake nobody.
-    // Shared it is taken without a reach.
+    // Settles the token, the alert and the watch over alarms.
+    found_work(m_worker.index);
+    // No worker sleeps beside the tasks of this deque (../idle), even after this worker has retired, so they
+    // need no wake-up. Once they are shared, a thief takes them without forcing an exposure.
     m_worker.sharing.expose(m_worker.sharing.load_now().own);
     m_worker.switching.give_contexts();
     m_pool.worker_is_idle();
-    // Who makes way wakes a sleeper at most, for it looks itself; this worker does not, and others may be
-    // inside tasks that nobody summons.
+    // A context that yields is announced to a sleeper at most, because its own worker looks at the queue
+    // next. This worker retires instead of looking, and the other workers may run tasks without a yield
+    // request.
     const bool leaves_tasks = m_worker.deque.thief().has_any();
     if (leaves_tasks) {
         m_pool.left_tasks.leave(); // idle.S9
@@ -88,7 +92,7 @@ void sleeper::retire() noexcept {
     };
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
         const in_activity resting(m_worker.current_activity, activity::resting);
-        // It may be the last one to lie down in a pool where nobody can go on.
+        // This worker may be the last one to park in a pool in which no task can continue.
         const std::uint64_t ns = m_pool.stall().look(m_pool, m_worker.index, when);
         when = stall_watch::when::lying;
         if (ns == 0) {
@@ -102,19 +106,22 @@ void sleeper::retire() noexcept {
     m_token = m_token || how == pool_core::pool_sleepers::outcome::woken;
 }
 
-/// In place of a sleep, where the pool is kept warm or its workers are to be quick: another look, with all
-/// that a sleeper would have seen to. What is owed stays owed. False: sleep.
+/// Returns true for another search instead of a sleep: the pool is kept warm, or its workers spin for
+/// latency. Serves alarms and waiting shutdowns, as a sleeper would. A token or an alert is kept. False:
+/// sleep.
 bool sleeper::looks_again() noexcept {
     const bool warm = m_pool.is_warm();
     const unsigned most = m_pool.settings().spin == idle::latency ? looks_for_latency : 0;
-    // A sleeper gives its stack to those that lack one.
+    // If stacks have run out the worker has to sleep, because a sleeper gives its free stacks to tasks that
+    // lack one.
     if ((!warm && m_looks >= most) || m_pool.stacks.exhausted()) {
         m_looks = 0;
         return false;
     }
     m_looks = warm ? 0 : m_looks + 1;
     m_pool.worker_is_idle();
-    m_worker.look_at_all_alarms(); // nobody may watch over them: whoever would is here
+    // This worker stays awake and so watches over no alarms; perhaps no other worker does.
+    m_worker.look_at_all_alarms();
     os::give_way();
     return true;
 }
@@ -126,19 +133,20 @@ void sleeper::sleep() noexcept {
     m_pool.worker_is_idle();
     if (m_pool.stacks.exhausted()) {
         if (m_worker.switching.has_context()) {
-            // Somebody lacks what would sleep here.
+            // Another worker lacks a stack, so this one keeps none while it sleeps.
             m_worker.switching.give_contexts();
         } else if (m_worker.anything_ready()) {
-            // No successful end of a search, but no scan either: the token goes to somebody who may have a
-            // stack. Kept as `token` in the seat it would silence publishers while this worker runs a task.
+            // The search has found no task that this worker can start, and no scan follows. So the token goes
+            // to another worker, which may have a stack. A `token` left in the seat would silence publishers
+            // while this worker runs a task.
             found_work(m_worker.index);
-            // There may be tasks that only lack a stack: a sleeper may hold one, and whoever frees one
-            // goes on with them. Look again soon.
+            // Some tasks may lack nothing but a stack. A sleeper may hold one, so a sleeper is woken. A
+            // worker that frees a stack runs such a task itself. This worker looks again soon.
             if (const unsigned woken = m_pool.idle().wake_one(m_worker.index, m_worker.index);
                 woken != sleepers_type::nobody) {
                 m_worker.woke(woken);
             } else if (m_worker.anything_queued() || m_pool.left_tasks.any()) {
-                m_pool.notify_any(); // whoever queued or left it woke this worker, and so summoned nobody
+                m_pool.notify_any(); // its publisher woke this worker, and so sent no yield request
             }
             m_pool.stall().look(m_pool, m_worker.index, stall_watch::when::napping);
             m_worker.log.note_slice(trace::what::nap);
@@ -162,14 +170,15 @@ void sleeper::sleep() noexcept {
     overdue_watch overdue(m_pool, m_worker.index);
     const auto rest = [&](std::atomic<std::uint32_t>& state) {
         const in_activity resting(m_worker.current_activity, activity::resting);
-        // Whoever lies down last keeps an eye on contexts that nobody may ever wake.
+        // The last worker to lie down looks for contexts that no thread may ever resume.
         std::uint64_t ns = m_pool.stall().look(m_pool, m_worker.index, when);
         when = stall_watch::when::lying;
         const instant due = m_worker.watch_alarms();
         if (due < any_time) {
             const instant t = now();
             if (due <= t) {
-                // As a token, which is owed like any other: behind the alarm there is work.
+                // The worker wakes itself with a token, as a waker would, and has to settle it: there is work
+                // after the alarm.
                 m_worker.look_at_all_alarms();
                 if (!m_pool.idle().wake(m_worker.index, m_worker.index)) {
                     os::futex_wait(state, sleepers_type::asleep); // a waker was faster: its token comes
@@ -194,7 +203,8 @@ void sleeper::sleep() noexcept {
         }
     };
     const auto how = m_pool.idle().sleep(
-        // Sent away meanwhile (idle.S7), or kept warm: to be seen as what is queued is (idle.S2).
+        // The scan also covers a retirement (idle.S7), and a pool that is kept warm counts as queued work
+        // (idle.S2).
         m_worker.index, tell_all,
         [this] {
             return m_worker.retires() || m_pool.is_warm() || m_worker.anything_ready() ||
@@ -202,7 +212,7 @@ void sleeper::sleep() noexcept {
         },
         rest);
     m_worker.log.note(trace::what::awake);
-    // A token outlives a scan that found something: only found_work() pays what it owes.
+    // A token outlives a scan that found something: only found_work() settles it.
     m_token = m_token || how == sleepers_type::outcome::woken;
 }
 

@@ -10,35 +10,40 @@ namespace detail {
 class pool_core;
 class scheduler;
 
-/// Searches without success that idle::latency puts in front of a sleep.
+/// Searches without success before a sleep, if the pool spins for idle::latency.
 inline constexpr unsigned looks_for_latency = 20;
 
-/// The token and the alert of one worker, and its sleep. On the thread's own stack, between two tasks.
+/// The token and the alert of one worker, and its sleep. Called on the thread's own stack, between two tasks.
 class sleeper {
 public:
     sleeper(scheduler& w, pool_core& p) noexcept;
 
-    /// The worker has found something to run, and pays what it owes to others that want work. `likely`: the
-    /// worker that may have more.
+    /// The worker has found something to run: settles its token or alert, and wakes other workers if there is
+    /// more work. `likely` is the worker that may have more.
     void found_work(unsigned likely) noexcept;
-    /// A search begins. From now on until found_work() or the scan before a sleep it looks at what is queued.
+    /// A search begins. The worker looks at what is queued until found_work(), or until the scan before a
+    /// sleep.
     void search_begins() noexcept;
-    /// Woken, and nothing found since.
+    /// True if the worker was woken and has found nothing since.
     [[nodiscard]] bool has_token() const noexcept { return m_token; }
-    /// Before a sleep. True: another look instead.
+    /// Called before a sleep. True: search once more instead.
     [[nodiscard]] bool looks_again() noexcept;
     void sleep() noexcept;
-    /// The pool wants fewer workers: returns when this one is wanted again, or has a frame to go on with.
+    /// Parks a worker that the pool does not want. Returns when the worker is wanted again, has a frame to
+    /// resume, or has to end with the pool.
     void retire() noexcept;
-    /// The worker ends.
+    /// Clears the token and the alert of a worker that ends.
     void settle() noexcept;
 
 private:
     scheduler& m_worker;
     pool_core& m_pool;
-    unsigned m_looks = 0; // searches without success since the last sleep: idle::latency
-    bool m_token = false; // a waker gave it: before the worker runs what it finds, it looks for more
-    bool m_alert = false; // it searches: a thread that queues something may rely on it and wake no worker
+    /// Searches without success since the last sleep, for idle::latency.
+    unsigned m_looks = 0;
+    /// A waker has given this worker a token. Before the worker runs what it finds, it looks for more.
+    bool m_token = false;
+    /// This worker searches. A thread that queues something may rely on that, and wake no worker.
+    bool m_alert = false;
 };
 
 } // namespace detail

@@ -49,8 +49,8 @@ bool switcher::keeps_at_rest(const context& c) const noexcept {
     return at != nullptr;
 }
 
-/// Right before `a` is entered. From the end of the program on LeakSanitizer has to see the stacks, too, that
-/// are taken from this list by whatever runs here next.
+/// Called right before `a` is entered. From the end of the program on, LeakSanitizer also has to see the
+/// stacks that later tasks take from this list.
 void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
 #if defined(PILFER_ASAN)
     m_worker.current.store(a, rlx);
@@ -66,7 +66,7 @@ void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
 #endif
 }
 
-/// Goes on behind a spawn whose child is still running elsewhere.
+/// Resumes the parent after a spawn whose child is still running on another worker.
 PILFER_NO_SANITIZE void* switcher::continue_parent(scope_core& s) noexcept {
     PILFER_CHAOS_POINT(enter);
     activation* owner = scope_access::taken(s);
@@ -88,7 +88,7 @@ PILFER_NO_SANITIZE void* switcher::enter_context(context* c, task_word job) noex
     return message;
 }
 
-/// Right before `s` goes on: it waits no longer, and nobody may be reading its stack.
+/// Called right before `s` resumes: it waits no longer, and no thread may be reading its stack.
 PILFER_NOINLINE void switcher::let_go(suspension& s) noexcept {
     context* c = s.act->ctx;
     c->waiting.store(nullptr, rlx);
@@ -126,7 +126,8 @@ void switcher::start(task_word job) noexcept {
         (void)cancellation::stopped_at(&m_worker,
                                        parent); // propagates to the scope that its first look is at
     }
-    san::release(reinterpret_cast<const void*>(job & ~kind_mask)); // the same for this look at the task
+    // The look at the task also comes before its end.
+    san::release(reinterpret_cast<const void*>(job & ~kind_mask));
     m_worker.backend().task_begins(m_worker, job);
     after_switch(enter_context(c, job));
 }
@@ -147,7 +148,7 @@ void switcher::after_switch(void* message) noexcept {
         }
         auto* s = static_cast<suspension*>(message);
         san::acquire(s);                    // what the frame wrote before it left
-        s->act->ctx->waiting.store(s, rel); // observe.I2: read by those who look at suspended contexts
+        s->act->ctx->waiting.store(s, rel); // observe.I2: read by walkers of suspended contexts
         PILFER_CHAOS_POINT(publish);
         if (s->publish(*s)) {
             PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
@@ -251,7 +252,7 @@ std::uintptr_t switcher::refill_contexts() noexcept {
     if (m_pool.is_forked_child()) {
         return 0; // in a child of fork(): another thread may have held the lock of the stacks
     }
-    // Only a pool with a limit: what the others promise while stacks can be had stays promised.
+    // Only a pool with a limit refuses. The promises of other pools hold while stacks are available.
     if (m_pool.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
         return 0;
     }

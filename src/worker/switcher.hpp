@@ -1,4 +1,4 @@
-// How a worker's thread gets from its own stack to those of tasks, and back.
+// Switches between the stack of a worker's thread and the stacks of tasks.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ public:
     switcher(scheduler& w, pool_core& p) noexcept;
 
     // ---- on the thread's own stack, between two tasks. Each returns when the thread is back.
-    /// A task begins on a free context. There is one: has_context().
+    /// Begins a task on a free context. There is one: has_context().
     void start(task_word job) noexcept;
-    /// The parent goes on after a spawn whose child still runs elsewhere.
+    /// Resumes the parent after a spawn whose child still runs on another worker.
     void continue_rest(scope_core& s) noexcept { after_switch(continue_parent(s)); }
     void resume_now(suspension& s) noexcept;
     /// The thread that calls this is the worker's from now on: sanitizers learn the bounds of its stack.
@@ -34,20 +34,20 @@ public:
     // ---- on the stack of a task
     /// The body of suspend().
     void suspend_here(suspension& s) noexcept;
-    /// The end of the job of `c`. Goes on with `next`, if it is not null.
+    /// Ends the job of `c`, and resumes `next` if it is not null.
     [[noreturn]] void leave_context(context* c, suspension* next) noexcept;
 
     // ---- free contexts
-    /// A task can start.
+    /// True if a task can start.
     [[nodiscard]] bool has_context() noexcept;
-    /// See refill_contexts() of the templates.
+    /// The body of refill_contexts().
     [[nodiscard]] std::uintptr_t refill_contexts() noexcept;
     /// Gets a context beyond the limit if the calling frame has used half of its stack. Then nothing may
     /// begin on top of it. False: it has not, or there is none.
     [[nodiscard]] bool takes_beyond() noexcept;
-    /// The free contexts go back to the pool.
+    /// Gives the free contexts back to the pool.
     void give_contexts() noexcept;
-    /// Any thread, for LeakSanitizer: no task runs here, and `c` is in the list of free contexts.
+    /// For LeakSanitizer, on any thread: true if no task runs here and `c` is in the list of free contexts.
     [[nodiscard]] bool keeps_at_rest(const context& c) const noexcept;
 
 private:

@@ -1,4 +1,4 @@
-// A worker's own counters: written by its thread only, read by anybody.
+// A worker's own counters: written by its thread only, read by any thread.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ private:
 #endif
 };
 
-/// A word of the worker's own thread that several of its contexts touch: plain for the machine, and no
-/// race for ThreadSanitizer, which takes the contexts of one thread for strangers.
+/// A word of the worker's own thread that several of its contexts touch. It is plain for the machine, but no
+/// race for ThreadSanitizer, which treats the contexts of one thread as unrelated threads.
 template <class T>
 class own_word {
 public:

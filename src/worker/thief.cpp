@@ -14,10 +14,12 @@ void thief::pool_has_started(std::span<const balance::group> near) noexcept {
     m_chooser = balance::chooser(m_pool.settings().balance.victim, m_worker.index, m_pool.size(), near);
 }
 
-/// How many tasks one theft takes from `victim`. What goes beyond the first one lands in this worker's deque,
-/// so it has to be empty: then whoever takes the oldest there finds them in the order in which the victim
-/// announced them. And without a stack only a continuation can be taken, and what lies behind it might be a
-/// spark that this worker cannot start: it stays where it is.
+/// Returns how many tasks one theft takes from `victim`. The tasks after the first one go into this worker's
+/// deque, which has to be empty for that. Thieves of this worker then find them in the order in which the
+/// victim announced them.
+///
+/// Not called by a worker without a stack, which can take only a continuation. The entry after it might be a
+/// spark that the worker cannot start, so that entry stays with the victim.
 std::int64_t thief::amount_of(unsigned victim) noexcept {
     const steal_amount rule = m_pool.settings().balance.steal;
     if (rule.what == steal_amount::rule::one || m_worker.deque.owner().peek() != 0) {
@@ -56,30 +58,31 @@ bool thief::try_steal(unsigned victim, bool may_reach) noexcept {
         return false;
     }
     m_worker.count.steals_failed.add();
-    // The owner exposes at its next announcement. Losing this request is harmless: whoever goes to sleep
-    // asks again, with fences, and reaches.
+    // The owner exposes at its next announcement. A lost request is harmless: a worker that goes to sleep
+    // asks again, with fences, and forces exposures.
     if (other.has_any() && !v.deque.signal().has(signal_word<std_atom>::expose)) {
         if (m_pool.settings().balance.steal.what == steal_amount::rule::adaptive) {
-            v.requested.store(m_batch.next(),
-                              rlx); // another thief's wish is as good: this one reaches what lacks
+            // Another thief may overwrite this amount; then this thief forces the exposure of the rest.
+            v.requested.store(m_batch.next(), rlx);
         }
         v.deque.signal().set(signal_word<std_atom>::expose);
     }
     return false;
 }
 
-/// The rest of a theft whose first task is in hand: a row of single steals, each pushed here at once and so
-/// published like any other announcement. Those that others take meanwhile are theirs.
+/// Takes up to `more` further tasks after the first one of a theft. Each is a single steal, pushed here at
+/// once and so published like any other announcement. Tasks that other thieves take meanwhile stay with them.
 std::int64_t thief::take_more(unsigned victim, std::int64_t more) noexcept {
     auto other = m_pool.at(victim).deque.thief();
     auto own = m_worker.deque.owner();
     const auto there = other.look();
     if (there.shared < more && there.own > 0) {
-        // Exposed by another rule than this thief's: what was not would be cut off its amount.
+        // The owner may have exposed fewer tasks than this thief's rule takes. Without this call the theft
+        // would be cut short by the difference.
         (void)force_expose(victim, more - there.shared);
     }
     std::int64_t taken = 0;
-    // Room first: what has been claimed has to lie somewhere.
+    // Room is made before the steal, because a claimed task needs a slot.
     while (taken < more && (own.has_room() || own.make_room() || m_worker.sharing.grow_ring())) {
         const steal_result got = other.steal([](task_word) { return true; });
         if (got.status == steal_status::empty) {
@@ -93,7 +96,8 @@ std::int64_t thief::take_more(unsigned victim, std::int64_t more) noexcept {
     return taken;
 }
 
-/// The surplus lies in the deque already, so that the look behind a token finds it.
+/// Runs the first task of a theft. The surplus is in the deque already, so that the look after a token finds
+/// it.
 void thief::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexcept {
     m_chooser.succeeded(victim);
     m_worker.set_level(m_pool.at(victim).level());
@@ -108,8 +112,9 @@ void thief::run_theft(task_word task, unsigned victim, std::int64_t tasks) noexc
     m_worker.execute(task);
 }
 
-/// Back from the last theft and from what came with it: did it announce anything? Only the first one is
-/// asked, at no cost to what it ran; a frame that moved announces elsewhere and counts as barren.
+/// Called after the last theft and the tasks that came with it: reports to the adaptive rule whether it
+/// announced anything. Only the first task is asked, at no cost to it. A frame that moved announces on
+/// another worker, and counts as barren.
 void thief::judge_last_theft() noexcept {
     if (m_mark.has_value()) {
         m_batch.spent(m_worker.deque.owner().pushed_since(*m_mark));
@@ -131,9 +136,9 @@ bool thief::search() noexcept {
         }
     }
     const auto length = [this](unsigned i) { return m_pool.at(i).deque.thief().scales().weight(); };
-    // Spinning is bounded: about 50 us where every worker has a CPU and a pause takes 28 ns, a few times what
-    // a sleep and a wake-up cost, and what a reach waits for; next to nothing where spinning takes the CPU
-    // from those that work.
+    // Spinning is bounded. If every worker has a CPU and a pause takes 28 ns, it lasts about 50 us. That is a
+    // few times the cost of a sleep and a wake-up, or of the wait for a forced exposure. If workers outnumber
+    // the CPUs it is next to nothing, because it takes the CPU from workers with tasks.
     const unsigned rounds = m_pool.settings().spin == idle::battery ? 0 : m_pool.oversubscribed() ? 4 : 200;
     for (unsigned round = 0; round < rounds; ++round) {
         const unsigned victim = m_chooser.next(m_random, length);
@@ -141,20 +146,21 @@ bool thief::search() noexcept {
             return true;
         }
         m_chooser.failed(victim);
-        // Local work and submissions win over a search that goes on.
+        // Local work and submissions have precedence over the rest of the search.
         if (m_worker.anything_queued() && (m_worker.resume_one() || m_worker.run_submission())) {
-            return true; // otherwise it lacks a stack, which a continuation elsewhere does not
+            return true; // otherwise it lacks a stack, but a stolen continuation needs none
         }
         for (unsigned i = 0; i < 8; ++i) {
             cpu_relax();
         }
     }
-    // Everybody, whatever the rule: the sleeping rests on it.
+    // All deques, whatever the victim rule, because the sleep protocol relies on it.
     return steal_from_all();
 }
 
-/// At one of 64 ends, whatever work this worker has: it may find some at each look, without end, and so may
-/// all others but the one whose task neither announces nor ends. With reach, since that one answers nobody.
+/// Steals from one other worker, even if this worker has work. Called after one of 64 task ends. Otherwise
+/// every worker might find its own work at each look, without end, and no worker would steal from one whose
+/// task neither announces nor ends. Forces exposures, since that worker answers no requests.
 bool thief::steal_in_turn() noexcept {
     const unsigned n = m_pool.size();
     const instant t = now();
@@ -163,7 +169,8 @@ bool thief::steal_in_turn() noexcept {
     }
     m_last_in_turn = t;
     judge_last_theft();
-    // Each time behind the last victim: one that always has something keeps the others from nobody.
+    // Each call starts after the last victim, so that a victim that always has tasks does not exclude the
+    // others.
     for (unsigned k = 0; k < n; ++k) {
         const unsigned victim = m_next_in_turn < n ? m_next_in_turn : 0;
         m_next_in_turn = victim + 1;
@@ -175,7 +182,8 @@ bool thief::steal_in_turn() noexcept {
     return false;
 }
 
-/// With reach. A thief of the ring starts at its victim.
+/// Tries each other worker once, and forces exposures. Under the ring rule the order starts at the usual
+/// victim.
 bool thief::steal_from_all() noexcept {
     const unsigned n = m_pool.size();
     if (n == 1) {

@@ -19,8 +19,8 @@ namespace detail {
 class pool_core;
 class scheduler;
 
-/// The least time between two looks of steal_in_turn(): a reach costs up to 10 us beside running threads, as
-/// much as 64 of the smallest tasks.
+/// The least time between two looks of steal_in_turn(). A forced exposure costs up to 10 us while other
+/// threads run, as much as 64 of the smallest tasks.
 inline constexpr instant between_turns = 250'000; // ns
 
 /// Chooses victims, decides how much to take, and runs what it has taken. Each search returns true after a
@@ -32,11 +32,11 @@ public:
     /// The pool has started: from now on it is known how many deques there are. `near`: workers that share
     /// something with this one.
     void pool_has_started(std::span<const balance::group> near) noexcept;
-    /// At all others, for as long as a sleep and a wake-up take.
+    /// Searches the deques of all other workers, for as long as a sleep and a wake-up take.
     [[nodiscard]] bool search() noexcept;
-    /// At one other, whatever work this worker has. See README.md, "Theft in turn".
+    /// Tries other workers in turn, even if this worker has work. See README.md, "Theft in turn".
     [[nodiscard]] bool steal_in_turn() noexcept;
-    /// At deques whose owners have stepped aside.
+    /// Steals from deques whose workers have retired.
     [[nodiscard]] bool steal_from_retired() noexcept;
 
 private:
@@ -53,9 +53,9 @@ private:
     balance::random m_random;
     balance::chooser m_chooser;
     balance::steal_batch m_batch;
-    std::optional<std::int64_t> m_mark; // where the last theft would have announced first: adaptive only
-    instant m_last_in_turn = 0;         // when it last looked at others in turn
-    unsigned m_next_in_turn = 0;        // whom it looks at first then
+    std::optional<std::int64_t> m_mark; // the slot of the last theft's first announcement: adaptive only
+    instant m_last_in_turn = 0;         // the last look of steal_in_turn()
+    unsigned m_next_in_turn = 0;        // the worker that the next one tries first
 };
 
 } // namespace detail

@@ -10,7 +10,7 @@ top_runner::top_runner(scheduler& w, pool_core& p) noexcept : m_worker(w), m_poo
 
 bool top_runner::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
-    // start: otherwise its tasks would wait for a stack, and the stacks for its tasks.
+    // start. Otherwise its tasks would wait for a stack, and the stacks for its tasks.
     if (m_pool.is_forked_child() || m_worker.switching.has_context() || m_worker.switching.takes_beyond()) {
         return false;
     }
@@ -22,8 +22,8 @@ bool top_runner::help_on_top() noexcept {
         run_on_top(task);
         return true;
     }
-    // What this frame announced may lie in the deque of a worker that it has left, where nobody has a
-    // stack to start it on.
+    // This frame may have left a worker with tasks that it announced in that worker's deque. Perhaps no
+    // worker has a stack to start them.
     for (unsigned k = 1; k < m_pool.size(); ++k) {
         if (const task_word stolen = help_other((m_worker.index + k) % m_pool.size())) {
             m_worker.count.run_stolen.add();
@@ -34,9 +34,10 @@ bool top_runner::help_on_top() noexcept {
             return true;
         }
     }
-    // Children that another pool's task gave this frame's scope are submissions, and where there are levels
-    // of the highest one. Nothing below the level of this frame begins on top of it. None is missed: nobody
-    // else may have a stack for it.
+    // Children that a task of another pool forked into this frame's scope are submissions. If the queue has
+    // levels, they are at the highest one. Nothing below the level of this frame begins on top of it. The
+    // call waits for a worker that holds the queue, so that it misses no task: perhaps no other worker has a
+    // stack for it.
     const priority mine = m_worker.level();
     if (m_pool.submissions.empty_from(mine)) {
         return false;
@@ -57,8 +58,8 @@ bool top_runner::help_on_top() noexcept {
     return true;
 }
 
-/// A continuation needs no stack: where one is the oldest, any idle worker goes on with it, and whatever lies
-/// behind it is that frame's affair.
+/// Takes the oldest task of `victim`, or returns 0 if that is a continuation. A continuation needs no stack,
+/// so any idle worker resumes it. The tasks after it are left to its frame.
 task_word top_runner::help_other(unsigned victim) noexcept {
     return m_pool.at(victim).deque.thief().steal_until_settled(
         [](task_word t) { return (t & kind_mask) != kind_continuation; },
@@ -79,7 +80,7 @@ task_word top_runner::help_own() noexcept {
     if (newest == 0 || (newest & kind_mask) == kind_continuation) {
         return 0;
     }
-    return own.pop(1); // the same one, or nothing where thieves were faster
+    return own.pop(1); // `newest`, or 0 if thieves were faster
 }
 
 void top_runner::run_on_top(task_word task) noexcept {

@@ -20,7 +20,7 @@ void pool_core::write_trace(std::ostream& out) const {
         const trace::ring* r = m_workers[i]->log.traced();
         d.tracks.push_back(r != nullptr ? r->read() : trace::excerpt{});
     }
-    // Behind all events that were read: nothing on a track comes after its end.
+    // After all events that were read: nothing on a track comes after its end.
     d.end = trace::now();
     d.counters = sum();
     trace::write(d, out);

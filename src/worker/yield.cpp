@@ -1,4 +1,4 @@
-// What waits for a worker, and how a running task lets it go first.
+// Checks for work that waits for a worker, and lets it run before the running task.
 #include <thread>
 
 #include "pool/pool_core.hpp"
@@ -19,7 +19,7 @@ struct travelling : handing_on {
 } // namespace
 
 bool scheduler::anything_queued(priority lowest) noexcept {
-    // Submissions before runnable contexts: a worker that makes way pushes its context and takes a submission
+    // Submissions before runnable contexts: a worker that yields pushes its context and takes a submission
     // afterwards, so one of the two is seen.
     return !m_inbox.empty() || !m_pool.submissions.empty_from(lowest) || !m_pool.runnable.empty();
 }
@@ -36,7 +36,7 @@ bool scheduler::anything_ready() noexcept {
     return false;
 }
 
-/// The running context goes behind everything else that waits for this worker.
+/// Queues the running context after all other work that waits for this worker.
 void scheduler::yield_here() noexcept {
     handing_on s;
     s.pool = &m_pool;

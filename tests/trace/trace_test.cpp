@@ -60,7 +60,7 @@ protected:
         EXPECT_EQ(d.count("suspended"), c.suspends);
         EXPECT_EQ(d.count("sleep"), c.sleeps);
         EXPECT_EQ(d.count("wake "), c.wakes);
-        EXPECT_EQ(d.count("reach "), c.reaches);
+        EXPECT_EQ(d.count("force expose "), c.reaches);
         EXPECT_EQ(d.count("expose "), c.exposures);
         EXPECT_EQ(d.sum("expose", "tasks"), c.exposed_tasks);
         EXPECT_EQ(d.sum("missed steals", "failed"), c.steals_failed);
