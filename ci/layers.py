@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
-    scope timer future sync io observe coroutine objects parallel algorithm capi everything
+    scope timer future sync io observe coroutine objects algorithm parallel capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -53,7 +53,7 @@ PUBLIC = {
     "io": "io on",
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
-    "algorithm": "sort",
+    "algorithm": "algorithm sort",
     "capi": "pilfer.h pilfer_objects.h threadpool.h",
     "everything": "pilfer",
 }
@@ -62,6 +62,7 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
+    ("include", "algorithm", "parallel"): "pilfer/parallel/for_each.hpp pilfer/parallel/grain.hpp pilfer/parallel/reduce.hpp",
     ("include", "backend", "guest"): "pilfer/detail/guest/blocking.hpp",
     ("include", "backend", "pool"): "pool/pool_core.hpp",
     ("include", "cancel", "pool"): "pool/forked.hpp pool/pool_core.hpp",

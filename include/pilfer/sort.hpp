@@ -10,9 +10,9 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/algorithm/merge.hpp>
 #include <pilfer/detail/algorithm/sort_base.hpp>
 #include <pilfer/detail/algorithm/sort_entry.hpp>
-#include <pilfer/detail/algorithm/sort_merge.hpp>
 #include <pilfer/detail/algorithm/sort_select.hpp>
 
 namespace pilfer {
@@ -27,6 +27,7 @@ inline namespace v0 {
 /// Sorts; equal elements may change places. Numbers in their natural order are sorted by their digits, other
 /// elements by merging. O(n log n) comparisons. Memory: n elements; without it, it sorts in place.
 struct sort_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, S last, Comp comp = {},
@@ -35,16 +36,20 @@ struct sort_function {
         detail::sorting::sort<false>(first, static_cast<std::size_t>(end - first), comp, proj);
         return end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
     }
 };
+/// `sort`, to be called as a function.
 inline constexpr sort_function sort{};
 
-/// Sorts; equal elements keep their order. O(n log n) comparisons. Memory: n elements; throws std::bad_alloc.
+/// Sorts; equal elements keep their order. O(n log n) comparisons. Memory: n elements, or 2n numbers if moves
+/// may throw; throws std::bad_alloc.
 struct stable_sort_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, S last, Comp comp = {},
@@ -53,18 +58,22 @@ struct stable_sort_function {
         detail::sorting::sort<true>(first, static_cast<std::size_t>(end - first), comp, proj);
         return end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, Comp comp = {}, Proj proj = {}) const {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
     }
 };
+/// `stable_sort`, to be called as a function.
 inline constexpr stable_sort_function stable_sort{};
 
 /// Sorts by key(element), an unsigned integer of up to 64 bits; elements with equal keys keep their order.
-/// An element has the same key at each call. O(n * bytes of the key). Memory: n elements, or 5 numbers for
-/// each element that is not trivially copyable; throws std::bad_alloc.
+/// An element has the same key at each call. O(n * bytes of the key). Memory: n elements, or 5n numbers if
+/// the elements are not trivially copyable, cannot be copied, exceed 32 bytes or are not contiguous; throws
+/// std::bad_alloc.
 struct integer_sort_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Key = std::identity>
     requires std::permutable<I> &&
         std::unsigned_integral<std::remove_cvref_t<std::indirect_result_t<Key&, I>>>
@@ -73,6 +82,7 @@ struct integer_sort_function {
         detail::sorting::integer_sort(first, static_cast<std::size_t>(end - first), key);
         return end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Key = std::identity>
     requires std::permutable<std::ranges::iterator_t<R>> &&
         std::unsigned_integral<std::remove_cvref_t<std::indirect_result_t<Key&, std::ranges::iterator_t<R>>>>
@@ -81,44 +91,13 @@ struct integer_sort_function {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(key));
     }
 };
+/// `integer_sort`, to be called as a function.
 inline constexpr integer_sort_function integer_sort{};
-
-/// Copies two sorted ranges into one sorted range, which overlaps neither. Of equal elements those of the
-/// first range come first. O(n) comparisons and no memory.
-struct merge_function {
-    template <std::random_access_iterator I1, std::sentinel_for<I1> S1, std::random_access_iterator I2,
-              std::sentinel_for<I2> S2, std::random_access_iterator O, class Comp = std::ranges::less,
-              class Proj1 = std::identity, class Proj2 = std::identity>
-    requires std::mergeable<I1, I2, O, Comp, Proj1, Proj2> std::ranges::merge_result<I1, I2, O>
-    operator()(I1 first1, S1 last1, I2 first2, S2 last2, O result, Comp comp = {}, Proj1 proj1 = {},
-               Proj2 proj2 = {}) const {
-        const I1 end1 = std::ranges::next(first1, last1);
-        const I2 end2 = std::ranges::next(first2, last2);
-        const auto n1 = static_cast<std::size_t>(end1 - first1);
-        const auto n2 = static_cast<std::size_t>(end2 - first2);
-        const detail::sorting::order<Comp, Proj2, Proj1> less(comp, proj2, proj1);
-        detail::sorting::run(n1 + n2, [&](auto report) {
-            detail::sorting::merge_copy(first1, n1, first2, n2, result, less, report);
-        });
-        return {end1, end2, detail::sorting::at(result, n1 + n2)};
-    }
-    template <std::ranges::random_access_range R1, std::ranges::random_access_range R2,
-              std::random_access_iterator O, class Comp = std::ranges::less, class Proj1 = std::identity,
-              class Proj2 = std::identity>
-    requires std::mergeable<std::ranges::iterator_t<R1>, std::ranges::iterator_t<R2>, O, Comp, Proj1, Proj2>
-        std::ranges::merge_result<std::ranges::borrowed_iterator_t<R1>, std::ranges::borrowed_iterator_t<R2>,
-                                  O>
-    operator()(R1&& range1, R2&& range2, O result, Comp comp = {}, Proj1 proj1 = {}, Proj2 proj2 = {}) const {
-        return (*this)(std::ranges::begin(range1), std::ranges::end(range1), std::ranges::begin(range2),
-                       std::ranges::end(range2), std::move(result), std::move(comp), std::move(proj1),
-                       std::move(proj2));
-    }
-};
-inline constexpr merge_function merge{};
 
 /// Puts the element to nth that a sort would put there, and none that is greater before it. O(n) comparisons
 /// as a rule, O(n log n) at worst; no memory.
 struct nth_element_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, I nth, S last, Comp comp = {},
@@ -127,6 +106,7 @@ struct nth_element_function {
         detail::sorting::nth(first, nth, end, comp, proj);
         return end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, std::ranges::iterator_t<R> nth, Comp comp = {}, Proj proj = {}) const {
@@ -134,11 +114,13 @@ struct nth_element_function {
                        std::move(proj));
     }
 };
+/// `nth_element`, to be called as a function.
 inline constexpr nth_element_function nth_element{};
 
 /// Sorts the least elements into [first, middle); the others follow in any order. Cost: nth_element, then a
 /// sort of that part.
 struct partial_sort_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Comp = std::ranges::less,
               class Proj = std::identity>
     requires std::sortable<I, Comp, Proj> I operator()(I first, I middle, S last, Comp comp = {},
@@ -150,6 +132,7 @@ struct partial_sort_function {
         }
         return end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Comp = std::ranges::less, class Proj = std::identity>
     requires std::sortable<std::ranges::iterator_t<R>, Comp, Proj> std::ranges::borrowed_iterator_t<R>
     operator()(R&& range, std::ranges::iterator_t<R> middle, Comp comp = {}, Proj proj = {}) const {
@@ -157,15 +140,18 @@ struct partial_sort_function {
                        std::move(proj));
     }
 };
+/// `partial_sort`, to be called as a function.
 inline constexpr partial_sort_function partial_sort{};
 
 /// Returns the end of the longest sorted prefix. Parts after a break that was found are left out.
 struct is_sorted_until_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<I, Proj>> Comp = std::ranges::less>
     [[nodiscard]] I operator()(I first, S last, Comp comp = {}, Proj proj = {}) const {
         return detail::sorting::sorted_until(first, std::ranges::next(first, last), comp, proj);
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<std::ranges::iterator_t<R>, Proj>> Comp =
                   std::ranges::less>
@@ -174,16 +160,19 @@ struct is_sorted_until_function {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
     }
 };
+/// `is_sorted_until`, to be called as a function.
 inline constexpr is_sorted_until_function is_sorted_until{};
 
 /// True if no element is less than the one before it. Cost as for is_sorted_until.
 struct is_sorted_function {
+    /// For the elements of [first, last).
     template <std::random_access_iterator I, std::sentinel_for<I> S, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<I, Proj>> Comp = std::ranges::less>
     [[nodiscard]] bool operator()(I first, S last, Comp comp = {}, Proj proj = {}) const {
         const I end = std::ranges::next(first, last);
         return detail::sorting::sorted_until(first, end, comp, proj) == end;
     }
+    /// For a range.
     template <std::ranges::random_access_range R, class Proj = std::identity,
               std::indirect_strict_weak_order<std::projected<std::ranges::iterator_t<R>, Proj>> Comp =
                   std::ranges::less>
@@ -191,6 +180,7 @@ struct is_sorted_function {
         return (*this)(std::ranges::begin(range), std::ranges::end(range), std::move(comp), std::move(proj));
     }
 };
+/// `is_sorted`, to be called as a function.
 inline constexpr is_sorted_function is_sorted{};
 
 } // namespace v0

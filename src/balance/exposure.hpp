@@ -53,8 +53,8 @@ public:
         }
         return 0;
     }
-    /// After the request of a thief: as many tasks as its amount needs, counted over all tasks, so that a
-    /// policy never cuts a theft down. 0 if enough is shared already.
+    /// After the request of a thief: the number of private tasks to move; 0 if enough is shared already. The
+    /// thief's amount is counted over all tasks, so that a policy never reduces a theft.
     template <loads Load = load>
     [[nodiscard]] static std::uint64_t for_thief(const steal_batch& thief, steal_amount amount,
                                                  const Load& now) noexcept {

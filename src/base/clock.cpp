@@ -65,8 +65,8 @@ double measured_tick_rate() noexcept {
     }
     const double rate =
         static_cast<double>(detail::cheap_ticks() - ticks) / static_cast<double>(passed != 0 ? passed : 1);
-    // Counters of processors run at 1 MHz to some GHz. Anything else is a clock that jumped, and a guess is
-    // better: with a rate near 0 loops would be cut into single iterations for as long as the program runs.
+    // Counters of processors run at 1 MHz to some GHz. Any other rate means that the clock has jumped.
+    // Then a guess is better: with a rate near 0 every loop would be cut into single iterations.
     return passed >= enough && rate > 0.001 && rate < 100 ? rate : 1;
 }
 

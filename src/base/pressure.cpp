@@ -14,8 +14,8 @@ inline namespace v0 {
 namespace os {
 namespace {
 
-/// The beginning of a text file. Not a stream: a stream would wait for the writer of a named pipe, and its
-/// descriptor would stay open in a program that another thread executes meanwhile.
+/// The beginning of a text file. This is no stream, for two reasons. A stream would wait for the writer of a
+/// named pipe. Its descriptor would stay open in a program that another thread executes meanwhile.
 class beginning {
 public:
     explicit beginning(const std::string& path) noexcept {

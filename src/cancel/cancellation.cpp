@@ -12,15 +12,15 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
-cancellations<std_atom, futex_park> all;
-/// Linked by pool_core::next_to_stop, under the lock of `all`. The lock of the registry of pools will not do:
-/// a report holds it for long.
+cancellations<std_atom, futex_park> cancelled_nodes;
+/// Linked by pool_core::next_to_stop, under the lock of `cancelled_nodes`. The lock of the registry of pools
+/// will not do: a report holds it for long.
 pool_core* pools = nullptr;
 /// In a child of fork() by a task: the only worker that the child has. Nothing else of its pool can be
 /// stopped. Null in other processes.
 scheduler* alone = nullptr;
-/// The stop requests that the present cancellation has found. Under the lock of `all`; their callbacks run
-/// after it.
+/// The stop requests that the present cancellation has found. Under the lock of `cancelled_nodes`; their
+/// callbacks run after it.
 stop_request* stop_requests = nullptr;
 
 template <class F>
@@ -41,8 +41,8 @@ const auto each_trip = [](auto f) noexcept {
     });
 };
 
-/// Stops the waits below `s`, under the lock of `all`. Returns the stop requests that this cancellation has
-/// found; another one finds its own.
+/// Stops the waits below `s`, under the lock of `cancelled_nodes`. Returns the stop requests that this
+/// cancellation has found; another one finds its own.
 [[nodiscard]] stop_request* stop_waits(const scope_node& s) noexcept {
     each_worker([&s](scheduler& w) noexcept { w.stoppable.stop_below(s); });
     return std::exchange(stop_requests, nullptr);
@@ -59,7 +59,7 @@ void request_stops(stop_request* mine) noexcept {
 } // namespace
 
 void cancellation::add(pool_core& p) noexcept {
-    all.join(
+    cancelled_nodes.join(
         [&p] {
             p.next_to_stop = pools;
             pools = &p;
@@ -72,7 +72,7 @@ void cancellation::add(pool_core& p) noexcept {
 }
 
 void cancellation::remove(pool_core& p) noexcept {
-    all.apart([&p] {
+    cancelled_nodes.apart([&p] {
         for (pool_core** at = &pools; *at != nullptr; at = &(*at)->next_to_stop) {
             if (*at == &p) {
                 *at = p.next_to_stop;
@@ -84,7 +84,7 @@ void cancellation::remove(pool_core& p) noexcept {
 
 /// A cancelled scope stays cancelled. Waits that were listed before the fork are not stopped any more.
 void cancellation::forget_all() noexcept {
-    all.forget_threads();
+    cancelled_nodes.forget_threads();
     pools = nullptr;
     alone = static_cast<scheduler*>(this_worker());
     if (alone != nullptr) {
@@ -95,23 +95,23 @@ void cancellation::forget_all() noexcept {
 
 void cancellation::request(scope_node& s) noexcept {
     stop_request* mine = nullptr;
-    all.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
+    cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
     request_stops(mine);
 }
 
 void cancellation::request(scope_node& s, branch_protocol<std_atom>& branch) noexcept {
     stop_request* mine = nullptr;
-    all.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
+    cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
     PILFER_CHAOS_POINT(lock);
     branch.is_told();
     request_stops(mine);
 }
 
-void cancellation::renew() noexcept { all.renew(); }
+void cancellation::renew() noexcept { cancelled_nodes.renew(); }
 
 void cancellation::look_again(scope_node& s) noexcept {
     stop_request* mine = nullptr;
-    all.again([&] { mine = stop_waits(s); });
+    cancelled_nodes.again([&] { mine = stop_waits(s); });
     request_stops(mine);
 }
 
@@ -120,15 +120,15 @@ void cancellation::add_request(stop_request* r) noexcept {
     stop_requests = r;
 }
 
-void cancellation::over() noexcept { all.over(each_trip); }
+void cancellation::over() noexcept { cancelled_nodes.over(each_trip); }
 
 void cancellation::forget(const scope_node& gone) noexcept {
     // Before the first cancellation there is no look, and every later one finds the scope unlinked.
-    const bool may_look = all.ever();
+    const bool may_look = cancelled_nodes.ever();
     PILFER_CHAOS_POINT(lock);
-    all.apart([&gone, may_look] {
-        all.renew(); // it may have been a shield
+    cancelled_nodes.apart([&gone, may_look] {
         if (may_look) {
+            cancelled_nodes.renew(); // it may have been a shield
             std_atom::heavy_fence(); // cancel.C3
         }
         each_worker([&gone, may_look](scheduler& w) noexcept {
@@ -145,7 +145,7 @@ bool cancellation::stopped_at(worker* w, scope_node* place, bool propagates) noe
     if (!self.deque.signal().has_and_sees(signal_word<std_atom>::stop)) { // cancel.C1
         return false;
     }
-    const std::uint64_t epoch = all.epoch();
+    const std::uint64_t epoch = cancelled_nodes.epoch();
     return self.looks_up.during(self.deque.owner().pinned(), [place, epoch, propagates] {
         PILFER_CHAOS_POINT(lock);
         return is_stopped(place, epoch, propagates);

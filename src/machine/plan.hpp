@@ -23,8 +23,9 @@ namespace machine {
 /// automatic and off are treated as compact. O(n log n).
 [[nodiscard]] std::vector<unsigned> place(const topology& cpus, unsigned workers, pinning how);
 
-/// For each worker the ranges of workers that share something with it, the smallest first: a core, a cache of
-/// the second, of the third level, a memory node, a package. The last range contains all workers.
+/// For each worker the ranges of workers that share hardware with it, the smallest first. Ranges exist for a
+/// core, a second-level cache, a third-level cache, a memory node and a package. The last range contains all
+/// workers.
 class neighbourhoods {
 public:
     /// For unknown CPUs: all workers are equally near to each other.

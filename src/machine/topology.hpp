@@ -9,7 +9,7 @@ inline namespace v0 {
 namespace machine {
 
 /// One CPU as the operating system numbers them (elsewhere processing unit, hardware thread). Two CPUs share
-/// a core, a cache, a package or a memory node if they have the same number there; the numbers count from 0
+/// a core, a cache, a package or a memory node if they have the same number there. The numbers count from 0
 /// in the order of the topology.
 struct cpu {
     unsigned number; ///< Of the operating system.

@@ -46,8 +46,8 @@ private:
 /// probably had none either.
 inline constexpr std::uint64_t most_of_a_look = 1'500'000;
 
-/// One per sleep. Aborts with a report if the oldest task of another worker stays in its deque for more than
-/// 10 ms of counted time while this worker sleeps.
+/// One per sleep. Watches the oldest task of another worker while this worker sleeps. Aborts with a report if
+/// the task stays in its deque for more than 10 ms of counted time.
 ///
 /// The wake-up protocol of src/idle may be late if a thread has to wait for a CPU. So time counts only if:
 /// 1. Every other worker is inside a task, or rests. A searching worker may find the task, and wakes others.

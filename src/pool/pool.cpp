@@ -350,7 +350,7 @@ void forget_common_pool() noexcept {
 } // namespace detail
 
 pool& pool::common() {
-    // Never destroyed: tasks of other static objects may still use it, and a static destructor that
+    // Never destroyed, because tasks of other static objects may still use it. Also, a static destructor that
     // joins threads hangs in a library that is being unloaded.
     if (pool* const p = made_common.load(std::memory_order_acquire)) [[likely]] {
         return *p;
@@ -426,8 +426,8 @@ void count_plain_call(worker* w) noexcept {
 
 namespace {
 
-// Reached through functions that are never inlined, by link-time optimisation either: a caller would keep
-// the address across a switch, and then use the variable of its former thread.
+// Accessed only through functions that are never inlined, not even by link-time optimisation. Otherwise a
+// caller would keep the address across a switch, and then use the variable of its former thread.
 thread_local std::atomic<std::uint64_t> last_suppressed = 0;
 
 } // namespace

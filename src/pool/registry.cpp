@@ -40,7 +40,7 @@ shelf shelves[64];
 
 [[nodiscard]] shelf& shelf_of(std::uint64_t number) noexcept { return shelves[number % std::size(shelves)]; }
 
-constinit std::mutex mutex;
+constinit std::mutex list_mutex;
 std::uint64_t made = 0;
 constinit std::atomic<std::uint64_t> parents{0}; // the pools of that number and below, in a child of fork()
 
@@ -88,7 +88,7 @@ void add(pool_core& p) noexcept {
     }
     e.newest_slab = p.stacks.newest_slab();
     {
-        const std::lock_guard lock(mutex);
+        const std::lock_guard lock(list_mutex);
         e.number = ++made;
         e.next = pilfer_v0_pools;
         pilfer_v0_pools = &e;
@@ -110,7 +110,7 @@ void remove(pool_core& p) noexcept {
             }
         }
     }
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(list_mutex);
     for (pool_entry** at = &pilfer_v0_pools; *at != nullptr; at = &(*at)->next) {
         if (*at == &p.listed) {
             *at = p.listed.next;
@@ -139,7 +139,7 @@ namespace {
     if (!san::leak_sanitizer()) {
         return;
     }
-    const std::lock_guard lock(mutex);
+    const std::lock_guard lock(list_mutex);
     for (const pool_entry* e = pilfer_v0_pools; e != nullptr; e = e->next) {
         e->pool->stacks.show_to_leak_sanitizer([e](const context& c) noexcept {
             for (unsigned i = 0; i < e->pool->schedulers(); ++i) {
@@ -161,14 +161,14 @@ void forget_all() noexcept {
     for (shelf& s : shelves) {
         ::new (&s) shelf;
     }
-    ::new (&mutex) std::mutex;
+    ::new (&list_mutex) std::mutex;
     pilfer_v0_pools = nullptr;
     parents.store(made, rlx);
 }
 
 bool is_forked_child(std::uint64_t number) noexcept { return number <= parents.load(rlx); }
 
-all_pools::all_pools() : m_lock(mutex) {}
+all_pools::all_pools() : m_lock(list_mutex) {}
 
 pool_entry* all_pools::first() const noexcept { return pilfer_v0_pools; }
 

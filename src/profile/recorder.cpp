@@ -169,9 +169,9 @@ std::uint64_t recorder::off_cpu(std::uint64_t now) noexcept {
     return passed > used ? passed - used : 0;
 }
 
-/// Ends a stretch. If it is so long that the thread may have lost its CPU meanwhile, the CPU's clock says how
-/// much of it was spent on one. That clock is a system call, ten times as long as a short strand. So it is
-/// not read each time, but often enough for clocks that run at different rates.
+/// Ends a stretch. In a long stretch the thread may have lost its CPU. Then the thread's CPU clock says how
+/// much of the stretch it ran. That clock is a system call, ten times as long as a short strand. So it is not
+/// read each time, but often enough for clocks that run at different rates.
 void recorder::stop_clock(std::uint64_t now) noexcept {
     const std::uint64_t began = m_began.exchange(standing, std::memory_order_relaxed);
     m_stopped = now;

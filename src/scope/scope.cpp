@@ -344,8 +344,9 @@ void scope_core::leave() noexcept {
                           rlx);
         return;
     }
-    const auto unlink = [this, owner] {
-        for (auto* below = scope_node::strip(owner->node.load(rlx)); below != nullptr;
+    scope_node* below = nullptr; // of this task, so it outlives this call
+    const auto unlink = [this, owner, &below] {
+        for (below = scope_node::strip(owner->node.load(rlx)); below != nullptr;
              below = scope_node::strip(below->parent())) {
             if (scope_node::strip(below->parent()) == &m_link) {
                 if (scope_node::holds(below->parent()) && scope_node::holds(m_link.parent())) {
@@ -364,6 +365,8 @@ void scope_core::leave() noexcept {
         std::terminate();
     }
     cancellation::forget(m_link);
+    // If this scope was a shield, tasks that wait below may be stopped from now on.
+    cancellation::look_again(*below);
 }
 
 /// Called after all children have ended. Returns the number of their exceptions. A cancellation from now on

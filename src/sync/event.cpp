@@ -32,8 +32,8 @@ void event::reset() noexcept {
 }
 
 bool event::wait_within(detail::instant until) {
-    // Under the lock although a load would suffice: a waiter that returns may destroy the event, and the
-    // thread in set() is done with it only after the lock.
+    // Under the lock although a load would suffice. A waiter that returns may destroy the event, but the
+    // thread in set() uses it until it has released the lock.
     m_waiting.lock();
     if (m_set.load(detail::rlx)) {
         m_waiting.unlock();

@@ -23,10 +23,14 @@ stop_on_cancel::stop_on_cancel() {
     if (w == nullptr) {
         return;
     }
+    // Not in a scope that may end before this object.
+    scope_node* const node = place_below(w->current.load(rlx)->node.load(rlx));
+    if (scope_node::strip(node) == nullptr || scope_node::holds(node)) {
+        return; // no cancellation reaches this task here
+    }
     m_relay = std::make_unique<stop_relay>();
     m_relay->source.reset(new stop_request(m_source));
-    m_relay->node =
-        place_below(w->current.load(rlx)->node.load(rlx)); // not in a scope that may end before this
+    m_relay->node = node;
     m_relay->stop = [](decltype(scheduler::stoppable)::waiter& self) noexcept {
         cancellation::add_request(static_cast<stop_relay&>(self).source.release());
     };

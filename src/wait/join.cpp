@@ -24,11 +24,11 @@ constexpr wait_kind join_kind{"another branch of its join", &look_at_task};
 constexpr wait_kind run_kind{"the task that it gave to another pool's run()", &look_at_task};
 
 /// Of the calling thread: waits in a row that were longer than a look, and those since then.
-struct patience {
+struct look_patience {
     unsigned in_vain = 0;
     unsigned skipped = 0;
 };
-constinit thread_local patience looks_outside;
+constinit thread_local look_patience looks_outside;
 
 } // namespace
 

@@ -142,8 +142,8 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
 
 void give_way(awaited what) noexcept {
     if (worker* w = this_worker()) {
-        // See the end of wait_in(). Not under a lock either: a task on top might want that lock and wait for
-        // good, but a poll that runs nothing reaches the unlock.
+        // Under a lock this task only yields. A task on top might want the lock too, and would wait forever;
+        // a poll that runs no task reaches the unlock. See also the end of wait_in().
         if (what == awaited::a_holder || w->current.load(rlx)->locks != 0 || !help_on_top(w)) {
             backend_of(this_worker()).yield(*static_cast<scheduler*>(this_worker()));
         }

@@ -1,4 +1,5 @@
-// What sorts leave after exceptions, cancellations and comparisons that are no order: every element once.
+// Sorts keep every element once: after exceptions, cancellations and comparisons that are no order.
+// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
 #include <algorithm>
 #include <atomic>
 #include <chrono>

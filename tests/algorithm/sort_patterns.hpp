@@ -64,7 +64,8 @@ inline std::vector<std::uint64_t> numbers(pattern p, std::size_t n, std::uint64_
     return result;
 }
 
-/// What std::ranges::stable_sort gives, by std::ranges::sort of the places: clang++ warns of libstdc++'s own.
+/// The result of std::ranges::stable_sort, by std::ranges::sort of the places: clang++ warns of libstdc++'s
+/// own.
 template <class T, class Comp = std::ranges::less, class Proj = std::identity>
 std::vector<T> stably_sorted(const std::vector<T>& input, Comp comp = {}, Proj proj = {}) {
     std::vector<std::size_t> places(input.size());

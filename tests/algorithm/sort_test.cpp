@@ -1,7 +1,9 @@
 // sort, stable_sort and integer_sort give what the standard library gives, on every input.
+// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <compare>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -14,6 +16,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -21,6 +24,44 @@
 
 #include "algorithm/sort_patterns.hpp"
 #include "support/harness.hpp"
+
+namespace greedy {
+
+/// An element whose namespace has functions of the names that the sorts use inside.
+struct value {
+    int x;
+    friend auto operator<=>(const value&, const value&) = default;
+};
+void at(value*, std::size_t) = delete;
+void relocate(value*, value*) = delete;
+void relocate(value*, std::size_t, value*) = delete;
+void place_of(std::vector<value>::iterator) = delete;
+template <class... Arguments>
+void gather(Arguments&&...) = delete;
+template <class... Arguments>
+void insertion_sort(Arguments&&...) = delete;
+template <class... Arguments>
+void merge_here(Arguments&&...) = delete;
+template <class... Arguments>
+void merge_to(Arguments&&...) = delete;
+template <class... Arguments>
+void sort_to(Arguments&&...) = delete;
+template <class... Arguments>
+void partition(Arguments&&...) = delete;
+template <class... Arguments>
+void select(Arguments&&...) = delete;
+template <class... Arguments>
+void swap_parts(Arguments&&...) = delete;
+
+} // namespace greedy
+
+namespace own_order {
+
+/// Its order is not that of its numbers.
+enum class rank : std::uint8_t { low, middle, high };
+constexpr bool operator<(rank a, rank b) { return static_cast<int>(a) > static_cast<int>(b); }
+
+} // namespace own_order
 
 namespace {
 
@@ -180,6 +221,35 @@ TEST_P(sorting, move_only_values) {
     });
 }
 
+/// Trivially copyable, but it cannot be copied.
+struct only_moved {
+    std::uint32_t key;
+    explicit only_moved(std::uint32_t k) : key(k) {}
+    only_moved(only_moved&&) = default;
+    only_moved& operator=(only_moved&&) = default;
+};
+static_assert(std::is_trivially_copyable_v<only_moved> && !std::is_copy_assignable_v<only_moved>);
+
+TEST_P(sorting, trivially_copyable_values_that_cannot_be_copied) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        auto check = [](auto sort) {
+            std::vector<only_moved> values;
+            for (const std::uint64_t x : numbers(pattern::random, 20'000, 1)) {
+                values.emplace_back(static_cast<std::uint32_t>(x % 5'000));
+            }
+            std::vector<std::uint32_t> expected(values.size());
+            std::ranges::transform(values, expected.begin(), &only_moved::key);
+            std::ranges::sort(expected);
+            sort(values);
+            EXPECT_TRUE(std::ranges::equal(values, expected, {}, &only_moved::key));
+        };
+        check([](auto& v) { pilfer::sort(v, {}, &only_moved::key); });
+        check([](auto& v) { pilfer::stable_sort(v, {}, &only_moved::key); });
+        check([](auto& v) { pilfer::integer_sort(v, &only_moved::key); });
+    });
+}
+
 TEST_P(sorting, iterators_that_are_not_contiguous) {
     pilfer::pool pool(with_workers());
     pool.run([] {
@@ -258,6 +328,70 @@ TEST(sorting_anywhere, returns_what_std_returns) {
     static_assert(std::same_as<decltype(pilfer::sort(std::vector<int>())), std::ranges::dangling>);
     static_assert(std::same_as<decltype(pilfer::stable_sort(std::vector<int>())), std::ranges::dangling>);
     static_assert(!std::invocable<decltype(pilfer::sort)&, std::vector<int>&, std::less<std::string>>);
+}
+
+TEST(sorting_anywhere, functions_of_the_elements_namespace_are_not_called) {
+    std::vector<greedy::value> values;
+    for (const std::uint64_t x : numbers(pattern::random, 20'000, 1)) {
+        values.push_back({static_cast<int>(x % 1000)});
+    }
+    pilfer::nth_element(values, values.begin() + 100);
+    pilfer::sort(values);
+    EXPECT_TRUE(pilfer::is_sorted(values));
+    pilfer::stable_sort(values, std::greater<>{});
+    EXPECT_TRUE(std::ranges::is_sorted(values, std::greater<>{}));
+}
+
+TEST(sorting_anywhere, an_enumeration_has_its_own_order) {
+    using own_order::rank;
+    std::vector<rank> ranks;
+    for (const std::uint64_t x : numbers(pattern::random, 2'000, 1)) {
+        ranks.push_back(static_cast<rank>(x % 3));
+    }
+    const auto own_less = std::less<>{};
+    auto expected = ranks;
+    std::ranges::sort(expected, own_less);
+    auto got = ranks;
+    pilfer::sort(got, own_less);
+    EXPECT_EQ(got, expected);
+    got = ranks;
+    pilfer::stable_sort(got, own_less);
+    EXPECT_EQ(got, expected);
+}
+
+TEST(sorting_anywhere, with_nan_every_element_stays) {
+    for (const std::size_t n : {15U, 300U, 9'000U}) {
+        std::vector<double> values;
+        for (std::size_t i = 0; i < n; ++i) {
+            values.push_back(i % 7 == 3 ? std::numeric_limits<double>::quiet_NaN()
+                                        : static_cast<double>(i * 7919 % n));
+        }
+        auto got = values;
+        pilfer::sort(got);
+        const auto all = [](double x) { return std::isnan(x) ? -1.0 : x; };
+        std::ranges::sort(got, {}, all);
+        std::ranges::sort(values, {}, all);
+        EXPECT_TRUE(std::ranges::equal(got, values, {}, all, all));
+    }
+}
+
+template <class Key>
+void expect_integer_sort_by() {
+    auto input = as<std::uint32_t>(numbers(pattern::random, 2'000, 1));
+    const auto key = [](std::uint32_t x) { return static_cast<Key>(x % 256); };
+    const auto expected = sort_patterns::stably_sorted(input, std::ranges::less{}, key);
+    std::deque<std::uint32_t> values(input.begin(), input.end());
+    pilfer::integer_sort(input, key);
+    EXPECT_EQ(input, expected);
+    pilfer::integer_sort(values, key);
+    EXPECT_TRUE(std::ranges::equal(values, expected));
+}
+
+TEST(sorting_anywhere, keys_that_are_bool_or_characters) {
+    expect_integer_sort_by<bool>();
+    expect_integer_sort_by<char8_t>();
+    expect_integer_sort_by<char16_t>();
+    expect_integer_sort_by<char32_t>();
 }
 
 TEST(sorting_anywhere, many_tasks_sort_at_once) {

@@ -92,13 +92,20 @@ TEST_F(chaos_splits, a_request_gets_announced_parts_before_a_range_is_split_agai
 }
 
 TEST_F(chaos_splits, a_request_without_announced_parts_gets_a_half) {
-    std::string order;
     const seen s = while_running(&standing, [&] {
         pilfer::for_each(0, 100'000, [](int i) {
             if (i == 50'000) { // the upper half, popped: nothing else is left
                 ask();
             }
         });
+    });
+    EXPECT_EQ(s.announced, 2U);
+    EXPECT_EQ(s.exposed, 1U);
+}
+
+TEST_F(chaos_splits, a_request_inside_a_reduction_keeps_the_order_of_its_elements) {
+    std::string order;
+    const seen s = while_running(&standing, [&] {
         order = pilfer::reduce(
             0, 12, std::string("start"),
             [](int i) {
@@ -109,8 +116,7 @@ TEST_F(chaos_splits, a_request_without_announced_parts_gets_a_half) {
             },
             std::plus<>());
     });
-    EXPECT_EQ(s.announced, 4U);
-    EXPECT_EQ(s.exposed, 2U);
+    EXPECT_GE(s.announced, 1U);
     EXPECT_EQ(order, "start,0,1,2,3,4,5,6,7,8,9,10,11");
 }
 

@@ -85,11 +85,11 @@ class copy_of_the_repository(unittest.TestCase):
             text = (self.root / path).read_text(encoding="utf-8")
             figure = re.search(r"\| fib .*?(\d\.\d\d)", text).group(1)
             (self.root / path).write_text(text.replace(figure, "0.01", 1), encoding="utf-8")
-            self.fails("bench/readme.py", f"{path} is not what")
+            self.fails("bench/readme.py", f"{path} differs from")
 
     def test_edited_chart(self):
         self.change("docs/front.svg", "Cost of a fork", "Price of a fork")
-        self.fails("bench/readme.py", "docs/front.svg is not what")
+        self.fails("bench/readme.py", "docs/front.svg differs from")
 
 
 def without_code(page):

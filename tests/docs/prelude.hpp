@@ -16,8 +16,10 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
+#include <pilfer/algorithm.hpp>
 #include <pilfer/pilfer.hpp>
 
 namespace guide {
@@ -35,8 +37,13 @@ inline board with(board b, int row, int column) { return {b.bits | std::uint64_t
 
 inline std::atomic<long> touched{0};
 template <class T>
-void touch(T value) {
-    touched += static_cast<long>(value);
+void touch(const T& value) {
+    if constexpr (std::is_arithmetic_v<T>) {
+        touched += static_cast<long>(value);
+    } else {
+        (void)value;
+        ++touched;
+    }
 }
 inline double value(int i) { return i; }
 inline void begin_thread() {}

@@ -61,7 +61,9 @@ void range_size(cursor, cursor) = delete;
 template <class Body>
 void run_range(cursor, cursor, Body&) = delete;
 template <class T, class Map, class Combine>
-T reduce_range(cursor, cursor, T, Map&, Combine&) = delete;
+T reduce_tree(cursor, std::uint64_t, Map&, Combine&) = delete;
+template <class T, class Map, class Combine>
+T serial_tree(cursor, std::uint64_t, Map&, Combine&) = delete;
 
 struct triple {
     void operator()(int& v) const { v *= 3; }

@@ -1,33 +1,38 @@
-// reduce: map every element and combine the results in index order.
+// reduce: map every element and combine the results in index order, grouped the same way on every schedule.
 #pragma once
 
+#include <functional>
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/scope/range.hpp>
+#include <pilfer/detail/algorithm/tree.hpp>
+#include <pilfer/parallel/grain.hpp>
 #include <pilfer/parallel/position.hpp>
-#include <pilfer/pool.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 
 /// Returns init combined with map(x) for every x of [first, last) in index order: integers give map(i),
 /// random-access iterators map(*it). Integers have up to 64 bits, as for for_each. `combine` must be
-/// associative, it need not commute; `init` is used exactly once, at the front. How the elements are grouped
-/// depends on who was idle.
+/// associative, it need not commute; `init` is used exactly once, at the front.
 ///
-/// T needs to be movable. Exceptions as for for_each. Cost on one worker: one combine per element and a
-/// clock reading per piece of about 4 us.
+/// The elements are grouped as a binary tree that depends on their number, on T and on the grain, but not on
+/// workers or thieves: floating-point results have the same bits on every run and any number of workers.
+///
+/// T needs to be movable and constructible from what `map` returns. Exceptions as for for_each. Cost on one
+/// worker: one combine per element and a clock reading per piece of about 4 us.
 template <loop_position I, class T, class Map, class Combine>
-[[nodiscard]] T reduce(I first, I last, T init, Map map, Combine combine) {
+requires(!std::is_same_v<Combine, grain>) [[nodiscard]] T
+    reduce(I first, I last, T init, Map map, Combine combine, grain g = {}) {
     if (!(first < last)) {
         return init;
     }
-    auto whole = [&]() -> T {
-        return detail::reporting([&](detail::common_report report) {
-            return detail::reduce_range(first, last, std::move(init), map, combine, report, {});
-        });
-    };
-    return detail::this_worker() != nullptr ? whole() : pool::common().run(whole);
+    return detail::in_loop([&](detail::common_report report) -> T {
+        T all = detail::reduce_tree<T>(first, detail::range_size(first, last), map, combine, g, report);
+        return detail::as_part(report,
+                               [&]() -> T { return std::invoke(combine, std::move(init), std::move(all)); });
+    });
 }
 
 } // namespace v0

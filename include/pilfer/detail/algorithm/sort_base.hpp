@@ -1,4 +1,5 @@
-// What all sorts share: comparisons with projections, moving elements between range and buffer, the buffer.
+// The common parts of all sorts: comparisons with projections, moving elements between range and buffer, the
+// buffer.
 #pragma once
 
 #include <concepts>
@@ -67,6 +68,13 @@ template <class Comp, class K>
 inline constexpr bool is_greater = std::same_as<Comp, std::ranges::greater> ||
                                    std::same_as<Comp, std::greater<>> || std::same_as<Comp, std::greater<K>>;
 
+/// True if the sorts may copy elements of this type bit by bit and assign them as they are: not if it is
+/// move-only.
+template <class T>
+inline constexpr bool
+    copies_freely = std::is_trivially_copyable_v<T> &&
+                    sizeof(T) <= 32 && std::is_copy_constructible_v<T>&& std::is_copy_assignable_v<T>;
+
 /// True if the merges avoid branches: comparing costs less than a wrong guess of the processor. A comparison
 /// with captures may look anything up, and a range or a pointer has its values elsewhere. With branches the
 /// processor loads these ahead.
@@ -75,7 +83,7 @@ inline constexpr bool cheap_order = [] {
     using value = std::iter_value_t<I>;
     using key = key_of<I, Proj>;
     constexpr bool natural = is_less<Comp, key> || is_greater<Comp, key>;
-    return std::is_trivially_copyable_v<value> && sizeof(value) <= 32 && std::is_empty_v<Comp> &&
+    return copies_freely<value> && std::is_empty_v<Comp> &&
            (std::is_empty_v<Proj> || std::is_member_object_pointer_v<Proj>)&&(
                std::is_arithmetic_v<key> || std::is_enum_v<key> || (std::is_pointer_v<key> && natural) ||
                (std::is_class_v<key> && !std::ranges::range<key> && sizeof(key) <= 16));

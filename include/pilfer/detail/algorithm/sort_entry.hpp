@@ -24,8 +24,7 @@ template <class I, class Comp, class Proj>
 inline constexpr bool by_digits = [] {
     using value = std::iter_value_t<I>;
     using key = key_of<I, Proj>;
-    return std::contiguous_iterator<I> && std::is_trivially_copyable_v<value> && sizeof(value) <= 32 &&
-           has_radix_key<key> &&
+    return std::contiguous_iterator<I> && copies_freely<value> && has_radix_key<key> &&
            (is_less<Comp, key> || is_greater<Comp, key>)&&(std::same_as<Proj, std::identity> ||
                                                            std::is_member_object_pointer_v<Proj>);
 }();
@@ -69,7 +68,7 @@ void sort(I first, std::size_t n, Comp& comp, Proj& proj) {
     sorting::run(n, [&](common_report report) {
         const order<Comp, Proj> less(comp, proj, proj);
         if constexpr (moves_safely<I>) {
-            if (n <= 2 * by_insertion) {
+            if (n <= by_insertion) {
                 sorting::insertion_sort(first, n, less);
                 return;
             }
@@ -140,12 +139,11 @@ void integer_sort(I first, std::size_t n, KeyOf& key_of) {
         return;
     }
     using value = std::iter_value_t<I>;
-    using key = std::remove_cvref_t<std::invoke_result_t<KeyOf&, std::iter_reference_t<I>>>;
+    using key = integer_of<std::remove_cvref_t<std::invoke_result_t<KeyOf&, std::iter_reference_t<I>>>>;
     sorting::run(n, [&](common_report report) {
-        if constexpr (std::contiguous_iterator<I> && std::is_trivially_copyable_v<value> &&
-                      sizeof(value) <= 32) {
+        if constexpr (std::contiguous_iterator<I> && copies_freely<value>) {
             buffer<value> space(n);
-            auto number = [&key_of](value& x) -> key { return std::invoke(key_of, x); };
+            auto number = [&key_of](value& x) { return static_cast<key>(std::invoke(key_of, x)); };
             sorting::radix_sort(sorting::place_of(first), space.data(), n, number, report);
         } else {
             // Each key is read once, with the number of its element; then each element moves once.
@@ -158,8 +156,8 @@ void integer_sort(I first, std::size_t n, KeyOf& key_of) {
             constexpr std::size_t piece = 4 * grain;
             auto read = [&](std::size_t p) {
                 for (std::size_t i = p * piece; i < std::min(n, (p + 1) * piece); ++i) {
-                    std::construct_at(pairs.data() + i,
-                                      numbered{std::invoke(key_of, *sorting::at(first, i)), i});
+                    const auto k = static_cast<key>(std::invoke(key_of, *sorting::at(first, i)));
+                    std::construct_at(pairs.data() + i, numbered{k, i});
                 }
             };
             sorting::for_parts(0, (n + piece - 1) / piece, read, report);

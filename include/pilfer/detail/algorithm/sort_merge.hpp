@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <iterator>
 #include <type_traits>
 #include <utility>
@@ -33,7 +34,7 @@ template <class A, class B, class Less>
     return low;
 }
 
-/// Two inputs of a merge of which a part has been moved to the output. At the end the rest follows, without a
+/// The inputs of a merge that moves their elements to the output. At the end the rest follows, without a
 /// comparison: after an exception each element is in the output once.
 template <class From, class To>
 class merge_rest {
@@ -50,6 +51,23 @@ public:
     From a, a_end, b, b_end;
     To out;
 };
+
+/// yes ? a : b without a branch. Compilers make one of the conditional operator if they take a structure
+/// there.
+template <class T>
+[[nodiscard]] PILFER_ALWAYS_INLINE T* choose(bool yes, T* a, T* b) noexcept {
+#if defined(__clang__)
+    return __builtin_unpredictable(yes) ? a : b;
+#else
+    if constexpr (std::is_scalar_v<T>) {
+        return yes ? a : b;
+    } else {
+        const auto other = reinterpret_cast<std::uintptr_t>(b);
+        const auto mask = std::uintptr_t{0} - static_cast<std::uintptr_t>(yes);
+        return reinterpret_cast<T*>(other ^ ((reinterpret_cast<std::uintptr_t>(a) ^ other) & mask));
+    }
+#endif
+}
 
 /// Merges cheap keys without branches, from both ends at once: two chains of dependent loads instead of one.
 /// The inputs stay as they are. A batch takes at most half of the shorter input from each end, so that no
@@ -69,12 +87,12 @@ void merge_cheap(merge_rest<T*, T*>& m, Less& less) {
         }
         for (std::ptrdiff_t i = 0; i < batch; ++i) {
             const bool from_b = less(*b, *a);
-            const T* low = from_b ? b : a;
+            const T* low = sorting::choose(from_b, b, a);
             *out++ = *low;
             b += from_b;
             a += !from_b;
             const bool from_a = less(b_end[-1], a_end[-1]);
-            const T* high = from_a ? a_end : b_end;
+            const T* high = sorting::choose(from_a, a_end, b_end);
             *--out_end = high[-1];
             a_end -= from_a;
             b_end -= !from_a;
@@ -82,7 +100,7 @@ void merge_cheap(merge_rest<T*, T*>& m, Less& less) {
     }
     while (a != a_end && b != b_end) {
         const bool from_b = less(*b, *a);
-        const T* low = from_b ? b : a;
+        const T* low = sorting::choose(from_b, b, a);
         *out++ = *low;
         b += from_b;
         a += !from_b;

@@ -11,6 +11,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -37,28 +38,28 @@ using unsigned_of =
                        std::conditional_t<Bytes == 2, std::uint16_t,
                                           std::conditional_t<Bytes == 4, std::uint32_t, std::uint64_t>>>;
 
-/// True if radix_key() orders values of this type as < does.
+/// The unsigned number of the size of K, which may be bool or a character: these have no bit operations.
 template <class K>
-inline constexpr bool has_radix_key = (std::integral<K> && sizeof(K) <= 8) || std::is_enum_v<K> ||
+using integer_of = std::conditional_t<(sizeof(K) <= 8), unsigned_of<sizeof(K)>, K>;
+
+/// True if radix_key() orders values of this type as < does. An enumeration may have an order of its own.
+template <class K>
+inline constexpr bool has_radix_key = (std::integral<K> && sizeof(K) <= 8) ||
                                       (std::floating_point<K> && (sizeof(K) == 4 || sizeof(K) == 8) &&
                                        std::numeric_limits<K>::is_iec559);
 
-/// An unsigned number that is less if and only if the value is less. A NaN goes to one of the ends.
+/// An unsigned number that is less if and only if the value is less, and neither is NaN.
 template <class K>
 [[nodiscard]] PILFER_ALWAYS_INLINE auto radix_key(K value) noexcept {
-    if constexpr (std::is_enum_v<K>) {
-        return sorting::radix_key(static_cast<std::underlying_type_t<K>>(value));
+    using number = unsigned_of<sizeof(K)>;
+    constexpr number sign = static_cast<number>(number{1} << (8 * sizeof(K) - 1));
+    if constexpr (std::floating_point<K>) {
+        const auto bits = std::bit_cast<number>(value + K{0}); // -0 becomes +0: these are equal
+        return static_cast<number>((bits & sign) != 0 ? ~bits : bits | sign);
+    } else if constexpr (std::signed_integral<K>) {
+        return static_cast<number>(static_cast<number>(value) ^ sign);
     } else {
-        using number = unsigned_of<sizeof(K)>;
-        constexpr number sign = static_cast<number>(number{1} << (8 * sizeof(K) - 1));
-        if constexpr (std::floating_point<K>) {
-            const auto bits = std::bit_cast<number>(value + K{0}); // -0 becomes +0: these are equal
-            return static_cast<number>((bits & sign) != 0 ? ~bits : bits | sign);
-        } else if constexpr (std::signed_integral<K>) {
-            return static_cast<number>(static_cast<number>(value) ^ sign);
-        } else {
-            return static_cast<number>(value);
-        }
+        return static_cast<number>(value);
     }
 }
 
@@ -152,38 +153,46 @@ void sort_parts(radix_parts& parts, std::size_t first, std::size_t last, T* data
 
 /// Moves all elements to `other`, ordered by the highest digit, and fills `parts`. An exception leaves all
 /// elements in `data`. False: all have that digit, and nothing has moved.
+/// Without memory for the counts of several blocks, there is one block, counted in `parts`.
 template <class T, class KeyOf>
 bool cut_by_digit(radix_parts& parts, T* data, T* other, std::size_t n, unsigned shift, KeyOf& key_of,
                   common_report report) {
     using counts = std::array<std::size_t, digits>;
     constexpr std::size_t block_elements = std::size_t{1} << 16;
-    const std::size_t blocks = std::clamp<std::size_t>(n / block_elements, 1, 128);
+    std::size_t blocks = std::clamp<std::size_t>(n / block_elements, 1, 128);
+    const std::unique_ptr<std::size_t[]> many(blocks > 1 ? new (std::nothrow) std::size_t[blocks * digits]
+                                                         : nullptr);
+    if (many == nullptr) {
+        blocks = 1;
+    }
+    std::size_t* const count = many != nullptr ? many.get() : parts.start.data();
     const std::size_t length = n / blocks;
-    const auto count = std::make_unique_for_overwrite<counts[]>(blocks);
     auto block_end = [&](std::size_t b) { return b + 1 == blocks ? n : (b + 1) * length; };
     auto histogram = [&](std::size_t b) {
         counts here{};
         for (std::size_t i = b * length; i < block_end(b); ++i) {
             ++here[sorting::digit(key_of(data[i]), shift)];
         }
-        count[b] = here;
+        std::ranges::copy(here, count + b * digits);
     };
     sorting::for_parts(0, blocks, histogram, report);
     std::size_t sum = 0;
     std::size_t largest = 0;
     for (std::size_t d = 0; d < digits; ++d) {
-        parts.start[d] = sum;
+        const std::size_t start = sum;
         for (std::size_t b = 0; b < blocks; ++b) {
-            sum += std::exchange(count[b][d], sum);
+            sum += std::exchange(count[b * digits + d], sum);
         }
-        largest = std::max(largest, sum - parts.start[d]);
+        parts.start[d] = start;
+        largest = std::max(largest, sum - start);
     }
     parts.start[digits] = n;
     if (largest == n) {
         return false;
     }
     auto scatter = [&](std::size_t b) {
-        counts to = count[b];
+        counts to;
+        std::copy_n(count + b * digits, digits, to.begin());
         for (std::size_t i = b * length; i < block_end(b); ++i) {
             other[to[sorting::digit(key_of(data[i]), shift)]++] = data[i];
         }

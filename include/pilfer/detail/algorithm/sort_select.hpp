@@ -73,9 +73,10 @@ template <class I, class Pred>
     return a + b;
 }
 
-/// Brings an element to first[0] that is about the one of rank `rank` of n, by a sorted sample.
+/// Brings an element to first[0] that is about the one of rank `rank` of n, by a sorted sample. True if the
+/// sample has an equal one: then the range has many.
 template <class I, class Less>
-void choose_pivot(I first, std::size_t n, std::size_t rank, Less& less) {
+[[nodiscard]] bool choose_pivot(I first, std::size_t n, std::size_t rank, Less& less) {
     constexpr std::size_t most = 255;
     const std::size_t size = n < 4096 ? 9 : n < (std::size_t{1} << 17) ? 63 : most;
     std::array<std::size_t, most> sample{};
@@ -95,7 +96,10 @@ void choose_pivot(I first, std::size_t n, std::size_t rank, Less& less) {
     const std::size_t margin = size / 20;
     const std::size_t chosen =
         rank < n / 2 ? std::min(place + margin, size - 1) : place - std::min(place, margin);
+    const bool repeated = chosen + 1 < size &&
+                          !less(*sorting::at(first, sample[chosen]), *sorting::at(first, sample[chosen + 1]));
     std::ranges::iter_swap(first, sorting::at(first, sample[chosen]));
+    return repeated;
 }
 
 /// Elements less than first[0] go before `low`, equal ones to [low, high), greater ones after them.
@@ -103,7 +107,8 @@ struct three_parts {
     std::size_t low, high;
 };
 template <class I, class Less>
-[[nodiscard]] three_parts partition_around(I first, std::size_t n, Less& less, common_report report) {
+[[nodiscard]] three_parts partition_around(I first, std::size_t n, bool repeated, Less& less,
+                                           common_report report) {
     const std::size_t piece = n <= 4 * grain ? n : std::max(grain, n / 256);
     auto below = [&](auto&& x) { return less(std::forward<decltype(x)>(x), *first); };
     const std::size_t low = sorting::partition(first + 1, n - 1, piece, below, report);
@@ -111,8 +116,8 @@ template <class I, class Less>
         std::ranges::iter_swap(first, sorting::at(first, low));
     }
     std::size_t high = low + 1;
-    // Many that are not less: they may be equal, and would come again and again.
-    if (low < n / 8) {
+    // Equal elements would come again and again.
+    if (repeated || low == 0) {
         const I pivot = sorting::at(first, low);
         auto not_above = [&](auto&& x) { return !less(*pivot, std::forward<decltype(x)>(x)); };
         high += sorting::partition(sorting::at(first, high), n - high, piece, not_above, report);
@@ -162,8 +167,8 @@ void quick_sort(I first, std::size_t n, unsigned patience, Less& less, common_re
             sorting::heap_sort(first, n, less);
             return;
         }
-        sorting::choose_pivot(first, n, n / 2, less);
-        const three_parts cut = sorting::partition_around(first, n, less, report);
+        const bool repeated = sorting::choose_pivot(first, n, n / 2, less);
+        const three_parts cut = sorting::partition_around(first, n, repeated, less, report);
         const std::size_t above = n - cut.high;
         patience -= std::max(cut.low, above) > n - n / 8 ? 1U : 0U;
         if (n > grain) {
@@ -196,8 +201,8 @@ void select(I first, std::size_t n, std::size_t rank, Less& less, common_report 
             sorting::heap_sort(first, n, less);
             return;
         }
-        sorting::choose_pivot(first, n, rank, less);
-        const three_parts cut = sorting::partition_around(first, n, less, report);
+        const bool repeated = sorting::choose_pivot(first, n, rank, less);
+        const three_parts cut = sorting::partition_around(first, n, repeated, less, report);
         const std::size_t before = n;
         if (rank < cut.low) {
             n = cut.low;

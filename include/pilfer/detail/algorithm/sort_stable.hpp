@@ -18,7 +18,7 @@ namespace detail {
 namespace sorting {
 
 /// Shorter sequences are sorted by insertion.
-inline constexpr std::size_t by_insertion = 8;
+inline constexpr std::size_t by_insertion = 16;
 
 /// Brings n elements to `other` if to_other, else to `data`. in_other: where they are.
 template <class Data, class Other>

@@ -10,6 +10,7 @@
 #include <type_traits>
 
 #include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/base/raw_lock.hpp>
 
 namespace pilfer {
@@ -242,6 +243,7 @@ public:
     void forget_threads() noexcept {
         if (m_lock.open_for_good()) {
             m_live = m_live + 1;
+            renew(); // notes may be older than a cancellation that was under way
         }
     }
     /// Calls f while no task cancels.
@@ -270,7 +272,8 @@ private:
     raw_lock<Atom, Park> m_lock;
     typename Atom::template plain<std::uint64_t> m_live = 0;
     typename Atom::template atomic<bool> m_ever{false};
-    typename Atom::template atomic<std::uint64_t> m_epoch{1};
+    // On a line of its own: each look reads it, and each cancellation writes what is before it.
+    alignas(line_bytes) typename Atom::template atomic<std::uint64_t> m_epoch{1};
 };
 
 } // namespace detail

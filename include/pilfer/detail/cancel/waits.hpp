@@ -246,8 +246,12 @@ private:
             g.next->previous = g.previous;
         }
     }
-    /// Removes `g`, and those above it, as far as nothing is left in them.
+    /// Removes `g`, and those above it, as far as nothing is left in them. A group from before a fork() is
+    /// in no table and stays.
     void drop_empty(group* g) noexcept {
+        if (g == nullptr || find(g->node) != g) {
+            return;
+        }
         while (g != nullptr && g->waits == nullptr && g->children == nullptr) {
             group** at = &m_table[bucket_of(g->node)];
             while (*at != g) {

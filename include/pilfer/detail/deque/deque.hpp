@@ -127,9 +127,10 @@ public:
     [[nodiscard]] PILFER_ALWAYS_INLINE bool push(task_word task) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         at(b).store(task, rlx);
-        m_deque.m_bottom.store(b + 1,
-                               rel); // deque.R2: a reach publishes it further; idle.S1: the sleeper's scan
-        Atom::light_fence();         // idle.S1, with the sleeper's heavy fence
+        m_deque.m_bottom.store(
+            b + 1,
+            rel);            // deque.R2: a forced exposure publishes it further; idle.S1: the sleeper's scan
+        Atom::light_fence(); // idle.S1, with the sleeper's heavy fence
         return m_deque.m_signal.pending(b);
     }
 
@@ -172,8 +173,8 @@ public:
         }
         return lower_to(b) ? at(b).load(rlx) : pop_slow(unshare);
     }
-    /// After bottom was lowered below the guard. Either a reach is under way, or the private part is empty,
-    /// or the deque is pinned. `unshare`: maximal number of shared tasks to make private again.
+    /// After bottom was lowered below the guard. Either a forced exposure is under way, or the private part
+    /// is empty, or the deque is pinned. `unshare`: maximal number of shared tasks to make private again.
     [[nodiscard]] PILFER_NOINLINE task_word pop_slow(std::int64_t unshare) noexcept {
         const std::int64_t b = m_deque.m_bottom.load(rlx);
         m_deque.lock();
@@ -201,7 +202,8 @@ public:
         return b < m_deque.m_top.load(rlx) ? 0 : at(b).load(rlx);
     }
     /// Moves up to `count` of the oldest private tasks to the shared part, each after before(task). Returns 0
-    /// if nothing is private, or if a reach holds the lock and is about to expose anyway: keep the request.
+    /// if nothing is private, or if a forced exposure holds the lock and is about to expose anyway: keep the
+    /// request.
     template <class Before = leave_alone>
     std::int64_t expose(std::int64_t count, Before before = {}) noexcept {
         if (!m_deque.try_lock()) {
@@ -250,7 +252,7 @@ public:
     /// below that place, or before the ring grew.
     [[nodiscard]] bool pushed_since(std::int64_t mark) const noexcept { return at(mark).load(rlx) != 0; }
     [[nodiscard]] bool pinned() const noexcept { return m_deque.m_pinned; }
-    /// Calls f while no thief reaches.
+    /// Calls f while no thief forces an exposure.
     template <class F>
     auto locked(F f) noexcept {
         m_deque.lock();
@@ -348,7 +350,7 @@ private:
     /// True: the entry at `b` is the owner's.
     [[nodiscard]] PILFER_ALWAYS_INLINE bool lower_to(std::int64_t b) noexcept {
         m_deque.m_bottom.store(b, rel);
-        Atom::light_fence(); // deque.R1, with the reaching thief's heavy fence
+        Atom::light_fence(); // deque.R1, with the forcing thief's heavy fence
         return b >= m_deque.m_guard.load(rlx);
     }
     [[nodiscard]] PILFER_ALWAYS_INLINE slot& at(std::int64_t index) const noexcept {
@@ -446,7 +448,7 @@ public:
         const ring<Atom>* r = m_deque.m_ring.load(acq); // deque.G1
         return {t, s, b, weighs_from(r), r->weights, r->mask};
     }
-    /// Calls f while no thief reaches and no scope of this pool leaves its chain out of turn.
+    /// Calls f while no thief forces an exposure and no scope of this pool leaves its chain out of turn.
     template <class F>
     auto locked(F f) noexcept {
         lock();
@@ -491,10 +493,10 @@ public:
     }
     /// Takes the oldest task, shared or private, whatever other thieves do. The answer 0 is a statement: at
     /// some moment during the call there was no task, or the oldest one was declined. `tell(status)` is
-    /// called for each try; before(task): as for reach().
+    /// called for each try; before(task): as for force_expose().
     ///
     /// A steal that found nothing, followed by a look at the shared part, would be no statement: another
-    /// thief may have reached between the two.
+    /// thief may have exposed between the two.
     template <class Accept, class Tell, class Before = leave_alone>
     [[nodiscard]] task_word steal_until_settled(Accept accept, Tell tell, Before before = {}) noexcept {
         for (unsigned round = 0; has_any(); ++round) {
@@ -507,7 +509,7 @@ public:
                 return 0;
             }
             if (got.status == steal_status::empty && force_expose(1, before) == 0) {
-                Atom::relax(round); // another thief is reaching, or has taken it
+                Atom::relax(round); // another thief forces an exposure, or has taken it
             }
         }
         return 0;

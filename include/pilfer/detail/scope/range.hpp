@@ -4,7 +4,6 @@
 #include <concepts>
 #include <cstdint>
 #include <iterator>
-#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -174,46 +173,6 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
         first = stop;
         piece.done();
     }
-}
-
-template <class I, class T, class Map, class Combine>
-[[nodiscard]] T reduce_range(I first, I last, T sum, Map& map, Combine& combine, common_report report,
-                             piece_size piece) {
-    using mapped = decltype(map(detail::element(first)));
-    piece.start();
-    while (first != last) {
-        const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
-            const I middle = detail::advanced(first, left - detail::given_away(left));
-            auto lower = [&]() -> T {
-                return detail::reduce_range(first, middle, std::move(sum), map, combine, report,
-                                            piece.of_lower());
-            };
-            auto upper = [&]() -> T {
-                T start = detail::as_part(report, [&]() -> T { return map(detail::element(middle)); });
-                return detail::reduce_range(detail::advanced(middle, 1), last, std::move(start), map, combine,
-                                            report, piece.of_upper());
-            };
-            auto halves = detail::join_two(this_worker(), lower, upper, report);
-            return detail::as_part(report, [&]() -> T {
-                // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
-                return combine(std::get<0>(std::move(halves)), std::get<1>(std::move(halves)));
-            });
-        }
-        const I stop = detail::advanced(first, piece.next(left));
-        kept_close<Map, decltype(detail::element(first))> close_map = map;
-        kept_close<Combine, T, mapped> close_combine = combine;
-        detail::as_part(report, [&] {
-            T close_sum = std::move(sum);
-            for (I at = first; at != stop; ++at) { // see run_range
-                close_sum = close_combine(std::move(close_sum), close_map(detail::element(at)));
-            }
-            sum = std::move(close_sum);
-        });
-        first = stop;
-        piece.done();
-    }
-    return sum;
 }
 
 } // namespace detail

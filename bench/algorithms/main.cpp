@@ -1,0 +1,297 @@
+// Algorithms by several runtimes in one process, taking turns: one line of JSON with the seconds of every
+// round.
+//
+// bench-algorithms WORKERS ROUNDS ELEMENTS. Every result is compared with the serial one's. The runtimes are
+// std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as far as each
+// has the algorithm.
+#include <omp.h>
+#include <tbb/blocked_range.h>
+#include <tbb/enumerable_thread_specific.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/parallel_reduce.h>
+#include <tbb/parallel_scan.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <execution>
+#include <functional>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <pilfer/algorithm.hpp>
+#include <pilfer/pilfer.hpp>
+
+namespace {
+
+using doubles = std::vector<double>;
+using block = tbb::blocked_range<std::size_t>;
+
+struct inputs {
+    doubles x;
+    std::vector<int> keys;
+    doubles out;
+    std::vector<int> chosen;
+};
+struct runtime {
+    std::string name;
+    std::function<double()> run; // returns a number that stands for the result
+};
+struct row {
+    std::string name;
+    std::vector<runtime> runtimes;
+};
+
+// Closures, not functions: a pointer to a function is not inlined by every runtime.
+constexpr auto step = [](double a) { return a * 0.75 + 1.0; };
+constexpr auto is_chosen = [](int key) { return key % 3 == 0; };
+constexpr std::size_t bins = 256;
+
+double transform_result(const inputs& in) { return in.out[in.out.size() / 3] + in.out.back(); }
+double filter_result(const std::vector<int>& v) {
+    return static_cast<double>(v.size()) + (v.empty() ? 0 : v[v.size() / 2]);
+}
+double histogram_result(const std::vector<std::uint64_t>& counts) {
+    double sum = 0;
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+        sum += static_cast<double>(counts[i] * (i + 1));
+    }
+    return sum;
+}
+constexpr auto bin_of = [](int key) { return static_cast<std::size_t>(key) % bins; };
+
+row transform_row(inputs& in) {
+    const auto& x = in.x;
+    auto& out = in.out;
+    const auto par = std::execution::par;
+    return {
+        "transform",
+        {{"std", [&] { return std::transform(x.begin(), x.end(), out.begin(), step), transform_result(in); }},
+         {"pilfer", [&] { return pilfer::transform(x, out.begin(), step), transform_result(in); }},
+         {"std par",
+          [&, par] {
+              return std::transform(par, x.begin(), x.end(), out.begin(), step), transform_result(in);
+          }},
+         {"oneTBB",
+          [&] {
+              tbb::parallel_for(block(0, x.size()), [&](const block& b) {
+                  for (std::size_t i = b.begin(); i != b.end(); ++i) {
+                      out[i] = step(x[i]);
+                  }
+              });
+              return transform_result(in);
+          }},
+         {"OpenMP", [&] {
+#pragma omp parallel for
+              for (std::size_t i = 0; i < x.size(); ++i) {
+                  out[i] = step(x[i]);
+              }
+              return transform_result(in);
+          }}}};
+}
+
+row reduce_row(const inputs& in) {
+    const auto& x = in.x;
+    const auto par = std::execution::par;
+    return {"reduce",
+            {{"std", [&] { return std::reduce(x.begin(), x.end(), 0.0); }},
+             {"pilfer", [&] { return pilfer::reduce(x, 0.0); }},
+             {"std par", [&, par] { return std::reduce(par, x.begin(), x.end(), 0.0); }},
+             {"oneTBB",
+              [&] {
+                  return tbb::parallel_reduce(
+                      block(0, x.size()), 0.0,
+                      [&](const block& b, double sum) {
+                          for (std::size_t i = b.begin(); i != b.end(); ++i) {
+                              sum += x[i];
+                          }
+                          return sum;
+                      },
+                      std::plus<>{});
+              }},
+             {"OpenMP", [&] {
+                  double sum = 0;
+#pragma omp parallel for reduction(+ : sum)
+                  for (std::size_t i = 0; i < x.size(); ++i) {
+                      sum += x[i];
+                  }
+                  return sum;
+              }}}};
+}
+
+row scan_row(inputs& in) {
+    const auto& x = in.x;
+    auto& out = in.out;
+    const auto par = std::execution::par;
+    return {
+        "scan",
+        {{"std", [&] { return std::inclusive_scan(x.begin(), x.end(), out.begin()), transform_result(in); }},
+         {"pilfer", [&] { return pilfer::inclusive_scan(x, out.begin()), transform_result(in); }},
+         {"std par",
+          [&, par] {
+              return std::inclusive_scan(par, x.begin(), x.end(), out.begin()), transform_result(in);
+          }},
+         {"oneTBB",
+          [&] {
+              tbb::parallel_scan(
+                  block(0, x.size()), 0.0,
+                  [&](const block& b, double sum, bool is_final) {
+                      for (std::size_t i = b.begin(); i != b.end(); ++i) {
+                          sum += x[i];
+                          if (is_final) {
+                              out[i] = sum;
+                          }
+                      }
+                      return sum;
+                  },
+                  std::plus<>{});
+              return transform_result(in);
+          }},
+         {"OpenMP", [&] {
+              double sum = 0;
+#pragma omp parallel for reduction(inscan, + : sum)
+              for (std::size_t i = 0; i < x.size(); ++i) {
+                  sum += x[i];
+#pragma omp scan inclusive(sum)
+                  out[i] = sum;
+              }
+              return transform_result(in);
+          }}}};
+}
+
+row filter_row(inputs& in) {
+    const auto& keys = in.keys;
+    auto& chosen = in.chosen;
+    const auto par = std::execution::par;
+    return {
+        "filter",
+        {{"std",
+          [&] {
+              std::vector<int> out;
+              std::copy_if(keys.begin(), keys.end(), std::back_inserter(out), is_chosen);
+              return filter_result(out);
+          }},
+         {"pilfer", [&] { return filter_result(pilfer::filter(keys, is_chosen)); }},
+         // Into a vector of all elements' size that is there already: a smaller task than the others have.
+         {"std par", [&, par] {
+              const auto end = std::copy_if(par, keys.begin(), keys.end(), chosen.begin(), is_chosen);
+              const auto n = end - chosen.begin();
+              return static_cast<double>(n) + (n == 0 ? 0 : chosen[static_cast<std::size_t>(n) / 2]);
+          }}}};
+}
+
+row find_row(const inputs& in) {
+    const auto& keys = in.keys;
+    const auto par = std::execution::par;
+    const auto at = [&](auto it) { return static_cast<double>(it - keys.begin()); };
+    return {"find",
+            {{"std", [&, at] { return at(std::find(keys.begin(), keys.end(), -1)); }},
+             {"pilfer", [&, at] { return at(pilfer::find(keys, -1)); }},
+             {"std par", [&, at, par] { return at(std::find(par, keys.begin(), keys.end(), -1)); }}}};
+}
+
+row histogram_row(const inputs& in) {
+    using table = std::vector<std::uint64_t>;
+    const auto& keys = in.keys;
+    const auto add = [](table a, const table& b) {
+        std::transform(a.begin(), a.end(), b.begin(), a.begin(), std::plus<>{});
+        return a;
+    };
+    return {"histogram",
+            {{"std",
+              [&] {
+                  table counts(bins);
+                  for (const int key : keys) {
+                      ++counts[bin_of(key)];
+                  }
+                  return histogram_result(counts);
+              }},
+             {"pilfer", [&] { return histogram_result(pilfer::histogram(keys, bins, bin_of)); }},
+             {"oneTBB",
+              [&, add] {
+                  tbb::enumerable_thread_specific<table> tables(bins);
+                  tbb::parallel_for(block(0, keys.size()), [&](const block& b) {
+                      table& mine = tables.local();
+                      for (std::size_t i = b.begin(); i != b.end(); ++i) {
+                          ++mine[bin_of(keys[i])];
+                      }
+                  });
+                  return histogram_result(tables.combine(add));
+              }},
+             {"OpenMP", [&] {
+                  std::uint64_t counts[bins] = {};
+#pragma omp parallel for reduction(+ : counts)
+                  for (std::size_t i = 0; i < keys.size(); ++i) {
+                      ++counts[bin_of(keys[i])];
+                  }
+                  return histogram_result(table(&counts[0], &counts[bins]));
+              }}}};
+}
+
+bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
+
+} // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 4) {
+        std::fprintf(stderr, "usage: bench-algorithms WORKERS ROUNDS ELEMENTS\n");
+        return 2;
+    }
+    const auto workers = static_cast<unsigned>(std::atoi(argv[1]));
+    const int rounds = std::atoi(argv[2]);
+    const auto n = static_cast<std::size_t>(std::atoll(argv[3]));
+
+    inputs in{doubles(n), std::vector<int>(n), doubles(n), std::vector<int>(n)};
+    std::uint32_t random = 12345;
+    for (std::size_t i = 0; i < n; ++i) {
+        random = random * 1664525 + 1013904223;
+        in.x[i] = static_cast<double>(random >> 8) / (1 << 24);
+        in.keys[i] = static_cast<int>(random >> 9);
+    }
+    in.keys[n - 1] = -1; // what find looks for
+
+    const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, workers);
+    omp_set_num_threads(static_cast<int>(workers));
+    pilfer::pool pool({.workers = workers});
+
+    std::printf("{\"workers\": %u, \"elements\": %zu, \"rows\": [", workers, n);
+    bool first_row = true;
+    for (const row& r :
+         {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in), histogram_row(in)}) {
+        std::vector<std::vector<double>> seconds(r.runtimes.size());
+        const double want = r.runtimes[0].run();
+        for (int round = -1; round < rounds; ++round) { // the first one is not counted
+            for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
+                const auto& one = r.runtimes[i];
+                const auto begin = std::chrono::steady_clock::now();
+                const double got = one.name == "pilfer" ? pool.run(one.run) : one.run();
+                const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+                if (!same(got, want)) {
+                    std::fprintf(stderr, "%s by %s: %.17g, not %.17g\n", r.name.c_str(), one.name.c_str(),
+                                 got, want);
+                    return 1;
+                }
+                if (round >= 0) {
+                    seconds[i].push_back(took.count());
+                }
+            }
+        }
+        std::printf("%s\n  {\"name\": \"%s\", \"seconds\": {", first_row ? "" : ",", r.name.c_str());
+        first_row = false;
+        for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
+            std::printf("%s\"%s\": [", i == 0 ? "" : ", ", r.runtimes[i].name.c_str());
+            for (std::size_t k = 0; k < seconds[i].size(); ++k) {
+                std::printf("%s%.6f", k == 0 ? "" : ", ", seconds[i][k]);
+            }
+            std::printf("]");
+        }
+        std::printf("}}");
+    }
+    std::printf("]}\n");
+}

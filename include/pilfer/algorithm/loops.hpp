@@ -1,0 +1,192 @@
+// Loops over elements: chunks, index spaces, transform, copy, fill, generate, reverse, rotate.
+//
+// All of them: the elements are handled in any order and in parallel, and nothing is allocated. Functions are
+// called from several workers at once. Exceptions and cancellation as for for_each. Results are those of
+// std::ranges. Names are function objects, as in std::ranges, so that they never meet those of std by ADL.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+#include <iterator>
+#include <utility>
+
+#include <pilfer/detail/algorithm/loops.hpp>
+#include <pilfer/parallel/for_each.hpp>
+#include <pilfer/parallel/grain.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+
+/// Calls body(proj(element)) for every element of a random-access range; see for_each for two iterators.
+template <std::ranges::random_access_range R, detail::no_end_of<R> Body, class Proj = std::identity>
+void for_each(R&& range, Body body, Proj proj = {}, grain g = {}) {
+    detail::each(std::ranges::begin(range), std::ranges::end(range), body, proj, g);
+}
+
+/// Calls body(begin, end) for pieces that together cover [first, last). Each piece takes about 4 us, so that
+/// a call may prepare something for its elements. The grain is the least number of elements, but at the end.
+/// The two ends are integers or random-access iterators.
+struct for_each_chunk_algorithm {
+    /// Calls body(begin, end) for pieces of [first, last).
+    template <loop_position I, class Body>
+    void operator()(I first, I last, Body body, grain g = {}) const {
+        if (first < last) {
+            detail::over_pieces(detail::range_size(first, last), g, [&](std::uint64_t b, std::uint64_t e) {
+                body(detail::advanced(first, b), detail::advanced(first, e));
+            });
+        }
+    }
+};
+/// `for_each_chunk`, to be called as a function.
+inline constexpr for_each_chunk_algorithm for_each_chunk{};
+
+/// Calls body(row, column) for all pairs of [0, rows) x [0, columns): row by row, in pieces of about 4 us.
+/// The product has to fit into 64 bits.
+struct for_each_2d_algorithm {
+    /// Calls body for all indices of the space.
+    template <std::integral N, class Body>
+    void operator()(N rows, N columns, Body body, grain g = {}) const {
+        detail::each_pair(rows, columns, body, g);
+    }
+};
+/// `for_each_2d`, to be called as a function.
+inline constexpr for_each_2d_algorithm for_each_2d{};
+
+/// Calls body(plane, row, column) for all triples of [0, planes) x [0, rows) x [0, columns), the last index
+/// fastest. The product has to fit into 64 bits.
+struct for_each_3d_algorithm {
+    /// Calls body for all indices of the space.
+    template <std::integral N, class Body>
+    void operator()(N planes, N rows, N columns, Body body, grain g = {}) const {
+        detail::each_triple(planes, rows, columns, body, g);
+    }
+};
+/// `for_each_3d`, to be called as a function.
+inline constexpr for_each_3d_algorithm for_each_3d{};
+
+/// Writes f(proj(a)) for every element a, or f(proj1(a), proj2(b)) for every pair of two ranges. The pairs
+/// end with the shorter range. `out` may be the beginning of an input.
+struct transform_algorithm {
+    /// For the elements of [first, last).
+    template <class I, class S, std::random_access_iterator O, class F, class Proj = std::identity>
+    requires detail::sequence<I, S> std::ranges::unary_transform_result<I, O>
+    operator()(I first, S last, O out, F f, Proj proj = {}, grain g = {}) const {
+        return detail::transform_one(first, last, out, f, proj, g);
+    }
+    /// For a range.
+    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator F,
+              class Proj = std::identity>
+    std::ranges::unary_transform_result<std::ranges::borrowed_iterator_t<R>, O>
+    operator()(R&& range, O out, F f, Proj proj = {}, grain g = {}) const {
+        return detail::transform_one(std::ranges::begin(range), std::ranges::end(range), out, f, proj, g);
+    }
+    /// For two ranges that are given by iterators.
+    template <class I1, class S1, class I2, class S2, std::random_access_iterator O, class F,
+              class Proj1 = std::identity, class Proj2 = std::identity>
+    requires detail::sequence<I1, S1> && detail::sequence<I2, S2>
+        std::ranges::binary_transform_result<I1, I2, O>
+    operator()(I1 first1, S1 last1, I2 first2, S2 last2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {},
+               grain g = {}) const {
+        return detail::transform_two(first1, last1, first2, last2, out, f, proj1, proj2, g);
+    }
+    /// For two ranges.
+    template <std::ranges::random_access_range R1, std::ranges::random_access_range R2,
+              std::random_access_iterator O, class F, class Proj1 = std::identity,
+              class Proj2 = std::identity>
+    std::ranges::binary_transform_result<std::ranges::borrowed_iterator_t<R1>,
+                                         std::ranges::borrowed_iterator_t<R2>, O>
+    operator()(R1&& range1, R2&& range2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}, grain g = {}) const {
+        return detail::transform_two(std::ranges::begin(range1), std::ranges::end(range1),
+                                     std::ranges::begin(range2), std::ranges::end(range2), out, f, proj1,
+                                     proj2, g);
+    }
+};
+/// `transform`, to be called as a function.
+inline constexpr transform_algorithm transform{};
+
+/// Copies a range to `out`, which must not overlap it.
+struct copy_algorithm {
+    /// For a range.
+    template <class I, class S, std::random_access_iterator O>
+    requires detail::sequence<I, S> std::ranges::copy_result<I, O>
+    operator()(I first, S last, O out, grain g = {}) const { return detail::copy_all(first, last, out, g); }
+    /// For a range.
+    template <std::ranges::random_access_range R, std::random_access_iterator O>
+    std::ranges::copy_result<std::ranges::borrowed_iterator_t<R>, O> operator()(R&& range, O out,
+                                                                                grain g = {}) const {
+        return detail::copy_all(std::ranges::begin(range), std::ranges::end(range), out, g);
+    }
+};
+/// `copy`, to be called as a function.
+inline constexpr copy_algorithm copy{};
+
+/// Gives every element a value. Returns the end.
+struct fill_algorithm {
+    /// For the elements of [first, last).
+    template <class I, class S, class T>
+    requires detail::sequence<I, S> I operator()(I first, S last, const T& value, grain g = {}) const {
+        return detail::fill_all(first, last, value, g);
+    }
+    /// For a range.
+    template <std::ranges::random_access_range R, detail::no_end_of<R> T>
+    std::ranges::borrowed_iterator_t<R> operator()(R&& range, const T& value, grain g = {}) const {
+        return detail::fill_all(std::ranges::begin(range), std::ranges::end(range), value, g);
+    }
+};
+/// `fill`, to be called as a function.
+inline constexpr fill_algorithm fill{};
+
+/// Gives every element its own gen(). The calls come in any order and from several workers. Returns the end.
+struct generate_algorithm {
+    /// For the elements of [first, last).
+    template <class I, class S, std::invocable F>
+    requires detail::sequence<I, S> I operator()(I first, S last, F gen, grain g = {}) const {
+        return detail::generate_all(first, last, gen, g);
+    }
+    /// For a range.
+    template <std::ranges::random_access_range R, std::invocable F>
+    std::ranges::borrowed_iterator_t<R> operator()(R&& range, F gen, grain g = {}) const {
+        return detail::generate_all(std::ranges::begin(range), std::ranges::end(range), gen, g);
+    }
+};
+/// `generate`, to be called as a function.
+inline constexpr generate_algorithm generate{};
+
+/// Reverses a range in place. Returns the end.
+struct reverse_algorithm {
+    /// For the elements of [first, last).
+    template <class I, class S>
+    requires detail::sequence<I, S> I operator()(I first, S last, grain g = {}) const {
+        return detail::reverse_all(first, last, g);
+    }
+    /// For a range.
+    template <std::ranges::random_access_range R>
+    std::ranges::borrowed_iterator_t<R> operator()(R&& range, grain g = {}) const {
+        return detail::reverse_all(std::ranges::begin(range), std::ranges::end(range), g);
+    }
+};
+/// `reverse`, to be called as a function.
+inline constexpr reverse_algorithm reverse{};
+
+/// Makes `middle` the first element, by three reversals: two swaps an element. Returns the range from the old
+/// first element's new place to the end.
+struct rotate_algorithm {
+    /// For the elements of [first, last).
+    template <class I, class S>
+    requires detail::sequence<I, S> std::ranges::subrange<I>
+    operator()(I first, I middle, S last, grain g = {}) const {
+        return detail::rotate_all(first, middle, last, g);
+    }
+    /// For a range.
+    template <std::ranges::random_access_range R>
+    std::ranges::borrowed_subrange_t<R> operator()(R&& range, std::ranges::iterator_t<R> middle,
+                                                   grain g = {}) const {
+        return detail::rotate_all(std::ranges::begin(range), middle, std::ranges::end(range), g);
+    }
+};
+/// `rotate`, to be called as a function.
+inline constexpr rotate_algorithm rotate{};
+
+} // namespace v0
+} // namespace pilfer

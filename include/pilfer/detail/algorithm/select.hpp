@@ -1,0 +1,350 @@
+// Selections: which elements stay, and where they go.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <pilfer/detail/algorithm/pieces.hpp>
+#include <pilfer/detail/algorithm/ranges.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// One bit for every element of [begin, end), and how many are set in each block of 4096.
+///
+/// A first loop marks, each element once; the offsets of the blocks are added up; a second loop copies to
+/// where the offsets say. One bit an element is all that has to be remembered between the two.
+class selection {
+public:
+    static constexpr std::uint64_t block_size = 4096;
+
+    selection(std::uint64_t begin, std::uint64_t end) noexcept
+        : m_begin(begin), m_end(end), m_words(new (std::nothrow) std::uint64_t[this->word_count()]),
+          m_offsets(new (std::nothrow) std::uint64_t[this->block_count()]) {}
+    [[nodiscard]] bool has_memory() const noexcept { return m_words != nullptr && m_offsets != nullptr; }
+    [[nodiscard]] std::uint64_t block_count() const noexcept {
+        return (m_end - m_begin + block_size - 1) / block_size;
+    }
+
+    /// Marks the elements of a block that pred(proj(element)) holds for.
+    template <class I, class Pred, class Proj>
+    void mark(I first, std::uint64_t block, Pred& pred, Proj& proj) {
+        close_call<Proj, std::iter_reference_t<I>> project = proj;
+        close_call<Pred, std::indirect_result_t<Proj&, I>> call = pred;
+        std::uint64_t index = this->first_of(block);
+        const std::uint64_t stop = this->first_of(block + 1);
+        std::uint64_t* word = &m_words[(index - m_begin) / 64];
+        std::uint64_t count = 0;
+        I from = detail::at(first, index);
+        while (index != stop) {
+            const auto bits = static_cast<unsigned>(stop - index < 64 ? stop - index : 64);
+            std::uint64_t marks = 0;
+            for (unsigned bit = 0; bit != bits; ++bit, ++from) {
+                const bool stays = static_cast<bool>(std::invoke(call, std::invoke(project, *from)));
+                marks |= std::uint64_t{stays} << bit;
+            }
+            *word++ = marks;
+            count += static_cast<std::uint64_t>(std::popcount(marks));
+            index += bits;
+        }
+        m_offsets[block] = count;
+    }
+    /// Turns the counts of the blocks into offsets from `start`. Returns the end.
+    std::uint64_t add_up(std::uint64_t start) noexcept {
+        for (std::uint64_t block = 0; block != this->block_count(); ++block) {
+            start += std::exchange(m_offsets[block], start);
+        }
+        return start;
+    }
+    /// Copies the marked elements of a block to out + its offset.
+    template <class I, class O>
+    void place(I first, std::uint64_t block, O out) const {
+        const std::uint64_t begin = this->first_of(block);
+        const std::uint64_t stop = this->first_of(block + 1);
+        O to = detail::at(out, m_offsets[block]);
+        const std::uint64_t* word = &m_words[(begin - m_begin) / 64];
+        for (std::uint64_t index = begin; index < stop; index += 64) {
+            const I from = detail::at(first, index);
+            for (std::uint64_t marks = *word++; marks != 0; marks &= marks - 1, ++to) {
+                *to = from[static_cast<std::iter_difference_t<I>>(std::countr_zero(marks))];
+            }
+        }
+    }
+
+    /// Appends the marked elements of a block to a vector.
+    template <class I, class T>
+    void append(I first, std::uint64_t block, std::vector<T>& out) const {
+        const std::uint64_t stop = this->first_of(block + 1);
+        for (std::uint64_t index = this->first_of(block); index != stop; ++index) {
+            if ((m_words[(index - m_begin) / 64] >> ((index - m_begin) % 64) & 1) != 0) {
+                out.push_back(*detail::at(first, index));
+            }
+        }
+    }
+
+private:
+    [[nodiscard]] std::uint64_t word_count() const noexcept { return (m_end - m_begin + 63) / 64; }
+    [[nodiscard]] std::uint64_t first_of(std::uint64_t block) const noexcept {
+        const std::uint64_t index = m_begin + block * block_size;
+        return index < m_end ? index : m_end;
+    }
+
+    std::uint64_t m_begin;
+    std::uint64_t m_end;
+    std::unique_ptr<std::uint64_t[]> m_words;
+    std::unique_ptr<std::uint64_t[]> m_offsets;
+};
+
+/// Copies what stays of [first, last) to out + count, in order, and adds to count. The elements are
+/// copied at once. The upper half is offered if a worker asks, once before the first element, and after a
+/// long one. If another worker takes it before the lower half has ended, it is marked, and copied when it is
+/// known how many come before it: these elements are read twice.
+template <class I, class O, class Pred, class Proj>
+void run_copy_if(I in, std::uint64_t first, std::uint64_t last, O out, std::uint64_t& count, Pred& pred,
+                 Proj& proj, common_report report, piece_size piece) {
+    piece.start();
+    while (first != last) {
+        const std::uint64_t left = last - first;
+        if (left >= 2 * 64 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+            const std::uint64_t middle = last - detail::given_away(left);
+            lower_half below;
+            bool in_order = false;
+            std::optional<selection> chosen;
+            auto mark = [&](std::uint64_t from, std::uint64_t to) {
+                for (; from != to; ++from) {
+                    chosen->mark(in, from, pred, proj);
+                }
+            };
+            auto place = [&](std::uint64_t from, std::uint64_t to) {
+                for (; from != to; ++from) {
+                    chosen->place(in, from, out);
+                }
+            };
+            auto lower = [&] {
+                detail::run_copy_if(in, first, middle, out, count, pred, proj, report, piece.of_lower());
+                below.ends();
+            };
+            auto upper = [&] {
+                if (below.has_ended()) {
+                    in_order = true;
+                    detail::run_copy_if(in, middle, last, out, count, pred, proj, report, piece.of_upper());
+                    return;
+                }
+                chosen.emplace(middle, last);
+                if (chosen->has_memory()) {
+                    detail::run_pieces(0, chosen->block_count(), mark, report, piece.of_upper());
+                }
+            };
+            (void)detail::join_two(this_worker(), lower, upper, report);
+            if (in_order) {
+                return;
+            }
+            if (!chosen->has_memory()) { // the elements just follow in order
+                first = middle;
+                continue;
+            }
+            count = chosen->add_up(count);
+            detail::run_pieces(0, chosen->block_count(), place, report, piece.of_lower());
+            return;
+        }
+        const std::uint64_t stop = first + piece.next(left);
+        detail::as_part(report, [&] {
+            auto copy_piece = [&](std::uint64_t b, std::uint64_t e) {
+                close_call<Proj, std::iter_reference_t<I>> project = proj;
+                close_call<Pred, std::indirect_result_t<Proj&, I>> call = pred;
+                O to = detail::at(out, count);
+                const O before = to;
+                for (I from = detail::at(in, b), end = detail::at(in, e); from != end; ++from) {
+                    if (std::invoke(call, std::invoke(project, *from))) {
+                        *to = *from;
+                        ++to;
+                    }
+                }
+                count += static_cast<std::uint64_t>(to - before);
+            };
+            detail::call_piece(copy_piece, first, stop);
+        });
+        first = stop;
+        piece.done();
+    }
+}
+
+template <class I, class S, class O, class Pred, class Proj>
+std::ranges::copy_if_result<I, O> copy_selected(I first, S last, O out, Pred& pred, Proj& proj) {
+    const std::uint64_t n = detail::length(first, last);
+    std::uint64_t count = 0;
+    if (n != 0) {
+        detail::in_loop([&](common_report report) {
+            detail::run_copy_if(first, 0, n, out, count, pred, proj, report, {});
+        });
+    }
+    return {detail::at(first, n), detail::at(out, count)};
+}
+
+/// True if the elements of a std::vector<T> can be written by several workers at once.
+template <class T>
+inline constexpr bool separate_elements = std::is_default_constructible_v<T> && !std::is_same_v<T, bool>;
+
+template <class T, class I, class S, class Pred, class Proj>
+[[nodiscard]] std::vector<T> filtered(I first, S last, Pred& pred, Proj& proj) {
+    const std::uint64_t n = detail::length(first, last);
+    std::vector<T> out;
+    if (n == 0) {
+        return out;
+    }
+    detail::in_loop([&](common_report report) {
+        selection chosen(0, n);
+        if (!chosen.has_memory()) {
+            PILFER_THROW(std::bad_alloc());
+        }
+        auto mark = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                chosen.mark(first, from, pred, proj);
+            }
+        };
+        detail::run_pieces(0, chosen.block_count(), mark, report, {});
+        const std::uint64_t count = chosen.add_up(0);
+        if constexpr (separate_elements<T>) {
+            out.resize(static_cast<std::size_t>(count));
+            auto place = [&](std::uint64_t from, std::uint64_t to) {
+                for (; from != to; ++from) {
+                    chosen.place(first, from, out.begin());
+                }
+            };
+            detail::run_pieces(0, chosen.block_count(), place, report, {});
+        } else {
+            out.reserve(static_cast<std::size_t>(count));
+            for (std::uint64_t block = 0; block != chosen.block_count(); ++block) {
+                detail::as_part(report, [&] { chosen.append(first, block, out); });
+            }
+        }
+    });
+    return out;
+}
+
+/// The elements of a part that stay: [begin, end) after they have moved to its front.
+struct part_kept {
+    std::uint64_t begin;
+    std::uint64_t end;
+};
+
+/// Moves what stays to the front, in order. stays(element, end, any) decides about an element: `end` is the
+/// iterator after the elements that stay so far in its part, if there are `any`. Each part is moved to its
+/// own front. If two parts meet, the upper one's elements move down. If stays.at_seam(it, end) is false, the
+/// upper one's first element goes.
+template <class I, class Stays>
+[[nodiscard]] std::ranges::subrange<I> compact(I first, std::uint64_t n, grain g, Stays stays) {
+    const part_kept all = detail::over_fold(
+        n, g,
+        [](std::uint64_t begin) {
+            return part_kept{begin, begin};
+        },
+        [&](part_kept& part, std::uint64_t b, std::uint64_t e) {
+            std::uint64_t end = part.end;
+            I to = detail::at(first, end);
+            for (I from = detail::at(first, b); b != e; ++b, ++from) {
+                if (stays(from, to, end != part.begin)) {
+                    if (end != b) {
+                        *to = std::ranges::iter_move(from);
+                    }
+                    ++to;
+                    ++end;
+                }
+            }
+            part.end = end;
+        },
+        [&](part_kept& part, std::uint64_t middle, part_kept other) {
+            std::uint64_t from = middle;
+            if (from != other.end && part.end != part.begin &&
+                !stays.at_seam(detail::at(first, from), detail::at(first, part.end))) {
+                ++from;
+            }
+            if (part.end == from) {
+                part.end = other.end;
+                return;
+            }
+            std::ranges::move(detail::at(first, from), detail::at(first, other.end),
+                              detail::at(first, part.end));
+            part.end += other.end - from;
+        });
+    return {detail::at(first, all.end), detail::at(first, n)};
+}
+
+template <class Pred, class Proj>
+struct stays_unless {
+    Pred& pred;
+    Proj& proj;
+    template <class I>
+    [[nodiscard]] bool operator()(const I& element, const I&, bool) const {
+        return !std::invoke(pred, std::invoke(proj, *element));
+    }
+    template <class I>
+    [[nodiscard]] static bool at_seam(const I&, const I&) noexcept {
+        return true;
+    }
+};
+template <class Same, class Proj>
+struct stays_if_new {
+    Same& same;
+    Proj& proj;
+    template <class I>
+    [[nodiscard]] bool operator()(const I& element, I end, bool any) const {
+        return !any || this->at_seam(element, end);
+    }
+    template <class I>
+    [[nodiscard]] bool at_seam(const I& element, I end) const {
+        return !std::invoke(same, std::invoke(proj, *--end), std::invoke(proj, *element));
+    }
+};
+
+template <class I, class S, class Pred, class Proj>
+std::ranges::subrange<I> removed(I first, S last, Pred& pred, Proj& proj, grain g) {
+    return detail::compact(first, detail::length(first, last), g, stays_unless<Pred, Proj>{pred, proj});
+}
+template <class I, class S, class Same, class Proj>
+std::ranges::subrange<I> made_unique(I first, S last, Same& same, Proj& proj, grain g) {
+    return detail::compact(first, detail::length(first, last), g, stays_if_new<Same, Proj>{same, proj});
+}
+
+/// Swaps elements with pred(proj(element)) to the front. The state of a part is where its others begin. If
+/// two parts meet, the others of the lower one change places with what the upper one has at its front.
+template <class I, class S, class Pred, class Proj>
+std::ranges::subrange<I> partitioned(I first, S last, Pred& pred, Proj& proj, grain g) {
+    const std::uint64_t n = detail::length(first, last);
+    const std::uint64_t others = detail::over_fold(
+        n, g, [](std::uint64_t begin) { return begin; },
+        [&](std::uint64_t& pivot, std::uint64_t b, std::uint64_t e) {
+            std::uint64_t front = pivot;
+            I to = detail::at(first, front);
+            for (I from = detail::at(first, b); b != e; ++b, ++from) {
+                if (std::invoke(pred, std::invoke(proj, *from))) {
+                    if (front != b) {
+                        std::ranges::iter_swap(from, to);
+                    }
+                    ++to;
+                    ++front;
+                }
+            }
+            pivot = front;
+        },
+        [&](std::uint64_t& pivot, std::uint64_t middle, std::uint64_t other) {
+            const std::uint64_t below = middle - pivot;
+            const std::uint64_t above = other - middle;
+            const std::uint64_t swaps = below < above ? below : above;
+            std::ranges::swap_ranges(detail::at(first, pivot), detail::at(first, pivot + swaps),
+                                     detail::at(first, other - swaps), detail::at(first, other));
+            pivot += above;
+        });
+    return {detail::at(first, others), detail::at(first, n)};
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,193 @@
+// A reduction whose grouping depends on the number of elements alone.
+//
+// The elements are the leaves of a binary tree: a node of n leaves has the largest power of two below n on
+// its left side. Which subtrees are evaluated by one call, and which by a join, is decided by time and by
+// thieves. Neither changes the tree, so that every schedule combines the same pairs.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/algorithm/pieces.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The number of elements that take about piece_ticks(), as all workers of one loop have last seen it.
+/// Relaxed: a hint, and a worker that misses a change evaluates a smaller or larger subtree.
+class common_size {
+public:
+    [[nodiscard]] std::uint64_t get() const noexcept { return m_size.load(std::memory_order_relaxed); }
+    /// True if a subtree of n elements is large enough to say something about the size.
+    [[nodiscard]] bool learns_from(std::uint64_t n) const noexcept { return n > this->get() / 2; }
+    /// Called after such a subtree. Very short ones let the size grow faster, so that a loop of a hundred
+    /// cheap elements reads the clock three times.
+    void took(std::uint64_t ticks) noexcept {
+        const std::uint64_t size = this->get();
+        if (ticks < m_piece / 2 && size < largest) {
+            m_size.store(ticks < m_piece / 32 ? size * 8 : size * 2, std::memory_order_relaxed);
+        } else if (ticks > m_piece * 2 && size > 1) {
+            m_size.store(size / 2, std::memory_order_relaxed);
+        }
+    }
+
+private:
+    static constexpr std::uint64_t largest = std::uint64_t{1} << 20; // as in piece_size
+    std::atomic<std::uint64_t> m_size{1};
+    const std::uint64_t m_piece = piece_ticks();
+};
+
+/// The number of leaves on the left side of a node of n > 1 leaves.
+[[nodiscard]] constexpr std::uint64_t left_leaves(std::uint64_t n) noexcept { return std::bit_floor(n - 1); }
+
+/// True if no grouping of the elements can be told from another one: sums and the like of integers.
+template <class Combine, class T, class Mapped>
+inline constexpr bool
+    any_grouping = std::integral<T>&& std::integral<std::remove_cvref_t<Mapped>> &&
+                   (std::same_as<Combine, std::plus<>> || std::same_as<Combine, std::plus<T>> ||
+                    std::same_as<Combine, std::multiplies<>> || std::same_as<Combine, std::multiplies<T>> ||
+                    std::same_as<Combine, std::bit_and<>> || std::same_as<Combine, std::bit_or<>> ||
+                    std::same_as<Combine, std::bit_xor<>>);
+
+/// A full subtree of N leaves without a call. Its sums do not wait for each other, unlike those of a loop.
+template <std::uint64_t N, class T, class I, class Map, class Combine>
+[[nodiscard]] PILFER_ALWAYS_INLINE T unrolled_tree(I first, Map& map, Combine& combine) {
+    if constexpr (N == 1) {
+        return T(std::invoke(map, detail::element(first)));
+    } else {
+        T left = detail::unrolled_tree<N / 2, T>(first, map, combine);
+        T right = detail::unrolled_tree<N / 2, T>(detail::advanced(first, N / 2), map, combine);
+        return std::invoke(combine, std::move(left), std::move(right));
+    }
+}
+
+inline constexpr std::uint64_t unrolled_leaves = 8;
+
+/// A full subtree of N leaves, a power of eight: eight times the next smaller one.
+template <std::uint64_t N, class T, class I, class Map, class Combine>
+[[nodiscard]] PILFER_ALWAYS_INLINE T full_tree(I first, Map& map, Combine& combine) {
+    if constexpr (N == unrolled_leaves) {
+        return detail::unrolled_tree<N, T>(first, map, combine);
+    } else {
+        T part[unrolled_leaves];
+        for (T& value : part) {
+            value = detail::full_tree<N / unrolled_leaves, T>(first, map, combine);
+            first = detail::advanced(first, N / unrolled_leaves);
+        }
+        std::identity same;
+        return detail::unrolled_tree<unrolled_leaves, T>(&part[0], same, combine);
+    }
+}
+
+/// Evaluates the subtree of n > 0 leaves that begins at `first`.
+template <class T, class I, class Map, class Combine>
+[[nodiscard]] T serial_tree(I first, std::uint64_t n, Map& map, Combine& combine) {
+    if (n == 1) {
+        return T(std::invoke(map, detail::element(first)));
+    }
+    if constexpr (std::is_arithmetic_v<T>) {
+        // Levels of eight: a call for many leaves costs little beside them.
+        constexpr std::uint64_t many = unrolled_leaves * unrolled_leaves * unrolled_leaves;
+        if (n == many) {
+            return detail::full_tree<many, T>(first, map, combine);
+        }
+        if (n == many / unrolled_leaves) {
+            return detail::full_tree<many / unrolled_leaves, T>(first, map, combine);
+        }
+    }
+    if constexpr (std::is_trivially_copyable_v<T>) {
+        if (n == unrolled_leaves) {
+            return detail::unrolled_tree<unrolled_leaves, T>(first, map, combine);
+        }
+    }
+    const std::uint64_t left = detail::left_leaves(n);
+    T lower = detail::serial_tree<T>(first, left, map, combine);
+    T upper = detail::serial_tree<T>(detail::advanced(first, left), n - left, map, combine);
+    return std::invoke(combine, std::move(lower), std::move(upper));
+}
+
+/// Folds elements from left to right.
+template <class T, class I, class Map, class Combine>
+[[nodiscard]] T serial_fold(I first, I last, Map& map, Combine& combine) {
+    T sum = T(std::invoke(map, detail::element(first)));
+    for (++first; first != last; ++first) {
+        sum = std::invoke(combine, std::move(sum),
+                          detail::converted<T>(std::invoke(map, detail::element(first))));
+    }
+    return sum;
+}
+
+/// Evaluates the node of n > 0 leaves from `first` on. leaf(first, n) evaluates a subtree by one call.
+template <class T, class Leaf, class Combine>
+[[nodiscard]] T run_tree(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine,
+                         common_size& size, common_report report) {
+    if (n <= size.get()) {
+        auto part = [&]() -> T { return leaf(first, n); };
+        if (!size.learns_from(n)) {
+            return detail::as_part(report, part);
+        }
+        const std::uint64_t before = cheap_ticks();
+        T value = detail::as_part(report, part);
+        size.took(cheap_ticks() - before);
+        return value;
+    }
+    const std::uint64_t left = detail::left_leaves(n);
+    auto lower = [&]() -> T { return detail::run_tree<T>(first, left, leaf, combine, size, report); };
+    auto upper = [&]() -> T {
+        return detail::run_tree<T>(first + left, n - left, leaf, combine, size, report);
+    };
+    auto both = detail::join_two(this_worker(), lower, upper, report);
+    return detail::as_part(report, [&]() -> T {
+        // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
+        return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
+    });
+}
+
+/// The number of elements that a leaf of the tree folds from left to right if no grain is given. A T that
+/// owns memory may be a string or a vector that grows; folding appends to it, and a tree of single elements
+/// would copy each of them log2 n times. Two thousand leaves are enough for balance.
+template <class T>
+[[nodiscard]] constexpr std::uint64_t leaf_size(std::uint64_t n, grain g) noexcept {
+    if (g.size > 1 || std::is_trivially_copyable_v<T>) {
+        return g.size;
+    }
+    return n / 2048 + 1;
+}
+
+/// Combines map(element) of n > 0 elements.
+template <class T, class I, class Map, class Combine>
+[[nodiscard]] T reduce_tree(I first, std::uint64_t n, Map& map, Combine& combine, grain g,
+                            common_report report) {
+    common_size size;
+    const std::uint64_t folded = detail::leaf_size<T>(n, g);
+    if (folded <= 1) {
+        auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
+            kept_close<Map, decltype(detail::element(first))> close_map = map;
+            kept_close<Combine, T, T> close_combine = combine;
+            return detail::serial_tree<T>(detail::advanced(first, from), count, close_map, close_combine);
+        };
+        return detail::run_tree<T>(0, n, leaf, combine, size, report);
+    }
+    const blocks_of blocks(n, folded);
+    auto block = [&](std::uint64_t number) -> T {
+        kept_close<Map, decltype(detail::element(first))> close_map = map;
+        kept_close<Combine, T, T> close_combine = combine;
+        return detail::serial_fold<T>(detail::advanced(first, blocks.begin(number)),
+                                      detail::advanced(first, blocks.begin(number + 1)), close_map,
+                                      close_combine);
+    };
+    auto leaf = [&](std::uint64_t from, std::uint64_t count) -> T {
+        return detail::serial_tree<T>(from, count, block, combine);
+    };
+    return detail::run_tree<T>(0, blocks.count(), leaf, combine, size, report);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

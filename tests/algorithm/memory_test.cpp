@@ -1,0 +1,108 @@
+// Loops allocate nothing; scans and copies go on if there is no memory.
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <new>
+#include <numeric>
+#include <vector>
+
+#include <pilfer/sort.hpp>
+
+#include "algorithm/inputs.hpp"
+#include "support/allocations.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+using namespace algorithm_tests;
+
+/// While this is set, operator new (std::nothrow) gives nothing.
+std::atomic<bool> no_memory{false};
+
+} // namespace
+
+#if !defined(PILFER_SANITIZED) // a sanitizer brings its own
+[[gnu::noinline]] void* operator new[](std::size_t n, const std::nothrow_t&) noexcept {
+    return no_memory ? nullptr : std::malloc(n);
+}
+[[gnu::noinline]] void operator delete[](void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+#endif
+
+namespace {
+
+class algorithm_memory : public guarded {};
+
+TEST_F(algorithm_memory, loops_reductions_and_searches_allocate_nothing) {
+    if (!counts_allocations) {
+        GTEST_SKIP() << "a sanitizer allocates for itself";
+    }
+    pilfer::pool pool(workers(1));
+    std::vector<int> v(100'000);
+    std::vector<int> out(v.size());
+    pool.run([&] {
+        std::iota(v.begin(), v.end(), 0);
+        const auto all = [&] {
+            pilfer::transform(v, out.begin(), [](int x) { return x + 1; });
+            pilfer::copy(v, out.begin());
+            pilfer::reverse(out);
+            EXPECT_EQ(pilfer::count_if(v, [](int x) { return x < 10; }), 10);
+            EXPECT_TRUE(pilfer::find(v, 50'000) == v.begin() + 50'000);
+            EXPECT_EQ(pilfer::reduce(v, 0L), 4'999'950'000);
+            EXPECT_TRUE(pilfer::max_element(v) == v.end() - 1);
+            (void)pilfer::partition(out, [](int x) { return x % 2 == 0; });
+            (void)pilfer::remove_if(out, [](int x) { return x % 4 == 0; });
+        };
+        all(); // stacks and deques are there now
+        const auto before = allocations();
+        all();
+        EXPECT_EQ(allocations() - before, 0U);
+    });
+}
+
+TEST_F(algorithm_memory, without_memory_a_scan_and_a_copy_go_on_in_order) {
+    if (!counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has an operator new of its own";
+    }
+    for (const unsigned n : {1U, 2U, 3U, 8U}) {
+        pilfer::pool pool(workers(n));
+        std::vector<int> v(10'000);
+        std::iota(v.begin(), v.end(), 0);
+        std::vector<int> out(v.size());
+        pool.run([&] {
+            no_memory = true;
+            pilfer::inclusive_scan(v, out.begin());
+            EXPECT_EQ(out.back(), 49'995'000);
+            const auto r = pilfer::copy_if(v, out.begin(), [](int x) { return x % 2 == 0; });
+            EXPECT_EQ(r.out - out.begin(), 5000);
+            EXPECT_EQ(out[4999], 9998);
+            EXPECT_THROW((void)pilfer::filter(v, [](int x) { return x > 0; }), std::bad_alloc);
+            no_memory = false;
+            EXPECT_EQ(pilfer::filter(v, [](int x) { return x > 0; }).size(), 9999U);
+        });
+    }
+}
+
+TEST_F(algorithm_memory, without_memory_a_sort_by_digits_goes_on) {
+    if (!counts_allocations) {
+        GTEST_SKIP() << "a sanitizer has an operator new of its own";
+    }
+    for (const unsigned n : {1U, 3U}) {
+        pilfer::pool pool(workers(n));
+        std::vector<unsigned> v(300'000);
+        for (unsigned i = 0; i < v.size(); ++i) {
+            v[i] = i * 2'654'435'761U;
+        }
+        auto expected = v;
+        std::ranges::sort(expected);
+        pool.run([&] {
+            no_memory = true;
+            pilfer::sort(v);
+            no_memory = false;
+        });
+        EXPECT_EQ(v, expected);
+    }
+}
+
+} // namespace

@@ -1,0 +1,270 @@
+// Reductions and scans: equal to std, in order, the same bits for every number of workers.
+// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <ranges>
+#include <string>
+#include <vector>
+
+#include "algorithm/inputs.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+using namespace algorithm_tests;
+
+class algorithm_reduce : public over_workers {};
+class algorithm_scan : public over_workers {};
+
+/// A product of matrices modulo 2^32: associative, and it does not commute.
+struct matrix {
+    unsigned a = 1;
+    unsigned b = 0;
+    unsigned c = 0;
+    unsigned d = 1;
+    friend bool operator==(const matrix&, const matrix&) = default;
+};
+matrix operator*(const matrix& x, const matrix& y) {
+    return {x.a * y.a + x.b * y.c, x.a * y.b + x.b * y.d, x.c * y.a + x.d * y.c, x.c * y.b + x.d * y.d};
+}
+std::vector<matrix> matrices(const std::vector<int>& values) {
+    std::vector<matrix> all;
+    for (const int v : values) {
+        all.push_back({static_cast<unsigned>(v), 1, 1, static_cast<unsigned>(v) + 2});
+    }
+    return all;
+}
+std::vector<double> fractions(std::size_t n) {
+    std::vector<double> all(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        all[i] = std::sin(static_cast<double>(i)) * std::pow(10.0, static_cast<double>(i % 17));
+    }
+    return all;
+}
+
+TEST_P(algorithm_reduce, sums_and_products_in_order) {
+    pilfer::pool pool(with_workers());
+    over_inputs(21, [&](const input& in) {
+        const auto& v = in.values;
+        const auto m = matrices(v);
+        const matrix start{3, 1, 4, 1};
+        const auto times = lingering{std::multiplies<>{}, in.slow};
+        pool.run([&] {
+            EXPECT_EQ(pilfer::reduce(v, 5L), std::accumulate(v.begin(), v.end(), 5L));
+            EXPECT_EQ(pilfer::reduce(v.begin(), v.end(), 5L, std::plus<>{}),
+                      std::accumulate(v.begin(), v.end(), 5L));
+            EXPECT_EQ(pilfer::reduce(m, start, std::identity{}, times, in.grain),
+                      std::accumulate(m.begin(), m.end(), start, std::multiplies<>{}));
+        });
+    });
+}
+
+TEST_P(algorithm_reduce, transform_reduce_has_the_order_of_std) {
+    pilfer::pool pool(with_workers());
+    over_inputs(22, [&](const input& in) {
+        const auto& v = in.values;
+        const auto square = lingering{[](int x) { return 1L * x * x; }, in.slow};
+        const long want = std::transform_reduce(v.begin(), v.end(), 9L, std::plus<>{}, square);
+        pool.run([&] {
+            EXPECT_EQ(pilfer::transform_reduce(v, 9L, std::plus<>{}, square, in.grain), want);
+            EXPECT_EQ(pilfer::transform_reduce(v.begin(), v.end(), 9L, std::plus<>{}, square), want);
+            const auto times = [](long a, long b) { return a * b; };
+            EXPECT_EQ(pilfer::transform_reduce(v, v, 9L, std::plus<>{}, times, in.grain), want);
+            EXPECT_EQ(pilfer::transform_reduce(v.begin(), v.end(), v.begin(), 9L, std::plus<>{}, times),
+                      want);
+        });
+    });
+}
+
+TEST(algorithm_reduce_pairs, a_map_may_return_a_reference_to_its_argument) {
+    const watchdog limit{patience};
+    const auto squares =
+        std::views::iota(0, 1000) | std::views::transform([](int i) { return std::to_string(i * i); });
+    const auto first = [](const std::string& a, int) -> const std::string& { return a; };
+    EXPECT_EQ(
+        pilfer::transform_reduce(squares, std::views::iota(0, 4), std::string("="), std::plus<>{}, first),
+        "=0149");
+}
+
+TEST(algorithm_reduce_pairs, an_initial_value_may_be_a_range_and_ranges_may_be_arrays) {
+    const watchdog limit{patience};
+    const std::vector<int> v{1, 2, 3};
+    const int a[3] = {1, 2, 3};
+    const auto join = [](std::vector<int> x, const std::vector<int>& y) {
+        x.insert(x.end(), y.begin(), y.end());
+        return x;
+    };
+    const auto twice = [](int x) { return std::vector<int>(2, x); };
+    EXPECT_EQ(pilfer::transform_reduce(v, std::vector<int>{0}, join, twice),
+              (std::vector<int>{0, 1, 1, 2, 2, 3, 3}));
+    EXPECT_EQ(pilfer::transform_reduce(v, std::vector<int>{0}, join, twice, pilfer::grain{2}).size(), 7U);
+    EXPECT_EQ(pilfer::transform_reduce(v, v, 1), 15);
+    EXPECT_EQ(pilfer::transform_reduce(v.begin(), v.end(), v.begin(), 1), 15);
+    EXPECT_EQ(pilfer::transform_reduce(a, a, 1, std::plus<>{}, std::multiplies<>{}), 15);
+    EXPECT_EQ(pilfer::transform_reduce(a, a + 3, a, 1), 15);
+    EXPECT_EQ(pilfer::transform_reduce(a, a + 3, 1, std::plus<>{}, std::negate<>{}), -5);
+}
+
+TEST_P(algorithm_reduce, strings_stay_in_order) {
+    pilfer::pool pool(with_workers());
+    for (const int n : {0, 1, 2, 10, 100, 3000, 10'000}) {
+        std::string want = "begin";
+        for (int i = 0; i < n; ++i) {
+            want += std::to_string(i);
+        }
+        const auto append = [](std::string a, const std::string& b) { return std::move(a.append(b)); };
+        EXPECT_EQ(pool.run([&] {
+            return pilfer::reduce(
+                0, n, std::string("begin"), [](int i) { return std::to_string(i); }, append);
+        }),
+                  want);
+    }
+}
+
+/// The bits of sums and scans, computed with every number of workers and under steals, are those of one
+/// worker.
+TEST_P(algorithm_reduce, floating_point_has_the_same_bits_for_every_number_of_workers) {
+    pilfer::pool one(workers(1));
+    pilfer::pool pool(with_workers());
+    for (const std::size_t n : {1U, 2U, 3U, 17U, 100U, 1000U, 4097U, 100'000U}) {
+        const auto v = fractions(n);
+        for (const std::uint64_t g : {1U, 5U}) {
+            for (const bool slow : {false, true}) {
+                if (slow && n > 200) {
+                    continue;
+                }
+                const auto all = [&] {
+                    const auto add = lingering{std::plus<>{}, slow};
+                    std::vector<double> out(2 * n + 1);
+                    pilfer::inclusive_scan(v, out.begin(), add, pilfer::grain{g});
+                    pilfer::transform_exclusive_scan(
+                        v, out.begin() + static_cast<std::ptrdiff_t>(n), 0.1, add,
+                        [](double x) { return x * 1.5; }, pilfer::grain{g});
+                    out.back() = pilfer::reduce(v, 0.1, std::identity{}, add, pilfer::grain{g});
+                    return out;
+                };
+                const auto want = one.run(all);
+                for (std::uint64_t round = 0; round < hundredth_of(500, 3); ++round) {
+                    const auto got = pool.run(all);
+                    for (std::size_t i = 0; i < got.size(); ++i) {
+                        ASSERT_EQ(std::bit_cast<std::uint64_t>(got[i]), std::bit_cast<std::uint64_t>(want[i]))
+                            << i << " of " << n << ", grain " << g << (slow ? ", slow" : "");
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(algorithm_reduce_tree, the_grouping_is_the_documented_tree) {
+    const watchdog limit{patience};
+    const auto pair = [](const std::string& a, const std::string& b) { return "(" + a + b + ")"; };
+    const auto digit = [](int i) { return std::to_string(i); };
+    const auto shape = [&](int n, std::uint64_t g) {
+        return pilfer::reduce(0, n, std::string("i"), digit, pair, pilfer::grain{g});
+    };
+    EXPECT_EQ(shape(1, 1), "(i0)");
+    EXPECT_EQ(shape(5, 1), "(i(((01)(23))4))");
+    EXPECT_EQ(shape(7, 1), "(i(((01)(23))((45)6)))");
+    EXPECT_EQ(shape(5, 3), "(i(((01)2)(34)))");
+}
+
+TEST(algorithm_reduce_tree, a_tree_of_numbers_is_more_exact_than_a_fold) {
+    const watchdog limit{patience};
+    const std::vector<float> v(1 << 20, 0.1F);
+    const float fold = std::accumulate(v.begin(), v.end(), 0.0F);
+    const float tree = pilfer::reduce(v, 0.0F);
+    EXPECT_LT(std::abs(tree - 104857.6F), 1.0F);
+    EXPECT_GT(std::abs(fold - 104857.6F), 100.0F);
+}
+
+TEST_P(algorithm_scan, inclusive_and_exclusive) {
+    pilfer::pool pool(with_workers());
+    over_inputs(23, [&](const input& in) {
+        const auto& v = in.values;
+        const auto add = lingering{std::plus<>{}, in.slow};
+        std::vector<long> got(v.size());
+        std::vector<long> want(v.size());
+        const auto expect_same = [&](auto result) {
+            EXPECT_TRUE(result.in == v.end() && result.out == got.end());
+            EXPECT_EQ(got, want);
+            std::ranges::fill(got, -1);
+        };
+        pool.run([&] {
+            std::inclusive_scan(v.begin(), v.end(), want.begin());
+            expect_same(pilfer::inclusive_scan(v, got.begin()));
+            expect_same(pilfer::inclusive_scan(v.begin(), v.end(), got.begin(), add, in.grain));
+            std::inclusive_scan(v.begin(), v.end(), want.begin(), std::plus<>{}, 7L);
+            expect_same(pilfer::inclusive_scan(v, got.begin(), add, 7L, in.grain));
+            std::exclusive_scan(v.begin(), v.end(), want.begin(), 7L);
+            expect_same(pilfer::exclusive_scan(v, got.begin(), 7L, add, in.grain));
+            expect_same(pilfer::exclusive_scan(v.begin(), v.end(), got.begin(), 7L));
+        });
+    });
+}
+
+TEST_P(algorithm_scan, with_a_map_and_an_operation_that_does_not_commute) {
+    pilfer::pool pool(with_workers());
+    over_inputs(24, [&](const input& in) {
+        const auto m = matrices(in.values);
+        const matrix start{3, 1, 4, 1};
+        const auto times = lingering{std::multiplies<>{}, in.slow};
+        const auto twice = [](const matrix& x) { return x * x; };
+        std::vector<matrix> got(m.size());
+        std::vector<matrix> want(m.size());
+        pool.run([&] {
+            std::transform_inclusive_scan(m.begin(), m.end(), want.begin(), std::multiplies<>{}, twice);
+            pilfer::transform_inclusive_scan(m, got.begin(), times, twice, in.grain);
+            EXPECT_TRUE(got == want);
+            std::transform_inclusive_scan(m.begin(), m.end(), want.begin(), std::multiplies<>{}, twice,
+                                          start);
+            pilfer::transform_inclusive_scan(m.begin(), m.end(), got.begin(), times, twice, start, in.grain);
+            EXPECT_TRUE(got == want);
+            std::transform_exclusive_scan(m.begin(), m.end(), want.begin(), start, std::multiplies<>{},
+                                          twice);
+            pilfer::transform_exclusive_scan(m, got.begin(), start, times, twice, in.grain);
+            EXPECT_TRUE(got == want);
+        });
+    });
+}
+
+TEST_P(algorithm_scan, in_place) {
+    pilfer::pool pool(with_workers());
+    over_inputs(25, [&](const input& in) {
+        std::vector<long> got(in.values.begin(), in.values.end());
+        auto want = got;
+        const auto add = lingering{[](long a, long b) { return a + b; }, in.slow};
+        pool.run([&] {
+            std::exclusive_scan(want.begin(), want.end(), want.begin(), 2L);
+            pilfer::exclusive_scan(got, got.begin(), 2L, add, in.grain);
+            EXPECT_EQ(got, want);
+            std::inclusive_scan(want.begin(), want.end(), want.begin());
+            pilfer::inclusive_scan(got, got.begin(), add, in.grain);
+            EXPECT_EQ(got, want);
+        });
+    });
+}
+
+TEST(algorithm_scan_values, elements_are_converted_to_the_type_of_the_sums) {
+    const watchdog limit{patience};
+    const std::vector<double> v(300, 0.1);
+    std::vector<float> got(v.size());
+    std::vector<float> want(v.size(), 0.1F);
+    const auto add = [](float a, auto b) {
+        static_assert(std::is_same_v<decltype(b), float>);
+        return a + b;
+    };
+    std::exclusive_scan(want.begin(), want.end(), want.begin(), 0.0F);
+    pilfer::exclusive_scan(v, got.begin(), 0.0F, add, pilfer::grain{1000});
+    EXPECT_EQ(got, want);
+    EXPECT_GT(pilfer::reduce(v, 0.0F, std::identity{}, add, pilfer::grain{4}), 29.0F);
+}
+
+PILFER_OVER_WORKERS(algorithm_reduce);
+PILFER_OVER_WORKERS(algorithm_scan);
+
+} // namespace

@@ -1,0 +1,176 @@
+// Searches and comparisons: equal to std, the lowest index wins, no piece begins after it.
+// Optimised in every build: without inlining each of its many runs takes a hundred times as long.
+#include <algorithm>
+#include <atomic>
+#include <functional>
+#include <vector>
+
+#include "algorithm/inputs.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace support;
+using namespace algorithm_tests;
+
+class algorithm_search : public over_workers {};
+
+/// A value that is, or may be, somewhere in the input.
+int some_value(const std::vector<int>& values) { return values.empty() ? 0 : values[values.size() * 2 / 3]; }
+
+TEST_P(algorithm_search, count_and_count_if) {
+    pilfer::pool pool(with_workers());
+    over_inputs(11, [&](const input& in) {
+        const auto& v = in.values;
+        const int value = some_value(v);
+        const auto low = lingering{[&](int x) { return x < value; }, in.slow};
+        pool.run([&] {
+            EXPECT_EQ(pilfer::count(v, value, {}, in.grain), std::ranges::count(v, value));
+            EXPECT_EQ(pilfer::count_if(v.begin(), v.end(), low, {}, in.grain), std::ranges::count_if(v, low));
+            EXPECT_EQ(pilfer::count(v, -value, std::negate<>{}), std::ranges::count(v, value));
+        });
+    });
+}
+
+TEST_P(algorithm_search, find_gives_the_lowest_index) {
+    pilfer::pool pool(with_workers());
+    over_inputs(12, [&](const input& in) {
+        const auto& v = in.values;
+        const int value = some_value(v);
+        const auto same = lingering{[&](int x) { return x == value; }, in.slow};
+        pool.run([&] {
+            EXPECT_TRUE(pilfer::find(v, value, {}, in.grain) == std::ranges::find(v, value));
+            EXPECT_TRUE(pilfer::find(v.begin(), v.end(), -7) == v.end());
+            EXPECT_TRUE(pilfer::find_if(v, same, {}, in.grain) == std::ranges::find(v, value));
+            EXPECT_TRUE(pilfer::find_if_not(v, same, {}, in.grain) == std::ranges::find_if_not(v, same));
+            EXPECT_TRUE(pilfer::find(v, -value, std::negate<>{}) == std::ranges::find(v, value));
+        });
+    });
+}
+
+TEST_P(algorithm_search, any_all_and_none) {
+    pilfer::pool pool(with_workers());
+    over_inputs(13, [&](const input& in) {
+        const auto& v = in.values;
+        const int value = some_value(v);
+        const auto same = lingering{[&](int x) { return x == value; }, in.slow};
+        const auto never = [](int x) { return x < 0; };
+        pool.run([&] {
+            EXPECT_EQ(pilfer::any_of(v, same, {}, in.grain), std::ranges::any_of(v, same));
+            EXPECT_EQ(pilfer::all_of(v, same, {}, in.grain), std::ranges::all_of(v, same));
+            EXPECT_EQ(pilfer::none_of(v, same, {}, in.grain), std::ranges::none_of(v, same));
+            EXPECT_FALSE(pilfer::any_of(v.begin(), v.end(), never));
+            EXPECT_TRUE(pilfer::none_of(v.begin(), v.end(), never));
+            EXPECT_EQ(pilfer::all_of(v.begin(), v.end(), never), v.empty());
+        });
+    });
+}
+
+TEST_P(algorithm_search, adjacent_find) {
+    pilfer::pool pool(with_workers());
+    over_inputs(14, [&](const input& in) {
+        auto v = in.values;
+        const auto falls = lingering{[](int a, int b) { return a > b; }, in.slow};
+        pool.run([&] {
+            EXPECT_TRUE(pilfer::adjacent_find(v, {}, {}, in.grain) == std::ranges::adjacent_find(v));
+            std::ranges::sort(v);
+            EXPECT_TRUE(pilfer::adjacent_find(v, falls, {}, in.grain) == v.end());
+            if (v.size() > 3) {
+                std::swap(v[v.size() - 1], v[0]);
+            }
+            EXPECT_TRUE(pilfer::adjacent_find(v.begin(), v.end(), falls, std::identity{}, in.grain) ==
+                        std::ranges::adjacent_find(v, falls));
+        });
+    });
+}
+
+TEST_P(algorithm_search, equal_and_mismatch) {
+    pilfer::pool pool(with_workers());
+    over_inputs(15, [&](const input& in) {
+        const auto& v = in.values;
+        const auto same = lingering{std::equal_to<>{}, in.slow};
+        auto other = v;
+        pool.run([&] {
+            EXPECT_TRUE(pilfer::equal(v, other, same, {}, {}, in.grain));
+            EXPECT_TRUE(pilfer::mismatch(v, other, same, {}, {}, in.grain).in1 == v.end());
+            for (int change = 0; change < 3 && !v.empty(); ++change) {
+                const std::size_t at = v.size() * 5 / (6U + static_cast<unsigned>(change));
+                other[std::min(at, v.size() - 1)] -= 1;
+                const auto got = pilfer::mismatch(v, other, same, {}, {}, in.grain);
+                const auto want = std::ranges::mismatch(v, other);
+                EXPECT_TRUE(got.in1 == want.in1 && got.in2 == want.in2);
+                EXPECT_FALSE(pilfer::equal(v.begin(), v.end(), other.begin(), other.end(), same));
+            }
+            other = v;
+            other.push_back(1);
+            EXPECT_FALSE(pilfer::equal(v, other));
+            EXPECT_TRUE(pilfer::mismatch(v, other).in2 == other.end() - 1);
+        });
+    });
+}
+
+TEST_P(algorithm_search, the_first_of_the_smallest_and_the_last_of_the_largest) {
+    pilfer::pool pool(with_workers());
+    over_inputs(16, [&](const input& in) {
+        const auto& v = in.values;
+        const auto less = lingering{[](int a, int b) { return a / 2 < b / 2; }, in.slow};
+        pool.run([&] {
+            EXPECT_TRUE(pilfer::min_element(v, less, {}, in.grain) == std::ranges::min_element(v, less));
+            EXPECT_TRUE(pilfer::max_element(v, less, {}, in.grain) == std::ranges::max_element(v, less));
+            const auto got = pilfer::minmax_element(v, less, {}, in.grain);
+            const auto want = std::ranges::minmax_element(v, less);
+            EXPECT_TRUE(got.min == want.min && got.max == want.max);
+            EXPECT_TRUE(pilfer::min_element(v.begin(), v.end(), {}, std::negate<>{}) ==
+                        std::ranges::max_element(v));
+        });
+    });
+}
+
+TEST_P(algorithm_search, a_search_ends_soon_after_its_result) {
+    pilfer::pool pool(with_workers());
+    constexpr int n = 10'000;
+    std::atomic<int> calls{0};
+    const int found = pool.run([&] {
+        std::vector<int> v(n);
+        v[3] = 1;
+        const auto one = [&](int x) {
+            calls.fetch_add(1, std::memory_order_relaxed);
+            linger();
+            return x == 1;
+        };
+        return static_cast<int>(pilfer::find_if(v, one) - v.begin());
+    });
+    EXPECT_EQ(found, 3);
+    // Every worker may be at one element when the result is found. A whole search would take 10,000 calls.
+    EXPECT_LT(calls, n / 2);
+}
+
+/// An array is a range and an iterator.
+TEST(algorithm_arrays, both_forms_take_an_array) {
+    const watchdog limit{patience};
+    int a[4] = {1, 2, 3, 2};
+    int out[4] = {};
+    int* pointers[2] = {a, a + 1};
+    const auto even = [](int x) { return x % 2 == 0; };
+    EXPECT_EQ(pilfer::find(a, a + 4, 2), a + 1);
+    EXPECT_EQ(pilfer::find(a, 3), a + 2);
+    EXPECT_EQ(pilfer::find(pointers, a + 1), pointers + 1);
+    EXPECT_EQ(pilfer::count_if(a, a + 4, even), pilfer::count_if(a, even));
+    EXPECT_EQ(pilfer::min_element(a, a + 4), a);
+    EXPECT_EQ(pilfer::max_element(a, a + 4, std::ranges::less{}, std::negate<>{}), a);
+    EXPECT_EQ(pilfer::filter(a, a + 4, even), pilfer::filter(a, even));
+    EXPECT_EQ(pilfer::transform(a, a + 4, out, std::negate<>{}).out, out + 4);
+    EXPECT_EQ(pilfer::copy_if(a, a + 4, out, even).out, out + 2);
+    EXPECT_EQ(pilfer::inclusive_scan(a, a + 4, out, std::plus<>{}, 1).out, out + 4);
+    EXPECT_EQ(pilfer::exclusive_scan(a, a + 4, out, 0).out, out + 4);
+    EXPECT_EQ(pilfer::exclusive_scan(a, out, 0).out, out + 4);
+    pilfer::for_each(a, a + 4, [](int& x) { ++x; });
+    EXPECT_EQ(pilfer::fill(a, a + 4, 7), a + 4);
+    EXPECT_EQ(pilfer::transform(a, a, std::negate<>{}).out, a + 4);
+    EXPECT_EQ(pilfer::reduce(a, a + 4, 0), -28);
+    EXPECT_EQ(pilfer::reduce(a, a + 4, 0, std::plus<>{}), pilfer::reduce(a, 0));
+}
+
+PILFER_OVER_WORKERS(algorithm_search);
+
+} // namespace
