@@ -24,7 +24,7 @@ struct any_task {
 /// run(f): calls f in a place that may fork, returns when it is done.
 /// fork2(f, g): both may run at once, returns when both are done.
 /// for_children(n, body): body(0) ... body(n - 1) may run at once, returns when all are done.
-/// An executor may have sort(first, last), which sortlines then takes in place of its own merge sort.
+/// An executor may have sort(first, last), which sortlines then takes instead of its own merge sort.
 /// None of the callables may throw: OpenMP has no way to carry an exception out of a task.
 template <class X>
 concept executor = std::constructible_from<X, executor_settings> &&

@@ -1,4 +1,4 @@
-// What a cancellation costs beside tasks that it does not concern: thousands that wait, and one deep below
+// The cost of a cancellation beside tasks that it does not concern: thousands that wait, and one deep below
 // scopes.
 #include <atomic>
 #include <cstdio>

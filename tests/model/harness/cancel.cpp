@@ -359,7 +359,7 @@ struct noted : process<2> {
     void finish() { check_quiet(); }
 };
 
-/// The scope in the middle of three ends out of turn while a task below of the innermost begins to wait.
+/// The scope in the middle of three ends out of turn while a task below the innermost begins to wait.
 /// Another scope begins at its address, elsewhere, and a task waits below that one. Each is stopped by its
 /// own cancellation.
 struct out_of_turn_waits : process<1> {

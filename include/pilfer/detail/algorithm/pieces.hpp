@@ -22,7 +22,7 @@ std::invoke_result_t<F&, common_report> in_loop(F f) {
     return detail::this_worker() != nullptr ? whole() : pool::common().run(whole);
 }
 
-/// What f has returned for an element, as a T. Without this an operation could round an element of another
+/// The result of f for an element, as a T. Without this an operation could round an element of another
 /// type in one place and not in another.
 template <class T, class Value>
 [[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) converted(Value&& value) {

@@ -9,7 +9,7 @@
 //  * The upper half of the blocks is offered if another worker asks, once before the first block, and after a
 //    long block. A worker that takes it before the lower half has ended computes only the sums. When both
 //    halves are done, the prefixes follow in order, and a loop over these blocks computes the results.
-//  * If nobody has taken it by then, the upper half goes on in order.
+//  * If no thief has taken it by then, the upper half goes on in order.
 //
 // A pool of one worker therefore reads every element once; what another worker takes is read twice. Source of
 // the two passes: Blelloch, CMU-CS-90-190.

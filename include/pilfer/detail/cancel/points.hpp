@@ -1,4 +1,4 @@
-// What tasks ask of cancellation: at spawns, waits and locks.
+// The questions of tasks about cancellation: at spawns, waits and locks.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ PILFER_API void leave_if_stopped();
 PILFER_API PILFER_COLD void scope_outlives_lock(const activation* a) noexcept;
 /// Called for the running task, null if there is none, as it takes a lock of the library. Until its last lock
 /// is free a cancellation stops it only through scopes that begin meanwhile. A stolen branch of a holder has
-/// the mark from the beginning. It stands in scopes of the joining frame and leaves their marks alone.
+/// the mark from the beginning. It is in scopes of the joining frame and leaves their marks alone.
 PILFER_ALWAYS_INLINE void takes_lock(activation* a) noexcept {
     if (a == nullptr) {
         return;

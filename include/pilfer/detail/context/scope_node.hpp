@@ -3,7 +3,7 @@
 //
 // A node is plain memory of its worker until a task below it is exposed. The thread that exposes a task first
 // marks the task's node and all above it. Why no node is missed, and why a thief may read the chain:
-// src/scope/README.md. What a cancellation does with a node: src/cancel/README.md.
+// src/scope/README.md. src/cancel/README.md says how a cancellation uses a node.
 #pragma once
 
 #include <cstdint>
