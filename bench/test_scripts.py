@@ -53,6 +53,18 @@ class Scripts(unittest.TestCase):
         done = script("pinning.py", "--build", self.folder.name, "--kernels", "k", "--rounds", "2")
         self.assertNotEqual(done.returncode, 0)
 
+    def test_two_builds_are_compared(self):
+        self.program("bench-k-pilfer_join", 1.25)
+        with tempfile.TemporaryDirectory() as slow:
+            old, self.folder.name = self.folder.name, slow
+            self.program("bench-k-pilfer_join", 1.5)
+            self.folder.name = old
+            done = script("compare.py", old, slow, "--rounds", "2", "--workers", "1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn("| k | pilfer_join | 1 | 1.200 | 1.000 | slower |", done.stdout)
+            self.program("bench-k-pilfer_join", 1.25, ok=False)
+            self.assertNotEqual(script("compare.py", old, slow, "--rounds", "2").returncode, 0)
+
     def test_sharing_compares(self):
         for variant in ("pilfer_join", "tbb", "libgomp"):
             self.program(f"bench-k-{variant}", 1.25)
