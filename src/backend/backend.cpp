@@ -3,7 +3,7 @@
 
 #include "backend/one_lock.hpp"
 #include "backend/recording.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -32,14 +32,14 @@ worker_places places_of(const options& o) noexcept {
             .pinned = must_pin(o)};
 }
 
-std::unique_ptr<backend> make_backend(pool_core& p, const recording_files& files) {
-    if (is_one_lock(p.settings())) {
-        return std::make_unique<one_lock>(p, p.size(), places_of(p.settings()).temporary);
+std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files) {
+    if (is_one_lock(t.settings())) {
+        return std::make_unique<one_lock>(t, p, places_of(t.settings()).temporary);
     }
-    if (p.settings().debug.profile) {
-        return std::make_unique<recording>(p, files);
+    if (t.settings().debug.profile) {
+        return std::make_unique<recording>(t, files);
     }
-    return std::make_unique<work_stealing>(p);
+    return std::make_unique<work_stealing>(t);
 }
 
 } // namespace detail

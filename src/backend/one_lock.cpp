@@ -4,16 +4,17 @@
 #include <thread>
 
 #include "base/os.hpp"
-#include "pool/pool_core.hpp"
+#include "guest/blocking.hpp"
 #include "worker/audit.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-one_lock::one_lock(pool_core& p, unsigned threads, unsigned temporary)
-    : m_pool(p), m_seats(std::make_unique<lists::seat[]>(threads + temporary)),
-      m_queue(m_seats.get(), threads, temporary) {}
+one_lock::one_lock(team& t, pool_core& p, unsigned temporary)
+    : m_team(t), m_pool(p), m_seats(std::make_unique<lists::seat[]>(t.size() + temporary)),
+      m_queue(m_seats.get(), t.size(), temporary) {}
 
 // ---- a thread ---------------------------------------------------------------------------------
 
@@ -28,12 +29,12 @@ void one_lock::run(scheduler& w) noexcept {
         lists::node* task = nullptr;
         switch (m_queue.look(w.index, task)) {
         case lists::found::nothing:
-            m_pool.worker_is_idle();
+            m_team.life.worker_is_idle();
             w.count.sleeps.add();
             rest(w, never);
             continue;
         case lists::found::over:
-            m_pool.worker_is_idle();
+            m_team.life.worker_is_idle();
             return;
         case lists::found::own:
             w.count.run_own.add();
@@ -57,7 +58,7 @@ void one_lock::run_queued(scheduler& w, submission* s, context& here) noexcept {
     here.self.node.store(job->parent(), rlx); // of a coroutine that resumes
     here.self.locks = 0;
     w.current.store(&here.self, rlx);
-    (void)stopped_here(&w); // see switcher::start()
+    w.note_begin(job->parent());
     if (suspension* const next = std::atomic_ref(job->run).load(rlx)(job, &w)) {
         make_runnable(*next);
     }
@@ -66,14 +67,12 @@ void one_lock::run_queued(scheduler& w, submission* s, context& here) noexcept {
 
 /// Fires what is due in any heap of the pool.
 void one_lock::fire() noexcept {
-    const instant due = m_pool.first_alarm();
+    const instant due = m_team.first_due();
     if (due == never) {
         return;
     }
-    const instant t = now();
-    for (unsigned k = 0; due <= t && k < m_pool.schedulers(); ++k) {
-        while (fire_due_of(m_pool.at(k), t) != 0) {
-        }
+    if (const instant t = now(); due <= t) {
+        m_team.each_service([t](service& s) { s.fire_due(t); });
     }
 }
 
@@ -83,7 +82,7 @@ void one_lock::rest(scheduler& w, instant until) noexcept {
     activation* const task = w.current.load(rlx);
     w.current.store(nullptr, rlx); // alarms fire as on the stack of a scheduler
     fire();
-    const instant due = std::min(until, m_pool.first_alarm());
+    const instant due = std::min(until, m_team.first_due());
     m_queue.rest(w.index, [due](std::atomic<std::uint32_t>& word) {
         if (due == never) {
             os::futex_wait(word, 0);
@@ -125,7 +124,7 @@ void one_lock::yield(scheduler&) noexcept {
 
 void one_lock::run_blocking(scheduler& w, blocking_job& job) noexcept {
     start_temporary(m_queue.block(w.index));
-    m_pool.in_place().fetch_add(1, rlx);
+    m_team.in_place().fetch_add(1, rlx);
     // As on a thread beside the workers, which blocking() promises: a wait in the job is that of a thread
     // outside. Otherwise this thread would be counted as blocked twice.
     w.disappear();
@@ -134,7 +133,7 @@ void one_lock::run_blocking(scheduler& w, blocking_job& job) noexcept {
         job.run(job);
     }
     w.appear();
-    m_pool.in_place().fetch_sub(1, rlx);
+    m_team.in_place().fetch_sub(1, rlx);
     m_queue.release(w.index);
     (void)m_queue.may_go_on(w.index);
 }
@@ -159,7 +158,7 @@ bool one_lock::push(scheduler& w, task_word task, way may) noexcept {
     if (may != way::keep || (task & kind_mask) != kind_spark) {
         return false;
     }
-    if (m_pool.settings().debug.count_all) {
+    if (m_team.settings().debug.count_all) {
         w.count.announced.add();
     }
     start_temporary(m_queue.push(w.index, *static_cast<submission*>(reinterpret_cast<spark*>(task))));
@@ -174,7 +173,7 @@ bool one_lock::dequeue(scheduler& w, submission& s) noexcept {
     if (!m_queue.dequeue(s)) {
         return false;
     }
-    if (m_pool.settings().debug.count_all) {
+    if (m_team.settings().debug.count_all) {
         w.count.run_inline.add();
     }
     san::acquire(static_cast<spark*>(&s));
@@ -183,9 +182,7 @@ bool one_lock::dequeue(scheduler& w, submission& s) noexcept {
 
 void one_lock::queue(submission& s, priority, origin) noexcept { start_temporary(m_queue.submit(s)); }
 
-void one_lock::armed(scheduler&, instant, told) noexcept { m_queue.tell_all(); }
-
-void one_lock::watch(instant) noexcept { m_queue.tell_all(); }
+void one_lock::alarm_is_armed() noexcept { m_queue.tell_all(); }
 
 // ---- threads ----------------------------------------------------------------------------------
 
@@ -194,14 +191,14 @@ void one_lock::start_temporary(lists::seat* seat) noexcept {
     if (seat == nullptr) {
         return;
     }
-    scheduler& w = m_pool.at(m_queue.number_of(*seat));
+    scheduler& w = m_team.at(m_queue.number_of(*seat));
     // Its thread may end, and the place be wanted again, before the number of the thread is written.
     const std::lock_guard lock(m_starting);
     if (w.thread != 0) {
         os::thread_join(w.thread); // it has given up its place: only its last instructions are left
         w.thread = 0;
     }
-    if (m_pool.start_thread(w.index) != 0) {
+    if (m_team.start_thread(w.index) != 0) {
         w.thread = 0;
         m_queue.not_started(*seat);
     }
@@ -210,7 +207,7 @@ void one_lock::start_temporary(lists::seat* seat) noexcept {
 /// Returns when a thread that blocks next checks whether it blocks for good; never: the option is off.
 instant one_lock::next_stuck_look() const noexcept {
     // Twice in the interval, so that a report comes within one and a half of it.
-    const auto interval = std::uint64_t{m_pool.settings().debug.stall_report};
+    const auto interval = std::uint64_t{m_team.settings().debug.stall_report};
     return interval == 0 ? never : now() + interval * 500'000;
 }
 
@@ -223,31 +220,31 @@ void one_lock::report_if_stuck() noexcept {
     }
     start_temporary(m_queue.help());
     const auto f = m_queue.now();
-    std::uint64_t moves = m_pool.progress();
-    for (unsigned i = 0; i < m_pool.schedulers(); ++i) {
-        moves += m_pool.at(i).count.resumes.get();
+    std::uint64_t moves = detail::figures::progress(m_team);
+    for (unsigned i = 0; i < m_team.schedulers(); ++i) {
+        moves += m_team.at(i).count.resumes.get();
     }
     const instant t = now();
-    if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || m_pool.first_alarm() != never ||
-        m_pool.in_place().load(rlx) != 0) {
+    if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || m_team.first_due() != never ||
+        m_team.in_place().load(rlx) != 0) {
         m_stuck = {moves, t, false};
         return;
     }
-    const std::uint64_t interval = std::uint64_t{m_pool.settings().debug.stall_report} * 1'000'000;
+    const std::uint64_t interval = std::uint64_t{m_team.settings().debug.stall_report} * 1'000'000;
     if (!m_stuck.reported && t - m_stuck.since >= interval) {
         m_stuck.reported = true;
-        write_stuck_report(m_pool, f.threads, f.ready, t - m_stuck.since);
+        m_team.each_service([&](service& s) { s.threads_are_stuck(f.threads, f.ready, t - m_stuck.since); });
     }
 }
 
 void one_lock::end_threads(unsigned) noexcept {
     m_queue.end();
-    for (unsigned i = 0; i < m_pool.size(); ++i) {
-        os::thread_join(m_pool.at(i).thread);
+    for (unsigned i = 0; i < m_team.size(); ++i) {
+        os::thread_join(m_team.at(i).thread);
     }
-    m_pool.wait_for_guests(); // one may be about to start a temporary thread
-    for (unsigned i = m_pool.size(); i < m_pool.schedulers(); ++i) {
-        scheduler& w = m_pool.at(i);
+    m_team.wait_for_pins(); // one may be about to start a temporary thread
+    for (unsigned i = m_team.size(); i < m_team.schedulers(); ++i) {
+        scheduler& w = m_team.at(i);
         if (w.thread != 0) {
             os::thread_join(w.thread);
             w.thread = 0;

@@ -16,7 +16,7 @@ namespace detail {
 class one_lock final : public backend {
 public:
     /// Throws std::bad_alloc.
-    one_lock(pool_core& p, unsigned threads, unsigned temporary);
+    one_lock(team& t, pool_core& p, unsigned temporary);
 
     [[nodiscard]] bool announce(scheduler& w, task_word task, way may) noexcept override;
     [[nodiscard]] bool announce_weighted(scheduler& w, task_word task, std::uint64_t weight,
@@ -33,8 +33,8 @@ public:
     [[nodiscard]] bool dequeue(scheduler& w, submission& s) noexcept override;
 
     void queue(submission& s, priority level, origin from) noexcept override;
-    void armed(scheduler& w, instant due, told when) noexcept override;
-    void watch(instant due) noexcept override;
+    [[nodiscard]] bool fires_alarms() const noexcept override { return true; }
+    void alarm_is_armed() noexcept override;
     [[nodiscard]] bool watches_descriptors() const noexcept override { return false; }
     [[nodiscard]] bool can_resize() const noexcept override { return false; }
     [[nodiscard]] std::optional<thread_figures> threads_now() noexcept override;
@@ -56,6 +56,7 @@ private:
     [[nodiscard]] instant next_stuck_look() const noexcept;
     void report_if_stuck() noexcept;
 
+    team& m_team;
     pool_core& m_pool;
     std::unique_ptr<lists::seat[]> m_seats;
     lists m_queue;

@@ -10,7 +10,7 @@
 #include <ostream>
 #include <string>
 
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -30,8 +30,8 @@ template <class T>
 
 } // namespace
 
-recording::recording(pool_core& p, const recording_files& files)
-    : work_stealing(p), m_workers_asked(files.workers_asked),
+recording::recording(team& t, const recording_files& files)
+    : work_stealing(t), m_workers_asked(files.workers_asked),
       m_profile_file(file_of(trace::of_profile, files.profile)),
       m_graph_file(file_of(trace::of_graph, files.graph)),
       m_recorder(
@@ -80,14 +80,13 @@ worker* recording::reclaim(scheduler& w, task_word) noexcept {
     return nullptr;
 }
 
-void recording::run_blocking(scheduler&, blocking_job& job) noexcept {
-    run_in_place(m_pool, job); // a recording follows one order
+void recording::run_blocking(scheduler& w, blocking_job& job) noexcept {
+    run_in_place(w, job); // a recording follows one order
 }
 
 void recording::queue(submission& s, priority level, origin from) noexcept {
     const profile::key self = key_of(static_cast<const spark*>(&s));
-    const worker* const w = this_worker();
-    if (from == origin::caller && w != nullptr && w->pool == &m_pool) {
+    if (from == origin::caller && m_team.here() != nullptr) {
         m_recorder->submitted(self);
     } else {
         m_recorder->submitted_outside(self);

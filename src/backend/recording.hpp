@@ -15,7 +15,7 @@ namespace detail {
 class recording final : public work_stealing {
 public:
     /// Throws what work_stealing, trace::file and profile::burden_from() throw.
-    recording(pool_core& p, const recording_files& files);
+    recording(team& t, const recording_files& files);
     ~recording() override;
 
     [[nodiscard]] bool announce(scheduler& w, task_word task, way may) noexcept override;

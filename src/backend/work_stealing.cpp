@@ -5,8 +5,8 @@
 #include <pilfer/detail/guest/blocking.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 
-#include "pool/pool_core.hpp"
 #include "worker/audit.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -18,8 +18,8 @@ constexpr wait_kind blocking_kind{"the system, in blocking()",
 
 } // namespace
 
-work_stealing::work_stealing(pool_core& p) : m_pool(p) {
-    if (!p.stacks.stock_one()) {
+work_stealing::work_stealing(team& t) : m_team(t) {
+    if (!m_team.stacks.stock_one()) {
         throw std::bad_alloc(); // no task could ever start: run() would wait for good
     }
 }
@@ -39,17 +39,17 @@ worker* work_stealing::reclaim(scheduler& w, task_word task) noexcept { return w
 void work_stealing::suspend(scheduler& w, suspension& s) noexcept { w.switching.suspend_here(s); }
 
 void work_stealing::make_runnable(suspension& s) noexcept {
-    if (m_pool.settings().resume == resume::anywhere) {
+    if (m_team.settings().resume == resume::anywhere) {
         const unsigned home = s.home->index;
         const bool at_home = s.share_deferred; // after the push it may be gone
-        m_pool.runnable.push(&s);
-        if (!at_home || !m_pool.wake_up(home)) {
-            m_pool.notify_any();
+        m_team.runnable.push(&s);
+        if (!at_home || !m_team.wakes.wake(home)) {
+            m_team.wakes.notify_any();
         }
-    } else if (m_pool.settings().resume == resume::elsewhere && m_pool.active() > 1) {
-        m_pool.send_elsewhere(&s, s.home->index);
+    } else if (m_team.settings().resume == resume::elsewhere && m_team.active() > 1) {
+        m_team.wakes.send_elsewhere(&s, s.home->index);
     } else {
-        m_pool.send_to(&s, s.home->index);
+        m_team.wakes.send_to(&s, s.home->index);
     }
 }
 
@@ -59,17 +59,22 @@ bool work_stealing::help_on_top(scheduler& w) noexcept { return w.on_top.help_on
 
 void work_stealing::yield(scheduler& w) noexcept { w.let_others_first(); }
 
-void run_in_place(pool_core& p, blocking_job& job) noexcept {
-    p.in_place().fetch_add(1, rlx);
-    p.blocked().call_begins(p);
+void run_in_place(scheduler& w, blocking_job& job) noexcept {
+    team& t = w.crew();
+    t.in_place().fetch_add(1, rlx);
+    t.each_service([&w](service& s) { s.blocks(w); });
     job.run(job);
-    p.in_place().fetch_sub(1, rlx);
+    t.in_place().fetch_sub(1, rlx);
 }
 
 void work_stealing::run_blocking(scheduler& w, blocking_job& job) noexcept {
     // A frame that gets no stack for other tasks helps none of them.
-    if (!w.switching.has_context() || !m_pool.blocking().give(job)) {
-        run_in_place(m_pool, job);
+    bool taken = false;
+    if (w.switching.has_context()) {
+        m_team.each_service([&](service& s) { taken = taken || s.take(job); });
+    }
+    if (!taken) {
+        run_in_place(w, job);
         return;
     }
     waiters none;
@@ -80,9 +85,9 @@ void work_stealing::queue(submission& s, priority level, origin) noexcept {
     PILFER_CHAOS_POINT(accept);
     // A searching worker is relied on only if the submission before was fetched. If that worker was preempted
     // it fetches nothing, and a whole stream of submissions would wait for it.
-    const bool kept_up = m_pool.submissions.push(&s, level);
+    const bool kept_up = m_team.submissions.push(&s, level);
     PILFER_CHAOS_POINT(accept);
-    m_pool.notify_any(kept_up);
+    m_team.wakes.notify_any(kept_up);
 }
 
 bool work_stealing::run_prompt(scheduler& w, submission& s) noexcept {
@@ -90,32 +95,21 @@ bool work_stealing::run_prompt(scheduler& w, submission& s) noexcept {
     return true;
 }
 
-void work_stealing::armed(scheduler& w, instant due, told when) noexcept { w.armed(due, when); }
-
-void work_stealing::watch(instant due) noexcept {
-    if (m_pool.watch().is_late_for(due)) {
-        m_pool.wake_watch(due);
-    }
-}
-
 void work_stealing::run(scheduler& w) noexcept { w.work(); }
 
 void work_stealing::end_threads(unsigned threads) noexcept {
-    auto& idle = m_pool.idle();
+    auto& idle = m_team.idle();
     for (unsigned i = 0; i < threads; ++i) {
         if (!idle.wake(i, i)) {
             (void)idle.unpark(i);
         }
     }
-    for (unsigned i = m_pool.first_spare(); i < m_pool.size(); ++i) {
+    for (unsigned i = m_team.first_spare(); i < m_team.size(); ++i) {
         (void)idle.wake(i, i); // guests leave
     }
     for (unsigned i = 0; i < threads; ++i) {
-        os::thread_join(m_pool.at(i).thread);
+        os::thread_join(m_team.at(i).thread);
     }
-    m_pool.blocking().join();
-    m_pool.wait_for_guests();
-    timekeeper::forget(m_pool);
 }
 
 void work_stealing::check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned) noexcept {

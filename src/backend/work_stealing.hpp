@@ -10,7 +10,7 @@ namespace detail {
 class work_stealing : public backend {
 public:
     /// Throws std::bad_alloc if there is no memory for a single stack.
-    explicit work_stealing(pool_core& p);
+    explicit work_stealing(team& t);
 
     [[nodiscard]] bool announce(scheduler& w, task_word task, way may) noexcept override;
     [[nodiscard]] bool announce_weighted(scheduler& w, task_word task, std::uint64_t weight,
@@ -27,19 +27,17 @@ public:
 
     void queue(submission& s, priority level, origin from) noexcept override;
     [[nodiscard]] bool run_prompt(scheduler& w, submission& s) noexcept override;
-    void armed(scheduler& w, instant due, told when) noexcept final;
-    void watch(instant due) noexcept final;
 
     void run(scheduler& w) noexcept final;
     void end_threads(unsigned threads) noexcept final;
     void check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned threads) noexcept final;
 
 protected:
-    pool_core& m_pool;
+    team& m_team;
 };
 
 /// Runs the job on the calling worker's thread, which it blocks.
-void run_in_place(pool_core& p, blocking_job& job) noexcept;
+void run_in_place(scheduler& w, blocking_job& job) noexcept;
 
 } // namespace detail
 } // namespace v0

@@ -4,8 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "pool/forked.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -13,9 +12,9 @@ namespace detail {
 namespace {
 
 cancellations<std_atom, futex_park> cancelled_nodes;
-/// Linked by pool_core::next_to_stop, under the lock of `cancelled_nodes`. The lock of the registry of pools
+/// Linked by cancelled_team::next, under the lock of `cancelled_nodes`. The lock of the registry of pools
 /// will not do: a report holds it for long.
-pool_core* pools = nullptr;
+cancelled_team* teams = nullptr;
 /// In a child of fork() by a task: the only worker that the child has. Nothing else of its pool can be
 /// stopped. Null in other processes.
 scheduler* alone = nullptr;
@@ -23,15 +22,24 @@ scheduler* alone = nullptr;
 /// callbacks run after it.
 stop_request* stop_requests = nullptr;
 
+} // namespace
+
+template <class F>
+void cancelled_team::each_worker(F f) const {
+    for (unsigned i = 0; i < m_team.schedulers(); ++i) {
+        f(m_team.at(i));
+    }
+}
+
+namespace {
+
 template <class F>
 void each_worker(F f) noexcept {
     if (alone != nullptr) {
         f(*alone);
     }
-    for (pool_core* p = pools; p != nullptr; p = p->next_to_stop) {
-        for (unsigned i = 0; i < p->schedulers(); ++i) {
-            f(p->at(i));
-        }
+    for (const cancelled_team* t = teams; t != nullptr; t = t->next) {
+        t->each_worker(f);
     }
 }
 const auto each_trip = [](auto f) noexcept {
@@ -44,7 +52,7 @@ const auto each_trip = [](auto f) noexcept {
 /// Stops the waits below `s`, under the lock of `cancelled_nodes`. Returns the stop requests that this
 /// cancellation has found; another one finds its own.
 [[nodiscard]] stop_request* stop_waits(const scope_node& s) noexcept {
-    each_worker([&s](scheduler& w) noexcept { w.stoppable.stop_below(s); });
+    each_worker([&s](scheduler& w) noexcept { w.cancel->stoppable.stop_below(s); });
     return std::exchange(stop_requests, nullptr);
 }
 
@@ -58,24 +66,37 @@ void request_stops(stop_request* mine) noexcept {
 
 } // namespace
 
-void cancellation::add(pool_core& p) noexcept {
-    cancelled_nodes.join(
-        [&p] {
-            p.next_to_stop = pools;
-            pools = &p;
-        },
-        [&p](auto f) noexcept {
-            for (unsigned i = 0; i < p.schedulers(); ++i) {
-                f(p.at(i).deque.signal());
-            }
-        });
+cancel_seat& cancel_seat::of(const worker* w) noexcept { return *static_cast<const scheduler*>(w)->cancel; }
+
+cancelled_team::cancelled_team(team& t)
+    : m_team(t), m_seats(std::make_unique<cancel_seat[]>(t.schedulers())) {
+    for (unsigned i = 0; i < t.schedulers(); ++i) {
+        t.at(i).cancel = &m_seats[i];
+    }
+    t.add(*this);
 }
 
-void cancellation::remove(pool_core& p) noexcept {
-    cancelled_nodes.apart([&p] {
-        for (pool_core** at = &pools; *at != nullptr; at = &(*at)->next_to_stop) {
-            if (*at == &p) {
-                *at = p.next_to_stop;
+cancelled_team::~cancelled_team() = default;
+
+/// Propagates the cancellation to the scope at which the task looks first.
+void cancelled_team::task_begins(scheduler& w, scope_node* parent) noexcept {
+    (void)cancellation::stopped_at(&w, parent);
+}
+
+void cancellation::add(cancelled_team& t) noexcept {
+    cancelled_nodes.join(
+        [&t] {
+            t.next = teams;
+            teams = &t;
+        },
+        [&t](auto f) noexcept { t.each_worker([f](scheduler& w) noexcept { f(w.deque.signal()); }); });
+}
+
+void cancellation::remove(cancelled_team& t) noexcept {
+    cancelled_nodes.apart([&t] {
+        for (cancelled_team** at = &teams; *at != nullptr; at = &(*at)->next) {
+            if (*at == &t) {
+                *at = t.next;
                 return;
             }
         }
@@ -85,10 +106,10 @@ void cancellation::remove(pool_core& p) noexcept {
 /// A cancelled scope stays cancelled. Waits that were listed before the fork are not stopped any more.
 void cancellation::forget_all() noexcept {
     cancelled_nodes.forget_threads();
-    pools = nullptr;
+    teams = nullptr;
     alone = static_cast<scheduler*>(this_worker());
     if (alone != nullptr) {
-        alone->stoppable.forget_threads();
+        alone->cancel->stoppable.forget_threads();
     }
     stop_requests = nullptr;
 }
@@ -133,9 +154,9 @@ void cancellation::forget(const scope_node& gone) noexcept {
         }
         each_worker([&gone, may_look](scheduler& w) noexcept {
             if (may_look) {
-                w.looks_up.wait_for_end();
+                w.cancel->looks_up.wait_for_end();
             }
-            w.stoppable.unlink(gone);
+            w.cancel->stoppable.unlink(gone);
         });
     });
 }
@@ -146,7 +167,7 @@ bool cancellation::stopped_at(worker* w, scope_node* place, bool propagates) noe
         return false;
     }
     const std::uint64_t epoch = cancelled_nodes.epoch();
-    return self.looks_up.during(self.deque.owner().pinned(), [place, epoch, propagates] {
+    return self.cancel->looks_up.during(self.deque.owner().pinned(), [place, epoch, propagates] {
         PILFER_CHAOS_POINT(lock);
         return is_stopped(place, epoch, propagates);
     });

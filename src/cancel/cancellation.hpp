@@ -3,19 +3,24 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <stop_token>
 #include <utility>
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
+#include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/worker/branch.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
+
+#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
+class scheduler;
+class team;
 
 /// A stop_source of a stop_on_cancel whose task was found to be cancelled.
 struct stop_request {
@@ -24,11 +29,40 @@ struct stop_request {
     stop_request* next = nullptr;
 };
 
+/// The part of one worker that cancellations use.
+class alignas(line_bytes) cancel_seat {
+public:
+    [[nodiscard]] static cancel_seat& of(const worker* w) noexcept;
+
+    /// Waits inside scopes, of tasks that began the wait on this worker. A cancellation ends them.
+    cancellable_waits<std_atom, futex_park, scope_node> stoppable;
+    look_guard<std_atom> looks_up;
+};
+
+/// The workers of one pool, for cancellations. It exists before the threads of the pool.
+class cancelled_team final : public service {
+public:
+    explicit cancelled_team(team& t);
+    ~cancelled_team();
+
+    void task_begins(scheduler& w, scope_node* parent) noexcept override;
+
+    template <class F>
+    void each_worker(F f) const;
+    cancelled_team* next = nullptr; // of all, under the lock of the cancellations
+
+private:
+    team& m_team;
+    std::unique_ptr<cancel_seat[]> m_seats;
+};
+
 namespace cancellation {
 
-/// Cancellations reach the workers of `p` from add() until remove().
-void add(pool_core& p) noexcept;
-void remove(pool_core& p) noexcept;
+/// Cancellations reach the workers of `t` from add() until remove().
+void add(cancelled_team& t) noexcept;
+void remove(cancelled_team& t) noexcept;
+/// In a child of fork(), by its only thread.
+void forget_all() noexcept;
 
 /// Cancels the node `s`. Requests the stops of stop_on_cancel objects below it before it returns.
 void request(scope_node& s) noexcept;

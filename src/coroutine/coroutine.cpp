@@ -74,7 +74,7 @@ void resumption::begin() {
         return;
     }
     m_pool = &common_core();
-    if (!m_pool->expect()) {
+    if (!m_pool->gate.expect()) {
         throw pool_closed();
     }
 }
@@ -101,7 +101,7 @@ void resumption::withdraw() noexcept {
         bring_scopes();
         end_outstanding(this_worker());
     } else {
-        m_pool->forget_expected();
+        m_pool->gate.forget_expected();
     }
 }
 
@@ -156,12 +156,12 @@ void resumption::go_on() noexcept {
         announce(w, word_of(this), way::keep)) {
         return;
     }
-    m_pool->queue_begun(this, m_of_worker); // needs no memory
+    m_pool->gate.queue_begun(this, m_of_worker); // needs no memory
 }
 
 void resumption::queue() noexcept {
     unpark();
-    m_pool->queue_begun(this, m_of_worker);
+    m_pool->gate.queue_begun(this, m_of_worker);
 }
 
 void resumption::leave_if_stopped() const {
@@ -185,7 +185,7 @@ bool stoppable_resumption::may_be_stopped_below() noexcept { return can_be_stopp
 
 bool stoppable_resumption::listen(void (*take_out)(stoppable_resumption& self) noexcept) noexcept {
     listener& l = *new (&m_listener) listener;
-    l.where = &static_cast<scheduler*>(this_worker())->stoppable;
+    l.where = &cancel_seat::of(this_worker()).stoppable;
     l.owner = this;
     l.take_out = take_out;
     l.node = place();
@@ -356,12 +356,12 @@ bool moving_resumption::move_to(pool_core& p) {
         // The coroutine has begun, so it is not dropped. It is queued after the others; on the own deque it
         // would be next.
         begin();
-        p.queue_begun(this, true);
+        p.gate.queue_begun(this, true);
         return true;
     }
     run = &moving_resumption::run_arrived;
     take_scopes_along(p);
-    if (p.try_accept(this)) {
+    if (p.gate.try_accept(this)) {
         return true;
     }
     bring_scopes();
@@ -382,11 +382,11 @@ suspension* moving_resumption::run_arrived(spark* self, worker* w) noexcept {
 bool start_in(pool_core& p, submission* s) noexcept {
     worker* w = this_worker();
     if (w == nullptr || w->pool != &p) {
-        return p.try_accept(s);
+        return p.gate.try_accept(s);
     }
     begin_outstanding(w);
     if (!announce(w, word_of(s), way::keep)) {
-        p.queue_begun(s, true);
+        p.gate.queue_begun(s, true);
     }
     return true;
 }

@@ -37,7 +37,7 @@ void pool_governor::stop() noexcept {
     m_thread = 0;
 }
 
-void pool_governor::work_begins() noexcept {
+void pool_governor::work_begins(scheduler& /*w*/) noexcept {
     std_atom::fence_sc(); // governor.G1: the worker is awake before it reads m_rests
     if (m_rests.load(rlx) != 0) {
         m_rests.store(0, rlx);
@@ -53,7 +53,7 @@ void pool_governor::run() noexcept {
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
         std_atom::fence_sc(); // governor.G1: m_rests is set before the workers are read
-        if (m_pool.everybody_rests() && m_stop.load(acq) == 0) {
+        if (m_pool.guests.everybody_rests() && m_stop.load(acq) == 0) {
             os::futex_wait(m_rests, 1);
             m_last = 0; // the workers' waits during the rest do not belong to an interval of work
         }
@@ -128,7 +128,7 @@ void pool_governor::see(std::uint64_t now) noexcept {
 
 void pool_governor::look(std::uint64_t now) {
     const unsigned active = m_pool.active();
-    const unsigned wanted = m_pool.wanted();
+    const unsigned wanted = m_pool.threads.wanted();
     const unsigned all = std::min(most(), wanted);
     unsigned granted = all;
     if (m_from.measures) {
@@ -155,7 +155,7 @@ void pool_governor::look(std::uint64_t now) {
     const unsigned limit = granted >= wanted ? no_limit : granted;
     if (granted != active || limit != m_limit) {
         m_limit = limit;
-        m_pool.grant(limit);
+        m_pool.threads.grant(limit);
     }
 }
 

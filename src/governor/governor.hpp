@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "governor/rule.hpp"
+#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -16,7 +17,7 @@ namespace detail {
 
 class pool_core;
 
-class pool_governor {
+class pool_governor final : public service {
 public:
     struct sources {
         bool measures = false;              ///< The rule measures waits for CPUs.
@@ -38,8 +39,7 @@ public:
     void stop() noexcept;
     /// One look, at `now` (ns). Called by the governor's thread, or by tests that start no thread.
     void look(std::uint64_t now);
-    /// A worker has been woken.
-    void work_begins() noexcept;
+    void work_begins(scheduler& w) noexcept override;
     /// True if the files below `root` have the figures that the rule needs.
     [[nodiscard]] static bool can_measure(const std::string& root);
 

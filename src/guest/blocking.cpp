@@ -36,10 +36,13 @@ blocking_threads::helping::helping(const pool_core& p) noexcept : m_before(helpe
 }
 blocking_threads::helping::~helping() { helper_of.store(m_before, rlx); }
 
-bool blocking_threads::give(blocking_job& job) noexcept {
-    if (m_most == 0) {
-        return false;
+blocking_threads::blocking_threads(pool_core& owner, unsigned most) noexcept : m_pool(owner), m_most(most) {
+    if (most != 0) {
+        owner.add(*this);
     }
+}
+
+bool blocking_threads::take(blocking_job& job) noexcept {
     const std::lock_guard lock(m_mutex);
     if (m_over) {
         return false;
@@ -97,11 +100,11 @@ void* blocking_threads::main(void* self) {
     auto& h = *static_cast<helper*>(self);
     name_helper(h.home->m_pool.settings());
     helper_of.store(&h.home->m_pool, rlx);
-    h.home->serve(h);
+    h.home->run_jobs(h);
     return nullptr;
 }
 
-void blocking_threads::serve(helper& h) noexcept {
+void blocking_threads::run_jobs(helper& h) noexcept {
     do {
         blocking_job& job = *h.job;
         job.run(job);

@@ -9,6 +9,8 @@
 
 #include <pilfer/blocking.hpp>
 
+#include "worker/service.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -18,9 +20,9 @@ class pool_core;
 /// The helper threads of one pool. A job goes to the thread that began to rest last, or to a new thread.
 /// There is no queue: if no helper is available, the worker itself blocks, which is better than a call that
 /// waits.
-class blocking_threads {
+class blocking_threads final : public service {
 public:
-    blocking_threads(const pool_core& owner, unsigned most) noexcept : m_pool(owner), m_most(most) {}
+    blocking_threads(pool_core& owner, unsigned most) noexcept;
     blocking_threads(const blocking_threads&) = delete;
     blocking_threads& operator=(const blocking_threads&) = delete;
     ~blocking_threads() = default;
@@ -41,7 +43,7 @@ public:
         const pool_core* const m_before;
     };
     /// Hands the job to a helper thread. False: no helper is available.
-    [[nodiscard]] bool give(blocking_job& job) noexcept;
+    [[nodiscard]] bool take(blocking_job& job) noexcept override;
     /// Ends and joins all threads. Called after the last job.
     void join() noexcept;
     /// Number of jobs that have not ended.
@@ -59,7 +61,7 @@ private:
     };
 
     static void* main(void* self);
-    void serve(helper& h) noexcept;
+    void run_jobs(helper& h) noexcept;
     [[nodiscard]] bool rest(helper& h) noexcept;
     [[nodiscard]] bool start(blocking_job& job) noexcept;
 

@@ -45,47 +45,64 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
     v.stirred = v.over;
     v.word = &waiter.word();
     v.latch = &waiter;
-    (void)attached->pool->receive(v); // if no slot is free, it blocks as if it were not attached
+    (void)attached->pool->guests.admit(v); // if no slot is free, it blocks as if it were not attached
 }
 
-bool pool_core::receive(guest& v) noexcept {
-    if (is_forked_child()) {
+guest_slots::guest_slots(pool_core& p) : m_pool(p) {
+    for (unsigned i = p.first_spare(); i < p.size(); ++i) {
+        m_slots.push_back(std::make_unique<guest_slot>(p));
+    }
+}
+
+void guest_slots::open() noexcept {
+    const auto n = static_cast<unsigned>(m_slots.size());
+    for (unsigned i = 0; i < n; ++i) {
+        m_slots[i]->open(m_pool.at(m_pool.first_spare() + i));
+    }
+    m_free.store(n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1, rel);
+}
+
+bool guest_slots::are_lacking() const noexcept {
+    return places_of(m_pool.settings()).seats < m_pool.settings().attachable;
+}
+
+bool guest_slots::admit(guest& v) noexcept {
+    if (m_pool.is_forked_child()) {
         return false; // the queued tasks belong to the parent process
     }
-    std::uint64_t free = m_free_slots.load(rlx);
-    unsigned seat = 0;
+    std::uint64_t free = m_free.load(rlx);
+    unsigned slot = 0;
     do {
         if (free == 0) {
             return false;
         }
-        seat = static_cast<unsigned>(std::countr_zero(free));
-    } while (
-        !m_free_slots.compare_exchange_weak(free, free & ~(std::uint64_t{1} << seat), acq, rlx)); // pool.V1
-    const pool_pin here(*this); // a shutdown waits until it has left
-    std_atom::fence_sc();       // said before the look whether there is one
+        slot = static_cast<unsigned>(std::countr_zero(free));
+    } while (!m_free.compare_exchange_weak(free, free & ~(std::uint64_t{1} << slot), acq, rlx)); // pool.V1
+    const team::pin_guard here(m_pool); // a shutdown waits until it has left
+    std_atom::fence_sc();               // said before the look whether there is one
     visiting = true;
-    at(m_first_spare + seat).guest.work_until(v);
+    m_slots[slot]->work_until(v);
     visiting = false;
-    m_free_slots.fetch_or(std::uint64_t{1} << seat, rel); // pool.V1
+    m_free.fetch_or(std::uint64_t{1} << slot, rel); // pool.V1
     return true;
 }
 
-void pool_core::notify_guests() noexcept {
-    const pool_pin here(*this);
+void guest_slots::notify() noexcept {
+    const team::pin_guard here(m_pool);
     m_notices.fetch_add(1, rel); // pool.V3: after the changes that a condition depends on
     std_atom::fence_sc();        // idle.S2: before the sleepers are read
-    for (unsigned i = m_first_spare; i < m_size; ++i) {
-        (void)m_idle->wake(i, i);
+    for (unsigned i = m_pool.first_spare(); i < m_pool.size(); ++i) {
+        (void)m_pool.idle().wake(i, i);
     }
-    if (lacks_guest_slots()) {
+    if (are_lacking()) {
         os::futex_wake(&m_notices, UINT32_MAX);
     }
 }
 
-bool pool_core::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
-    const pool_pin here(*this); // a shutdown waits until it has left
-    std_atom::fence_sc();       // said before the look whether there is one
-    const blocking_threads::helping asks(*this);
+bool guest_slots::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
+    const team::pin_guard here(m_pool); // a shutdown waits until it has left
+    std_atom::fence_sc();               // said before the look whether there is one
+    const blocking_threads::helping asks(m_pool);
     for (;;) {
         const std::uint32_t seen = m_notices.load(acq); // pool.V3
         visiting = true;
@@ -94,19 +111,19 @@ bool pool_core::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
         if (holds) {
             return true;
         }
-        if (is_forked_child() || stopping()) {
+        if (m_pool.is_forked_child() || m_pool.stopping()) {
             return false;
         }
         os::futex_wait(m_notices, seen); // returns at once if notify() was called since: the kernel compares
     }
 }
 
-bool pool_core::everybody_rests() noexcept {
-    if (m_first_spare == m_size) {
-        return m_idle->everybody_asleep();
+bool guest_slots::everybody_rests() const noexcept {
+    if (m_slots.empty()) {
+        return m_pool.idle().everybody_asleep();
     }
-    for (unsigned i = 0; i < m_size; ++i) {
-        if (at(i).guest.is_there() && !m_idle->is_left_asleep(i)) {
+    for (unsigned i = 0; i < m_pool.size(); ++i) {
+        if (m_pool.at(i).is_there() && !m_pool.idle().is_left_asleep(i)) {
             return false;
         }
     }
@@ -130,8 +147,8 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
-    if (p.lacks_guest_slots()) {
-        if (!p.ask_when_notified(ask, self)) {
+    if (p.guests.are_lacking()) {
+        if (!p.guests.ask_when_notified(ask, self)) {
             p.check_here(); // the condition has forked
         }
         return;
@@ -143,16 +160,17 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     v.over = [](guest& base) noexcept {
         auto& asks = static_cast<asking_guest&>(base);
         asks.seen = asks.notices->load(acq); // pool.V3
-        asks.done = static_cast<scheduler*>(this_worker())->guest.ask_outside(asks.ask, asks.self);
+        asks.done =
+            static_cast<guest_slot*>(scheduler::of(this_worker()).guest)->ask_outside(asks.ask, asks.self);
         return asks.done;
     };
     v.stirred = [](guest& base) noexcept {
         auto& asks = static_cast<asking_guest&>(base);
         return asks.notices->load(acq) != asks.seen; // pool.V3
     };
-    v.notices = &p.notices();
+    v.notices = &p.guests.notices();
     const overflow::thread_stack alternate;
-    if (!p.receive(v)) {
+    if (!p.guests.admit(v)) {
         throw usage_error("pilfer: run_until() needs a free seat: see options.attachable");
     }
     if (!v.done) {
@@ -189,7 +207,7 @@ attachment::~attachment() {
     delete m_thread;
 }
 
-void pool::notify() noexcept { m_core->notify_guests(); }
+void pool::notify() noexcept { m_core->guests.notify(); }
 
 } // namespace v0
 } // namespace pilfer

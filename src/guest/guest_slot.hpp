@@ -5,47 +5,37 @@
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/worker/worker.hpp>
+#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 class pool_core;
-class readiness;
 class scheduler;
 struct guest;
 
-/// The guest of one scheduler. A scheduler with a worker thread never has a guest, and always counts as
-/// present.
-class guest_slot {
+/// One slot for guests.
+class guest_slot final : public occupant {
 public:
-    guest_slot(scheduler& w, pool_core& p) noexcept;
+    explicit guest_slot(pool_core& p) noexcept;
 
-    /// Marks the scheduler as one without a thread, for guests.
-    void has_no_thread() noexcept;
-    /// True if a worker or a guest reads the inbox. Any thread.
-    [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
-    /// Called by the guest thread, which has taken the slot.
+    /// The scheduler of this slot is `w`, which has no thread of its own.
+    void open(scheduler& w) noexcept;
+    /// Called by the guest thread, which has taken the slot. The other functions are called during that call.
     void work_until(guest& v) noexcept;
-    /// Moves the inbox of a slot without a guest to the runnable queue. Any thread.
-    void forward_inbox() noexcept;
     [[nodiscard]] bool ask_outside(bool (*ask)(void*), void* self) noexcept;
 
-    [[nodiscard]] bool is_taken() const noexcept { return m_guest != nullptr; }
-    /// True if the guest has to check again whether its wait is over.
-    [[nodiscard]] bool is_stirred() noexcept;
-    /// Called when a guest sleeps.
-    void rest_as_guest(std::atomic<std::uint32_t>& state, std::uint64_t ns, readiness* io) noexcept;
+    [[nodiscard]] bool is_stirred() noexcept override;
+    void rest(std::atomic<std::uint32_t>& state, const rest_plan& plan) noexcept override;
 
 private:
-    void leave_slot() noexcept;
-    [[nodiscard]] bool hands_watch_on() noexcept;
+    void work_begins() noexcept;
+    void leave() noexcept;
 
-    scheduler& m_worker;
     pool_core& m_pool;
-    guest* m_guest = nullptr;        // null: a worker of the pool, or a free slot
-    std::atomic<bool> m_there{true}; // pool.V2
+    scheduler* m_worker = nullptr;
+    guest* m_guest = nullptr; // null: the slot is free
 };
 
 } // namespace detail

@@ -22,7 +22,7 @@ void reaction::end() noexcept {
     give_back();
     // Before the function ends: the end of the pool need not wait for the function's destructor, which may
     // even call it.
-    m_pool->remove_reaction(*this);
+    m_pool->io.remove(*this);
     end_function();
     m_wait.finish();
     release();
@@ -42,7 +42,7 @@ void reaction::start(pool_core& p) {
     }
 }
 
-/// Called without a pool_pin: the function's destructor is user code, which may end the pool.
+/// Called without a pin_guard: the function's destructor is user code, which may end the pool.
 void reaction::end_unbegun() noexcept {
     end_function();
     m_wait.finish();
@@ -52,9 +52,9 @@ void reaction::end_unbegun() noexcept {
 /// False: the object of the wait is closed.
 bool reaction::begin(pool_core& p) {
     p.check_here();
-    const pool_core::pool_pin visit(p); // it may run and end at once, and the pool with it
-    std_atom::fence_sc();               // io.O4
-    if (p.is_closed()) {
+    const team::pin_guard visit(p); // it may run and end at once, and the pool with it
+    std_atom::fence_sc();           // io.O4
+    if (p.gate.is_closed()) {
         throw pool_closed();
     }
     (void)m_wait.begin_round();
@@ -62,7 +62,7 @@ bool reaction::begin(pool_core& p) {
     if (how == found::closed) {
         return false;
     }
-    p.add_reaction(*this);
+    p.io.add(*this);
     arm(how);
     return true;
 }
@@ -89,13 +89,13 @@ void reaction::next() noexcept {
     // It stays in the pool's list until refuse(), or as a task until its end. So long the pool lives.
     {
         pool_core& p = *m_pool;
-        const pool_core::pool_pin here(p);
-        if (p.expect_again()) {
-            p.queue_expected(this);
+        const team::pin_guard here(p);
+        if (p.gate.expect_again()) {
+            p.queue_counted(this, priority::normal);
             return;
         }
     }
-    m_wait.refuse(); // without a pool_pin: the pool may end
+    m_wait.refuse(); // without a pin_guard: the pool may end
 }
 
 bool reaction::cancel() noexcept {
@@ -184,7 +184,7 @@ waiters& descriptor_reaction::list() noexcept { return *m_list; }
 
 reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     int error = m_when.fd < 0 ? EBADF : 0;
-    readiness* const io = error == 0 ? pool().io(error) : nullptr;
+    readiness* const io = error == 0 ? pool().io.get(error) : nullptr;
     descriptors::slot* s = nullptr;
     if (io != nullptr) {
         error = slot_of(*io, m_when.fd, s);
@@ -203,7 +203,7 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     }
     if (first) {
         m_list = &s->list; // once: a canceller may read it while it enters again
-        pool().tell_watch(any_time);
+        pool().alarms.expect(any_time);
     }
     return found::waits;
 }
@@ -212,12 +212,12 @@ bool descriptor_reaction::take(waiters::entry& e) noexcept { return e.wants != d
 
 void descriptor_reaction::give_back() noexcept {
     int error = 0;
-    pool().io(error)->one_less(); // it was made by enter()
+    pool().io.get(error)->one_less(); // it was made by enter()
 }
 
 // ---- the end of a pool ------------------------------------------------------------------------
 
-void pool_core::add_reaction(reaction& r) noexcept {
+void descriptor_watch::add(reaction& r) noexcept {
     m_reactions_lock.lock();
     r.m_next_in_pool = m_reactions;
     if (m_reactions != nullptr) {
@@ -227,13 +227,13 @@ void pool_core::add_reaction(reaction& r) noexcept {
     m_reactions_lock.unlock();
 }
 
-void pool_core::remove_reaction(reaction& r) noexcept {
+void descriptor_watch::remove(reaction& r) noexcept {
     m_reactions_lock.lock();
-    unlink_reaction(r);
+    unlink(r);
     m_reactions_lock.unlock();
 }
 
-void pool_core::unlink_reaction(reaction& r) noexcept {
+void descriptor_watch::unlink(reaction& r) noexcept {
     if (r.m_previous_in_pool != nullptr) {
         r.m_previous_in_pool->m_next_in_pool = r.m_next_in_pool;
     } else {
@@ -244,15 +244,14 @@ void pool_core::unlink_reaction(reaction& r) noexcept {
     }
 }
 
-/// After the last worker and the last guest: nothing is queued any more, and no new reaction comes.
-void pool_core::sweep_reactions() noexcept {
+void descriptor_watch::sweep() noexcept {
     for (unsigned round = 0;;) {
         m_reactions_lock.lock();
         reaction* const r = m_reactions;
         const bool mine =
             r != nullptr && r->sweep(); // under the lock: a canceller takes it out of the list, and ends it
         if (mine) {
-            unlink_reaction(*r);
+            unlink(*r);
         }
         m_reactions_lock.unlock();
         if (r == nullptr) {
@@ -266,8 +265,7 @@ void pool_core::sweep_reactions() noexcept {
     }
 }
 
-/// Called on a thread that may run user code.
-void pool_core::end_swept() noexcept {
+void descriptor_watch::end_swept() noexcept {
     while (!m_swept.empty()) {
         if (auto* n = m_swept.pop()) {
             static_cast<reaction*>(static_cast<submission*>(n))->pool_has_ended();

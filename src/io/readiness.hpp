@@ -3,6 +3,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/platform.hpp>
@@ -10,18 +12,18 @@
 #include <pilfer/detail/worker/wait.hpp>
 
 #include "base/poll.hpp"
+#include "timer/alarm_watch.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The due time that stands for an awaited descriptor in the watch. It is after every alarm, before `never`.
-inline constexpr instant any_time = never - 1;
+class reaction;
 
 /// One per pool. It exists from the pool's first wait for a descriptor until the pool's end.
-class readiness {
+class readiness final : public watched_kernel {
 public:
-    readiness() = default;
+    explicit readiness(team& t) noexcept : m_team(t) {}
 
     os::poller kernel;
     descriptor_waits<std_atom, futex_park, os::poller> waits{kernel};
@@ -31,23 +33,53 @@ public:
     void one_more() noexcept { m_waiting.fetch_add(1, rlx); }
     /// Uncounts a wait that has ended.
     void one_less() noexcept { m_waiting.fetch_sub(1, rlx); }
-    [[nodiscard]] bool is_awaited() const noexcept { return m_waiting.load(rlx) != 0; }
 
-    /// True if no thread has polled for some time. Called by a busy worker.
-    [[nodiscard]] bool is_due() const noexcept;
-    /// The calling thread polls now.
-    void looked() noexcept;
+    // ---- watched_kernel
+    [[nodiscard]] bool is_awaited() const noexcept override { return m_waiting.load(rlx) != 0; }
+    [[nodiscard]] bool is_due() const noexcept override;
+    bool look() noexcept override;
+    void sleep(scheduler& w, std::uint64_t ns) noexcept override;
 
 private:
+    void looked() noexcept;
+    bool dispatch(const os::poller::event* events, unsigned n) noexcept;
+
+    team& m_team;
     alignas(line_bytes) std::atomic<std::uint64_t> m_waiting{0};
     alignas(line_bytes) std::atomic<std::uint64_t> m_looked{0}; // in ticks
 };
 
-/// Resumes the tasks that wait for these events. True: at least one resumes.
-bool dispatch(readiness& io, const os::poller::event* events, unsigned n) noexcept;
-/// Polls once without waiting, and resumes the tasks whose events have happened. True: at least one resumes.
-/// Any thread.
-[[nodiscard]] bool look_at(readiness& io) noexcept;
+/// The descriptors of one pool, and its functions that wait without a stack.
+class descriptor_watch {
+public:
+    explicit descriptor_watch(pool_core& p) noexcept : m_pool(p) {}
+
+    /// Null if no task of this pool has waited for a descriptor yet.
+    [[nodiscard]] readiness* if_made() const noexcept { return m_io.load(acq); }
+    /// Makes the readiness object if needed. Null: it is not available, and `error` is an errno.
+    [[nodiscard]] readiness* get(int& error) noexcept;
+
+    /// A function that waits without a stack begins or stops waiting. The end of the pool handles the
+    /// reactions that are left.
+    void add(reaction& r) noexcept;
+    void remove(reaction& r) noexcept;
+    /// The end of the pool, after the last worker and the last guest: nothing is queued any more, and no new
+    /// reaction comes.
+    void sweep() noexcept;
+    /// Ends the reactions that sweep() has found. Called on a thread that may run user code.
+    void end_swept() noexcept;
+
+private:
+    void unlink(reaction& r) noexcept;
+
+    pool_core& m_pool;
+    std::atomic<readiness*> m_io{nullptr};
+    std::mutex m_mutex; // while it is made
+    std::unique_ptr<readiness> m_owner;
+    raw_lock<std_atom, futex_park> m_reactions_lock;
+    reaction* m_reactions = nullptr;    // under that lock
+    submission_queue<std_atom> m_swept; // the reactions that the end of the pool ends
+};
 
 } // namespace detail
 } // namespace v0

@@ -4,30 +4,15 @@
 #include <new>
 #include <utility>
 
+#include <pilfer/detail/base/atom.hpp>
+
 #include "base/os.hpp"
 #include "context/sanitizer.hpp"
-#include "pool/forked.hpp"
-#include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 namespace {
-
-// With a sanitizer each block is freed at once, so that it sees the end of each state.
-#if defined(PILFER_ASAN) || defined(PILFER_TSAN)
-constexpr bool recycles = false;
-#else
-constexpr bool recycles = true;
-#endif
-
-[[nodiscard]] constexpr std::size_t class_of(std::size_t bytes) noexcept {
-    std::size_t c = 0;
-    while (c < block_classes && block_bytes[c] < bytes) {
-        ++c;
-    }
-    return c;
-}
 
 void destroy(free_block* list) noexcept {
     while (list != nullptr) {
@@ -94,14 +79,18 @@ struct end_of_program {
 };
 const end_of_program at_the_end;
 
+} // namespace
+
+namespace blocks_outside_pools {
+
 // Never inlined: the caller may be a frame that moves to another thread, and an inlined call would keep the
 // address of the thread-local.
-[[nodiscard]] PILFER_NOINLINE void* take_outside(std::size_t size_class) noexcept {
+PILFER_NOINLINE void* take(std::size_t size_class) noexcept {
     outside_list* const l = list_outside();
     return l != nullptr ? l->of[size_class].take(blocks_outside.of_all, size_class) : nullptr;
 }
 
-[[nodiscard]] PILFER_NOINLINE bool put_outside(std::size_t size_class, void* block) noexcept {
+PILFER_NOINLINE bool put(std::size_t size_class, void* block) noexcept {
     outside_list* const l = list_outside();
     if (l == nullptr) {
         return false;
@@ -110,36 +99,10 @@ const end_of_program at_the_end;
     return true;
 }
 
-} // namespace
+/// If another thread held the lock at the fork(), the blocks in the pool are lost.
+void forget_holder() noexcept { blocks_outside.of_all.forget_holder(); }
 
-void* take_block(std::size_t bytes) noexcept {
-    const std::size_t c = class_of(bytes);
-    if (c == block_classes) {
-        return ::operator new(bytes, std::nothrow);
-    }
-    if (recycles) {
-        worker* w = this_worker();
-        auto* self = static_cast<scheduler*>(w);
-        if (void* block = w != nullptr ? self->blocks[c].take(self->core().blocks, c) : take_outside(c)) {
-            return block;
-        }
-    }
-    return ::operator new(block_bytes[c], std::nothrow);
-}
-
-void put_block(void* block, std::size_t bytes) noexcept {
-    const std::size_t c = class_of(bytes);
-    if (!recycles || c == block_classes) {
-        ::operator delete(block);
-        return;
-    }
-    if (worker* w = this_worker(); w != nullptr) {
-        auto& self = *static_cast<scheduler*>(w);
-        self.blocks[c].put(self.core().blocks, c, block);
-    } else if (!put_outside(c, block)) {
-        ::operator delete(block);
-    }
-}
+} // namespace blocks_outside_pools
 
 void plain_block_list::clear() noexcept {
     destroy(std::exchange(m_first, nullptr));
@@ -157,9 +120,6 @@ void plain_block_list::cut(block_pool& p, std::size_t size_class) noexcept {
     m_count -= block_pool::batch_size;
     p.give(size_class, batch);
 }
-
-/// If another thread held the lock at the fork(), the blocks in the pool are lost.
-void forget_blocks_outside() noexcept { blocks_outside.of_all.forget_holder(); }
 
 blocks_user::blocks_user() noexcept { pools_that_use.fetch_add(1, rlx); }
 

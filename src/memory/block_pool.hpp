@@ -22,6 +22,22 @@ struct free_block {
 inline constexpr std::size_t block_bytes[] = {128, 256};
 inline constexpr std::size_t block_classes = sizeof block_bytes / sizeof block_bytes[0];
 
+/// The size class of a block of `bytes`; block_classes: it is too large for any.
+[[nodiscard]] constexpr std::size_t block_class_of(std::size_t bytes) noexcept {
+    std::size_t c = 0;
+    while (c < block_classes && block_bytes[c] < bytes) {
+        ++c;
+    }
+    return c;
+}
+
+// With a sanitizer each block is freed at once, so that it sees the end of each state.
+#if defined(PILFER_ASAN) || defined(PILFER_TSAN)
+inline constexpr bool recycles_blocks = false;
+#else
+inline constexpr bool recycles_blocks = true;
+#endif
+
 /// Blocks that the workers of a pool share, or all threads outside. It holds batches of 32, so its lock is
 /// taken once per 32 blocks.
 class block_pool {
@@ -112,6 +128,16 @@ public:
     blocks_user& operator=(const blocks_user&) = delete;
     ~blocks_user();
 };
+
+/// The blocks of threads outside all pools.
+namespace blocks_outside_pools {
+/// Null: there is no free block.
+[[nodiscard]] void* take(std::size_t size_class) noexcept;
+/// False: the block was not taken.
+[[nodiscard]] bool put(std::size_t size_class, void* block) noexcept;
+/// Called in a child of fork() by its only thread.
+void forget_holder() noexcept;
+} // namespace blocks_outside_pools
 
 /// The free blocks of one worker.
 class block_list : public plain_block_list {

@@ -76,41 +76,40 @@ void check_locks(const suspension& s) noexcept {
 #endif
 
 /// All threads are joined, so everything is plain to see.
-void pool_core::check_end() noexcept {
+void check_end(pool_core& p) noexcept {
     audit a;
-    const counters c = sum();
+    const counters c = figures::sum(p);
     a.equal("suspended, resumed", c.suspends, c.resumes);
     a.equal("steals tried, their outcomes", c.steals_tried, c.steals_failed + c.steals_lost + c.run_stolen);
-    std::uint64_t begun = m_closing.accepted();
-    const std::uint64_t submitted = begun + m_queued_late.load(rlx);
-    m_backend->check_end(a, c, submitted, m_threads);
+    std::uint64_t begun = p.life.accepted();
+    p.backend().check_end(a, c, begun + p.gate.queued_late(), p.threads.made());
     std::uint64_t ended = 0;
-    for (const auto& w : m_workers) {
-        begun += w->outstanding.begun();
-        ended += w->outstanding.ended();
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        begun += p.at(i).outstanding.begun();
+        ended += p.at(i).outstanding.ended();
     }
     a.equal("units begun, ended", begun, ended);
 
-    a.holds("the submission queue is empty", submissions.empty());
-    a.holds("nobody has a place in the submission queue", m_places.taken() == 0);
-    a.holds("no coroutine waits", waiting_coroutines() == 0);
-    a.holds("no context is left runnable", runnable.empty());
-    a.holds("nobody sleeps", !m_idle->anyone_asleep());
-    std::size_t records_kept[2] = {records.kept(0), records.kept(1)};
-    for (unsigned i = 0; i < schedulers(); ++i) {
-        scheduler& w = at(i);
+    a.holds("the submission queue is empty", p.submissions.empty());
+    a.holds("nobody has a place in the submission queue", p.gate.places().taken() == 0);
+    a.holds("no coroutine waits", figures::waiting_coroutines(p) == 0);
+    a.holds("no context is left runnable", p.runnable.empty());
+    a.holds("nobody sleeps", !p.idle().anyone_asleep());
+    a.holds("no alarm is set", p.first_due() == never);
+    std::size_t records_kept[2] = {p.records.kept(0), p.records.kept(1)};
+    for (unsigned i = 0; i < p.schedulers(); ++i) {
+        scheduler& w = p.at(i);
         a.holds("the deque is empty", !w.deque.thief().has_any());
         a.holds("the inbox is empty", w.inbox().empty());
-        a.holds("no alarm is set", w.alarms.earliest() == never);
-        a.holds("no worker owes a look", i >= m_threads || m_idle->is_running(i));
+        a.holds("no worker owes a look", i >= p.threads.made() || p.idle().is_running(i));
         a.holds("no task is current", w.current.load(rlx) == nullptr);
         for (unsigned k = 0; k < 2; ++k) {
             records_kept[k] += length(w.free_records[k].load(rlx));
         }
     }
-    a.equal("contexts alive, given back", stacks.live(), stacks.warm());
-    a.equal("small records made, given back", records.made(0), records_kept[0]);
-    a.equal("large records made, given back", records.made(1), records_kept[1]);
+    a.equal("contexts alive, given back", p.stacks.live(), p.stacks.warm());
+    a.equal("small records made, given back", p.records.made(0), records_kept[0]);
+    a.equal("large records made, given back", p.records.made(1), records_kept[1]);
     if (a.failed()) {
         check_failed("the books of a pool do not balance");
     }

@@ -114,6 +114,30 @@ void overdue_watch::report() noexcept {
     check_failed(text);
 }
 
+overdue_watches::overdue_watches(pool_core& p) : m_pool(p) {
+    if constexpr (checked_build) {
+        for (unsigned i = 0; i < p.size(); ++i) {
+            m_watches.emplace_back(p, i);
+        }
+        p.add(*this);
+    }
+}
+
+overdue_watches::~overdue_watches() = default;
+
+void overdue_watches::plan_rest(scheduler& w, rest_plan& plan) noexcept {
+    if (plan.retires || plan.has_work) {
+        return;
+    }
+    overdue_watch& mine = m_watches[w.index];
+    if (plan.begins) {
+        mine.begin();
+    }
+    if (const std::uint64_t ns = mine.look(); ns != 0) {
+        plan.limit_to(ns);
+    }
+}
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

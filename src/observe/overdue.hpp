@@ -6,9 +6,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <vector>
 
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/checked.hpp>
+
+#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -16,31 +19,6 @@ namespace detail {
 
 class pool_core;
 class scheduler;
-
-/// The activity of a worker that neither searches nor is simply inside a task. Written by the worker's
-/// thread, in the checked build only.
-enum class activity : unsigned char {
-    other,
-    publishing, ///< after a push, before the wake-up of sleepers that the push requires
-    resting,    ///< asleep, and its last scan is over
-};
-
-/// Keeps `where` at `what` during the object's lifetime.
-class in_activity {
-public:
-    in_activity(std::atomic<activity>& where, activity what) noexcept : m_where(where) { change(what); }
-    ~in_activity() { change(activity::other); }
-    in_activity(const in_activity&) = delete;
-    in_activity& operator=(const in_activity&) = delete;
-
-private:
-    void change([[maybe_unused]] activity to) noexcept {
-        if constexpr (checked_build) {
-            m_where.store(to, rel);
-        }
-    }
-    std::atomic<activity>& m_where;
-};
 
 /// Nanoseconds. A late look counts for at most this long. If the looking thread had no CPU, other threads
 /// probably had none either.
@@ -59,6 +37,12 @@ class overdue_watch {
 public:
     overdue_watch(pool_core& pool, unsigned sleeper) noexcept : m_pool(pool), m_sleeper(sleeper) {}
 
+    /// A sleep begins.
+    void begin() noexcept {
+        m_owner = nullptr;
+        m_last = 0;
+        m_interval = 0;
+    }
     /// Called by the sleeper before it rests, and whenever its sleep ends without a wake-up. Returns the
     /// nanoseconds until the next call; 0: no further call. Cost: a few loads for each worker, plus some
     /// system calls while a task looks forgotten.
@@ -79,6 +63,19 @@ private:
     std::uint64_t m_last = 0;      // the time of the last look
     std::uint64_t m_age = 0;       // nanoseconds that count
     std::uint64_t m_interval = 0;  // nanoseconds until the next look
+};
+
+/// One per pool: an overdue_watch for each sleep.
+class overdue_watches final : public service {
+public:
+    /// Only a checked build looks.
+    explicit overdue_watches(pool_core& p);
+    ~overdue_watches();
+    void plan_rest(scheduler& w, rest_plan& plan) noexcept override;
+
+private:
+    pool_core& m_pool;
+    std::vector<overdue_watch> m_watches; // by worker
 };
 
 } // namespace detail

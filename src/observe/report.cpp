@@ -163,8 +163,9 @@ void writer::coroutines() {
 /// The state of the queue: "none", "queued". If the queue is bounded: "3 of at most 64". If it has levels:
 /// "queued (high, low)".
 [[nodiscard]] std::string submissions_of(const pool_core& p) {
-    if (p.places().bounded()) {
-        return std::to_string(p.places().taken()) + " of at most " + std::to_string(p.places().capacity());
+    if (p.gate.places().bounded()) {
+        return std::to_string(p.gate.places().taken()) + " of at most " +
+               std::to_string(p.gate.places().capacity());
     }
     if (!p.submissions.leveled()) {
         return p.submissions.empty() ? "none" : "queued";
@@ -214,7 +215,7 @@ void add_workers(std::string& text, pool_core& p) {
             continue; // a place that resize() may fill
         }
         const auto deque = w.deque.thief().look();
-        if (!w.guest.is_there()) {
+        if (!w.is_there()) {
             text += "  seat " + std::to_string(i) + ": free; deque: " + std::to_string(deque.shared) +
                     " shared, " + std::to_string(deque.own) + " private\n";
             continue;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include <pilfer/detail/worker/parked.hpp>
+#include <pilfer/scope.hpp>
 
 #include "context/backtrace.hpp"
 #include "pool/pool_core.hpp"
@@ -41,7 +42,7 @@ private:
 
 /// True if no worker is inside a task or about to begin one, and nothing is expected that would begin one.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
-    return p.idle_now() && !p.expects_soon() && p.blocking().busy() == 0 &&
+    return is_idle(p) && !expects_soon(p) && p.helpers.busy() == 0 &&
            (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 
@@ -153,9 +154,9 @@ snapshot take_snapshot(const pool_core* stacks_of) {
         for (pool_entry* e = all.first(); e != nullptr; e = e->next) {
             // Progress is read first: a pool that is idle afterwards and has not progressed since has been
             // idle all the time.
-            const std::uint64_t progress = e->pool->progress();
+            const std::uint64_t progress = figures::progress(*e->pool);
             s.pools.push_back(
-                {e->number, e->pool, nothing_begins(*e->pool), progress, e->pool->first_alarm() != never});
+                {e->number, e->pool, nothing_begins(*e->pool), progress, e->pool->first_due() != never});
             // A judgement must know every pool that is waited for; a text has room for a few of one pool.
             if (stacks_of == nullptr) {
                 add_coroutines(s, *e->pool, SIZE_MAX);

@@ -6,6 +6,9 @@
 #include <mutex>
 #include <string>
 
+#include "timer/timekeeper.hpp"
+#include "worker/service.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -27,30 +30,27 @@ void write_stuck_report(pool_core& p, unsigned threads, unsigned ready, std::uin
 [[nodiscard]] std::string blocked_report(pool_core& p) noexcept;
 void write_dump(pool_core& p) noexcept;
 
-/// One per pool. Workers call look() when they have nothing to do.
-class stall_watch {
+/// True if every worker is outside a task. A guess while they work.
+[[nodiscard]] bool is_idle(pool_core& p) noexcept;
+/// True if an alarm is due before a stall report would be, or if a descriptor is awaited.
+[[nodiscard]] bool expects_soon(const pool_core& p) noexcept;
+
+/// One per pool. The last worker that falls asleep looks, and reports a standstill once.
+class stall_watch final : public service {
 public:
-    enum class when {
-        lying_down, ///< about to sleep
-        lying,      ///< asleep, back from the futex without having been woken
-        napping,    ///< awake, with tasks around that lack a stack
-    };
-
     /// `interval`: nanoseconds, 0: never reports.
-    explicit stall_watch(std::uint64_t interval) noexcept : m_interval(interval) {}
+    stall_watch(pool_core& p, std::uint64_t interval) noexcept;
 
-    /// Reports once if the pool has been at a standstill for the interval. Returns after how many
-    /// nanoseconds the caller has to look again; 0: not at all.
-    std::uint64_t look(pool_core& p, unsigned worker, when w) noexcept;
-
-    /// True if `worker` was the last one to fall asleep.
-    [[nodiscard]] bool is_watched_by(unsigned worker) const noexcept {
-        return m_interval != 0 && m_watcher.load(std::memory_order_relaxed) == worker;
-    }
+    void plan_rest(scheduler& w, rest_plan& plan) noexcept override;
+    void naps(scheduler& w) noexcept override;
+    void leaves(scheduler& w) noexcept override;
+    void threads_are_stuck(unsigned threads, unsigned ready, std::uint64_t ns) noexcept override;
 
 private:
-    [[nodiscard]] std::uint64_t look_locked(pool_core& p) noexcept;
+    [[nodiscard]] std::uint64_t look() noexcept;
+    [[nodiscard]] std::uint64_t look_locked() noexcept;
 
+    pool_core& m_pool;
     const std::uint64_t m_interval;
     std::atomic<unsigned> m_watcher{UINT32_MAX}; // the worker that fell asleep last
     std::mutex m_mutex;                          // only ever tried
@@ -63,20 +63,26 @@ private:
 
 /// One per pool. Notices a ready task while all workers run jobs of blocking() themselves, because no helper
 /// was available. No worker is left to notice that, so the timekeeper looks.
-class blocked_watch {
+class blocked_watch final : public service, public kept_time {
 public:
     /// `interval`: nanoseconds, 0: never reports.
-    explicit blocked_watch(std::uint64_t interval) noexcept : m_interval(interval) {}
+    blocked_watch(pool_core& p, std::uint64_t interval) noexcept;
 
-    /// A worker is about to run a blocking() job itself. p.in_place() already counts it.
-    void call_begins(pool_core& p) noexcept;
-    /// When look() is to be called; UINT64_MAX: not at all. Any thread.
-    [[nodiscard]] std::uint64_t due() const noexcept { return m_due.load(std::memory_order_relaxed); }
-    /// Called by the timekeeper at the time `t`. True, once, if no task has begun for the interval: then
-    /// blocked_report() has to be written.
-    [[nodiscard]] bool look(pool_core& p, std::uint64_t t) noexcept;
+    // ---- service
+    /// The pool's in_place() already counts the job.
+    void blocks(scheduler& w) noexcept override;
+
+    // ---- kept_time
+    /// When the next look is due; never: none is.
+    [[nodiscard]] instant first_unwatched() const noexcept override;
+    /// Reports, once, that no task has begun for the interval.
+    void fire_unwatched(instant t, std::string& report) noexcept override;
 
 private:
+    [[nodiscard]] bool look(std::uint64_t t) noexcept;
+    [[nodiscard]] bool nobody_takes_what_is_ready() noexcept;
+
+    pool_core& m_pool;
     const std::uint64_t m_interval;
     std::atomic<std::uint64_t> m_due{
         UINT64_MAX}; // look() replaces only the value that it has read: a call may begin

@@ -21,21 +21,20 @@ pool_forked::~pool_forked() = default;
 namespace detail {
 namespace {
 
-constinit std::atomic<std::uint64_t> process{1};
 std::atomic<bool> prepared{false};
 
 /// In the child, before fork() returns. The C library has freed its own locks, so memory can be allocated.
 void in_child() noexcept {
-    process.fetch_add(1, rlx); // this is the only thread: threads that it starts later see the new value
+    forks::count();
     forget_common_pool();
     registry::forget_all();
     cancellation::forget_all();
     timekeeper::forget_all();
     forget_mutex_waits();
-    forget_blocks_outside();
+    blocks_outside_pools::forget_holder();
     os::signal_thread::forget_all();
     if (worker* const w = this_worker()) {
-        static_cast<scheduler*>(w)->core().forget_threads();
+        scheduler::of(w).crew().forget_threads();
     } else {
         forget_children();
     }
@@ -44,8 +43,6 @@ void in_child() noexcept {
 } // namespace
 
 namespace forks {
-
-std::uint64_t this_process() noexcept { return process.load(rlx); }
 
 void prepare() {
     if (prepared.load(std::memory_order_acquire)) {
@@ -56,12 +53,6 @@ void prepare() {
         throw std::bad_alloc();
     }
     prepared.store(true, std::memory_order_release);
-}
-
-void no_way_back() noexcept {
-    os::write_error("pilfer: in a child of fork() by a task, that task has ended or has to wait; its pool's "
-                    "threads are in the parent process, and all that it may do here is to exec or to exit\n");
-    std::abort();
 }
 
 } // namespace forks
@@ -84,18 +75,11 @@ std::atomic<pool_core*> abandoned{nullptr};
 
 } // namespace
 
-void pool_core::forget_threads() noexcept {
-    for (unsigned i = 0; i < schedulers(); ++i) {
-        at(i).deque.forget_threads();
-    }
-    records.forget_holder();
-}
-
 void pool_core::abandon() noexcept {
-    if (readiness* const io = io_if_made()) {
-        io->kernel.close();
+    if (readiness* const made = io.if_made()) {
+        made->kernel.close();
     }
-    next_to_stop = abandoned.exchange(this, acq_rel); // for tools that look for lost memory
+    older = abandoned.exchange(this, acq_rel); // for tools that look for lost memory
 }
 
 PILFER_NOINLINE void keep_loaded() noexcept {

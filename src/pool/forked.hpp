@@ -7,19 +7,16 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
+#include "worker/forks.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 namespace forks {
 
-/// The number of this process; each child's number is one higher. A pool with another number is a parent's.
-[[nodiscard]] std::uint64_t this_process() noexcept;
 /// Called by each pool before its first thread. From now on a fork() counts in the child. Throws
 /// std::bad_alloc.
 void prepare();
-/// Aborts: in a child of fork() a task of a parent's pool ends or has to wait, and has no scheduler.
-[[noreturn]] void no_way_back() noexcept;
-
 } // namespace forks
 
 // State that each room resets in a child of fork(), called by the child's only thread. Locks are made anew,
@@ -27,12 +24,8 @@ void prepare();
 namespace registry {
 void forget_all() noexcept;
 }
-namespace cancellation {
-void forget_all() noexcept;
-}
 void forget_common_pool() noexcept;
 void forget_mutex_waits() noexcept;
-void forget_blocks_outside() noexcept;
 /// For a calling thread outside all pools: children of its scopes that have not ended never will.
 void forget_children() noexcept;
 

@@ -253,7 +253,7 @@ pool::~pool() {
 
 unsigned pool::workers() const noexcept { return m_core->active(); }
 
-unsigned pool::resize(unsigned n) { return m_core->resize(n); }
+unsigned pool::resize(unsigned n) { return m_core->threads.resize(n); }
 
 const options& pool::settings() const noexcept { return m_core->settings(); }
 
@@ -265,13 +265,13 @@ work_span pool::profile() const {
     return *figures;
 }
 
-counters pool::counters() const noexcept { return m_core->sum(); }
+counters pool::counters() const noexcept { return detail::figures::sum(*m_core); }
 
 counters pool::counters(unsigned i) const {
     if (i >= m_core->size()) {
         throw std::out_of_range("pilfer: this pool has no such worker");
     }
-    return m_core->of(i);
+    return detail::figures::of(m_core->at(i));
 }
 
 void pool::shutdown(shutdown_mode mode) {
@@ -362,7 +362,7 @@ namespace detail {
 
 void submit(pool_core& p, submission* s) {
     const worker* w = this_worker();
-    p.accept(s, w != nullptr ? static_cast<const scheduler*>(w)->level() : priority::normal);
+    p.gate.accept(s, w != nullptr ? static_cast<const scheduler*>(w)->level() : priority::normal);
 }
 void submit(pool_core& p, submission* s, priority level) {
     if (level == priority::automatic) {
@@ -372,9 +372,9 @@ void submit(pool_core& p, submission* s, priority level) {
     const worker* w = this_worker();
     if (w != nullptr && w->pool == &p) {
         p.check_here();
-        p.accept_inside(s, level);
+        p.gate.accept_inside(s, level);
     } else {
-        p.accept(s, level);
+        p.gate.accept(s, level);
     }
 }
 
@@ -400,29 +400,6 @@ void check_child(const task_options& o) {
 pool_core& common_core() { return pool::common().core(); }
 
 bool is_forked_child(const pool_core& p) noexcept { return p.is_forked_child(); }
-
-void begin_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.begin(); }
-
-void end_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.end(); }
-
-void root_ends(worker* w) noexcept {
-    backend_of(w).root_ends(); // while the pool is certain to live
-    end_outstanding(w);
-}
-
-bool dropping(const worker* w) noexcept { return w->pool->dropping(); }
-
-void count_dropped(worker* w, std::uint64_t tasks) noexcept {
-    if (w != nullptr) {
-        static_cast<scheduler*>(w)->count.dropped.add(tasks);
-    }
-}
-
-void count_plain_call(worker* w) noexcept {
-    auto& self = *static_cast<scheduler*>(w);
-    self.count.no_context.add();
-    self.log.note(trace::what::plain_call);
-}
 
 namespace {
 

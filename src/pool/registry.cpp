@@ -124,7 +124,7 @@ bool submit_to(std::uint64_t number, submission* s) noexcept {
     const std::lock_guard lock(at.lock);
     for (pool_entry* e = at.first; e != nullptr; e = e->next_on_shelf) {
         if (e->number == number) {
-            return e->pool->try_accept(s);
+            return e->pool->gate.try_accept(s);
         }
     }
     return false;

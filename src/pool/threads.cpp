@@ -1,10 +1,17 @@
-// The thread of a worker as the user sees it: its name, its priority, and what is called when it begins and
-// ends.
+#include "pool/threads.hpp"
+
+#include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <functional>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include <pilfer/error.hpp>
 
 #include "base/os.hpp"
+#include "context/overflow.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -43,17 +50,16 @@ constexpr const char* usual_name = "pilfer";
     return nullptr;
 }
 
-} // namespace
-
-void scheduler::name_thread() noexcept {
-    const auto& o = m_pool.settings();
+void name_worker(scheduler& w, const options& o, int usual_nice) noexcept {
     char name[16];
-    std::snprintf(name, sizeof name, "%s/%u", o.name.empty() ? usual_name : o.name.c_str(), index);
+    std::snprintf(name, sizeof name, "%s/%u", o.name.empty() ? usual_name : o.name.c_str(), w.index);
     os::thread_name(name);
     if (o.priority != 0) {
-        has_priority.store(os::make_nice(m_pool.wanted_nice()), rlx);
+        w.has_priority.store(os::make_nice(usual_nice + o.priority), rlx);
     }
 }
+
+} // namespace
 
 void name_helper(const options& o) noexcept {
     char name[16];
@@ -61,34 +67,59 @@ void name_helper(const options& o) noexcept {
     os::thread_name(name);
 }
 
+worker_threads::worker_threads(pool_core& p) noexcept : m_pool(p), m_wanted(p.settings().workers) {}
+
+// ---- the thread of one worker -----------------------------------------------------------------
+
+void* worker_threads::main(void* self) noexcept {
+    auto& w = *static_cast<scheduler*>(self);
+    pool_core& p = w.core();
+    if (p.never_ends()) {
+        keep_loaded();
+    }
+    w.begin_thread();
+    name_worker(w, p.settings(), p.threads.m_nice);
+    const overflow::thread_stack alternate;
+    if (p.threads.begins(w.index)) {
+        p.threads.wait_for_start();
+        p.backend().run(w);
+        w.disappear();
+        p.threads.ends(w.index);
+    }
+    return nullptr;
+}
+
 /// False: the pool cannot be made, and this thread ends.
-bool scheduler::thread_begins() noexcept {
+bool worker_threads::begins(unsigned worker) noexcept {
     const auto& begin = m_pool.settings().on_start;
     if (!begin) {
         return true;
     }
-    disappear();
-    const std::exception_ptr error = call(begin, index, m_pool);
-    if (!m_pool.thread_has_begun(error) && error != nullptr) {
+    scheduler& w = m_pool.at(worker);
+    w.disappear();
+    const std::exception_ptr error = call(begin, worker, m_pool);
+    if (!has_begun(error) && error != nullptr) {
         ends_program("on_start", error);
     }
     if (error == nullptr) {
-        appear();
+        w.appear();
     }
     return error == nullptr;
 }
 
-/// Called after everything else that this worker does for the pool.
-void scheduler::thread_ends() noexcept {
+/// Called after everything else that a worker does for the pool.
+void worker_threads::ends(unsigned worker) noexcept {
     if (const auto& end = m_pool.settings().on_stop) {
-        if (const std::exception_ptr error = call(end, index, m_pool)) {
+        if (const std::exception_ptr error = call(end, worker, m_pool)) {
             ends_program("on_stop", error);
         }
     }
 }
 
-bool pool_core::thread_has_begun(std::exception_ptr error) noexcept {
-    if (m_started.load(std::memory_order_acquire) != 0) {
+/// options.on_start has ended on one more thread, with an exception or null. False: the pool has already
+/// started, so no thread waits for the exception.
+bool worker_threads::has_begun(std::exception_ptr error) noexcept {
+    if (m_started.load(acq) != 0) {
         return false;
     }
     if (error != nullptr) {
@@ -97,20 +128,77 @@ bool pool_core::thread_has_begun(std::exception_ptr error) noexcept {
             m_refusal = std::move(error);
         }
     }
-    m_begun.fetch_add(1, std::memory_order_release);
+    m_begun.fetch_add(1, rel);
     os::futex_wake(&m_begun, 1);
     return true;
 }
 
-/// Waits until `threads` threads have called options.on_start. Returns the first exception that a call threw,
-/// or null.
-std::exception_ptr pool_core::wait_until_begun(unsigned threads) noexcept {
-    if (!m_options.on_start) {
+void worker_threads::wait_for_start() noexcept {
+    while (m_started.load(acq) == 0) {
+        os::futex_wait(m_started, 0);
+    }
+}
+
+// ---- all threads ------------------------------------------------------------------------------
+
+unsigned worker_threads::start() {
+    const unsigned wanted = m_pool.settings().workers;
+    m_threads = make_all();
+    // Nothing but an exception of on_start may be thrown from here on: there are threads that use the pool.
+    // Fewer threads than wanted are no error: the pool has as many workers as threads could be made.
+    m_wanted.store(m_follows_quota && m_threads == wanted ? m_pool.settings().max_workers : m_threads, rlx);
+    m_granted = m_follows_quota ? m_threads : UINT_MAX;
+    m_pool.has_threads(m_threads);
+    const std::exception_ptr refusal = wait_until_begun();
+    if (refusal != nullptr) {
+        m_pool.stop(); // the threads that were made end at once
+    }
+    let_go();
+    if (refusal != nullptr) {
+        // Called in a constructor, whose destructor will not run. No other thread knows this pool yet.
+        m_pool.give_up();
+        std::rethrow_exception(refusal);
+    }
+    return m_threads;
+}
+
+/// Throws std::system_error if there is no thread at all.
+unsigned worker_threads::make_all() {
+    const unsigned wanted = m_pool.settings().workers;
+    for (unsigned i = wanted; i < m_pool.first_spare(); ++i) {
+        m_pool.idle().seat_empty(i, true);
+    }
+    unsigned made = 0;
+    int error = 0;
+    // One try per thread: an EAGAIN may be momentary, so a first failure does not predict the others.
+    for (unsigned tries = 0; tries < wanted; ++tries) {
+        const int refused = m_pool.start_thread(made);
+        if (refused == 0) {
+            ++made;
+        } else {
+            error = refused;
+        }
+    }
+    if (made == 0) {
+        throw std::system_error(error, std::generic_category(), "pilfer: no thread can be made");
+    }
+    return made;
+}
+
+void worker_threads::let_go() noexcept {
+    m_started.store(1, rel);
+    os::futex_wake(&m_started, m_threads);
+}
+
+/// Waits until all threads have called options.on_start. Returns the first exception that a call threw, or
+/// null.
+std::exception_ptr worker_threads::wait_until_begun() noexcept {
+    if (!m_pool.settings().on_start) {
         return nullptr;
     }
     for (;;) {
-        const std::uint32_t begun = m_begun.load(std::memory_order_acquire);
-        if (begun == threads) {
+        const std::uint32_t begun = m_begun.load(acq);
+        if (begun == m_threads) {
             break;
         }
         os::futex_wait(m_begun, begun);
@@ -119,13 +207,72 @@ std::exception_ptr pool_core::wait_until_begun(unsigned threads) noexcept {
     return m_refusal;
 }
 
-/// Ends the threads and throws `why`. Called in the constructor, whose destructor will not run. No other
-/// thread knows this pool yet.
-void pool_core::give_up(const std::exception_ptr& why) {
-    m_closing.close();
-    stop_threads();
-    m_joined = true;
-    std::rethrow_exception(why);
+void worker_threads::stop() noexcept {
+    unsigned threads = 0;
+    {
+        const std::lock_guard lock(m_mutex);
+        m_resized_no_more = true;
+        threads = m_threads;
+        m_pool.stop();
+    }
+    std_atom::fence_sc();
+    if (m_pool.guests.are_lacking()) {
+        m_pool.guests.notify(); // the guests leave
+    }
+    m_pool.backend().end_threads(threads);
+}
+
+// ---- more and fewer: protocol in README.md, "Fewer workers, and more" ------------------------------
+
+unsigned worker_threads::resize(unsigned n) {
+    m_pool.check_here();
+    const unsigned most = m_pool.settings().max_workers;
+    if (n < 1 || n > most) {
+        throw std::invalid_argument("pilfer: a pool is resized to 1 to " + std::to_string(most) +
+                                    " workers (options.max_workers), not to " + std::to_string(n));
+    }
+    if (m_pool.gate.is_closed()) {
+        throw pool_closed();
+    }
+    const std::lock_guard lock(m_mutex);
+    m_wanted.store(n, rlx);
+    follow_limits();
+    return m_pool.active();
+}
+
+void worker_threads::grant(unsigned n) noexcept {
+    const std::lock_guard lock(m_mutex);
+    m_granted = std::max(n, 1U);
+    follow_limits();
+}
+
+/// Under the mutex.
+void worker_threads::follow_limits() noexcept {
+    if (!m_pool.backend().can_resize() || m_resized_no_more) {
+        return;
+    }
+    const unsigned wanted = std::min(m_wanted.load(rlx), m_granted);
+    // One try for each, as in make_all().
+    for (unsigned tries = m_threads; tries < wanted; ++tries) {
+        m_pool.idle().seat_empty(m_threads, false);
+        if (m_pool.start_thread(m_threads) != 0) {
+            m_pool.idle().seat_empty(m_threads, true);
+        } else {
+            ++m_threads;
+        }
+    }
+    const unsigned now = std::min(wanted, m_threads);
+    const unsigned before = m_pool.set_active(now);
+    std_atom::fence_sc(); // idle.S7: the new count is published before the looks at retired workers
+    for (unsigned i = before; i < now; ++i) {
+        (void)m_pool.idle().unpark(i);
+    }
+    for (unsigned i = now; i < std::max(before, now); ++i) {
+        // A sleeping worker wakes and retires. A busy worker yields at one of its next announcements.
+        if (!m_pool.idle().wake(i, i)) {
+            m_pool.at(i).deque.signal().set(signal_word<std_atom>::yield_request);
+        }
+    }
 }
 
 } // namespace detail

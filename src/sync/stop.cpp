@@ -11,8 +11,8 @@ using namespace detail;
 
 namespace detail {
 
-struct stop_relay : decltype(scheduler::stoppable)::waiter {
-    decltype(scheduler::stoppable)* list = nullptr;
+struct stop_relay : decltype(cancel_seat::stoppable)::waiter {
+    decltype(cancel_seat::stoppable)* list = nullptr;
     std::unique_ptr<stop_request> source; // the canceller takes it
 };
 
@@ -31,10 +31,10 @@ stop_on_cancel::stop_on_cancel() {
     m_relay = std::make_unique<stop_relay>();
     m_relay->source.reset(new stop_request(m_source));
     m_relay->node = node;
-    m_relay->stop = [](decltype(scheduler::stoppable)::waiter& self) noexcept {
+    m_relay->stop = [](decltype(cancel_seat::stoppable)::waiter& self) noexcept {
         cancellation::add_request(static_cast<stop_relay&>(self).source.release());
     };
-    m_relay->list = &static_cast<scheduler*>(w)->stoppable;
+    m_relay->list = &cancel_seat::of(w).stoppable;
     m_relay->list->add(*m_relay);
     if (stopped_here(w)) { // cancel.C2
         m_source.request_stop();

@@ -7,7 +7,8 @@
 
 #include "base/clock.hpp"
 #include "base/os.hpp"
-#include "pool/pool_core.hpp"
+#include "timer/alarm_watch.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -17,7 +18,7 @@ namespace {
 struct keeper_state {
     raw_lock<std_atom, futex_park> life; // of the thread: taken before `pools`
     raw_lock<std_atom, futex_park> pools;
-    pool_core* first = nullptr; // under `pools`
+    kept_time* first = nullptr; // under `pools`
     std::uintptr_t thread = 0;  // under `life`
     bool has_thread = false;    // under `life`
     std::atomic<bool> stop{false};
@@ -39,8 +40,8 @@ public:
 
     template <class F>
     void each(F f) noexcept {
-        for (pool_core* p = the_keeper.first; p != nullptr; p = p->kept.next) {
-            f(*p);
+        for (kept_time* k = the_keeper.first; k != nullptr; k = k->next) {
+            f(*k);
         }
     }
 };
@@ -48,19 +49,12 @@ public:
 /// When the first alarm is due that no worker watches over.
 [[nodiscard]] instant first_unwatched() noexcept {
     instant first = never;
-    all_kept().each([&first](pool_core& p) {
-        first = std::min({first, p.first_unwatched(), p.blocked().due()});
-    });
+    all_kept().each([&first](const kept_time& k) { first = std::min(first, k.first_unwatched()); });
     return first;
 }
 
 void fire_unwatched() noexcept {
-    all_kept().each([t = now()](pool_core& p) {
-        p.fire_unwatched(t);
-        if (p.blocked().look(p, t)) {
-            *the_keeper.report += blocked_report(p);
-        }
-    });
+    all_kept().each([t = now()](kept_time& k) { k.fire_unwatched(t, *the_keeper.report); });
 }
 
 void run_what_is_due() noexcept {
@@ -112,32 +106,32 @@ void* keep_time(void* /*unused*/) noexcept {
     return the_keeper.has_thread;
 }
 
-[[nodiscard]] bool is_listed(pool_core& p) noexcept {
-    if (p.kept.listed.load(rlx)) {
+[[nodiscard]] bool is_listed(kept_time& k) noexcept {
+    if (k.listed.load(rlx)) {
         return true;
     }
     const std::lock_guard lock(the_keeper.life);
-    if (p.kept.over || !has_thread()) {
+    if (k.over || !has_thread()) {
         return false; // no thread can be made now, but perhaps next time
     }
     the_keeper.pools.lock();
-    if (!p.kept.listed.load(rlx)) {
-        p.kept.next = the_keeper.first;
-        the_keeper.first = &p;
-        p.kept.listed.store(true, rlx);
+    if (!k.listed.load(rlx)) {
+        k.next = the_keeper.first;
+        the_keeper.first = &k;
+        k.listed.store(true, rlx);
     }
     the_keeper.pools.unlock();
     return true;
 }
 
-[[nodiscard]] bool unlink(pool_core& p) noexcept {
+[[nodiscard]] bool unlink(kept_time& k) noexcept {
     the_keeper.pools.lock();
-    pool_core** at = &the_keeper.first;
-    while (*at != &p) {
-        at = &(*at)->kept.next;
+    kept_time** at = &the_keeper.first;
+    while (*at != &k) {
+        at = &(*at)->next;
     }
-    *at = p.kept.next;
-    p.kept.listed.store(false, rlx);
+    *at = k.next;
+    k.listed.store(false, rlx);
     const bool last = the_keeper.first == nullptr;
     the_keeper.pools.unlock();
     return last;
@@ -145,28 +139,32 @@ void* keep_time(void* /*unused*/) noexcept {
 
 } // namespace
 
+bool kept_time::may_be_kept() const noexcept {
+    return !m_team.settings().only_workers && !m_team.is_forked_child();
+}
+
 namespace timekeeper {
 
-void expect(pool_core& p, instant due) noexcept {
+void expect(kept_time& k, instant due) noexcept {
     if (const os::time_source* clock = os::current_time_source(); clock != nullptr && clock->now != nullptr) {
         return; // a test's clock, which stands still while all workers are busy
     }
-    if (p.has_no_helpers() || p.is_forked_child()) {
+    if (!k.may_be_kept()) {
         return; // the alarm waits for a worker
     }
-    if (!is_listed(p)) {
+    if (!is_listed(k)) {
         return;
     }
     the_keeper.keeping.expect(due == any_time ? now() + io_interval : due);
 }
 
-void forget(pool_core& p) noexcept {
+void forget(kept_time& k) noexcept {
     const std::lock_guard lock(the_keeper.life);
-    p.kept.over = true;
-    if (!p.kept.listed.load(rlx)) {
+    k.over = true;
+    if (!k.listed.load(rlx)) {
         return;
     }
-    if (unlink(p) && !keeps_time) { // a function that it runs may end the last pool: then it stays
+    if (unlink(k) && !keeps_time) { // a function that it runs may end the last pool: then it stays
         the_keeper.stop.store(true, rel);
         the_keeper.keeping.call();
         os::thread_join(the_keeper.thread);
@@ -186,27 +184,6 @@ void forget_all() noexcept {
 }
 
 } // namespace timekeeper
-
-instant pool_core::first_unwatched() const noexcept {
-    if (m_watch.holder() != timer_watch<std_atom>::nobody) {
-        return never;
-    }
-    const readiness* const io = io_if_made();
-    const bool awaited = io != nullptr && io->is_awaited();
-    return std::min(first_alarm(), awaited ? now() + timekeeper::io_interval : never);
-}
-
-void pool_core::fire_unwatched(instant t) noexcept {
-    if (m_watch.holder() != timer_watch<std_atom>::nobody) {
-        return;
-    }
-    for (unsigned i = 0; i < schedulers(); ++i) {
-        (void)fire_due_of(*m_workers[i], t);
-    }
-    if (readiness* const io = io_if_made(); io != nullptr && io->is_due()) {
-        (void)look_at(*io);
-    }
-}
 
 } // namespace detail
 } // namespace v0

@@ -5,7 +5,9 @@
 // needed, and ends with the last pool that has needed it. Argument: README.md, "The timekeeper".
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <string>
 
 #include <pilfer/detail/timer/alarm.hpp>
 
@@ -13,15 +15,34 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
-class readiness;
+class team;
 class timed_task;
 
-/// The place of a pool in the timekeeper's list.
-struct kept_time {
-    pool_core* next = nullptr; // under the list's lock
+/// An object of a pool that the timekeeper looks at.
+class kept_time {
+public:
+    explicit kept_time(const team& t) noexcept : m_team(t) {}
+    kept_time(const kept_time&) = delete;
+    kept_time& operator=(const kept_time&) = delete;
+
+    /// When it is due, while no worker watches over it. never: a worker does, or nothing is expected.
+    [[nodiscard]] virtual instant first_unwatched() const noexcept = 0;
+    /// Does what is due at `t`, unless a worker watches. The timekeeper writes `report` to standard error, if
+    /// it is not empty.
+    virtual void fire_unwatched(instant t, std::string& report) noexcept = 0;
+
+    // ---- of the timekeeper
+    /// The timekeeper may have a thread for the pool.
+    [[nodiscard]] bool may_be_kept() const noexcept;
+    kept_time* next = nullptr; // under the list's lock
     std::atomic<bool> listed{false};
     bool over = false; // under `life`: the pool has ended, and is not listed again
+
+protected:
+    ~kept_time() = default;
+
+private:
+    const team& m_team;
 };
 
 namespace timekeeper {
@@ -32,12 +53,12 @@ inline constexpr instant patience = 300'000; // ns
 /// While a descriptor is waited for and all workers are busy: how often this thread looks at it.
 inline constexpr instant io_interval = 1'000'000; // ns
 
-/// Any thread: no worker of `p` watches over what is due at `due`, and none of them sleeps; any_time: a
+/// Any thread: no worker watches over what is due at `due`, and none of the pool sleeps; any_time: a
 /// descriptor. If the thread cannot be made, the alarm waits for a worker. Cost: a fence; a system call if
 /// the timekeeper sleeps for longer.
-void expect(pool_core& p, instant due) noexcept;
+void expect(kept_time& k, instant due) noexcept;
 /// The end of a pool, after its last worker: the timekeeper will not touch it any more.
-void forget(pool_core& p) noexcept;
+void forget(kept_time& k) noexcept;
 /// The calling thread is the timekeeper.
 [[nodiscard]] bool is_here() noexcept;
 /// Called by the timekeeper when it fires `t`. Runs the function of `t` as soon as it holds no lock.

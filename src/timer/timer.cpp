@@ -93,14 +93,14 @@ void timed_task::start(pool_core& p, instant first, instant period) {
         release();
         throw pool_forked();
     }
-    if (m_clock.counts ? !p.expect() : p.is_closed()) {
+    if (m_clock.counts ? !p.gate.expect() : p.gate.is_closed()) {
         end();
         release(); // the reference of the alarm
         throw pool_closed();
     }
     worker* w = this_worker();
     retain(); // it may run and end at once, and the pool with it
-    const pool_core::pool_pin visit(p);
+    const team::pin_guard visit(p);
     if (w != nullptr && w->pool == &p) {
         arm(static_cast<scheduler&>(*w), m_clock, m_due, told::at_once);
     } else {
@@ -109,11 +109,11 @@ void timed_task::start(pool_core& p, instant first, instant period) {
     settle_arming(arming);
     // Armed first, then a look whether a shutdown has searched the heaps meanwhile (timer.M4).
     std_atom::fence_sc();
-    const bool missed = period != 0 ? p.is_closed() : p.dropping();
+    const bool missed = period != 0 ? p.gate.is_closed() : p.dropping();
     if (missed && cancel() && period == 0) {
-        p.count_dropped_alarm();
+        p.outside.dropped.fetch_add(1, rlx);
     }
-    release(); // while the pool_pin exists; runs no user code, because the handle has a reference, too
+    release(); // while the pin_guard exists; runs no user code, because the handle has a reference, too
 }
 
 void timed_task::settle_arming(std::uint64_t word) noexcept {
@@ -140,11 +140,11 @@ void timed_task::time_has_come(alarm& self) noexcept {
         self.over();
         pool_core& p = *t.m_pool;
         if (t.m_prompt) {
-            p.run_prompt(t);
-        } else if (t.m_period == 0 || p.expect_again()) {
-            p.queue_expected(&t);
+            p.alarms.run_prompt(t);
+        } else if (t.m_period == 0 || p.gate.expect_again()) {
+            p.queue_counted(&t, priority::normal);
         } else {
-            p.ended_with_pool.push(&t);
+            p.alarms.leave_ended(&t);
         }
         return;
     }
@@ -152,7 +152,7 @@ void timed_task::time_has_come(alarm& self) noexcept {
     // is counted until then.) So the end of the pool has to know.
     if (stage_of(word) == cancelled && t.m_period != 0) {
         t.retain();
-        t.m_pool->leave_cancelled(&t);
+        t.m_pool->alarms.leave_cancelled(&t);
     }
     self.over();
 }
@@ -165,11 +165,11 @@ void timed_task::pool_ends(alarm& self) noexcept {
             continue;
         }
         self.over();
-        t.m_pool->ended_with_pool.push(&t); // no lock must be held while user code runs
+        t.m_pool->alarms.leave_ended(&t); // no lock must be held while user code runs
         return;
     }
     t.retain(); // the canceller still needs the heap
-    t.m_pool->leave_cancelled(&t);
+    t.m_pool->alarms.leave_cancelled(&t);
     self.over();
 }
 
@@ -189,8 +189,8 @@ void timed_task::pool_has_ended() noexcept {
     end();
     release();
     if (counted) {
-        p->count_dropped_alarm();
-        p->forget_expected();
+        p->outside.dropped.fetch_add(1, rlx);
+        p->gate.forget_expected();
     }
 }
 
@@ -215,7 +215,7 @@ bool timed_task::cancel() noexcept {
             const bool counted = m_period == 0;
             end();
             if (counted) {
-                p->forget_expected();
+                p->gate.forget_expected();
             }
             release(); // the reference of the alarm; the caller has one, too
         }
@@ -238,7 +238,7 @@ void timed_task::run_by_timekeeper() noexcept {
         end();
         release();
     }
-    p->forget_expected();
+    p->gate.forget_expected();
 }
 
 suspension* timed_task::run_task(spark* self, worker* w) noexcept {

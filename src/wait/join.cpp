@@ -81,7 +81,7 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
         if (home.size() == 1) {
             return s;
         }
-        home.send_elsewhere(s, s->home->index);
+        home.wakes.send_elsewhere(s, s->home->index);
         return nullptr;
     }
     return s;

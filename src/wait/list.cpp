@@ -30,14 +30,14 @@ void time_is_over(alarm& self) noexcept {
     }
 }
 
-struct wait_stop : decltype(scheduler::stoppable)::waiter {
+struct wait_stop : decltype(cancel_seat::stoppable)::waiter {
     waiters* list;
     waiters::entry* entry;
 };
 
 /// The waiting task is cancelled. Its frame may be resumed at once. But it waits for the lock of its listener
 /// before it ends the entry or its use of the list.
-void stop_wait(decltype(scheduler::stoppable)::waiter& self) noexcept {
+void stop_wait(decltype(cancel_seat::stoppable)::waiter& self) noexcept {
     auto& l = static_cast<wait_stop&>(self);
     waiters::entry& e = *l.entry;
     if (l.list->withdraw(e)) {
@@ -99,7 +99,7 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         l.entry = &e;
         l.node = w->current.load(rlx)->node.load(rlx);
         l.stop = &stop_wait;
-        auto& where = static_cast<scheduler*>(w)->stoppable;
+        auto& where = cancel_seat::of(w).stoppable;
         PILFER_CHAOS_POINT(publish);
         where.add(l);
         PILFER_CHAOS_POINT(publish);

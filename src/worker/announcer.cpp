@@ -4,16 +4,16 @@
 #include <cstdlib>
 
 #include "base/os.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-announcer::announcer(scheduler& w, pool_core& p) noexcept
-    : m_worker(w), m_pool(p),
-      m_exposer(p.settings().balance.exposure, p.settings().balance.threshold, p.settings().balance.eager),
-      m_count_all(p.settings().debug.count_all) {}
+announcer::announcer(scheduler& w, team& t) noexcept
+    : m_worker(w), m_team(t),
+      m_exposer(t.settings().balance.exposure, t.settings().balance.threshold, t.settings().balance.eager),
+      m_count_all(t.settings().debug.count_all) {}
 
 /// Answers the requests of the last task's time before the next task begins. A worker that runs one stolen
 /// task after another announces nothing. Without this call thieves would have to spin and force an exposure
@@ -103,7 +103,7 @@ void announcer::keep_yield_requests(word bits) noexcept {
 announcer::word announcer::after_push() noexcept {
     using trip = signal_word<std_atom>;
     const auto bits = take_bits();
-    if (m_pool.settings().balance.exposure != exposure::on_demand) {
+    if (m_team.settings().balance.exposure != exposure::on_demand) {
         // The contexts of one thread share this plain value, and ThreadSanitizer treats them as unrelated
         // threads.
         san::acquire(&m_exposer);
@@ -143,13 +143,13 @@ bool announcer::yield_after_announcing(task_word task) noexcept {
 /// Exposes tasks if a thief wants work, and wakes a worker that sleeps for lack of it.
 void announcer::answer(word bits) noexcept {
     using trip = signal_word<std_atom>;
-    if ((bits & (trip::expose | trip::wanted)) == 0 || m_pool.is_forked_child()) {
+    if ((bits & (trip::expose | trip::wanted)) == 0 || m_team.is_forked_child()) {
         return;
     }
     expose_some();
     if ((bits & trip::wanted) != 0 && m_worker.deque.thief().has_any()) {
         unsigned last = m_last_woken;
-        if (m_pool.idle().publish(m_worker.index, last, m_worker.deque.signal())) {
+        if (m_team.idle().publish(m_worker.index, last, m_worker.deque.signal())) {
             m_worker.woke(last);
         }
         m_last_woken = last;
@@ -172,7 +172,7 @@ void announcer::attend() noexcept {
 /// the thief busy in flat parallelism, and is one or two tasks of a recursion. The most is 64, because each
 /// of them that returns to the owner costs it a lock and a fence.
 void announcer::expose_some() noexcept {
-    const options& o = m_pool.settings();
+    const options& o = m_team.settings();
     const auto now = load_now();
     if (o.balance.steal.what == steal_amount::rule::one && o.balance.exposure == exposure::on_demand) {
         if (now.shared == 0) {
@@ -198,7 +198,7 @@ void announcer::yield_to_queued() noexcept {
 /// tasks. False in a child of fork(), because what its parent had queued runs in the parent.
 bool announcer::has_others_to_run() noexcept {
     return (m_worker.anything_queued(m_worker.level()) || m_worker.retires() || m_worker.anything_left()) &&
-           !m_pool.is_forked_child();
+           !m_team.is_forked_child();
 }
 
 void announcer::expose(std::uint64_t n) noexcept {
@@ -229,7 +229,7 @@ bool announcer::grow_ring() noexcept {
 }
 
 worker* announcer::reclaim_slow(task_word task) noexcept {
-    const std::int64_t most = m_pool.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
+    const std::int64_t most = m_team.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
     const task_word got = m_worker.deque.owner().pop_slow(most);
     if (got != task) {
         // Thieves take the oldest first: if `task` is gone, everything older is gone too.
@@ -242,7 +242,7 @@ worker* announcer::reclaim_slow(task_word task) noexcept {
     if (m_count_all) {
         m_worker.count.run_inline.add();
     }
-    if (m_pool.settings().resume != resume::elsewhere || m_pool.size() == 1 || m_pool.is_forked_child()) {
+    if (m_team.settings().resume != resume::elsewhere || m_team.size() == 1 || m_team.is_forked_child()) {
         return &m_worker;
     }
     // Test mode: the rest of this join runs on another worker.

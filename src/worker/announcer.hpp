@@ -13,8 +13,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
+class team;
 
 /// A worker with a yield request may announce this many tasks before it yields.
 inline constexpr unsigned yield_patience = 64;
@@ -26,7 +26,7 @@ inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 /// its worker, by the scheduler and by tasks.
 class announcer {
 public:
-    announcer(scheduler& w, pool_core& p) noexcept;
+    announcer(scheduler& w, team& t) noexcept;
 
     // ---- the calls of templates: see worker/backend.hpp
     [[nodiscard]] bool signalled(task_word task, way may) noexcept;
@@ -63,7 +63,7 @@ private:
     [[nodiscard]] bool yield_after_announcing(task_word task) noexcept;
 
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
     balance::exposer m_exposer; // by all contexts of this thread: see after_push()
     own_word<unsigned> m_last_woken{UINT32_MAX};
     own_word<unsigned> m_patience{yield_patience}; // announcements left until a yield request is followed

@@ -9,8 +9,8 @@
 #include <optional>
 
 #include <pilfer/counters.hpp>
-#include <pilfer/detail/timer/alarm.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
+#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/profile.hpp>
 
@@ -25,6 +25,7 @@ namespace detail {
 class audit;
 class pool_core;
 class scheduler;
+class team;
 struct blocking_job;
 
 /// Where a submission comes from.
@@ -114,10 +115,10 @@ public:
     /// An alarm fires on the thread of `w` and queues a counted task that runs before anything else. False:
     /// the task is left alone.
     [[nodiscard]] virtual bool run_prompt(scheduler&, submission&) noexcept { return false; }
-    /// Called on the thread of `w`: an alarm was armed that is due at `due`.
-    virtual void armed(scheduler& w, instant due, told when) noexcept = 0;
-    /// Called by any thread: the thread that watches over alarms sleeps no longer than until `due`.
-    virtual void watch(instant due) noexcept = 0;
+    /// True if the threads of this back-end fire all alarms themselves, and know none that watches over them.
+    [[nodiscard]] virtual bool fires_alarms() const noexcept { return false; }
+    /// Then it is notified of each alarm that is armed. Any thread.
+    virtual void alarm_is_armed() noexcept {}
     /// True if tasks can wait for descriptors without blocking a thread.
     [[nodiscard]] virtual bool watches_descriptors() const noexcept { return true; }
     /// True if resize() and the governor may change the number of workers.
@@ -150,8 +151,8 @@ struct recording_files {
     unsigned workers_asked = 0; ///< by the program; 0: it asked for no number
 };
 
-/// The backend for `p.settings()`. Throws std::bad_alloc, std::system_error, std::invalid_argument.
-[[nodiscard]] std::unique_ptr<backend> make_backend(pool_core& p, const recording_files& files);
+/// The backend of the team of `p`. Throws std::bad_alloc, std::system_error, std::invalid_argument.
+[[nodiscard]] std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files);
 
 /// The places that a pool with these options has for workers.
 struct worker_places {

@@ -1,6 +1,6 @@
 // The cold calls that templates make into a worker, handed to the back-end of its pool.
 #include "base/os.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -29,9 +29,9 @@ worker* reclaim_slow(worker* w, task_word task) noexcept {
 void suspend(worker* w, suspension& s) noexcept { backend_of(w).suspend(*static_cast<scheduler*>(w), s); }
 
 void make_runnable(suspension* s) noexcept {
-    pool_core& p = *s->home->pool;
-    const pool_core::pool_pin here(p);
-    p.backend().make_runnable(*s);
+    team& t = scheduler::of(s->home).crew();
+    const team::pin_guard here(t);
+    t.backend().make_runnable(*s);
 }
 
 std::uintptr_t refill_contexts(worker* w) noexcept {
@@ -40,6 +40,31 @@ std::uintptr_t refill_contexts(worker* w) noexcept {
 
 bool backend::may_announce(const scheduler& w) const noexcept {
     return w.current.load(rlx) != nullptr; // on the stack of a scheduler nothing can be announced
+}
+
+// ---- counts -----------------------------------------------------------------------------------
+
+void begin_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.begin(); }
+
+void end_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.end(); }
+
+void root_ends(worker* w) noexcept {
+    backend_of(w).root_ends(); // while the pool is certain to live
+    end_outstanding(w);
+}
+
+bool dropping(const worker* w) noexcept { return static_cast<const scheduler*>(w)->crew().dropping(); }
+
+void count_dropped(worker* w, std::uint64_t tasks) noexcept {
+    if (w != nullptr) {
+        static_cast<scheduler*>(w)->count.dropped.add(tasks);
+    }
+}
+
+void count_plain_call(worker* w) noexcept {
+    auto& self = *static_cast<scheduler*>(w);
+    self.count.no_context.add();
+    self.log.note(trace::what::plain_call);
 }
 
 } // namespace detail

@@ -1,12 +1,13 @@
 // Marks scopes as shared when a frame leaves its worker, or gives work to another pool (scope.M5, scope.M6:
 // ../scope).
-#include "pool/pool_core.hpp"
+#include "worker/continuation.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-scope_marker::scope_marker(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+scope_marker::scope_marker(scheduler& w, team& t) noexcept : m_worker(w), m_team(t) {}
 
 void scope_marker::mark_scopes(scope_node* inside) noexcept {
     m_worker.count.scopes_shared.add(scope_node::share(inside));
@@ -32,10 +33,10 @@ void scope_marker::mark_suspending(activation* from) noexcept {
 /// Marks the scopes of a task that becomes stealable. A single worker shares with no other one, whatever its
 /// policy exposes.
 void scope_marker::mark_task(task_word task) noexcept {
-    if (m_pool.size() > 1) {
+    if (m_team.size() > 1) {
         const auto* const at = reinterpret_cast<const void*>(task & ~kind_mask);
         san::acquire(at); // deque.R2 again: the owner's stores are those of several fibers
-        mark_scopes(scope_access::parent(task));
+        mark_scopes(parent_of(task));
         san::release(at); // after this look at its frame
     }
 }
@@ -58,39 +59,6 @@ PILFER_NOINLINE void scope_marker::mark_moved(suspension& s) noexcept {
         mark_scope_cursors(s.act);
         return true;
     });
-}
-
-scope_node* share_scopes(pool_core& p) noexcept {
-    auto* const inside = this_activation()->node.load(rlx);
-    // A scope that is not settled belongs to the caller's pool, not to `p`. A thread outside ends its scopes
-    // itself.
-    if (worker* w = this_worker()) {
-        share_scopes(*w->pool, inside);
-    } else if (!scope_node::is_settled(inside)) {
-        p.shared_from_outside(scope_node::share(inside));
-    }
-    return inside;
-}
-
-void share_scopes(pool_core& p, scope_node* inside) noexcept {
-    if (scope_node::is_settled(inside)) {
-        return;
-    }
-    auto* const w = static_cast<scheduler*>(this_worker());
-    scheduler& at = w != nullptr && w->pool == &p ? *w : p.at(0); // any of them will do (scope.M5)
-    const std::uint64_t fresh =
-        at.deque.thief().locked([inside]() noexcept { return scope_node::share(inside); });
-    if (w != nullptr) {
-        w->count.scopes_shared.add(fresh);
-    } else {
-        p.shared_from_outside(fresh);
-    }
-}
-
-void share_from_below(worker* w, scope_node* node) noexcept {
-    if (w->pool->schedulers() > 1) {
-        share_scopes(*w->pool, node);
-    }
 }
 
 PILFER_NOINLINE activation* activation_outside() noexcept {

@@ -6,10 +6,8 @@
 #include <new>
 
 #include "base/os.hpp"
-#include "cancel/cancellation.hpp"
-#include "context/overflow.hpp"
-#include "pool/numbers.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/numbers.hpp"
+#include "worker/team.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
 
@@ -51,14 +49,13 @@ PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
 }
 #endif
 
-scheduler::scheduler(pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned, PILFER_START_INDEX), log(count, owner.settings().debug.trace_events),
-      marks(*this, owner), switching(*this, owner), resting(*this, owner), guest(*this, owner),
-      sharing(*this, owner), theft(*this, owner, number), on_top(*this, owner), m_pool(owner),
-      m_backend(owner.backend()) {
+scheduler::scheduler(team& crew, pool_core& owner, unsigned number, bool pinned)
+    : worker(first_ring(), pinned, PILFER_START_INDEX), log(count, crew.settings().debug.trace_events),
+      marks(*this, crew), switching(*this, crew), resting(*this, crew), sharing(*this, crew),
+      theft(*this, crew, number), on_top(*this, crew), m_team(crew), m_backend(crew.backend()) {
     pool = &owner;
     index = number;
-    recording = owner.settings().debug.profile;
+    recording = crew.settings().debug.profile;
     serial = numbers::take();
 }
 
@@ -71,46 +68,32 @@ scheduler::~scheduler() {
     }
 }
 
-void scheduler::run() noexcept {
-    pilfer_v0_this_worker = this;
+void scheduler::begin_thread() noexcept {
+    appear();
 #if defined(PILFER_CHAOS)
-    chaos::thread_is(m_pool.number() << 12 | index);
+    chaos::thread_is(m_team.number() << 12 | index);
 #endif
-    if (m_pool.never_ends()) {
-        keep_loaded();
-    }
-    m_pool.modes().set(); // this thread may have been made by a task that rounds in another way
+    m_team.modes().set(); // this thread may have been made by a task that rounds in another way
     thread_id.store(os::thread_id(), rel);
-    on_its_cpu.store(m_pool.pin(index), rlx); // first of all, so that what it touches first is near it
+    on_its_cpu.store(m_team.pin(index), rlx); // first of all, so that what it touches first is near it
     exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    name_thread();
-    const overflow::thread_stack alternate;
     switching.enter_thread();
     san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
-    if (!thread_begins()) {
-        return;
-    }
-    m_pool.wait_for_start();
-    m_backend.run(*this);
-    pilfer_v0_this_worker = nullptr;
-    thread_ends();
+}
+
+void scheduler::work_begins() noexcept {
+    m_team.each_service([this](service& s) { s.work_begins(*this); });
 }
 
 void scheduler::work() noexcept {
-    theft.pool_has_started(m_pool.near(index));
-    auto* const g = m_pool.governor();
-    const auto work_begins = [g] {
-        if (g != nullptr) {
-            g->work_begins();
-        }
-    };
+    theft.pool_has_started(m_team.near(index));
     work_begins();
     for (;;) {
         if (retires()) [[unlikely]] {
             if (resume_here()) {
                 continue;
             }
-            if (m_pool.stopping()) {
+            if (m_team.stopping()) {
                 break;
             }
             resting.retire();
@@ -120,7 +103,7 @@ void scheduler::work() noexcept {
         if (step()) {
             continue;
         }
-        if (m_pool.stopping()) {
+        if (m_team.stopping()) {
             break;
         }
         if (resting.looks_again()) {
@@ -142,18 +125,11 @@ void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
 
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
-    // A worker that watches over the alarms and was woken still watches until it finds work.
-    if (const bool of_all = m_all_alarms || m_watches || turn == fairness_mask;
-        of_all || alarms.earliest() != never) [[unlikely]] {
-        m_all_alarms = false;
-        (void)fire_due(of_all);
+    if (m_team.expects()) [[unlikely]] {
+        m_team.each_service([this, turn](service& one) { one.serve(*this, turn == fairness_mask); });
     }
     if (!m_prompts.empty() && run_prompt()) [[unlikely]] {
         return true;
-    }
-    readiness* const io = m_pool.io_if_made();
-    if (io != nullptr && (turn == fairness_mask || io->is_due())) [[unlikely]] {
-        (void)look_at_descriptors(*io);
     }
     // Before each source that could win at every look. A frame that has yielded loses this one look.
     if (turn == fairness_mask / 4 && theft.steal_in_turn()) {
@@ -174,14 +150,48 @@ bool scheduler::step() noexcept {
         return true;
     }
     return resume_one() || run_own() || run_submission() || theft.search() ||
-           (io != nullptr && look_at_descriptors(*io)); // cheaper than to sleep first
+           (m_team.expects() && look_again()); // cheaper than to sleep first
+}
+
+bool scheduler::look_again() noexcept {
+    bool any = false;
+    m_team.each_service([this, &any](service& one) { any = one.look_again(*this) || any; });
+    return any;
+}
+
+void scheduler::note_begin_cold(scope_node* parent) noexcept {
+    m_team.each_service([this, parent](service& one) { one.task_begins(*this, parent); });
+}
+
+void scheduler::hand_on() noexcept {
+    if (m_team.expects()) [[unlikely]] {
+        m_team.each_service([this](service& one) { one.found_work(*this); });
+    }
+    if (m_owes_notice) [[unlikely]] {
+        m_owes_notice = false;
+        if (!resting.has_token() && anything_queued()) {
+            m_team.wakes.notify_any();
+        }
+    }
+}
+
+bool scheduler::retires() const noexcept { return m_team.is_retired(index); }
+
+/// Resumes a context that must run on this worker.
+bool scheduler::resume_here() noexcept {
+    auto* n = m_inbox.pop();
+    if (n == nullptr) {
+        return false;
+    }
+    resume_found(n, trace::what::resume_here);
+    return true;
 }
 
 bool scheduler::resume_one() noexcept {
     auto* n = m_inbox.pop();
     const bool here = n != nullptr;
     if (!here) {
-        n = m_pool.runnable.pop();
+        n = m_team.runnable.pop();
     }
     if (n == nullptr) {
         return false;
@@ -204,7 +214,7 @@ bool scheduler::run_own() noexcept {
     if (newest == 0 || ((newest & kind_mask) != kind_continuation && !switching.has_context())) {
         return false;
     }
-    const task_word task = own.pop(taken_back_at_once(m_pool.settings()));
+    const task_word task = own.pop(taken_back_at_once(m_team.settings()));
     if (task == 0) {
         return false;
     }
@@ -224,7 +234,7 @@ bool scheduler::run_prompt() noexcept {
     }
     auto* const s = static_cast<submission*>(n);
     if (!switching.has_context()) {
-        m_pool.queue_expected(s, priority::high);
+        m_team.queue_counted(s, priority::high);
         return false;
     }
     m_level = priority::high;
@@ -239,18 +249,18 @@ bool scheduler::run_prompt() noexcept {
 }
 
 bool scheduler::run_submission(priority lowest) noexcept {
-    if (m_pool.submissions.empty_from(lowest) || !switching.has_context()) {
+    if (m_team.submissions.empty_from(lowest) || !switching.has_context()) {
         return false;
     }
     std::uint32_t turn = m_turn;
     const auto [n, level] =
-        lowest == priority::low ? m_pool.submissions.pop(turn) : m_pool.submissions.pop_from(lowest);
+        lowest == priority::low ? m_team.submissions.pop(turn) : m_team.submissions.pop_from(lowest);
     m_turn = turn;
     if (n == nullptr) {
         return false;
     }
     m_level = level;
-    m_pool.left_queue();
+    m_team.took_submission();
     resting.found_work(index);
     count.run_submitted.add();
     log.note_slice(trace::what::run_submitted, trace::task::submission);
@@ -265,8 +275,8 @@ bool scheduler::run_submission(priority lowest) noexcept {
 /// of a lower level: the worker gets a yield request. A worker that retires gets one too, because it is back
 /// only for frames that can resume on no other worker.
 void scheduler::remind(priority level) noexcept {
-    if ((anything_queued(level) || m_pool.left_tasks.any() ||
-         (retires() && m_pool.settings().resume == resume::anywhere)) &&
+    if ((anything_queued(level) || m_team.left_tasks.any() ||
+         (retires() && m_team.settings().resume == resume::anywhere)) &&
         !deque.signal().has(signal_word<std_atom>::yield_request)) {
         deque.signal().set(signal_word<std_atom>::yield_request);
     }
@@ -280,7 +290,7 @@ void scheduler::execute(task_word task) noexcept {
         switching.start(task);
         return;
     }
-    auto* s = reinterpret_cast<scope_core*>(task & ~kind_mask);
+    auto* const s = reinterpret_cast<scope_node*>(task & ~kind_mask);
     remind(m_level);
     m_backend.task_begins(*this, task);
     switching.continue_rest(*s);

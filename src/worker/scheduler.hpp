@@ -5,19 +5,17 @@
 // steps of a switch are in README.md.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <pilfer/detail/worker/parked.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/scope.hpp>
 
-#include "guest/guest_slot.hpp"
-#include "io/readiness.hpp"
 #include "memory/block_pool.hpp"
-#include "observe/overdue.hpp"
-#include "pool/closing.hpp"
+#include "worker/activity.hpp"
 #include "worker/announcer.hpp"
 #include "worker/backend.hpp"
+#include "worker/closing.hpp"
 #include "worker/event_log.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
@@ -25,38 +23,39 @@
 #include "worker/tally.hpp"
 #include "worker/thief.hpp"
 #include "worker/top_runner.hpp"
-#include <pilfer/detail/cancel/waits.hpp>
-#include <pilfer/detail/timer/alarm.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
-struct blocking_job;
+class cancel_seat;
+class occupant;
+class service;
+class team;
 
 /// Every 64th look for work skips the source that would otherwise always win.
 inline constexpr std::uint64_t fairness_mask = 63;
 
 class alignas(line_bytes) scheduler final : public worker {
 public:
-    scheduler(pool_core& owner, unsigned number, bool pinned);
+    scheduler(team& crew, pool_core& owner, unsigned number, bool pinned);
     ~scheduler();
     scheduler(const scheduler&) = delete;
     scheduler& operator=(const scheduler&) = delete;
 
     [[nodiscard]] static scheduler& of(worker* w) noexcept { return *static_cast<scheduler*>(w); }
-    [[nodiscard]] pool_core& core() noexcept { return m_pool; }
+    [[nodiscard]] pool_core& core() const noexcept { return *pool; }
+    [[nodiscard]] team& crew() const noexcept { return m_team; }
     [[nodiscard]] detail::backend& backend() const noexcept { return m_backend; }
 
     // ---- the thread
-    /// Its whole life.
-    void run() noexcept;
+    /// From here on the calling thread is the worker's, until disappear().
+    void begin_thread() noexcept;
     /// The loop of a worker that steals, until the pool stops.
     void work() noexcept;
     /// Looks for work once, and runs what was found. False: nothing was found.
     [[nodiscard]] bool step() noexcept;
-    /// On its own thread: from here on, until appear(), it is a thread outside.
+    /// From here on, until appear(), the calling thread is a thread outside.
     void disappear() noexcept;
     void appear() noexcept;
 
@@ -66,6 +65,12 @@ public:
     [[nodiscard]] bool run_submission(priority lowest = priority::low) noexcept;
     /// Runs a task that was taken from a deque.
     void execute(task_word task) noexcept;
+    /// A task inside the scope `parent` begins: cancellations look at it.
+    void note_begin(scope_node* parent) noexcept {
+        if (deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
+            note_begin_cold(parent);
+        }
+    }
     /// True if a submission or a context waits for this worker, or for any.
     [[nodiscard]] bool anything_queued(priority lowest = priority::low) noexcept;
     /// True if something is queued, a deque of the pool has a task, or the pool stops.
@@ -86,24 +91,33 @@ public:
     void go_elsewhere() noexcept;
     void go_to(unsigned number) noexcept;
 
-    // ---- alarms and descriptors
-    /// An alarm of this worker is due at `due`. On its thread.
-    void armed(instant due, told when) noexcept;
-    /// This worker is about to run something: other threads get what it has left open.
-    void leave_alarms() noexcept;
-    /// Called in the map of sleepers. Returns until when this worker may sleep; never: until a thread wakes
-    /// it.
-    [[nodiscard]] instant watch_alarms() noexcept;
-    /// The next step looks at the alarms of all workers.
-    void look_at_all_alarms() noexcept { m_all_alarms = true; }
-    /// The watch over alarms was handed to another worker.
-    void watches_no_more() noexcept { m_watches = false; }
-    void sleep_at_descriptors(readiness& io, std::uint64_t ns) noexcept;
-    /// A task of an alarm that fires on this thread: it runs before anything else.
+    // ---- what services use
+    /// This worker is about to run something: services hand on what they watch over, and other workers get
+    /// the notices that were deferred.
+    void hand_on() noexcept;
+    /// A task that runs on this thread before anything else.
     void add_prompt(submission& s) noexcept { m_prompts.push(&s); }
-    /// True while this thread fires alarms. It looks for what they make runnable first, and then wakes
-    /// others.
-    [[nodiscard]] bool fires() const noexcept { return m_fires; }
+    /// Calls `f`, which makes tasks runnable, and returns true if it did. This worker looks for them first,
+    /// and wakes others only when it has found one.
+    template <class F>
+    bool deferring_notices(F f) noexcept {
+        m_defers = true;
+        const bool any = f();
+        m_defers = false;
+        return any;
+    }
+    void owe_notice() noexcept { m_owes_notice = true; }
+    [[nodiscard]] bool defers_notices() const noexcept { return m_defers; }
+
+    // ---- guests
+    /// True if a worker or a guest reads the inbox. Any thread.
+    [[nodiscard]] bool is_there() const noexcept { return m_there.load(rlx); }
+    /// A slot for guests is taken, or left.
+    void set_there(bool now) noexcept { m_there.store(now, rlx); }
+    /// Moves the inbox of a slot without a guest to the runnable queue. Any thread.
+    void forward_inbox() noexcept;
+    /// The guest that runs this scheduler; null: a worker of the pool, or a free slot.
+    occupant* guest = nullptr;
 
     /// The suspended contexts that have to resume on this worker. Any thread may push.
     [[nodiscard]] submission_queue<std_atom>& inbox() noexcept { return m_inbox; }
@@ -115,9 +129,6 @@ public:
         count.wakes.add();
         log.note(trace::what::wake, i);
     }
-
-    /// Any thread arms an alarm. This worker fires it, or at the latest the worker that watches.
-    timer_heap<std_atom, futex_park> alarms;
 
     alignas(line_bytes) tally count;
     outstanding_counts<std_atom> outstanding;
@@ -132,39 +143,32 @@ public:
     std::atomic<bool> on_its_cpu{false};   // the thread is pinned; for reports
     std::atomic<bool> has_priority{false}; // options.priority was granted; for reports
     std::atomic<activity> current_activity{activity::other};
-    /// Waits inside scopes, of tasks that began the wait on this worker. A cancellation ends them:
-    /// src/cancel/README.md.
-    cancellable_waits<std_atom, futex_park, scope_node> stoppable;
-    look_guard<std_atom> looks_up;
+    /// The part that cancellations use: src/cancel.
+    cancel_seat* cancel = nullptr;
 
     // The parts of the worker. Code that runs on its thread uses them.
     event_log log;
     scope_marker marks;
     switcher switching;
     sleeper resting;
-    guest_slot guest;
     announcer sharing;
     thief theft;
     top_runner on_top;
 
 private:
-    // threads.cpp
-    void name_thread() noexcept;
-    [[nodiscard]] bool thread_begins() noexcept;
-    void thread_ends() noexcept;
-    // scheduler.cpp
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_prompt() noexcept;
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
-    // alarms.cpp, readiness.cpp
-    bool fire_due(bool of_all) noexcept;
-    [[nodiscard]] bool look_at_descriptors(readiness& io) noexcept;
+    [[nodiscard]] bool look_again() noexcept;
+    void note_begin_cold(scope_node* parent) noexcept;
+    void work_begins() noexcept;
 
-    pool_core& m_pool;
+    team& m_team;
     detail::backend& m_backend; // the pool's
     submission_queue<std_atom> m_inbox;
-    submission_queue<std_atom> m_prompts; // deadlines that have come; of this thread
+    submission_queue<std_atom> m_prompts; // of this thread
+    std::atomic<bool> m_there{true};      // pool.V2
     /// Tasks run by the scheduler: every 64th look starts elsewhere.
     own_word<std::uint64_t> m_ends{PILFER_CHAOS_START(std::uint64_t)};
     own_word<priority> m_level{priority::normal};
@@ -176,14 +180,8 @@ private:
     own_word<priority> m_yielded_for{priority::low};
     /// A context has just yielded to one other ready thing: a task of the own deque runs first.
     own_word<bool> m_own_first{false};
-    /// When the first alarm armed here is due that the watch does not know.
-    own_word<instant> m_armed{never};
-    /// This worker was the last to take over the watch over the alarms.
-    bool m_watches = false;
-    own_word<bool> m_fires{false};
-    /// The next look is at the alarms of all workers.
-    bool m_all_alarms = false;
-    /// Alarms have made contexts runnable, and no worker was woken.
+    own_word<bool> m_defers{false};
+    /// A service has made tasks runnable, and no worker was woken.
     bool m_owes_notice = false;
 };
 
@@ -204,9 +202,6 @@ void check_locks(const suspension& s) noexcept;
 #else
 inline void check_locks(const suspension&) noexcept {}
 #endif
-
-/// Fires what is due at `t` of the alarms of `w`, up to 64 of them. Returns how many.
-unsigned fire_due_of(scheduler& w, instant t) noexcept;
 
 /// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
 [[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;

@@ -7,13 +7,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
+class team;
 
 /// Marks scopes as shared on behalf of one worker.
 class scope_marker {
 public:
-    scope_marker(scheduler& w, pool_core& p) noexcept;
+    scope_marker(scheduler& w, team& t) noexcept;
 
     /// For exposing: marks the scopes of each task before it becomes stealable (scope.M1).
     [[nodiscard]] auto marking() noexcept {
@@ -30,7 +30,7 @@ private:
     void mark_scope_cursors(activation* from) noexcept;
 
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
 };
 
 } // namespace detail

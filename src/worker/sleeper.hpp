@@ -1,14 +1,18 @@
 // When a worker sleeps, and what a wake-up obliges it to: src/idle/README.md.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
+
 #include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
+class team;
+struct rest_plan;
 
 /// Searches without success before a sleep, if the pool spins for idle::latency.
 inline constexpr unsigned looks_for_latency = 20;
@@ -16,7 +20,7 @@ inline constexpr unsigned looks_for_latency = 20;
 /// The token and the alert of one worker, and its sleep. Called on the thread's own stack, between two tasks.
 class sleeper {
 public:
-    sleeper(scheduler& w, pool_core& p) noexcept;
+    sleeper(scheduler& w, team& t) noexcept;
 
     /// The worker has found something to run: settles its token or alert, and wakes other workers if there is
     /// more work. `likely` is the worker that may have more.
@@ -36,8 +40,11 @@ public:
     void settle() noexcept;
 
 private:
+    void make(rest_plan& plan) noexcept;
+    static void rest_on(std::atomic<std::uint32_t>& state, std::uint64_t ns) noexcept;
+
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
     /// Searches without success since the last sleep, for idle::latency.
     unsigned m_looks = 0;
     /// A waker has given this worker a token. Before the worker runs what it finds, it looks for more.

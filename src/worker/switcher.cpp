@@ -1,9 +1,9 @@
 #include "worker/switcher.hpp"
 
 #include "base/os.hpp"
-#include "cancel/cancellation.hpp"
 #include "context/switch.hpp"
-#include "pool/pool_core.hpp"
+#include "worker/continuation.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -15,7 +15,7 @@ PILFER_NO_SANITIZE void context_main(void* self) noexcept;
 
 } // namespace
 
-switcher::switcher(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+switcher::switcher(scheduler& w, team& t) noexcept : m_worker(w), m_team(t) {}
 
 void switcher::enter_thread() noexcept {
 #if defined(PILFER_TSAN)
@@ -34,7 +34,7 @@ bool switcher::has_context() noexcept {
 
 void switcher::give_contexts() noexcept {
     if (context* const mine = ranked<context>::node(m_worker.free_contexts.exchange(0, rlx))) {
-        m_pool.stacks.give(mine);
+        m_team.stacks.give(mine);
     }
 }
 
@@ -55,7 +55,7 @@ void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
 #if defined(PILFER_ASAN)
     m_worker.current.store(a, rlx);
     std_atom::fence_sc(); // this store, then the look; on the other side keeps_at_rest()
-    if (m_pool.stacks.shown() && !m_list_is_shown) [[unlikely]] {
+    if (m_team.stacks.shown() && !m_list_is_shown) [[unlikely]] {
         m_list_is_shown = true; // what joins the list later was in use, or came by take()
         stack_pool::show(*a->ctx);
         for (const context* c = ranked<context>::node(m_worker.free_contexts.load(rlx)); c != nullptr;
@@ -67,13 +67,13 @@ void switcher::leaves_rest([[maybe_unused]] activation* a) noexcept {
 }
 
 /// Resumes the parent after a spawn whose child is still running on another worker.
-PILFER_NO_SANITIZE void* switcher::continue_parent(scope_core& s) noexcept {
+PILFER_NO_SANITIZE void* switcher::continue_parent(scope_node& s) noexcept {
     PILFER_CHAOS_POINT(enter);
-    activation* owner = scope_access::taken(s);
+    activation* owner = m_team.take_rest(s);
     m_worker.current.store(owner, rlx);
     leaves_rest(owner);
     san::leave(&m_view, owner->ctx->view);
-    void* message = pilfer_v0_continue(&m_sp, scope_access::rest(s));
+    void* message = pilfer_v0_continue(&m_sp, rest_of(s));
     san::enter(m_view);
     return message;
 }
@@ -119,13 +119,10 @@ void switcher::start(task_word job) noexcept {
     context* const c = take_context(&m_worker);
     san::release(c); // this look comes before the end of the task, which gives the record away
     m_worker.current.store(&c->self, rlx);
-    scope_node* const parent = scope_access::parent(job);
+    scope_node* const parent = parent_of(job);
     c->self.node.store(parent, rlx);
     c->self.locks = 0;
-    if (m_worker.deque.signal().has(signal_word<std_atom>::stop)) [[unlikely]] {
-        (void)cancellation::stopped_at(&m_worker,
-                                       parent); // propagates to the scope that its first look is at
-    }
+    m_worker.note_begin(parent);
     // The look at the task also comes before its end.
     san::release(reinterpret_cast<const void*>(job & ~kind_mask));
     m_worker.backend().task_begins(m_worker, job);
@@ -138,7 +135,7 @@ void switcher::resume_now(suspension& s) noexcept {
 }
 
 void switcher::after_switch(void* message) noexcept {
-    if (m_pool.is_forked_child()) [[unlikely]] {
+    if (m_team.is_forked_child()) [[unlikely]] {
         forks::no_way_back();
     }
     for (;;) {
@@ -169,7 +166,7 @@ void switcher::suspend_here(suspension& s) noexcept {
     m_worker.count.suspends.add();
     PILFER_CHAOS_POINT(leave);
     m_worker.log.note(trace::what::suspended);
-    if (m_pool.size() > 1 && !s.share_deferred) {
+    if (m_team.size() > 1 && !s.share_deferred) {
         m_worker.marks.mark_suspending(s.act);
     }
     void* const left = m_worker.backend().task_leaves();
@@ -217,7 +214,7 @@ PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) no
     m_worker.log.note(trace::what::ended);
     m_worker.backend().task_ends();
     if (next != nullptr) {
-        if (m_pool.is_forked_child()) [[unlikely]] {
+        if (m_team.is_forked_child()) [[unlikely]] {
             forks::no_way_back();
         }
         m_worker.log.note(trace::what::resume_next);
@@ -237,10 +234,10 @@ bool switcher::takes_beyond() noexcept {
     const context* const here = m_worker.current.load(rlx)->ctx;
     const auto at = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
     if (here == nullptr ||
-        at - reinterpret_cast<std::uintptr_t>(here->low) >= m_pool.stacks.stack_size() / 2) {
+        at - reinterpret_cast<std::uintptr_t>(here->low) >= m_team.stacks.stack_size() / 2) {
         return false;
     }
-    const context* const one = m_pool.stacks.take_beyond();
+    const context* const one = m_team.stacks.take_beyond();
     if (one == nullptr) {
         return false;
     }
@@ -249,15 +246,15 @@ bool switcher::takes_beyond() noexcept {
 }
 
 std::uintptr_t switcher::refill_contexts() noexcept {
-    if (m_pool.is_forked_child()) {
+    if (m_team.is_forked_child()) {
         return 0; // in a child of fork(): another thread may have held the lock of the stacks
     }
     // Only a pool with a limit refuses. The promises of other pools hold while stacks are available.
-    if (m_pool.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
+    if (m_team.settings().max_contexts != 0 && PILFER_CHAOS_MAYBE(refuse_context)) {
         return 0;
     }
     PILFER_CHAOS_POINT(contexts);
-    const context* const first = m_pool.stacks.take(32);
+    const context* const first = m_team.stacks.take(32);
     const std::uintptr_t list = first != nullptr ? first->link.load(rlx) : 0;
     m_worker.free_contexts.store(list, rlx);
     return list;

@@ -11,20 +11,19 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
-class scope_core;
+class team;
 
 /// Enters and leaves contexts on one thread, and has the contexts that the thread keeps in reserve.
 class switcher {
 public:
-    switcher(scheduler& w, pool_core& p) noexcept;
+    switcher(scheduler& w, team& t) noexcept;
 
     // ---- on the thread's own stack, between two tasks. Each returns when the thread is back.
     /// Begins a task on a free context. There is one: has_context().
     void start(task_word job) noexcept;
     /// Resumes the parent after a spawn whose child still runs on another worker.
-    void continue_rest(scope_core& s) noexcept { after_switch(continue_parent(s)); }
+    void continue_rest(scope_node& s) noexcept { after_switch(continue_parent(s)); }
     void resume_now(suspension& s) noexcept;
     /// The thread that calls this is the worker's from now on: sanitizers learn the bounds of its stack.
     void enter_thread() noexcept;
@@ -52,14 +51,14 @@ public:
 
 private:
     void leaves_rest(activation* a) noexcept;
-    [[nodiscard]] void* continue_parent(scope_core& s) noexcept;
+    [[nodiscard]] void* continue_parent(scope_node& s) noexcept;
     [[nodiscard]] void* enter_context(context* c, task_word job) noexcept;
     [[nodiscard]] void* enter_suspended(suspension& s) noexcept;
     void let_go(suspension& s) noexcept;
     void after_switch(void* message) noexcept;
 
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
     void* m_sp = nullptr; // the saved stack of the thread while a context runs
     stack_view m_view;
     // See leaves_rest(); of AddressSanitizer only.

@@ -16,8 +16,8 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
+class team;
 
 /// The least time between two looks of steal_in_turn(). A forced exposure costs up to 10 us while other
 /// threads run, as much as 64 of the smallest tasks.
@@ -27,7 +27,7 @@ inline constexpr instant between_turns = 250'000; // ns
 /// stolen task has been run. On the thread's own stack, between two tasks.
 class thief {
 public:
-    thief(scheduler& w, pool_core& p, unsigned number);
+    thief(scheduler& w, team& t, unsigned number);
 
     /// The pool has started: from now on it is known how many deques there are. `near`: workers that share
     /// something with this one.
@@ -49,7 +49,7 @@ private:
     void judge_last_theft() noexcept;
 
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
     balance::random m_random;
     balance::chooser m_chooser;
     balance::steal_batch m_batch;

@@ -1,17 +1,18 @@
 #include "worker/top_runner.hpp"
 
-#include "pool/pool_core.hpp"
+#include "worker/continuation.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-top_runner::top_runner(scheduler& w, pool_core& p) noexcept : m_worker(w), m_pool(p) {}
+top_runner::top_runner(scheduler& w, team& t) noexcept : m_worker(w), m_team(t) {}
 
 bool top_runner::help_on_top() noexcept {
     // A worker that suspends its last context must be able to start another one, or have nothing left to
     // start. Otherwise its tasks would wait for a stack, and the stacks for its tasks.
-    if (m_pool.is_forked_child() || m_worker.switching.has_context() || m_worker.switching.takes_beyond()) {
+    if (m_team.is_forked_child() || m_worker.switching.has_context() || m_worker.switching.takes_beyond()) {
         return false;
     }
     const task_word task = help_own();
@@ -24,12 +25,12 @@ bool top_runner::help_on_top() noexcept {
     }
     // This frame may have left a worker with tasks that it announced in that worker's deque. Perhaps no
     // worker has a stack to start them.
-    for (unsigned k = 1; k < m_pool.size(); ++k) {
-        if (const task_word stolen = help_other((m_worker.index + k) % m_pool.size())) {
+    for (unsigned k = 1; k < m_team.size(); ++k) {
+        if (const task_word stolen = help_other((m_worker.index + k) % m_team.size())) {
             m_worker.count.run_stolen.add();
             m_worker.count.tasks_stolen.add();
             m_worker.count.no_context.add();
-            m_worker.log.note_run(trace::what::top_stolen, stolen, (m_worker.index + k) % m_pool.size());
+            m_worker.log.note_run(trace::what::top_stolen, stolen, (m_worker.index + k) % m_team.size());
             run_on_top(stolen);
             return true;
         }
@@ -39,14 +40,14 @@ bool top_runner::help_on_top() noexcept {
     // call waits for a worker that holds the queue, so that it misses no task: perhaps no other worker has a
     // stack for it.
     const priority mine = m_worker.level();
-    if (m_pool.submissions.empty_from(mine)) {
+    if (m_team.submissions.empty_from(mine)) {
         return false;
     }
-    const auto [n, level] = m_pool.submissions.insist_from(mine);
+    const auto [n, level] = m_team.submissions.insist_from(mine);
     if (n == nullptr) {
         return false;
     }
-    m_pool.left_queue();
+    m_team.took_submission();
     m_worker.count.run_submitted.add();
     m_worker.count.no_context.add();
     m_worker.log.note_slice(trace::what::top_submitted, trace::task::submission);
@@ -61,7 +62,7 @@ bool top_runner::help_on_top() noexcept {
 /// Takes the oldest task of `victim`, or returns 0 if that is a continuation. A continuation needs no stack,
 /// so any idle worker resumes it. The tasks after it are left to its frame.
 task_word top_runner::help_other(unsigned victim) noexcept {
-    return m_pool.at(victim).deque.thief().steal_until_settled(
+    return m_team.at(victim).deque.thief().steal_until_settled(
         [](task_word t) { return (t & kind_mask) != kind_continuation; },
         [this](steal_status status) {
             m_worker.count.steals_tried.add();
@@ -84,8 +85,8 @@ task_word top_runner::help_own() noexcept {
 }
 
 void top_runner::run_on_top(task_word task) noexcept {
-    nested_activation child(&m_worker, scope_access::parent(task));
-    (void)stopped_here(&m_worker); // see start()
+    nested_activation child(&m_worker, parent_of(task));
+    m_worker.note_begin(parent_of(task));
     void* const beneath = m_worker.backend().task_leaves();
     m_worker.backend().task_begins(m_worker, task);
     auto* job = reinterpret_cast<spark*>(task & ~kind_mask);

@@ -7,13 +7,13 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class pool_core;
 class scheduler;
+class team;
 
 /// Runs tasks on top of a frame that waits.
 class top_runner {
 public:
-    top_runner(scheduler& w, pool_core& p) noexcept;
+    top_runner(scheduler& w, team& t) noexcept;
 
     /// Before a wait: runs one task on top of the calling frame if no context is free. False: the frame
     /// may suspend.
@@ -25,7 +25,7 @@ private:
     void run_on_top(task_word task) noexcept;
 
     scheduler& m_worker;
-    pool_core& m_pool;
+    team& m_team;
 };
 
 } // namespace detail

@@ -1,7 +1,7 @@
 // Checks for work that waits for a worker, and lets it run before the running task.
 #include <thread>
 
-#include "pool/pool_core.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -9,7 +9,7 @@ namespace detail {
 namespace {
 
 struct handing_on : suspension {
-    pool_core* pool;
+    team* crew;
 };
 
 struct travelling : handing_on {
@@ -21,27 +21,52 @@ struct travelling : handing_on {
 bool scheduler::anything_queued(priority lowest) noexcept {
     // Submissions before runnable contexts: a worker that yields pushes its context and takes a submission
     // afterwards, so one of the two is seen.
-    return !m_inbox.empty() || !m_pool.submissions.empty_from(lowest) || !m_pool.runnable.empty();
+    return !m_inbox.empty() || !m_team.submissions.empty_from(lowest) || !m_team.runnable.empty();
 }
 
 bool scheduler::anything_ready() noexcept {
-    if (m_pool.stopping() || anything_queued()) {
+    if (m_team.stopping() || anything_queued()) {
         return true;
     }
-    for (unsigned k = 0; k < m_pool.size(); ++k) {
-        if (m_pool.at((index + k) % m_pool.size()).deque.thief().has_any()) {
+    for (unsigned k = 0; k < m_team.size(); ++k) {
+        if (m_team.at((index + k) % m_team.size()).deque.thief().has_any()) {
             return true;
         }
     }
     return false;
 }
 
+/// True if a deque whose owner is gone holds a task. A frame elsewhere may wait for that task, and busy
+/// workers do not steal.
+bool scheduler::anything_left() noexcept {
+    const auto look = [this] {
+        for (unsigned i = 0; i < m_team.size(); ++i) {
+            if (m_team.has_left(i) && m_team.at(i).deque.thief().has_any()) {
+                return true;
+            }
+        }
+        return false;
+    };
+    return m_team.left_tasks.look_for(look, [this] { m_team.wakes.notify_any(); });
+}
+
+void scheduler::forward_inbox() noexcept {
+    for (unsigned round = 0; !m_inbox.empty(); ++round) {
+        if (auto* n = m_inbox.pop()) {
+            m_team.runnable.push(n);
+            m_team.wakes.notify_any();
+        } else {
+            std_atom::relax(round);
+        }
+    }
+}
+
 /// Queues the running context after all other work that waits for this worker.
 void scheduler::yield_here() noexcept {
     handing_on s;
-    s.pool = &m_pool;
+    s.crew = &m_team;
     s.publish = [](suspension& self) noexcept {
-        static_cast<handing_on&>(self).pool->requeue(&self);
+        static_cast<handing_on&>(self).crew->wakes.requeue(&self);
         return true;
     };
     log.note(trace::what::yield);
@@ -51,7 +76,7 @@ void scheduler::yield_here() noexcept {
 }
 
 void scheduler::let_others_first() noexcept {
-    if (m_pool.is_forked_child()) {
+    if (m_team.is_forked_child()) {
         std::this_thread::yield(); // the frame cannot leave its stack, nor anything run on top of it
         return;
     }
@@ -61,9 +86,9 @@ void scheduler::let_others_first() noexcept {
 
 void scheduler::go_elsewhere() noexcept {
     handing_on s;
-    s.pool = &m_pool;
+    s.crew = &m_team;
     s.publish = [](suspension& self) noexcept {
-        static_cast<handing_on&>(self).pool->send_elsewhere(&self, self.home->index);
+        static_cast<handing_on&>(self).crew->wakes.send_elsewhere(&self, self.home->index);
         return true;
     };
     switching.suspend_here(s);
@@ -71,11 +96,11 @@ void scheduler::go_elsewhere() noexcept {
 
 void scheduler::go_to(unsigned number) noexcept {
     travelling s;
-    s.pool = &m_pool;
+    s.crew = &m_team;
     s.to = number;
     s.publish = [](suspension& self) noexcept {
         auto& frame = static_cast<travelling&>(self);
-        frame.pool->send_to(&frame, frame.to);
+        frame.crew->wakes.send_to(&frame, frame.to);
         return true;
     };
     switching.suspend_here(s);

@@ -83,7 +83,7 @@ TEST_P(coroutine_life, a_drain_waits_for_all_that_is_suspended) {
         pool.submit(lives_on(witness(alive), promise.get_future(), began, done));
     }
     std::thread setter([&] {
-        while (!pool.core().is_closed() || began != 50) {
+        while (!pool.core().gate.is_closed() || began != 50) {
             std::this_thread::sleep_for(100us);
         }
         promise.set_value(1);

@@ -354,7 +354,7 @@ TEST_F(choice_of_a_sleeper, a_worker_wakes_the_nearest_after_it) {
     for (const unsigned publisher : {1U, 4U}) {
         for (std::uint64_t i = 0; i < calls; ++i) {
             ASSERT_TRUE(held.sleep({2, 6}));
-            held.tell(publisher, [&] { held.pool.core().notify_any(); });
+            held.tell(publisher, [&] { held.pool.core().wakes.notify_any(); });
         }
     }
     ASSERT_TRUE(held.sleep({2, 6}));

@@ -218,7 +218,7 @@ TEST_P(one_lock_backend_over_workers, both_back_ends_end_alike) {
             queued.push_back(pool.async([] { return 2; }));
         }
         std::thread opener([&] {
-            EXPECT_TRUE(eventually([&] { return pool.core().is_closed(); }, 60s));
+            EXPECT_TRUE(eventually([&] { return pool.core().gate.is_closed(); }, 60s));
             open = true;
         });
         pool.shutdown(pilfer::shutdown_mode::drop);

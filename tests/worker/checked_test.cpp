@@ -103,7 +103,7 @@ TEST_F(checked_pool, a_context_that_is_left_runnable) {
         }
         // The threads are gone: a context that is put there now stays.
         pool.core().runnable.push(&lost);
-        pool.core().check_end();
+        detail::check_end(pool.core());
         return 1;
     });
     if (detail::checked_build) {

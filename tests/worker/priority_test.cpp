@@ -331,7 +331,7 @@ TEST_F(priorities, own_tasks_may_submit_while_the_pool_drains) {
         auto first = std::make_unique<busy>(pool);
         pool.submit({.priority = low}, [&] { again(5); });
         std::thread ends([&] { pool.shutdown(); });
-        while (!pool.core().is_closed()) {
+        while (!pool.core().gate.is_closed()) {
             std::this_thread::yield();
         }
         EXPECT_THROW(pool.submit({.priority = high}, [] {}), pilfer::pool_closed);

@@ -1,7 +1,7 @@
-// Workers that step aside and are called back: src/pool/resize.cpp over
+// Workers that step aside and are called back: src/pool/threads.cpp over
 // include/pilfer/detail/idle/sleep.hpp.
-#include "pool/leftovers.hpp"
 #include "sleeping.hpp"
+#include "worker/leftovers.hpp"
 
 namespace {
 
@@ -32,7 +32,7 @@ struct called {
             Atom::fence_sc();
             m_given += m_idle.unpark(0) ? 1 : 0;
             break;
-        default: // pool_core::notify(), after a push
+        default: // waker::notify(), after a push
             m_inbox.store(1, rel);
             Atom::fence_sc();
             m_given += m_idle.wake(0, 0) || m_idle.unpark(0) ? 1 : 0;
@@ -64,7 +64,7 @@ protected:
     using typename base::outcome;
     using typename base::sleepers;
 
-    /// pool_core::follow_limits()
+    /// worker_threads::follow_limits()
     void send_away(unsigned who) {
         m_limit.store(1, rlx);
         Atom::fence_sc();
@@ -87,7 +87,7 @@ protected:
             [](auto& word) { resting::park::wait(word, sleepers::asleep); });
         this->m_worker[self].token = this->m_worker[self].token || how == outcome::woken;
     }
-    /// scheduler::run() of the one that may be sent away.
+    /// scheduler::work() of the one that may be sent away.
     void work_or_not(unsigned self) {
         for (;;) {
             if (retires(self)) {
@@ -237,7 +237,7 @@ private:
             (void)m_summons[self - Leavers].exchange(1, rel);
         }
     }
-    /// pool_core::notify_any() if no worker sleeps.
+    /// waker::notify_any() if no worker sleeps.
     void summon_all() {
         atom::fence_sc();
         for (auto& s : m_summons) {

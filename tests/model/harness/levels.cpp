@@ -28,7 +28,7 @@ struct levels_client {
         m_items[i].number = i;
         m_tasks.announce(i);
         (void)m_queue.push(&m_items[i], levels[i]);
-        Atom::fence_sc(); // pool_core::wake_somebody()
+        Atom::fence_sc(); // waker::wake_any()
         if (m_idle.anyone_asleep()) {
             (void)m_idle.wake_one(i % Workers, i % Workers);
         }

@@ -26,7 +26,7 @@ struct places_client {
         ++queued;
         check(queued <= bound + beyond, "more is queued than there is room for");
     }
-    /// pool_core::accept_bounded().
+    /// submission_gate::accept_bounded().
     void submit(unsigned i) {
         if (room.try_take()) {
             put();

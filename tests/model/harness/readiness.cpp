@@ -263,7 +263,7 @@ struct polling : resting {
         atom::fence_sc();
         (void)idle.wake_one(0, 0);
     }
-    /// pool_core::io() and a wait, by a task of another worker; then the event comes.
+    /// descriptor_watch::get() and a wait, by a task of another worker; then the event comes.
     void wait_for_descriptor() {
         made.store(1, std::memory_order_release);
         atom::fence_sc();

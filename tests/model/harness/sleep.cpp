@@ -132,7 +132,7 @@ private:
     }
 };
 
-/// The end: pool_core::stop_threads() while a task is pushed, taken and searched for.
+/// The end: worker_threads::stop() while a task is pushed, taken and searched for.
 template <class Atom>
 struct stopped final : workers<Atom, 2, 1> {
     static constexpr unsigned threads = 3;

@@ -74,7 +74,7 @@ protected:
         }
     }
 
-    // ---- others: pool_core::accept(), wake_somebody() ---------------------------------------------
+    // ---- others: submission_gate::accept(), waker::wake_any() ---------------------------------------------
     void submit(unsigned task, unsigned from) {
         m_submission[task].task = task;
         m_tasks.announce(task);
@@ -203,7 +203,7 @@ protected:
         body(self, task);
         return true;
     }
-    /// scheduler::run()
+    /// scheduler::work()
     void work(unsigned self) {
         for (;;) {
             if (step(self)) {

@@ -171,7 +171,7 @@ private:
         }
     }
 
-    /// settle() with the alert, and pool_core::notify_any().
+    /// settle() with the alert, and waker::notify_any().
     void settle_alert(unsigned self) {
         m_alert[self] = false;
         m_idle.settle_alert(self);

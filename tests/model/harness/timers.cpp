@@ -155,7 +155,7 @@ struct watched : resting {
         }
         return false;
     }
-    /// pool_core::follow_limits()
+    /// worker_threads::follow_limits()
     void shrink(unsigned to) {
         limit.store(to, std::memory_order_relaxed);
         atom::fence_sc();

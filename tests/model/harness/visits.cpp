@@ -24,7 +24,7 @@ protected:
         unsigned number = 0;
     };
 
-    /// pool_core::send_to()
+    /// waker::send_to()
     void send(unsigned i) {
         m_frames[i].number = i;
         m_tasks.announce(i);
@@ -34,7 +34,7 @@ protected:
             forward();
         }
     }
-    /// pool_core::receive()
+    /// guest_slots::admit()
     void visit() {
         std::uint64_t free = m_free.load(rlx);
         do {

@@ -67,7 +67,7 @@ protected:
     [[nodiscard]] pool_core& pool() noexcept { return *m_pool; }
 
 private:
-    friend class pool_core;
+    friend class descriptor_watch;
     /// The waiter in the word of an entry, with the bit waiter_is_callback.
     struct caller : callback_waiter {
         caller() noexcept : callback_waiter{nullptr} {}

@@ -16,13 +16,13 @@ namespace detail {
 void pool_core::write_trace(std::ostream& out) const {
     trace::document d;
     d.begin = m_begin;
-    for (unsigned i = 0; i < m_size; ++i) {
-        const trace::ring* r = m_workers[i]->log.traced();
+    for (unsigned i = 0; i < size(); ++i) {
+        const trace::ring* r = at(i).log.traced();
         d.tracks.push_back(r != nullptr ? r->read() : trace::excerpt{});
     }
     // After all events that were read: nothing on a track comes after its end.
     d.end = trace::now();
-    d.counters = sum();
+    d.counters = figures::sum(*this);
     trace::write(d, out);
 }
 
@@ -30,7 +30,7 @@ void pool_core::write_files() noexcept {
     if (m_trace_file != nullptr) {
         m_trace_file->write([this](std::ostream& out) { write_trace(out); });
     }
-    m_backend->write_files();
+    backend().write_files();
 }
 
 } // namespace detail
