@@ -24,6 +24,7 @@
 #include <pilfer/on.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/parallel/for_each.hpp>
+#include <pilfer/parallel/loop_team.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>

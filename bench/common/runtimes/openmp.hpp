@@ -30,8 +30,10 @@ struct runtime {
         }
         template <class F>
         void run(F&& f) {
+#if !defined(BENCH_OPENMP_REGIONS)
 #pragma omp parallel default(shared)
 #pragma omp single
+#endif
             f();
         }
         template <class F>
@@ -88,6 +90,20 @@ struct runtime {
         for (std::size_t i = 0; i < n; ++i)
             body(i);
     }
+
+#if defined(BENCH_OPENMP_REGIONS)
+    /// body(begin, end) for parts of [first, last): one for each thread, as a static schedule has them.
+    template <class Body>
+    static void parts(std::size_t first, std::size_t last, const Body& body) {
+#pragma omp parallel default(shared)
+        {
+            const auto threads = static_cast<std::size_t>(omp_get_num_threads());
+            const auto mine = static_cast<std::size_t>(omp_get_thread_num());
+            const std::size_t n = last - first;
+            body(first + n * mine / threads, first + n * (mine + 1) / threads);
+        }
+    }
+#endif
 
 private:
     template <class F>

@@ -41,7 +41,16 @@ public:
     /// The temperature of one point; check() looks at all of them.
     double run() {
         for (unsigned step = 0; step < m_steps; ++step) {
-            rows(m_now.data(), m_next.data(), 1, m_n + 1);
+            const double* now = m_now.data();
+            double* next = m_next.data();
+            if constexpr (requires {
+                              R::parts(std::size_t{}, std::size_t{}, [](std::size_t, std::size_t) {});
+                          }) {
+                R::parts(std::size_t{1}, m_n + 1,
+                         [=, this](std::size_t a, std::size_t b) { part(now, next, a, b); });
+            } else {
+                rows(now, next, 1, m_n + 1);
+            }
             std::swap(m_now, m_next);
         }
         return m_now[(m_n / 2) * m_width + m_n / 4];
@@ -68,6 +77,10 @@ private:
                         [=, this] { rows(now, next, middle, last); });
             return;
         }
+        part(now, next, first, last);
+    }
+
+    void part(const double* now, double* next, std::size_t first, std::size_t last) const {
         for (std::size_t i = first; i < last; ++i) {
             const double* __restrict above = now + (i - 1) * m_width;
             const double* __restrict here = now + i * m_width;
