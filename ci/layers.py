@@ -54,7 +54,7 @@ PUBLIC = {
     "coroutine": "co_await scheduler task",
     "objects": "monitor synchronized worker_local",
     "algorithm": "algorithm sort",
-    "capi": "pilfer.h pilfer_objects.h threadpool.h",
+    "capi": "pilfer.h pilfer_algorithm.h pilfer_objects.h threadpool.h",
     "everything": "pilfer",
 }
 # Files of include/pilfer/detail/ that are in no room's folder.

@@ -739,6 +739,7 @@ PILFER_C_API void pilfer_subscription_free(pilfer_subscription* subscription);
 }
 #endif
 
+#include <pilfer/pilfer_algorithm.h>
 #include <pilfer/pilfer_objects.h>
 
 #endif

@@ -38,6 +38,7 @@ void no_look(const void*, void*) {}
 void no_changes(void* const*, void*) {}
 int is_ready(const void*, void*) { return 1; }
 void no_piece(std::size_t, std::size_t, void*) {}
+void no_combination(void*, const void*, void*) {}
 
 /// The text is wrong for that option. It is refused with the option's name, and changes nothing.
 struct wrong_text {
@@ -453,6 +454,7 @@ TEST_F(c_misuse, bad_input_the_common_pool_is_closed) {
             pilfer_join2(nothing, nullptr, nothing, nullptr) == PILFER_ECLOSED &&
             pilfer_for_each(0, 9, no_piece, nullptr) == PILFER_ECLOSED &&
             pilfer_reduce(0, 9, &intervals, nullptr, &all) == PILFER_ECLOSED &&
+            pilfer_reduce_elements(&n, 1, sizeof n, no_combination, nullptr, &n) == PILFER_ECLOSED &&
             pilfer_async(nullptr, no_value, nullptr, &future) == PILFER_ECLOSED &&
             pilfer_scope_begin(&s) == 0 && pilfer_scope_spawn(&s, nothing, &n) == PILFER_ECLOSED &&
             pilfer_scope_fork(&s, nothing, &n) == PILFER_ECLOSED && pilfer_scope_end(&s) == 0;
@@ -476,6 +478,10 @@ void throws_all(void* const*, void*) { throw std::runtime_error("x"); }
 int throws_asked(const void*, void*) { throw std::runtime_error("x"); }
 int throws_each_time(void*) { throw std::runtime_error("x"); }
 int throws_taken(void*, void*) { throw std::runtime_error("x"); }
+int throws_compared(const void*, const void*, void*) { throw std::runtime_error("x"); }
+void throws_combined(void*, const void*, void*) { throw std::runtime_error("x"); }
+int throws_held(std::size_t, void*) { throw std::runtime_error("x"); }
+std::array<std::uint64_t, 100> some_numbers{3, 1, 2};
 /// Not over before the process is.
 int wait_for_the_end(int code) {
     pilfer_sleep_for(60'000'000'000);
@@ -514,6 +520,23 @@ INSTANTIATE_TEST_SUITE_P(
         thrower{"spawn", throws_in_scope<pilfer_scope_spawn>},
         thrower{"fork", throws_in_scope<pilfer_scope_fork>},
         thrower{"loop", [] { return pilfer_for_each(0, 9, throws_piece, nullptr); }},
+        thrower{"sort", [] { return pilfer_sort(some_numbers.data(), 100, 8, throws_compared, nullptr); }},
+        thrower{"find",
+                [] {
+                    std::size_t found = 0;
+                    return pilfer_find(0, 9, throws_held, nullptr, &found);
+                }},
+        thrower{"reduce_elements",
+                [] {
+                    std::uint64_t sum = 0;
+                    return pilfer_reduce_elements(some_numbers.data(), 100, 8, throws_combined, nullptr,
+                                                  &sum);
+                }},
+        thrower{"scan",
+                [] {
+                    return pilfer_inclusive_scan(some_numbers.data(), some_numbers.data(), 100, 8,
+                                                 throws_combined, nullptr);
+                }},
         thrower{"exit",
                 [] {
                     pilfer_first_result_scope s;
