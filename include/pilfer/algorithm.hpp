@@ -8,4 +8,5 @@
 #include <pilfer/algorithm/scan.hpp>
 #include <pilfer/algorithm/search.hpp>
 #include <pilfer/algorithm/select.hpp>
+#include <pilfer/algorithm/spaces.hpp>
 #include <pilfer/sort.hpp>

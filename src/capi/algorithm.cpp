@@ -6,9 +6,10 @@
 #include <cstring>
 #include <memory>
 
-#include <pilfer/algorithm/loops.hpp>
+#include <pilfer/algorithm/spaces.hpp>
 #include <pilfer/detail/algorithm/scan.hpp>
 #include <pilfer/detail/algorithm/search.hpp>
+#include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/reduce.hpp>
 #include <pilfer/sort.hpp>
 

@@ -171,6 +171,24 @@ TEST(algorithm_arrays, both_forms_take_an_array) {
     EXPECT_EQ(pilfer::reduce(a, a + 4, 0, std::plus<>{}), pilfer::reduce(a, 0));
 }
 
+TEST(algorithm_arrays, two_arrays_are_two_ranges) {
+    const watchdog limit{patience};
+    const int a[4] = {1, 2, 3, 4};
+    int b[4] = {5, 6, 7, 8};
+    int out[8] = {};
+    EXPECT_EQ(pilfer::transform(a, b, out, std::plus<>{}).out, out + 4);
+    EXPECT_EQ(out[3], 12);
+    const auto less = [](auto x, auto y) { return x - y; };
+    EXPECT_EQ(pilfer::transform(b, b, out, less, std::negate<>{}).out, out + 4);
+    EXPECT_EQ(out[3], -16);
+    EXPECT_EQ(pilfer::transform(b, b + 4, out, std::negate<>{}, std::negate<>{}).out, out + 4);
+    EXPECT_EQ(out[3], 8);
+    EXPECT_FALSE(pilfer::equal(a, b));
+    EXPECT_EQ(pilfer::mismatch(a, b).in1, a);
+    EXPECT_EQ(pilfer::merge(a, b, out).out, out + 8);
+    EXPECT_EQ(pilfer::transform_reduce(a, b, 0), 70);
+}
+
 PILFER_OVER_WORKERS(algorithm_search);
 
 } // namespace

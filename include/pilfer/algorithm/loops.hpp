@@ -1,11 +1,15 @@
-// Loops over elements: chunks, index spaces, transform, copy, fill, generate, reverse, rotate.
+// Loops over elements: for_each of ranges, transform, copy, fill, generate, reverse, rotate.
 //
-// All of them: the elements are handled in any order and in parallel, and nothing is allocated. Functions are
-// called from several workers at once. Exceptions and cancellation as for for_each. Results are those of
-// std::ranges. Names are function objects, as in std::ranges, so that they never meet those of std by ADL.
+// All of them: the elements are handled in any order and in parallel. Functions are called from several
+// workers at once. Exceptions and cancellation as for for_each. Results are those of std::ranges. Names are
+// function objects, as in std::ranges, so that they never meet those of std by ADL.
+//
+// Nothing is allocated for iterators with random access. for_each and transform also take other forward
+// iterators: one walk collects those of all elements. Throws std::bad_alloc without memory for them.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <iterator>
@@ -18,82 +22,47 @@
 namespace pilfer {
 inline namespace v0 {
 
-/// Calls body(proj(element)) for every element of a random-access range; see for_each for two iterators.
-template <std::ranges::random_access_range R, detail::no_end_of<R> Body, class Proj = std::identity>
+/// Calls body(proj(element)) for every element of a range; see for_each for two iterators.
+template <std::ranges::forward_range R, detail::no_end_of<R> Body, class Proj = std::identity>
 void for_each(R&& range, Body body, Proj proj = {}, grain g = {}) {
     detail::each(std::ranges::begin(range), std::ranges::end(range), body, proj, g);
 }
 
-/// Calls body(begin, end) for pieces that together cover [first, last). Each piece takes about 4 us, so that
-/// a call may prepare something for its elements. The grain is the least number of elements, but at the end.
-/// The two ends are integers or random-access iterators.
-struct for_each_chunk_algorithm {
-    /// Calls body(begin, end) for pieces of [first, last).
-    template <loop_position I, class Body>
-    void operator()(I first, I last, Body body, grain g = {}) const {
-        if (first < last) {
-            detail::over_pieces(detail::range_size(first, last), g, [&](std::uint64_t b, std::uint64_t e) {
-                body(detail::advanced(first, b), detail::advanced(first, e));
-            });
-        }
-    }
-};
-/// `for_each_chunk`, to be called as a function.
-inline constexpr for_each_chunk_algorithm for_each_chunk{};
-
-/// Calls body(row, column) for all pairs of [0, rows) x [0, columns): row by row, in pieces of about 4 us.
-/// The product has to fit into 64 bits.
-struct for_each_2d_algorithm {
-    /// Calls body for all indices of the space.
-    template <std::integral N, class Body>
-    void operator()(N rows, N columns, Body body, grain g = {}) const {
-        detail::each_pair(rows, columns, body, g);
-    }
-};
-/// `for_each_2d`, to be called as a function.
-inline constexpr for_each_2d_algorithm for_each_2d{};
-
-/// Calls body(plane, row, column) for all triples of [0, planes) x [0, rows) x [0, columns), the last index
-/// fastest. The product has to fit into 64 bits.
-struct for_each_3d_algorithm {
-    /// Calls body for all indices of the space.
-    template <std::integral N, class Body>
-    void operator()(N planes, N rows, N columns, Body body, grain g = {}) const {
-        detail::each_triple(planes, rows, columns, body, g);
-    }
-};
-/// `for_each_3d`, to be called as a function.
-inline constexpr for_each_3d_algorithm for_each_3d{};
+/// Calls body(element) for every element of [first, last), linked nodes. One walk collects their iterators.
+template <std::forward_iterator I, std::sentinel_for<I> S, class Body>
+requires(!loop_position<I>) void for_each(I first, S last, Body body) {
+    std::identity same;
+    detail::each(first, last, body, same, {});
+}
 
 /// Writes f(proj(a)) for every element a, or f(proj1(a), proj2(b)) for every pair of two ranges. The pairs
 /// end with the shorter range. `out` may be the beginning of an input.
 struct transform_algorithm {
-    /// For the elements of [first, last).
-    template <class I, class S, std::random_access_iterator O, class F, class Proj = std::identity>
-    requires detail::sequence<I, S> std::ranges::unary_transform_result<I, O>
+    /// For the elements of [first, last). Two arrays and a function of two elements are two ranges.
+    template <class I, class S, std::forward_iterator O, class F, class Proj = std::identity>
+    requires detail::walk<I, S> && std::invocable<F&, std::indirect_result_t<Proj&, I>>
+        std::ranges::unary_transform_result<I, O>
     operator()(I first, S last, O out, F f, Proj proj = {}, grain g = {}) const {
         return detail::transform_one(first, last, out, f, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, std::random_access_iterator O, detail::no_iterator F,
+    template <std::ranges::forward_range R, std::forward_iterator O, detail::no_iterator F,
               class Proj = std::identity>
     std::ranges::unary_transform_result<std::ranges::borrowed_iterator_t<R>, O>
     operator()(R&& range, O out, F f, Proj proj = {}, grain g = {}) const {
         return detail::transform_one(std::ranges::begin(range), std::ranges::end(range), out, f, proj, g);
     }
     /// For two ranges that are given by iterators.
-    template <class I1, class S1, class I2, class S2, std::random_access_iterator O, class F,
+    template <class I1, class S1, class I2, class S2, std::forward_iterator O, class F,
               class Proj1 = std::identity, class Proj2 = std::identity>
-    requires detail::sequence<I1, S1> && detail::sequence<I2, S2>
-        std::ranges::binary_transform_result<I1, I2, O>
+    requires detail::walk<I1, S1> && detail::walk<I2, S2> std::ranges::binary_transform_result<I1, I2, O>
     operator()(I1 first1, S1 last1, I2 first2, S2 last2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {},
                grain g = {}) const {
         return detail::transform_two(first1, last1, first2, last2, out, f, proj1, proj2, g);
     }
     /// For two ranges.
-    template <std::ranges::random_access_range R1, std::ranges::random_access_range R2,
-              std::random_access_iterator O, class F, class Proj1 = std::identity,
-              class Proj2 = std::identity>
+    template <std::ranges::forward_range R1, std::ranges::forward_range R2, std::forward_iterator O, class F,
+              class Proj1 = std::identity, class Proj2 = std::identity>
     std::ranges::binary_transform_result<std::ranges::borrowed_iterator_t<R1>,
                                          std::ranges::borrowed_iterator_t<R2>, O>
     operator()(R1&& range1, R2&& range2, O out, F f, Proj1 proj1 = {}, Proj2 proj2 = {}, grain g = {}) const {

@@ -11,20 +11,31 @@
 #include <iterator>
 #include <utility>
 
+#include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 #include <pilfer/parallel/reduce.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 
+/// Returns init combined with map(element) for all elements of [first, last), linked nodes, in order. One
+/// walk collects their iterators; throws std::bad_alloc without memory for them. The sums have the bits that
+/// the same elements of a vector have.
+template <std::forward_iterator I, class T, class Map, class Combine>
+requires(!loop_position<I> && !std::is_same_v<Combine, grain>) [[nodiscard]] T
+    reduce(I first, I last, T init, Map map, Combine combine, grain g = {}) {
+    const detail::reachable<I> in(first, last);
+    return pilfer::reduce(in.begin(), in.end(), std::move(init), std::move(map), std::move(combine), g);
+}
+
 /// Returns init combined with all elements in order. See reduce with a map for all promises.
-template <std::random_access_iterator I, class T, class Combine = std::plus<>>
+template <std::forward_iterator I, class T, class Combine = std::plus<>>
 [[nodiscard]] T reduce(I first, I last, T init, Combine combine = {}) {
     return pilfer::reduce(first, last, std::move(init), std::identity{}, std::move(combine));
 }
 
 /// Returns init combined with all elements of a range in order.
-template <std::ranges::random_access_range R, class T, class Combine = std::plus<>>
+template <std::ranges::forward_range R, class T, class Combine = std::plus<>>
 requires std::invocable<Combine&, T, T>
 [[nodiscard]] T reduce(R&& range, T init, Combine combine = {}) {
     const auto first = std::ranges::begin(range);
@@ -33,7 +44,7 @@ requires std::invocable<Combine&, T, T>
 }
 
 /// Returns init combined with map(element) for all elements of a range in order.
-template <std::ranges::random_access_range R, class T, class Map, class Combine>
+template <std::ranges::forward_range R, class T, class Map, class Combine>
 requires(!std::is_same_v<Combine, grain> && std::invocable<Combine&, T, T>) [[nodiscard]] T
     reduce(R&& range, T init, Map map, Combine combine, grain g = {}) {
     const auto first = std::ranges::begin(range);
@@ -46,13 +57,13 @@ requires(!std::is_same_v<Combine, grain> && std::invocable<Combine&, T, T>) [[no
 /// `map` are given together, or for two ranges neither.
 struct transform_reduce_algorithm {
     /// For the elements of [first, last).
-    template <std::random_access_iterator I, class T, class Combine, class Map>
+    template <std::forward_iterator I, class T, class Combine, class Map>
     requires std::invocable<Combine&, T, T> && std::invocable<Map&, std::iter_reference_t<I>>
     [[nodiscard]] T operator()(I first, I last, T init, Combine combine, Map map, grain g = {}) const {
         return pilfer::reduce(first, last, std::move(init), std::move(map), std::move(combine), g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, class T, class Combine, class Map>
+    template <std::ranges::forward_range R, class T, class Combine, class Map>
     requires std::invocable<Combine&, T, T>
     [[nodiscard]] T operator()(R&& range, T init, Combine combine, Map map, grain g = {}) const {
         return pilfer::reduce(range, std::move(init), std::move(map), std::move(combine), g);

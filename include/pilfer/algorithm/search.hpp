@@ -1,7 +1,9 @@
 // Searches: count, find, any_of, all_of, none_of, adjacent_find.
 //
-// All of them: the elements are only read, and nothing is allocated. Functions are called from several
-// workers at once. Exceptions and cancellation as for for_each. Results are those of std::ranges.
+// All of them: the elements are only read, and nothing is allocated for iterators with random access. Of
+// other forward iterators one walk collects those of all elements; a search walks as far as twice the way to
+// its result. Functions are called from several workers at once. Exceptions and cancellation as for for_each.
+// Results are those of std::ranges.
 //
 // A search that has found something begins no further piece after it, and the lowest index wins. Functions
 // may have been called for elements after the result by then, and not for all elements in front of an
@@ -22,13 +24,13 @@ inline namespace v0 {
 struct count_if_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] std::iter_difference_t<I> operator()(I first, S last, Pred pred, Proj proj = {},
                                                        grain g = {}) const {
         return detail::count_all(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::range_difference_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                 grain g = {}) const {
         return detail::count_all(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
@@ -41,13 +43,13 @@ inline constexpr count_if_algorithm count_if{};
 struct count_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class T, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] std::iter_difference_t<I> operator()(I first, S last, const T& value, Proj proj = {},
                                                        grain g = {}) const {
         return detail::count_all(first, last, detail::equals_to<T>{value}, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> T, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> T, class Proj = std::identity>
     [[nodiscard]] std::ranges::range_difference_t<R> operator()(R&& range, const T& value, Proj proj = {},
                                                                 grain g = {}) const {
         return detail::count_all(std::ranges::begin(range), std::ranges::end(range),
@@ -61,12 +63,12 @@ inline constexpr count_algorithm count{};
 struct find_if_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] I operator()(I first, S last, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::find_first(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
@@ -79,12 +81,12 @@ inline constexpr find_if_algorithm find_if{};
 struct find_if_not_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] I operator()(I first, S last, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::find_first(first, last, std::not_fn(std::ref(pred)), proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, Pred pred, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range),
@@ -98,12 +100,12 @@ inline constexpr find_if_not_algorithm find_if_not{};
 struct find_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class T, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] I operator()(I first, S last, const T& value, Proj proj = {}, grain g = {}) const {
         return detail::find_first(first, last, detail::equals_to<T>{value}, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> T, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> T, class Proj = std::identity>
     [[nodiscard]] std::ranges::borrowed_iterator_t<R> operator()(R&& range, const T& value, Proj proj = {},
                                                                  grain g = {}) const {
         return detail::find_first(std::ranges::begin(range), std::ranges::end(range),
@@ -117,12 +119,12 @@ inline constexpr find_algorithm find{};
 struct any_of_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] bool operator()(I first, S last, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::holds_for_any(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }
@@ -134,12 +136,12 @@ inline constexpr any_of_algorithm any_of{};
 struct all_of_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] bool operator()(I first, S last, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(first, last, std::not_fn(std::ref(pred)), proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range),
                                       std::not_fn(std::ref(pred)), proj, g);
@@ -152,12 +154,12 @@ inline constexpr all_of_algorithm all_of{};
 struct none_of_algorithm {
     /// For the elements of [first, last).
     template <class I, class S, class Pred, class Proj = std::identity>
-    requires detail::sequence<I, S>
+    requires detail::walk<I, S>
     [[nodiscard]] bool operator()(I first, S last, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(first, last, pred, proj, g);
     }
     /// For a range.
-    template <std::ranges::random_access_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
+    template <std::ranges::forward_range R, detail::no_end_of<R> Pred, class Proj = std::identity>
     [[nodiscard]] bool operator()(R&& range, Pred pred, Proj proj = {}, grain g = {}) const {
         return !detail::holds_for_any(std::ranges::begin(range), std::ranges::end(range), pred, proj, g);
     }

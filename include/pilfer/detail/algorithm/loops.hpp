@@ -1,6 +1,7 @@
 // The loops of <pilfer/algorithm/loops.hpp>.
 #pragma once
 
+#include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 
@@ -10,92 +11,52 @@ namespace detail {
 
 template <class I, class S, class Body, class Proj>
 void each(I first, S last, Body& body, Proj& proj, grain g) {
-    detail::over_pieces(detail::length(first, last), g, [&](std::uint64_t b, std::uint64_t e) {
+    const reachable<I> in(first, last);
+    detail::over_pieces(in.size(), g, [&](std::uint64_t b, std::uint64_t e) {
         close_call<Proj, std::iter_reference_t<I>> project = proj;
         close_call<Body, std::indirect_result_t<Proj&, I>> call = body;
-        for (I from = detail::at(first, b), stop = detail::at(first, e); from != stop; ++from) {
+        for (auto from = detail::at(in.begin(), b), stop = detail::at(in.begin(), e); from != stop; ++from) {
             std::invoke(call, std::invoke(project, *from));
-        }
-    });
-}
-
-template <std::integral N, class Body>
-void each_pair(N rows, N columns, Body& body, grain g) {
-    if (rows <= 0 || columns <= 0) {
-        return;
-    }
-    const auto width = static_cast<std::uint64_t>(columns);
-    detail::over_pieces(static_cast<std::uint64_t>(rows) * width, g, [&](std::uint64_t b, std::uint64_t e) {
-        close_call<Body, N, N> call = body;
-        std::uint64_t row = b / width;
-        for (std::uint64_t begin = b % width; b != e; begin = 0, ++row) {
-            const std::uint64_t end = e - b < width - begin ? begin + (e - b) : width;
-            b += end - begin;
-            for (std::uint64_t column = begin; column != end; ++column) {
-                call(static_cast<N>(row), static_cast<N>(column));
-            }
-        }
-    });
-}
-
-template <std::integral N, class Body>
-void each_triple(N planes, N rows, N columns, Body& body, grain g) {
-    if (planes <= 0 || rows <= 0 || columns <= 0) {
-        return;
-    }
-    const auto height = static_cast<std::uint64_t>(rows);
-    const auto width = static_cast<std::uint64_t>(columns);
-    const std::uint64_t all = static_cast<std::uint64_t>(planes) * height * width;
-    detail::over_pieces(all, g, [&](std::uint64_t b, std::uint64_t e) {
-        close_call<Body, N, N, N> call = body;
-        std::uint64_t plane = b / width / height;
-        std::uint64_t row = b / width % height;
-        for (std::uint64_t begin = b % width; b != e; begin = 0) {
-            const std::uint64_t end = e - b < width - begin ? begin + (e - b) : width;
-            b += end - begin;
-            for (std::uint64_t column = begin; column != end; ++column) {
-                call(static_cast<N>(plane), static_cast<N>(row), static_cast<N>(column));
-            }
-            if (++row == height) {
-                row = 0;
-                ++plane;
-            }
         }
     });
 }
 
 template <class I, class S, class O, class F, class Proj>
 std::ranges::unary_transform_result<I, O> transform_one(I first, S last, O out, F& f, Proj& proj, grain g) {
-    const std::uint64_t n = detail::length(first, last);
+    const reachable<I> in(first, last);
+    const std::uint64_t n = in.size();
+    const reachable<O> results(out, n);
     detail::over_pieces(n, g, [&](std::uint64_t b, std::uint64_t e) {
         close_call<Proj, std::iter_reference_t<I>> project = proj;
         close_call<F, std::indirect_result_t<Proj&, I>> call = f;
-        O to = detail::at(out, b);
-        for (I from = detail::at(first, b), stop = detail::at(first, e); from != stop; ++from, ++to) {
+        auto to = detail::at(results.begin(), b);
+        for (auto from = detail::at(in.begin(), b), stop = detail::at(in.begin(), e); from != stop;
+             ++from, ++to) {
             *to = std::invoke(call, std::invoke(project, *from));
         }
     });
-    return {detail::at(first, n), detail::at(out, n)};
+    return {in.at(n), results.at(n)};
 }
 
 template <class I1, class S1, class I2, class S2, class O, class F, class Proj1, class Proj2>
 std::ranges::binary_transform_result<I1, I2, O> transform_two(I1 first1, S1 last1, I2 first2, S2 last2, O out,
                                                               F& f, Proj1& proj1, Proj2& proj2, grain g) {
-    const std::uint64_t n1 = detail::length(first1, last1);
-    const std::uint64_t n2 = detail::length(first2, last2);
-    const std::uint64_t n = n1 < n2 ? n1 : n2;
+    const reachable<I1> in1(first1, last1);
+    const reachable<I2> in2(first2, last2);
+    const std::uint64_t n = std::min(in1.size(), in2.size());
+    const reachable<O> results(out, n);
     detail::over_pieces(n, g, [&](std::uint64_t b, std::uint64_t e) {
         close_call<Proj1, std::iter_reference_t<I1>> project1 = proj1;
         close_call<Proj2, std::iter_reference_t<I2>> project2 = proj2;
         close_call<F, std::indirect_result_t<Proj1&, I1>, std::indirect_result_t<Proj2&, I2>> call = f;
-        O to = detail::at(out, b);
-        I2 from2 = detail::at(first2, b);
-        for (I1 from = detail::at(first1, b), stop = detail::at(first1, e); from != stop;
+        auto to = detail::at(results.begin(), b);
+        auto from2 = detail::at(in2.begin(), b);
+        for (auto from = detail::at(in1.begin(), b), stop = detail::at(in1.begin(), e); from != stop;
              ++from, ++from2, ++to) {
             *to = std::invoke(call, std::invoke(project1, *from), std::invoke(project2, *from2));
         }
     });
-    return {detail::at(first1, n), detail::at(first2, n), detail::at(out, n)};
+    return {in1.at(n), in2.at(n), results.at(n)};
 }
 
 template <class I, class S, class O>

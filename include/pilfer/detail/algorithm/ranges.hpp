@@ -19,6 +19,10 @@ namespace detail {
 template <class I, class S>
 concept sequence = std::random_access_iterator<I> && std::sentinel_for<S, I>;
 
+/// A forward iterator and what ends its range. If it has no random access, one walk collects iterators.
+template <class I, class S>
+concept walk = std::forward_iterator<I> && std::sentinel_for<S, I>;
+
 /// What may follow a range R: if R is an array, which is an iterator as well, no end of it. Otherwise
 /// f(array, array + n, x) would be ambiguous. A type constraint of the argument after R.
 template <class Next, class R>
@@ -27,7 +31,7 @@ concept no_end_of =
 
 /// A function, and no iterator: keeps f(array, array + n, out, g) from taking `out` for the function.
 template <class F>
-concept no_iterator = !std::random_access_iterator<F>;
+concept no_iterator = !std::forward_iterator<F>;
 
 /// The index-th element's iterator. Narrower than a cast of the caller's: a range may count in 32 bits.
 template <class I>

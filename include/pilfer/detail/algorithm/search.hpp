@@ -3,7 +3,10 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <iterator>
 
+#include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 
@@ -98,13 +101,15 @@ struct equals_to {
 template <class I, class S, class Pred, class Proj>
 [[nodiscard]] std::iter_difference_t<I> count_all(I first, S last, Pred pred, Proj& proj, grain g) {
     using number = std::iter_difference_t<I>;
+    const reachable<I> in(first, last);
     return detail::over_fold(
-        detail::length(first, last), g, [](std::uint64_t) { return number{0}; },
+        in.size(), g, [](std::uint64_t) { return number{0}; },
         [&](number& sum, std::uint64_t b, std::uint64_t e) {
             close_call<Proj, std::iter_reference_t<I>> project = proj;
             close_call<Pred, std::indirect_result_t<Proj&, I>> call = pred;
             number here = 0;
-            for (I from = detail::at(first, b), stop = detail::at(first, e); from != stop; ++from) {
+            for (auto from = detail::at(in.begin(), b), stop = detail::at(in.begin(), e); from != stop;
+                 ++from) {
                 if (std::invoke(call, std::invoke(project, *from))) {
                     ++here;
                 }
@@ -145,12 +150,29 @@ template <class I, class Pred, class Proj>
 }
 template <class I, class S, class Pred, class Proj>
 [[nodiscard]] I find_first(I first, S last, Pred pred, Proj& proj, grain g) {
-    return detail::at(first, detail::find_index(first, detail::length(first, last), pred, proj, g));
+    if constexpr (std::random_access_iterator<I>) {
+        return detail::at(first, detail::find_index(first, detail::length(first, last), pred, proj, g));
+    } else {
+        // Parts that grow, so that a walk for an early result is short.
+        for (std::uint64_t most = 1024; first != last; most *= 2) {
+            const reachable<I> part(first, last, most);
+            const std::uint64_t found = detail::find_index(part.begin(), part.size(), pred, proj, g);
+            first = part.at(found);
+            if (found != part.size()) {
+                break;
+            }
+        }
+        return first;
+    }
 }
 template <class I, class S, class Pred, class Proj>
 [[nodiscard]] bool holds_for_any(I first, S last, Pred pred, Proj& proj, grain g) {
-    const std::uint64_t n = detail::length(first, last);
-    return detail::find_index(first, n, pred, proj, g) != n;
+    if constexpr (std::random_access_iterator<I>) {
+        const std::uint64_t n = detail::length(first, last);
+        return detail::find_index(first, n, pred, proj, g) != n;
+    } else {
+        return detail::find_first(first, last, std::ref(pred), proj, g) != last;
+    }
 }
 
 template <class I, class S, class Pred, class Proj>
