@@ -42,6 +42,10 @@ int main() {
     const double sum = pilfer::reduce(all, 0.0, &reading::degrees, std::plus<>{});
     std::printf("mean: %.4f\n", sum / static_cast<double>(all.size()));
 
+    // Every third reading is one of the harbour's.
+    const double harbour = pilfer::reduce(pilfer::strided(all, 3), 0.0, &reading::degrees, std::plus<>{});
+    std::printf("mean at the harbour: %.2f\n", harbour / static_cast<double>(all.size() / 3));
+
     // A running total, in place.
     std::vector<double> heating(all.size());
     pilfer::transform(all, heating.begin(),

@@ -18,6 +18,8 @@ outcome run_job(job const& what) {
         return run_tbb(what);
     if (what.runtime == "openmp")
         return run_openmp(what);
+    if (what.runtime == "std")
+        return run_std(what);
     throw std::invalid_argument("no runtime is called " + what.runtime);
 }
 

@@ -1,5 +1,5 @@
-// The operations that a parallel program needs of a runtime, and the concept that all four models fulfil. The
-// three programs are templates over it. All runtimes thus run one text, and a difference in time is a
+// The operations that a parallel program needs of a runtime, and the concept that all models fulfil. The
+// programs are templates over it. All runtimes thus run one text, and a difference in time is a
 // difference of runtimes. Only the sort of sortlines may be the runtime's own.
 #pragma once
 

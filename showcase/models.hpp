@@ -11,6 +11,7 @@ outcome run_serial(job const& what);
 outcome run_pilfer(job const& what);
 outcome run_tbb(job const& what);
 outcome run_openmp(job const& what);
+outcome run_std(job const& what);
 
 /// Chooses by what.runtime. Throws std::invalid_argument for an unknown name.
 outcome run_job(job const& what);

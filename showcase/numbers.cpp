@@ -40,6 +40,8 @@ std::string printable(std::string_view text) {
 std::string shown_runtime(std::string_view runtime) {
     if (runtime == "tbb")
         return "oneTBB";
+    if (runtime == "std")
+        return "std::execution";
     if (runtime == "openmp")
         return "OpenMP";
     if (runtime == "libgomp")

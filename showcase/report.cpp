@@ -23,6 +23,8 @@ std::string explanation(program_report const& program) {
         text += fmt::format("; {} files, {}", grouped(program.facts.items), shown_bytes(program.facts.bytes));
     if (program.name == "sortlines")
         text += fmt::format("; {} lines", grouped(program.facts.items));
+    if (program.name == "wordcount")
+        text += fmt::format("; {} different words", grouped(program.facts.items));
     text += fmt::format("\n  result {}\n", program.result.empty() ? "none" : program.result);
     if (!program.note.empty())
         text += fmt::format("  {}\n", program.note);

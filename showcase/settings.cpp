@@ -22,7 +22,7 @@ std::variant<settings, int> read_settings(int count, char const* const* words) {
     settings chosen;
     std::uint64_t text_megabytes = chosen.text_bytes / 1'000'000;
 
-    CLI::App app{"Runs three real programs serially, with pilfer, with oneTBB and with OpenMP tasks on the "
+    CLI::App app{"Runs four real programs serially, with pilfer, with oneTBB and with OpenMP tasks on the "
                  "same input,\n"
                  "compares the results, and writes a table, showcase.json and showcase.html.",
                  "pilfer-showcase"};
@@ -31,14 +31,16 @@ std::variant<settings, int> read_settings(int count, char const* const* words) {
     app.add_option("--workers", chosen.workers, "threads per runtime; 0: one per core (default 0)")
         ->check(CLI::Range(0, 4096));
     app.add_option("--programs", chosen.programs,
-                   "some of treehash,uts,sortlines,forks,speedups,timeline (default all)")
+                   "some of treehash,uts,sortlines,wordcount,forks,speedups,timeline (default all)")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->check(CLI::IsMember(settings{}.programs));
-    app.add_option("--runtimes", chosen.runtimes, "some of serial,pilfer,tbb,openmp (default all)")
+    app.add_option("--runtimes", chosen.runtimes,
+                   "some of serial,pilfer,tbb,openmp,std (default all but std, the standard "
+                   "library's parallel algorithms)")
         ->delimiter(',')
         ->allow_extra_args(false)
-        ->check(CLI::IsMember({"serial", "pilfer", "tbb", "openmp"}));
+        ->check(CLI::IsMember({"serial", "pilfer", "tbb", "openmp", "std"}));
     CLI::Option* const repeat =
         app.add_option("--repeat", chosen.repeat,
                        "runs of each program with each runtime; the median counts (default 3)")
@@ -46,7 +48,8 @@ std::variant<settings, int> read_settings(int count, char const* const* words) {
     app.add_option("--size", chosen.tree, "tree of uts: T1, T3, T1L or T3L (default T1)")
         ->check(CLI::IsMember({"T1", "T3", "T1L", "T3L"}));
     CLI::Option* const text =
-        app.add_option("--text-size", text_megabytes, "size of the text for sortlines in MB (default 200)")
+        app.add_option("--text-size", text_megabytes,
+                       "size of the text for sortlines and wordcount in MB (default 200)")
             ->check(CLI::Range(1, 100'000));
     app.add_flag("--quick", chosen.quick,
                  "small data: one run each, /usr/include when no DIR is given, 16 MB of text");

@@ -17,7 +17,8 @@ struct settings {
     bool quick = false;
     std::string tree = "T1";
     std::uint64_t text_bytes = 200'000'000;
-    std::vector<std::string> programs{"treehash", "uts", "sortlines", "forks", "speedups", "timeline"};
+    std::vector<std::string> programs{"treehash", "uts",      "sortlines", "wordcount",
+                                      "forks",    "speedups", "timeline"};
     std::vector<std::string> runtimes{"serial", "pilfer", "tbb", "openmp"};
 };
 

@@ -87,6 +87,8 @@ public:
                 uts();
             if (name == "sortlines")
                 sortlines();
+            if (name == "wordcount")
+                wordcount();
             if (name == "forks")
                 run_rounds(m_report.forks, "cost of a fork");
             if (name == "speedups")
@@ -135,6 +137,8 @@ private:
                 steps += 1; // reading the files once
             if (name == "sortlines")
                 steps += 2; // making the text; sort
+            if (name == "wordcount")
+                steps += 1; // making the text
         }
         return steps;
     }
@@ -177,6 +181,17 @@ private:
                                     grouped(made.files), m_chosen.folder);
         run_all(program, job_for(program, text.path()));
         program.rows.push_back(sort_command(program, text.path()));
+        m_report.programs.push_back(std::move(program));
+    }
+
+    void wordcount() {
+        nameless_file const text = nameless_file::on_disk(m_chosen.out);
+        text_made const made = make_text_into(text, "wordcount", m_chosen.text_bytes);
+        program_report program;
+        program.name = "wordcount";
+        program.input = fmt::format("words of {} of text out of {} files below {}", shown_bytes(made.bytes),
+                                    grouped(made.files), m_chosen.folder);
+        run_all(program, job_for(program, text.path()));
         m_report.programs.push_back(std::move(program));
     }
 

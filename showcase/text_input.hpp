@@ -1,4 +1,4 @@
-// Makes the text that sortlines sorts out of the text files below a folder.
+// Makes the text of sortlines and wordcount out of the text files below a folder.
 #pragma once
 
 #include <cstddef>

@@ -30,8 +30,9 @@ public:
 };
 
 TEST_F(command, runs_everything_and_saves_what_it_prints) {
-    auto const said = showcase_test::showcase("--quick --workers 2 --programs treehash,uts,sortlines " +
-                                              quoted(tree()) + out() + " 2>" + at("progress"));
+    auto const said =
+        showcase_test::showcase("--quick --workers 2 --programs treehash,uts,wordcount,sortlines " +
+                                quoted(tree()) + out() + " 2>" + at("progress"));
     ASSERT_EQ(said.code, 0) << said.text;
     EXPECT_NE(said.text.find("All results are equal."), std::string::npos);
     EXPECT_NE(said.text.find("4,130,071"), std::string::npos);
@@ -39,10 +40,10 @@ TEST_F(command, runs_everything_and_saves_what_it_prints) {
     json const all = saved();
     EXPECT_TRUE(all.at("good"));
     EXPECT_EQ(all.at("workers"), 2);
-    ASSERT_EQ(all.at("programs").size(), 3U);
+    ASSERT_EQ(all.at("programs").size(), 4U);
     EXPECT_EQ(all["programs"][0]["items"], 41);
     EXPECT_EQ(all["programs"][1]["result"], "4130071");
-    EXPECT_EQ(all["programs"][2]["items"], 40 * 200); // the binary file is not text
+    EXPECT_EQ(all["programs"][3]["items"], 40 * 200); // the binary file is not text
     for (json const& program : all["programs"]) {
         bool const sorts = program["name"] == "sortlines";
         EXPECT_EQ(program["rows"].size(), sorts ? 5U : 4U);
@@ -63,8 +64,8 @@ TEST_F(command, runs_everything_and_saves_what_it_prints) {
     EXPECT_NE(page.find("class=\"bar pilfer\""), std::string::npos);
 
     std::string const progress = read_file(at("progress"));
-    EXPECT_NE(progress.find("[1/15] treehash: reading"), std::string::npos) << progress;
-    EXPECT_NE(progress.find("[15/15] sortlines with sort: "), std::string::npos) << progress;
+    EXPECT_NE(progress.find("[1/20] treehash: reading"), std::string::npos) << progress;
+    EXPECT_NE(progress.find("[20/20] sortlines with sort: "), std::string::npos) << progress;
     EXPECT_EQ(progress.find('\r'), std::string::npos) << "plain lines where there is no terminal";
     // Nothing is left of the text that was sorted.
     std::filesystem::directory_iterator const files(at("out"));

@@ -1,4 +1,4 @@
-// uts and sortlines with every runtime.
+// uts, sortlines and wordcount with every runtime.
 #include <random>
 #include <stdexcept>
 #include <system_error>
@@ -81,10 +81,37 @@ TEST_P(programs, sortlines_equals_sort_on_a_large_random_text) {
     expect_sorted_like_sort(text);
 }
 
+TEST_P(programs, wordcount_equals_uniq) {
+    constexpr std::size_t piece = 1U << 20U;
+    std::mt19937 random(4);
+    std::string prose;
+    while (prose.size() < 3 * piece) {
+        for (auto length = 1 + random() % 5; length > 0; --length)
+            prose += static_cast<char>((random() % 8 == 0 ? 'A' : 'a') + random() % 5);
+        prose += random() % 9 == 0 ? static_cast<char>(random() % 64) : ' ';
+    }
+    // Words across the ends of pieces, one of which covers a whole piece.
+    std::string const long_words = std::string(piece - 1, 'x') + ' ' + std::string(piece, 'y') + ' ' +
+                                   std::string(2 * piece + 5, 'z') + " z";
+    for (std::string const& text :
+         {std::string(), std::string("\n"), std::string("a"), std::string("a,a B1b\nb"),
+          std::string(" @[`{\xe4\xc4 ", 9), prose, long_words}) {
+        std::string const path = write("text", text);
+        auto const expected = showcase_test::shell(
+            "tr -cs A-Za-z '\\n' < " + showcase_test::quoted(path) +
+            " | sed '/^$/d' | LC_ALL=C sort | uniq -c | sed 's/^ *//' | sha256sum | cut -c 1-64");
+        ASSERT_EQ(expected.code, 0);
+        showcase::outcome const done = run("wordcount", path);
+        EXPECT_EQ(done.result + '\n', expected.text) << "a text of " << text.size() << " bytes";
+        EXPECT_EQ(done.bytes, text.size());
+    }
+}
+
 TEST_P(programs, wrong_names_are_reported) {
     EXPECT_THROW(run("uts", "T9"), std::invalid_argument);
     EXPECT_THROW(run("nothing", "T1"), std::invalid_argument);
     EXPECT_THROW(run("sortlines", at("missing")), std::system_error);
+    EXPECT_THROW(run("wordcount", at("missing")), std::system_error);
 }
 
 INSTANTIATE_TEST_SUITE_P(serial, programs, ::testing::Values(runtime_and_workers{"serial", 1}), name_of);
@@ -92,7 +119,7 @@ INSTANTIATE_TEST_SUITE_P(pilfer, programs,
                          ::testing::Combine(::testing::Values("pilfer"), ::testing::Values(1U, 2U, 5U)),
                          name_of);
 INSTANTIATE_TEST_SUITE_P(rivals, programs,
-                         ::testing::Combine(::testing::Values("tbb", "openmp"), ::testing::Values(2U)),
+                         ::testing::Combine(::testing::Values("tbb", "openmp", "std"), ::testing::Values(2U)),
                          name_of);
 
 TEST(programs_by_name, an_unknown_runtime_is_reported) {
