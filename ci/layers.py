@@ -62,7 +62,7 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
-    ("include", "algorithm", "parallel"): "pilfer/parallel/for_each.hpp pilfer/parallel/grain.hpp pilfer/parallel/reduce.hpp",
+    ("include", "algorithm", "parallel"): "pilfer/parallel/for_each.hpp pilfer/parallel/grain.hpp pilfer/parallel/position.hpp pilfer/parallel/reduce.hpp",
     ("include", "backend", "guest"): "guest/blocking.hpp pilfer/detail/guest/blocking.hpp",
     ("include", "memory", "worker"): "pilfer/detail/worker/worker.hpp",
     ("include", "pool", "governor"): "governor/governor.hpp",

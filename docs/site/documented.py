@@ -25,7 +25,7 @@ for path in Path(sys.argv[1]).glob("*.xml"):
         kind, whole = compound.get("kind"), compound.findtext("compoundname")
         if compound.get("prot", "public") != "public" or kind in ("dir", "page") or "detail" in whole or whole.endswith(".dox"):
             continue
-        if kind in ("class", "struct", "union", "namespace", "file") and whole != "std":
+        if kind in ("class", "struct", "union", "namespace", "file") and not whole.startswith("std"):
             count(whole, compound)
         for member in compound.iter("memberdef"):
             name = f"{whole}::{member.findtext('name')}{member.findtext('argsstring') or ''}"

@@ -44,13 +44,13 @@ _Unwind_Reason_Code visit(_Unwind_Context* frame, void* argument) noexcept {
     return _URC_NO_REASON;
 }
 
-void walk(void* argument) noexcept { _Unwind_Backtrace(&visit, argument); }
+void walk_frames(void* argument) noexcept { _Unwind_Backtrace(&visit, argument); }
 
 } // namespace
 
 unsigned backtrace(void* sp, void** addresses, unsigned most) noexcept {
     walk_state w{addresses, most};
-    pilfer_v0_trace(sp, &walk, &w);
+    pilfer_v0_trace(sp, &walk_frames, &w);
     return w.count;
 }
 

@@ -114,7 +114,7 @@ void overdue_watch::report() noexcept {
     check_failed(text);
 }
 
-overdue_watches::overdue_watches(pool_core& p) : m_pool(p) {
+overdue_watches::overdue_watches([[maybe_unused]] pool_core& p) {
     if constexpr (checked_build) {
         for (unsigned i = 0; i < p.size(); ++i) {
             m_watches.emplace_back(p, i);

@@ -74,7 +74,6 @@ public:
     void plan_rest(scheduler& w, rest_plan& plan) noexcept override;
 
 private:
-    pool_core& m_pool;
     std::vector<overdue_watch> m_watches; // by worker
 };
 

@@ -33,7 +33,7 @@ constexpr wait_kind team_kind{"the end of a loop of its team", &nothing_known};
 
 /// How long a member spins between two phases: as long as a worker of its pool searches before it sleeps.
 /// Beside more workers than CPUs it would keep the CPU from the member that it waits for.
-[[nodiscard]] std::uint64_t patience(const pool_core& p) noexcept {
+[[nodiscard]] std::uint64_t spin_time(const pool_core& p) noexcept {
     constexpr unsigned pieces = 12; // of 4 us
     if (p.oversubscribed() || p.settings().spin == idle::battery) {
         return piece_ticks() / 4;
@@ -51,9 +51,9 @@ struct loop_team_core::helper {
 loop_team_core::loop_team_core(unsigned members, unsigned slices)
     : m_members(members != 0
                     ? checked(members, 1, most_members, "pilfer: a loop_team has at most 4,096 members")
-                    : core_here().size()),
+                    : core_here().active()),
       m_each(checked(slices, 1, most_slices, "pilfer: a member of a loop_team has 1 to 16 slices")),
-      m_all(m_members * m_each), m_patience(patience(core_here())), m_grace(piece_ticks() / 4),
+      m_all(m_members * m_each), m_patience(spin_time(core_here())), m_grace(piece_ticks() / 4),
       m_slices(std::make_unique<slice_line[]>(m_members)), m_seats(std::size_t{m_members} + 1), m_gate(m_all),
       m_wanted(m_members - 1) {
     // One seat more than members: a caller that waits is replaced by a helper.
@@ -114,8 +114,12 @@ void loop_team_core::run(slice_function f, void* job, std::uint64_t count) {
 /// free one if another task has it, which was suspended in a body.
 loop_team_core::seat& loop_team_core::take_seat() noexcept {
     const worker* const w = this_worker();
-    for (std::size_t i = w != nullptr ? w->index % m_members : 0;; ++i) {
-        seat& s = m_seats[i % m_seats.size()];
+    const std::size_t first = w != nullptr ? w->index % m_members : 0;
+    for (std::size_t i = 0;; ++i) {
+        if (i != 0 && i % m_seats.size() == 0) {
+            std_atom::relax(static_cast<unsigned>(i / m_seats.size())); // a helper is about to leave its seat
+        }
+        seat& s = m_seats[(first + i) % m_seats.size()];
         // Acquires the list of its last holder, which released it.
         if (!s.taken.load(rlx) && !s.taken.exchange(true, acq)) {
             return s;

@@ -118,7 +118,7 @@ public:
     void answer_dump_signal();
 
     // The parts. What is declared first ends last.
-    worker_threads threads;
+    alignas(line_bytes) worker_threads threads;
     submission_gate gate;
     guest_slots guests;
     cancelled_team cancels;

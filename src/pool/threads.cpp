@@ -141,7 +141,7 @@ void worker_threads::wait_for_start() noexcept {
 
 // ---- all threads ------------------------------------------------------------------------------
 
-unsigned worker_threads::start() {
+void worker_threads::start() {
     const unsigned wanted = m_pool.settings().workers;
     m_threads = make_all();
     // Nothing but an exception of on_start may be thrown from here on: there are threads that use the pool.
@@ -159,7 +159,6 @@ unsigned worker_threads::start() {
         m_pool.give_up();
         std::rethrow_exception(refusal);
     }
-    return m_threads;
 }
 
 /// Throws std::system_error if there is no thread at all.

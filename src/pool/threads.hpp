@@ -24,8 +24,8 @@ public:
     explicit worker_threads(pool_core& p) noexcept;
 
     /// Makes the threads, and returns when all of them have called options.on_start. Throws std::system_error
-    /// if there is no thread, and what on_start has thrown. Returns how many threads there are.
-    unsigned start();
+    /// if there is no thread, and what on_start has thrown.
+    void start();
     /// The end: no later resize() has an effect, and all threads end.
     void stop() noexcept;
 

@@ -25,6 +25,7 @@ void arm(pool_core& p, alarm& a, instant due) noexcept { p.alarms.arm(a, due); }
 alarm_watch::alarm_watch(pool_core& p)
     : kept_time(p), m_pool(p), m_desks(std::make_unique<desk[]>(p.schedulers())) {
     p.add(*this);
+    p.set_watch(*this);
 }
 
 alarm_watch::~alarm_watch() = default;

@@ -1,8 +1,8 @@
 // The timekeeper: one thread per process for the alarms and descriptors of pools whose workers are all busy.
 //
-// An idle worker watches over its pool's alarms (alarms.cpp). While every worker is busy, no worker watches.
-// Then this thread sleeps until the first of these alarms is due, and fires it. It is made when it is first
-// needed, and ends with the last pool that has needed it. Argument: README.md, "The timekeeper".
+// An idle worker watches over its pool's alarms (alarm_watch.cpp). While every worker is busy, no worker
+// watches. Then this thread sleeps until the first of these alarms is due, and fires it. It is made when it
+// is first needed, and ends with the last pool that has needed it. Argument: README.md, "The timekeeper".
 #pragma once
 
 #include <atomic>

@@ -126,7 +126,7 @@ void scheduler::appear() noexcept { pilfer_v0_this_worker = this; }
 bool scheduler::step() noexcept {
     const std::uint64_t turn = m_ends & fairness_mask;
     if (m_team.expects()) [[unlikely]] {
-        m_team.each_service([this, turn](service& one) { one.serve(*this, turn == fairness_mask); });
+        m_team.watch().serve(*this, turn == fairness_mask);
     }
     if (!m_prompts.empty() && run_prompt()) [[unlikely]] {
         return true;
@@ -150,13 +150,7 @@ bool scheduler::step() noexcept {
         return true;
     }
     return resume_one() || run_own() || run_submission() || theft.search() ||
-           (m_team.expects() && look_again()); // cheaper than to sleep first
-}
-
-bool scheduler::look_again() noexcept {
-    bool any = false;
-    m_team.each_service([this, &any](service& one) { any = one.look_again(*this) || any; });
-    return any;
+           (m_team.expects() && m_team.watch().look_again(*this)); // cheaper than to sleep first
 }
 
 void scheduler::note_begin_cold(scope_node* parent) noexcept {
@@ -165,7 +159,7 @@ void scheduler::note_begin_cold(scope_node* parent) noexcept {
 
 void scheduler::hand_on() noexcept {
     if (m_team.expects()) [[unlikely]] {
-        m_team.each_service([this](service& one) { one.found_work(*this); });
+        m_team.watch().found_work(*this);
     }
     if (m_owes_notice) [[unlikely]] {
         m_owes_notice = false;

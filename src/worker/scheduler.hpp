@@ -160,7 +160,6 @@ private:
     [[nodiscard]] bool run_prompt() noexcept;
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
-    [[nodiscard]] bool look_again() noexcept;
     void note_begin_cold(scope_node* parent) noexcept;
     void work_begins() noexcept;
 

@@ -62,7 +62,7 @@ void sleeper::found_work(unsigned likely) noexcept {
     auto& idle = m_team.idle();
     idle.settle_token(m_worker.index);
     if (m_team.expects()) [[unlikely]] {
-        m_team.each_service([this](service& s) { s.settled_token(m_worker); });
+        m_team.watch().settled_token(m_worker);
     }
     // A token is given for one task, and this worker may have found an older one. So it looks again, and
     // passes its hint on to the workers that it wakes. Each wakes up to two others, so a wave reaches all
@@ -135,7 +135,7 @@ bool sleeper::looks_again() noexcept {
     }
     m_looks = warm ? 0 : m_looks + 1;
     m_team.life.worker_is_idle();
-    m_team.each_service([this](service& s) { s.stays_awake(m_worker); });
+    m_team.watch().stays_awake(m_worker);
     os::give_way();
     return true;
 }

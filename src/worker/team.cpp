@@ -83,9 +83,11 @@ void team::queue_counted(submission* s, priority level) noexcept {
 }
 
 void team::add(service& s) noexcept {
-    s.m_next = m_services.load(rlx);
-    while (!m_services.compare_exchange_weak(s.m_next, &s, rel, rlx)) {
+    service** at = &m_services;
+    while (*at != nullptr) {
+        at = &(*at)->m_next;
     }
+    *at = &s;
 }
 
 instant team::first_due() const noexcept {

@@ -154,14 +154,17 @@ public:
     void queue_counted(submission* s, priority level) noexcept;
 
     // ---- services
-    /// Registers a service, which lives until the last thread has ended. Any thread, before first use.
+    /// Registers a service after all others, before the threads begin. It lives until the last one has ended.
     void add(service& s) noexcept;
     template <class F>
     void each_service(F f) const {
-        for (service* s = m_services.load(acq); s != nullptr; s = s->m_next) {
+        for (service* s = m_services; s != nullptr; s = s->m_next) {
             f(*s);
         }
     }
+    /// The service that looks between two tasks: of all of them only this one's functions are called there.
+    [[nodiscard]] service& watch() const noexcept { return *m_watch; }
+    void set_watch(service& s) noexcept { m_watch = &s; }
     /// Something may happen that only a service sees. From now on workers call service::serve().
     void will_expect() noexcept {
         if (!expects()) {
@@ -225,7 +228,7 @@ protected:
     /// The submission queue has a bound.
     void set_bound(queue_bound& b) noexcept { m_bound = &b; }
 
-    options m_options;
+    alignas(line_bytes) options m_options; // from here on: words that hardly ever change
     std::atomic<bool> m_dropping{false};
 
 private:
@@ -249,7 +252,8 @@ private:
     std::unique_ptr<pool_sleepers::map_word[]> m_map;
     std::unique_ptr<pool_sleepers::map_word[]> m_retired;
     std::unique_ptr<pool_sleepers> m_idle;
-    std::atomic<service*> m_services{nullptr};
+    service* m_services = nullptr;
+    service* m_watch = nullptr;
     std::atomic<bool> m_expects{false};
     std::atomic<unsigned> m_warm{0}; // number of keep_warm objects
 #if defined(PILFER_CHAOS)

@@ -127,6 +127,8 @@ inline constexpr strided_function strided{};
 } // namespace v0
 } // namespace pilfer
 
-/// Its iterators do not refer to it.
+/// @cond
+// Its iterators do not refer to it.
 template <class I>
 inline constexpr bool std::ranges::enable_borrowed_range<pilfer::strided_range<I>> = true;
+/// @endcond

@@ -69,7 +69,7 @@ public:
     /// begins.
     template <loop_position I, class Body>
     void phases(std::uint64_t count, I first, I last, Body body) {
-        struct job {
+        struct loops {
             I first;
             std::uint64_t size;
             std::uint64_t slices;
@@ -78,10 +78,10 @@ public:
         if (!(first < last)) {
             return;
         }
-        job all{first, detail::range_size(first, last), m_core.slices(), &body};
+        loops all{first, detail::range_size(first, last), m_core.slices(), &body};
         m_core.run(
             [](void* j, std::uint64_t phase, std::uint64_t i) {
-                const job& one = *static_cast<const job*>(j);
+                const loops& one = *static_cast<const loops*>(j);
                 const std::uint64_t begin = detail::slice_begin(one.size, one.slices, i);
                 const std::uint64_t end = detail::slice_begin(one.size, one.slices, i + 1);
                 if (begin != end) {

@@ -172,7 +172,7 @@ struct watched : resting {
         if (token) {
             idle.settle_token(i);
             if (first_unwatched() != never) {
-                find_watch(i); // keep_watch()
+                find_watch(i); // settled_token()
             }
             if (tasks.load(std::memory_order_acquire) != 0) {
                 (void)idle.wake_one(i, i);
