@@ -5,9 +5,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/audit.hpp"
 #include "base/os.hpp"
 #include "pool/pool_core.hpp"
-#include "worker/audit.hpp"
 
 namespace pilfer {
 inline namespace v0 {

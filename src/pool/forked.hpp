@@ -7,7 +7,7 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
-#include "worker/forks.hpp"
+#include "base/forks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -11,8 +11,8 @@
 #include <pilfer/detail/worker/worker.hpp>
 
 #include "timer/timekeeper.hpp"
+#include "trace/tally.hpp"
 #include "worker/service.hpp"
-#include "worker/tally.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -41,7 +41,7 @@ protected:
 };
 
 /// One per pool.
-class alarm_watch final : public service, public kept_time {
+class alarm_watch final : public watcher, public service, public kept_time {
 public:
     explicit alarm_watch(pool_core& p);
     ~alarm_watch();
@@ -79,15 +79,17 @@ public:
     /// Called after the last worker has ended.
     void wait_for_cancellers() noexcept;
 
-    // ---- service
+    // ---- watcher
     void serve(scheduler& w, bool in_turn) noexcept override;
     [[nodiscard]] bool look_again(scheduler& w) noexcept override;
     void stays_awake(scheduler& w) noexcept override;
     void found_work(scheduler& w) noexcept override;
     void settled_token(scheduler& w) noexcept override;
-    void plan_rest(scheduler& w, rest_plan& plan) noexcept override;
     void sleep(scheduler& w, std::uint64_t ns) noexcept override;
     [[nodiscard]] bool hand_on(scheduler& w) noexcept override;
+
+    // ---- service
+    void plan_rest(scheduler& w, rest_plan& plan) noexcept override;
     [[nodiscard]] instant first_due() const noexcept override { return first_alarm(); }
     void fire_due(instant t) noexcept override;
 

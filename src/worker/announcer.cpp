@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/os.hpp"
+#include "deque/rings.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -7,7 +7,7 @@
 #include <pilfer/detail/worker/worker.hpp>
 
 #include "trace/ring.hpp"
-#include "worker/tally.hpp"
+#include "trace/tally.hpp"
 
 namespace pilfer {
 inline namespace v0 {

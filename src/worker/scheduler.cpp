@@ -5,8 +5,9 @@
 
 #include <new>
 
+#include "base/numbers.hpp"
 #include "base/os.hpp"
-#include "worker/numbers.hpp"
+#include "deque/rings.hpp"
 #include "worker/team.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
@@ -56,6 +57,7 @@ scheduler::scheduler(team& crew, pool_core& owner, unsigned number, bool pinned)
     pool = &owner;
     index = number;
     recording = crew.settings().debug.profile;
+    static_assert(no_serial == numbers::none);
     serial = numbers::take();
 }
 

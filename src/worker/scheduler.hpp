@@ -11,16 +11,16 @@
 #include <pilfer/detail/worker/parked.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 
+#include "idle/activity.hpp"
+#include "idle/closing.hpp"
 #include "memory/block_pool.hpp"
-#include "worker/activity.hpp"
+#include "trace/tally.hpp"
 #include "worker/announcer.hpp"
 #include "worker/backend.hpp"
-#include "worker/closing.hpp"
 #include "worker/event_log.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
 #include "worker/switcher.hpp"
-#include "worker/tally.hpp"
 #include "worker/thief.hpp"
 #include "worker/top_runner.hpp"
 
@@ -201,10 +201,6 @@ void check_locks(const suspension& s) noexcept;
 #else
 inline void check_locks(const suspension&) noexcept {}
 #endif
-
-/// Makes a ring of `capacity` slots, with entries for weights if it `weighs`; null without memory.
-[[nodiscard]] ring<std_atom>* make_ring(std::int64_t capacity, bool weighs) noexcept;
-void free_ring(ring<std_atom>* r) noexcept;
 
 } // namespace detail
 } // namespace v0

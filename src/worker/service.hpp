@@ -1,7 +1,7 @@
 // The duties of a pool beside its tasks: alarms, descriptors, reports of standstills, its share of the CPUs.
 //
-// A room above this one derives from `service` and registers an object with the team. So the workers know
-// neither clocks nor descriptors. README.md, "Services", says when each function is called.
+// A room above this one derives from `service` or `watcher` and registers an object with the team. So the
+// workers know neither clocks nor descriptors. README.md, "Services", says when each function is called.
 #pragma once
 
 #include <atomic>
@@ -14,7 +14,7 @@ inline namespace v0 {
 namespace detail {
 
 class scheduler;
-class service;
+class watcher;
 struct blocking_job;
 
 /// How long a worker that found nothing rests, and where. Each service may change it.
@@ -23,17 +23,45 @@ struct rest_plan {
     bool begins = true;
     /// True: the worker retires, and watches over nothing.
     bool retires = false;
-    /// The service has given the worker a token, and so has work for it. It must not rest.
+    /// A service has given the worker a token, and so has work for it. It must not rest.
     bool has_work = false;
     /// The longest rest in nanoseconds; 0: no limit.
     std::uint64_t limit = 0;
-    /// The service in whose function sleep() the worker rests. Null: on its own word.
-    service* place = nullptr;
+    /// The watcher in whose function sleep() the worker rests. Null: on its own word.
+    watcher* place = nullptr;
 
     void limit_to(std::uint64_t ns) noexcept { limit = limit == 0 || ns < limit ? ns : limit; }
 };
 
-/// The functions that a service does not need do nothing.
+/// What happens outside, in time or in the kernel: the workers look for it themselves, between two tasks. A
+/// pool has one watcher. All functions are called on the thread of `w`, between two tasks.
+class watcher {
+public:
+    watcher() = default;
+    watcher(const watcher&) = delete;
+    watcher& operator=(const watcher&) = delete;
+
+    /// Makes runnable what waited for something that has happened. Called before each task, from the first
+    /// team::will_expect() on. `in_turn`: at every 64th call, which looks at more.
+    virtual void serve(scheduler& w, bool in_turn) noexcept = 0;
+    /// The last look before a rest. True: something was made runnable.
+    [[nodiscard]] virtual bool look_again(scheduler& w) noexcept = 0;
+    /// `w` stays awake although it has found nothing. Its next look is at everything.
+    virtual void stays_awake(scheduler& w) noexcept = 0;
+    /// `w` is about to run something, and hands on what it watches over.
+    virtual void found_work(scheduler& w) noexcept = 0;
+    /// `w` was woken, has settled its token, and is about to run something.
+    virtual void settled_token(scheduler& w) noexcept = 0;
+    /// The rest of `w`, as a service has planned it. `ns`: its limit; 0: none.
+    virtual void sleep(scheduler& w, std::uint64_t ns) noexcept = 0;
+    /// `w` does not want to rest in sleep(). True: a woken worker does instead.
+    [[nodiscard]] virtual bool hand_on(scheduler& w) noexcept = 0;
+
+protected:
+    ~watcher() = default;
+};
+
+/// Duties of a pool for which workers have a moment. The functions that a service does not need do nothing.
 class service {
 public:
     service() = default;
@@ -41,17 +69,6 @@ public:
     service& operator=(const service&) = delete;
 
     // ---- on the thread of `w`, between two tasks
-    /// Makes runnable what waited for something that has happened. Called before each task, from the first
-    /// team::will_expect() on. `in_turn`: at every 64th call, which looks at more.
-    virtual void serve(scheduler& /*w*/, bool /*in_turn*/) noexcept {}
-    /// The last look before a rest. True: something was made runnable.
-    [[nodiscard]] virtual bool look_again(scheduler& /*w*/) noexcept { return false; }
-    /// `w` stays awake although it has found nothing. Its next look is at everything.
-    virtual void stays_awake(scheduler& /*w*/) noexcept {}
-    /// `w` is about to run something, and hands on what it watches over.
-    virtual void found_work(scheduler& /*w*/) noexcept {}
-    /// `w` was woken, has settled its token, and is about to run something.
-    virtual void settled_token(scheduler& /*w*/) noexcept {}
     /// `w` begins a task inside the scope `parent`, while some scope is cancelled.
     virtual void task_begins(scheduler& /*w*/, scope_node* /*parent*/) noexcept {}
     /// `w` begins to work, at first or after a rest.
@@ -62,10 +79,6 @@ public:
     virtual void naps(scheduler& /*w*/) noexcept {}
     /// `w` is in the map of sleepers, and is about to rest.
     virtual void plan_rest(scheduler& /*w*/, rest_plan& /*plan*/) noexcept {}
-    /// The rest of `w`, as planned. `ns`: its limit.
-    virtual void sleep(scheduler& /*w*/, std::uint64_t /*ns*/) noexcept {}
-    /// `w` does not want to rest in sleep(). True: a woken worker does instead.
-    [[nodiscard]] virtual bool hand_on(scheduler& /*w*/) noexcept { return true; }
     /// A guest is about to leave its slot `w`.
     virtual void leaves(scheduler& /*w*/) noexcept {}
 

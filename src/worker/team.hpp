@@ -14,17 +14,17 @@
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/options.hpp>
 
+#include "base/forks.hpp"
 #include "base/os.hpp"
 #include "base/poll.hpp"
 #include "context/rounding.hpp"
 #include "context/stack_pool.hpp"
+#include "idle/closing.hpp"
+#include "idle/leftovers.hpp"
 #include "machine/plan.hpp"
 #include "memory/block_pool.hpp"
 #include "memory/record_pool.hpp"
 #include "worker/backend.hpp"
-#include "worker/closing.hpp"
-#include "worker/forks.hpp"
-#include "worker/leftovers.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/service.hpp"
 #include "worker/waker.hpp"
@@ -162,10 +162,10 @@ public:
             f(*s);
         }
     }
-    /// The service that looks between two tasks: of all of them only this one's functions are called there.
-    [[nodiscard]] service& watch() const noexcept { return *m_watch; }
-    void set_watch(service& s) noexcept { m_watch = &s; }
-    /// Something may happen that only a service sees. From now on workers call service::serve().
+    /// Set before the threads begin.
+    [[nodiscard]] watcher& watch() const noexcept { return *m_watch; }
+    void set_watch(watcher& w) noexcept { m_watch = &w; }
+    /// Something may happen that only the watcher sees. From now on workers call watcher::serve().
     void will_expect() noexcept {
         if (!expects()) {
             m_expects.store(true, rlx);
@@ -253,7 +253,7 @@ private:
     std::unique_ptr<pool_sleepers::map_word[]> m_retired;
     std::unique_ptr<pool_sleepers> m_idle;
     service* m_services = nullptr;
-    service* m_watch = nullptr;
+    watcher* m_watch = nullptr;
     std::atomic<bool> m_expects{false};
     std::atomic<unsigned> m_warm{0}; // number of keep_warm objects
 #if defined(PILFER_CHAOS)

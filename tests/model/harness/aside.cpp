@@ -1,7 +1,7 @@
 // Workers that step aside and are called back: src/pool/threads.cpp over
 // include/pilfer/detail/idle/sleep.hpp.
+#include "idle/leftovers.hpp"
 #include "sleeping.hpp"
-#include "worker/leftovers.hpp"
 
 namespace {
 

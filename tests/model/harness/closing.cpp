@@ -1,5 +1,5 @@
 // The end of a pool: submitters, workers whose units begin more units, and a shutdown that waits for quiet.
-#include "worker/closing.hpp"
+#include "idle/closing.hpp"
 
 #include <pilfer/detail/deque/submissions.hpp>
 

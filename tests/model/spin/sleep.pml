@@ -1,6 +1,6 @@
 /* Going to sleep and being woken, as src/idle/README.md describes it and as these have it: sleepers (sleep, settle_token,
  * wake, publish), signal word, scheduler (sleep, found_work, anything_ready, remind, tripped, answer, make_way),
- * pool_core (wake_somebody, notify_any, requeue).
+ * pool_core (waker::wake_any, notify_any, requeue).
  *
  * Checked: in every state where nothing moves any more, nobody sleeps beside a task that is ready, no submission or
  * runnable context waits for a worker that announces without end, and nobody waits in the middle of a step.

@@ -11,7 +11,8 @@ namespace detail {
 /// holder happen before the actions of its next holder.
 struct numbers {
     static constexpr std::uint32_t most = 65'536;
-    /// Takes the smallest free number. worker::no_serial: none is free.
+    static constexpr std::uint32_t none = UINT32_MAX;
+    /// Takes the smallest free number. none: all are taken.
     [[nodiscard]] static std::uint32_t take() noexcept;
     static void give(std::uint32_t number) noexcept;
 };

@@ -1,10 +1,10 @@
 // One bit for each number.
-#include "worker/numbers.hpp"
+#include "base/numbers.hpp"
 
 #include <atomic>
 #include <bit>
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/base/atom.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -25,11 +25,11 @@ std::uint32_t numbers::take() noexcept {
             }
         }
     }
-    return worker::no_serial;
+    return numbers::none;
 }
 
 void numbers::give(std::uint32_t number) noexcept {
-    if (number != worker::no_serial) {
+    if (number != numbers::none) {
         numbers_in_use[number / 64].fetch_and(~(std::uint64_t{1} << number % 64), rel);
     }
 }

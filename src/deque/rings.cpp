@@ -1,8 +1,7 @@
-// Memory of deques.
+#include "deque/rings.hpp"
+
 #include <cstddef>
 #include <new>
-
-#include "worker/scheduler.hpp"
 
 namespace pilfer {
 inline namespace v0 {
