@@ -187,7 +187,7 @@ TEST_P(linked_nodes, a_cancelled_task_leaves_the_algorithm) {
 
 PILFER_OVER_WORKERS(linked_nodes);
 
-/// What needs random access refuses others at compile time, and concepts can ask.
+/// Algorithms that need random access refuse other iterators at compile time, and concepts can ask.
 template <class F, class... Arguments>
 inline constexpr bool takes = std::invocable<const F&, Arguments...>;
 using linked = std::list<int>&;

@@ -11,13 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "algorithm/sort_patterns.hpp"
 #include "capi/support.hpp"
 
 namespace {
 
 using namespace capi_tests;
 
-/// An element of `Size` bytes, all of which follow from its number.
+/// An element of `Size` bytes. Its number decides all of them.
 template <std::size_t Size>
 struct element {
     unsigned char bytes[Size];
@@ -39,7 +40,7 @@ struct element {
     }
 };
 
-/// What a comparison counts, and when it cancels.
+/// The argument of a comparison: counts its calls, and cancels a scope.
 struct watched {
     std::atomic<int> left{std::numeric_limits<int>::max()};
     pilfer_scope* scope = nullptr;
@@ -81,29 +82,13 @@ void expect_permutation(std::vector<E> a, std::vector<E> b) {
     EXPECT_TRUE(a == b);
 }
 
-/// The result of std::ranges::stable_sort, by std::ranges::sort of the places: clang++ warns of libstdc++'s.
-template <class E>
-[[nodiscard]] std::vector<E> stably_sorted(const std::vector<E>& input) {
-    std::vector<std::size_t> places(input.size());
-    std::iota(places.begin(), places.end(), std::size_t{0});
-    std::ranges::sort(places, [&](std::size_t a, std::size_t b) {
-        return smaller_key(input[a], input[b]) || (!smaller_key(input[b], input[a]) && a < b);
-    });
-    std::vector<E> sorted;
-    sorted.reserve(input.size());
-    for (const std::size_t place : places) {
-        sorted.push_back(input[place]);
-    }
-    return sorted;
-}
-
 template <std::size_t Size>
 void sorts_like_std() {
     using E = element<Size>;
     std::mt19937 random(Size);
     for (const std::size_t n : {0U, 1U, 2U, 3U, 15U, 100U, 1000U, 5000U, 40'000U}) {
         const auto input = random_elements<E>(n, random);
-        const auto expected = stably_sorted(input);
+        const auto expected = sort_patterns::stably_sorted(input, smaller_key<E>);
         auto stable = input;
         EXPECT_EQ(pilfer_stable_sort(stable.data(), n, Size, by_key<E>, nullptr), 0);
         EXPECT_TRUE(stable == expected) << n << " elements of " << Size << " bytes";

@@ -351,6 +351,15 @@ std::vector<std::thread::id> threads_of(pilfer::loop_team& team, std::size_t n) 
     return who;
 }
 
+TEST_F(loop_team_of_two, places_for_attached_threads_are_no_members) {
+    auto with = workers(2);
+    with.attachable = 3;
+    pilfer::pool pool(with);
+    pool.run([] { EXPECT_EQ(pilfer::loop_team().members(), 2); });
+    pool.resize(1);
+    pool.run([] { EXPECT_EQ(pilfer::loop_team().members(), 1); });
+}
+
 TEST_F(loop_team_of_two, a_slice_stays_with_its_thread) {
     PILFER_NOT_ON_ONE_LOCK("no worker searches there while another one is inside a task");
     pilfer::pool pool(workers(2));
@@ -369,7 +378,10 @@ TEST_F(loop_team_of_two, a_slice_stays_with_its_thread) {
             pairs += even(before) && even(after) ? 1 : 0;
             stable = even(before) && before == after;
         }
-        EXPECT_TRUE(stable || pairs < 50) << pairs << " pairs of loops, and the slices moved in each";
+        if (!stable && pairs < 50) {
+            GTEST_SKIP() << "only " << pairs << " pairs of loops were shared evenly";
+        }
+        EXPECT_TRUE(stable) << pairs << " pairs of loops, and the slices moved in each";
     });
 }
 

@@ -90,7 +90,7 @@ TEST_P(programs, wordcount_equals_uniq) {
             prose += static_cast<char>((random() % 8 == 0 ? 'A' : 'a') + random() % 5);
         prose += random() % 9 == 0 ? static_cast<char>(random() % 64) : ' ';
     }
-    // Words across the ends of pieces, one of which covers a whole piece.
+    // Words across the ends of pieces. One of them covers a whole piece.
     std::string const long_words = std::string(piece - 1, 'x') + ' ' + std::string(piece, 'y') + ' ' +
                                    std::string(2 * piece + 5, 'z') + " z";
     for (std::string const& text :

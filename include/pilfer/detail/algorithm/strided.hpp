@@ -13,7 +13,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a position gives: the number itself, or the element.
+/// The value and the reference of a position: of the number itself, or of the element.
 template <class I>
 struct position_types {
     using value = std::iter_value_t<I>;
@@ -37,7 +37,7 @@ public:
     strided_iterator() = default;
     strided_iterator(I first, std::int64_t step, std::int64_t index)
         : m_first(first), m_step(step), m_index(index) {}
-    /// The position: an integer, or the caller's iterator. Not of the end.
+    /// The position: an integer, or the caller's iterator. The end has none.
     [[nodiscard]] I base() const {
         return detail::advanced(m_first, static_cast<std::uint64_t>(m_index * m_step));
     }

@@ -73,9 +73,9 @@ private:
 
 /// The owner of a slice and its last claim. Each slice is claimed once in each phase.
 ///
-///   bits 16..63  the phase of the last claim
-///   bits 1..15   the owner: the member that claims it first of all
-///   bit  0       late: in the last phase another member was faster than the owner
+/// Bits 16..63 are the phase of the last claim.
+/// Bits 1..15 are the owner: the member that claims it first of all.
+/// Bit 0 is set if in the last phase another member was faster than the owner.
 template <class Atom>
 class slice_word {
 public:
