@@ -65,6 +65,16 @@ class Scripts(unittest.TestCase):
             self.program("bench-k-pilfer_join", 1.25, ok=False)
             self.assertNotEqual(script("compare.py", old, slow, "--rounds", "2").returncode, 0)
 
+    def test_malloc_is_compared(self):
+        self.program("bench-k-pilfer_join", 1.25)
+        self.program("bench-k-libgomp", 1.0)
+        options = ("--build", self.folder.name, "--kernel", "k", "--runtimes", "pilfer_join,libgomp", "--rounds", "1")
+        done = script("malloc.py", *options, "--workers", "1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, r"(?m)^\| libgomp \| 1 \| 0\.80 \| [1-9]\d* \| 0\.80 \| [1-9]\d* \|$")
+        self.program("bench-k-libgomp", 1.0, ok=False)
+        self.assertNotEqual(script("malloc.py", *options).returncode, 0)
+
     def test_sharing_compares(self):
         for variant in ("pilfer_join", "tbb", "libgomp"):
             self.program(f"bench-k-{variant}", 1.25)
