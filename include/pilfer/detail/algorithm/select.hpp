@@ -78,6 +78,25 @@ public:
         }
     }
 
+    /// mark() and place() of all blocks, in parallel.
+    template <class I, class Pred, class Proj>
+    void mark_all(I first, Pred& pred, Proj& proj, common_report report, piece_size piece) {
+        auto blocks = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                this->mark(first, from, pred, proj);
+            }
+        };
+        detail::run_pieces(0, this->block_count(), blocks, report, piece);
+    }
+    template <class I, class O>
+    void place_all(I first, O out, common_report report, piece_size piece) const {
+        auto blocks = [&](std::uint64_t from, std::uint64_t to) {
+            for (; from != to; ++from) {
+                this->place(first, from, out);
+            }
+        };
+        detail::run_pieces(0, this->block_count(), blocks, report, piece);
+    }
     /// Appends the marked elements of a block to a vector.
     template <class I, class T>
     void append(I first, std::uint64_t block, std::vector<T>& out) const {
@@ -102,79 +121,95 @@ private:
     std::unique_ptr<std::uint64_t[]> m_offsets;
 };
 
-/// Copies what stays of [first, last) to out + count, in order, and adds to count. The elements are
-/// copied at once. The upper half is offered if a worker asks, once before the first element, and after a
-/// long one. If another worker takes it before the lower half has ended, it is marked, and copied when it is
-/// known how many come before it: these elements are read twice.
+/// Copies the elements of a range that stay, in order. Each part is copied at once, to where the part before
+/// it has ended.
+///
+/// The upper half of a part is offered if a worker asks, once before the first element, and after a long one.
+/// If another worker takes it before the lower half has ended, its elements are marked, and copied when it is
+/// known how many come before them: they are read twice.
 template <class I, class O, class Pred, class Proj>
-void run_copy_if(I in, std::uint64_t first, std::uint64_t last, O out, std::uint64_t& count, Pred& pred,
-                 Proj& proj, common_report report, piece_size piece) {
-    piece.start();
-    while (first != last) {
-        const std::uint64_t left = last - first;
-        if (left >= 2 * 64 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
-            const std::uint64_t middle = last - detail::given_away(left);
-            lower_half below;
-            bool in_order = false;
-            std::optional<selection> chosen;
-            auto mark = [&](std::uint64_t from, std::uint64_t to) {
-                for (; from != to; ++from) {
-                    chosen->mark(in, from, pred, proj);
-                }
-            };
-            auto place = [&](std::uint64_t from, std::uint64_t to) {
-                for (; from != to; ++from) {
-                    chosen->place(in, from, out);
-                }
-            };
-            auto lower = [&] {
-                detail::run_copy_if(in, first, middle, out, count, pred, proj, report, piece.of_lower());
-                below.ends();
-            };
-            auto upper = [&] {
-                if (below.has_ended()) {
-                    in_order = true;
-                    detail::run_copy_if(in, middle, last, out, count, pred, proj, report, piece.of_upper());
+class selective_copy {
+public:
+    selective_copy(I in, O out, Pred& pred, Proj& proj, common_report report)
+        : m_in(in), m_out(out), m_pred(pred), m_proj(proj), m_report(report) {}
+
+    /// Copies the elements of [first, last) that stay. All parts before it have ended.
+    void run(std::uint64_t first, std::uint64_t last, piece_size piece) {
+        piece.start();
+        while (first != last) {
+            const std::uint64_t left = last - first;
+            if (left >= 2 * 64 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+                const std::uint64_t middle = last - detail::given_away(left);
+                if (this->run_halves(first, middle, last, piece)) {
                     return;
                 }
-                chosen.emplace(middle, last);
-                if (chosen->has_memory()) {
-                    detail::run_pieces(0, chosen->block_count(), mark, report, piece.of_upper());
-                }
-            };
-            (void)detail::join_two(this_worker(), lower, upper, report);
-            if (in_order) {
-                return;
-            }
-            if (!chosen->has_memory()) { // the elements just follow in order
                 first = middle;
                 continue;
             }
-            count = chosen->add_up(count);
-            detail::run_pieces(0, chosen->block_count(), place, report, piece.of_lower());
-            return;
+            const std::uint64_t stop = first + piece.next(left);
+            auto copies = [this](std::uint64_t b, std::uint64_t e) { this->copy(b, e); };
+            detail::as_part(m_report, [&] { detail::call_piece(copies, first, stop); });
+            first = stop;
+            piece.done();
         }
-        const std::uint64_t stop = first + piece.next(left);
-        detail::as_part(report, [&] {
-            auto copy_piece = [&](std::uint64_t b, std::uint64_t e) {
-                close_call<Proj, std::iter_reference_t<I>> project = proj;
-                close_call<Pred, std::indirect_result_t<Proj&, I>> call = pred;
-                O to = detail::at(out, count);
-                const O before = to;
-                for (I from = detail::at(in, b), end = detail::at(in, e); from != end; ++from) {
-                    if (std::invoke(call, std::invoke(project, *from))) {
-                        *to = *from;
-                        ++to;
-                    }
-                }
-                count += static_cast<std::uint64_t>(to - before);
-            };
-            detail::call_piece(copy_piece, first, stop);
-        });
-        first = stop;
-        piece.done();
     }
-}
+    /// Number of elements that were copied.
+    [[nodiscard]] std::uint64_t count() const noexcept { return m_count; }
+
+private:
+    /// False: there was no memory for marks, and the upper half was left out.
+    [[nodiscard]] bool run_halves(std::uint64_t first, std::uint64_t middle, std::uint64_t last,
+                                  piece_size piece) {
+        lower_half below;
+        bool in_order = false;
+        std::optional<selection> chosen;
+        auto lower = [&] {
+            this->run(first, middle, piece.of_lower());
+            below.ends();
+        };
+        auto upper = [&] {
+            in_order = below.has_ended();
+            if (in_order) {
+                this->run(middle, last, piece.of_upper());
+                return;
+            }
+            chosen.emplace(middle, last);
+            if (chosen->has_memory()) {
+                chosen->mark_all(m_in, m_pred, m_proj, m_report, piece.of_upper());
+            }
+        };
+        (void)detail::join_two(this_worker(), lower, upper, m_report);
+        if (in_order) {
+            return true;
+        }
+        if (!chosen->has_memory()) {
+            return false;
+        }
+        m_count = chosen->add_up(m_count);
+        chosen->place_all(m_in, m_out, m_report, piece.of_lower());
+        return true;
+    }
+    void copy(std::uint64_t b, std::uint64_t e) {
+        close_call<Proj, std::iter_reference_t<I>> project = m_proj;
+        close_call<Pred, std::indirect_result_t<Proj&, I>> call = m_pred;
+        O to = detail::at(m_out, m_count);
+        const O before = to;
+        for (I from = detail::at(m_in, b), end = detail::at(m_in, e); from != end; ++from) {
+            if (std::invoke(call, std::invoke(project, *from))) {
+                *to = *from;
+                ++to;
+            }
+        }
+        m_count += static_cast<std::uint64_t>(to - before);
+    }
+
+    I m_in;
+    O m_out;
+    Pred& m_pred;
+    Proj& m_proj;
+    common_report m_report;
+    std::uint64_t m_count = 0; // changed by one part after the other
+};
 
 template <class I, class S, class O, class Pred, class Proj>
 std::ranges::copy_if_result<I, O> copy_selected(I first, S last, O out, Pred& pred, Proj& proj) {
@@ -182,7 +217,9 @@ std::ranges::copy_if_result<I, O> copy_selected(I first, S last, O out, Pred& pr
     std::uint64_t count = 0;
     if (n != 0) {
         detail::in_loop([&](common_report report) {
-            detail::run_copy_if(first, 0, n, out, count, pred, proj, report, {});
+            selective_copy<I, O, Pred, Proj> copy(first, out, pred, proj, report);
+            copy.run(0, n, {});
+            count = copy.count();
         });
     }
     return {detail::at(first, n), detail::at(out, count)};
@@ -204,21 +241,11 @@ template <class T, class I, class S, class Pred, class Proj>
         if (!chosen.has_memory()) {
             PILFER_THROW(std::bad_alloc());
         }
-        auto mark = [&](std::uint64_t from, std::uint64_t to) {
-            for (; from != to; ++from) {
-                chosen.mark(first, from, pred, proj);
-            }
-        };
-        detail::run_pieces(0, chosen.block_count(), mark, report, {});
+        chosen.mark_all(first, pred, proj, report, {});
         const std::uint64_t count = chosen.add_up(0);
         if constexpr (separate_elements<T>) {
             out.resize(static_cast<std::size_t>(count));
-            auto place = [&](std::uint64_t from, std::uint64_t to) {
-                for (; from != to; ++from) {
-                    chosen.place(first, from, out.begin());
-                }
-            };
-            detail::run_pieces(0, chosen.block_count(), place, report, {});
+            chosen.place_all(first, out.begin(), report, {});
         } else {
             out.reserve(static_cast<std::size_t>(count));
             for (std::uint64_t block = 0; block != chosen.block_count(); ++block) {
