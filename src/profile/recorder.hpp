@@ -48,7 +48,7 @@ struct mark {
     task_end end;
 };
 
-/// The burden of a theft and of a resumption. README.md gives the reasons for the values.
+/// The burden of a theft and of a resumption: estimates of what they cost on a machine of today.
 struct burden {
     std::uint64_t theft_ns = 2'000;
     std::uint64_t resume_ns = 1'000;

@@ -42,7 +42,7 @@ void scope_marker::mark_task(task_word task) noexcept {
 }
 
 /// Marks the scopes of a frame and of the frames that it runs on top of. They may resume on another worker,
-/// while the tasks that they announced stay in this deque. Called under a reach lock.
+/// while the tasks that they announced stay in this deque. Called under a lock of a deque.
 void scope_marker::mark_scope_cursors(activation* from) noexcept {
     for (activation* a = from;; a = static_cast<activation_on_top*>(a)->beneath) {
         mark_scopes(a->node.load(rlx));

@@ -1,13 +1,13 @@
 // The signal word: the one word that an owner reads at every announcement. One signed comparison covers the
 // room left in the owner's ring and the wishes of other threads.
 //
-//   bit 63  tripped   sign: the comparison of every push hits
-//   bit 62  wanted    level: some worker sleeps; stays set while any worker does
-//   bit 61  expose    once: a thief found nothing shared here
-//   bit 60  summon    once: a submission or a context waits for this worker
-//   bit 59  pinned    level: the owner itself wants every push to take the slow path
-//   bit 58  stop      level: somewhere in the process a scope is cancelled that has not ended
-//   0..57   limit     last index that may be written before the owner makes room
+//   bit 63  signalled      sign: the comparison of every push hits
+//   bit 62  wanted         level: some worker sleeps; stays set while any worker does
+//   bit 61  expose         once: a thief found nothing shared here
+//   bit 60  yield_request  once: a submission or a context waits for this worker
+//   bit 59  pinned         level: the owner itself wants every push to take the slow path
+//   bit 58  stop           level: somewhere in the process a scope is cancelled that has not ended
+//   0..57   limit          last index that may be written before the owner makes room
 //
 // A setter stores the state that belongs to a bit first and sets the bit afterwards (release). The owner
 // takes the bits first (acquire) and looks at the state of each afterwards. An owner that acted first and

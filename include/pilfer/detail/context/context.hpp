@@ -32,8 +32,8 @@ class pool_core;
 
 /// One run of one task: its address is the task's identity ("who owns this scope?").
 struct activation {
-    /// The innermost scope that the task stands in: one of its own, else the one that it is below of, null if
-    /// there is none. Belongs to whoever runs the task.
+    /// The innermost scope around the task's present point: one of its own, else the one that it is a child
+    /// in, null if there is none. Only the thread that runs the task uses it.
     std::atomic<scope_node*> node{nullptr};
     context* ctx = nullptr; // null: of a thread outside
     /// Number of exceptions that were in flight on this stack when the task began. They are not the task's

@@ -4,7 +4,7 @@
 //       |  shared     |     private      |
 //
 // The private part belongs to the owner: push and pop there are plain loads and stores. The shared part
-// is a Chase-Lev deque whose end is `split`. States, orders, edges E1..E4, R1..R3 and the argument why
+// is a Chase-Lev deque whose end is `split`. States, orders, edges E1..E4, R1..R3, G1 and the argument why
 // nothing is lost or run twice are in src/deque/README.md; the edge names below refer to it.
 //
 // Sources: Chase and Lev, SPAA 2005; Le, Pop, Cohen and Zappa Nardelli, PPoPP 2013 (orders); van Dijk
@@ -62,8 +62,8 @@ class split_deque {
 #endif
 
 public:
-    /// `pinned`: every pop takes the slow path, under the lock (exact counting, the classic policy, and
-    /// machines without membarrier). `start`: first index, for tests near the wrap.
+    /// `pinned`: every pop takes the slow path, under the lock (exact counting, exposures other than
+    /// exposure::on_demand, and machines without membarrier). `start`: first index, for tests near the wrap.
     split_deque(ring<Atom>* first, bool pinned, std::int64_t start = 0) noexcept
         : m_top(start), m_bottom(start), m_guard(pinned ? pinned_guard : start), m_slots(first->slots),
           m_mask(first->mask), m_limit(start + first->mask), m_signal(start + first->mask), m_split(start),

@@ -17,9 +17,9 @@ inline namespace v0 {
 namespace detail {
 
 /// Park policy: `static void wait(atomic<uint32_t>&, uint32_t expected)` returns at the latest when the word
-/// differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`. `Bell`: `void
-/// ring() noexcept` ends the sleep of a worker that sleeps elsewhere than on its word, even if that sleep has
-/// not begun.
+/// differs and wake() was called (it may return early); `static void wake(atomic<uint32_t>&)`. `Notifier`:
+/// `void ring() noexcept` ends the sleep of a worker that sleeps elsewhere than on its word, even if that
+/// sleep has not begun.
 struct no_notifier {
     void ring() noexcept {}
 };
@@ -45,10 +45,10 @@ public:
     /// `woken`: the worker holds a token.
     enum class outcome { found, woken };
 
-    /// `seats`: n of them. `map`: ceil(n / 64) words, all zero. `aside`: as many words for workers that step
-    /// aside, null if none ever does. All outlive this object.
-    sleepers(seat* seats, map_word* map, unsigned n, map_word* aside = nullptr) noexcept
-        : m_seats(seats), m_map(map), m_retired(aside), m_count(n) {}
+    /// `seats`: n of them. `map`: ceil(n / 64) words, all zero. `retired`: as many words for workers that
+    /// retire, null if none ever does. All outlive this object.
+    sleepers(seat* seats, map_word* map, unsigned n, map_word* retired = nullptr) noexcept
+        : m_seats(seats), m_map(map), m_retired(retired), m_count(n) {}
 
     /// Reduces the number of workers to `n`. Before any other thread knows this object.
     void shrink(unsigned n) noexcept { m_count = n; }
@@ -87,13 +87,13 @@ public:
         }
         return outcome::woken;
     }
-    /// Worker `i`, which owes no look, steps aside: no work wakes it, only unpark(). `called()` returns true
+    /// Worker `i`, which owes no look, retires: no work wakes it, only unpark(). `called()` returns true
     /// if there is a reason to come back; `rest(word)` parks on the state, and may return early.
     template <class Called, class Rest>
     outcome park(unsigned i, Called called, Rest rest) {
         m_seats[i].state.store(asleep, rlx);
         retired(i).fetch_or(bit(i), rel); // idle.S8: asleep before it can be called
-        Atom::fence_sc(); // idle.S7: aside before the look, with the fence of the thread that calls it back
+        Atom::fence_sc(); // idle.S7: retired before the look, with the fence of the thread that calls it back
         if (called()) {
             PILFER_CHAOS_POINT(idle);
             if ((retired(i).fetch_and(~bit(i), rlx) & bit(i)) != 0) {
@@ -111,7 +111,7 @@ public:
         }
         return outcome::woken;
     }
-    /// Calls worker `i` back if it has stepped aside. The caller has stored the reason and has fenced.
+    /// Calls worker `i` back if it has retired. The caller has stored the reason and has fenced.
     bool unpark(unsigned i) noexcept {
         if (m_retired == nullptr || (retired(i).load(rlx) & bit(i)) == 0 ||
             (retired(i).fetch_and(~bit(i), acq) & bit(i)) ==
@@ -124,7 +124,7 @@ public:
         Park::wake(m_seats[i].state);
         return true;
     }
-    /// Worker `i` has no thread: it counts as one that has stepped aside. Called before its thread is made,
+    /// Worker `i` has no thread: it counts as retired. Called before its thread is made,
     /// by the thread that makes it.
     void seat_empty(unsigned i, bool empty) noexcept {
         m_seats[i].state.store(empty ? asleep : running, rlx);
@@ -134,7 +134,7 @@ public:
             retired(i).fetch_and(~bit(i), acq_rel);
         }
     }
-    /// True if worker `i` has stepped aside or has no thread.
+    /// True if worker `i` has retired or has no thread.
     [[nodiscard]] bool is_retired(unsigned i) const noexcept {
         return m_retired != nullptr && (retired(i).load(acq) & bit(i)) != 0;
     }
