@@ -58,6 +58,11 @@ CALL = re.compile(r"(?:(\w*)(?:<[^;(){}<>]*>)?\s*::\s*)?\b([a-z_]\w*)\s*(?:<[^;(
 Function = collections.namedtuple("Function", "name owner space file body")
 
 
+def count_words(text):
+    """Without the bars of tables and other signs."""
+    return sum(any(c.isalnum() for c in word) for word in text.split())
+
+
 def blank(text):
     """The text without comments, literals and preprocessor lines; every line stays a line."""
     return BLANKED.sub(lambda m: '""' if m.group(0)[0] in "R\"'" else "\n" * m.group(0).count("\n"), text)
@@ -294,9 +299,9 @@ def measured(root, build=None):
         found, _ = layers.linked_violations(build)
         rows["upward dependencies, linked"] = edges(found)
     pages = {page.parent.name: page.read_text(encoding="utf-8") for page in sorted(root.glob("src/*/README.md"))}
-    rows["words in room READMEs"] = f"{sum(len(text.split()) for text in pages.values()):,}"
-    longest = max(pages, key=lambda room: len(pages[room].split()), default=None)
-    rows["longest room README"] = (f"{longest}: {len(pages[longest].splitlines())} lines, {len(pages[longest].split()):,} words"
+    rows["words in room READMEs"] = f"{sum(count_words(text) for text in pages.values()):,}"
+    longest = max(pages, key=lambda room: count_words(pages[room]), default=None)
+    rows["longest room README"] = (f"{longest}: {len(pages[longest].splitlines())} lines, {count_words(pages[longest]):,} words"
                                    if longest else "-")
     headers = tree.public_headers()
     rows["lines of `namespace detail` in public headers"] = f"{sum(detail_lines(tree.text[file]) for file in headers):,}"

@@ -55,7 +55,7 @@ void scheduler::next() noexcept { low::one(); }
     "src/base/get.cpp": "int a::get() { return 1; }\nint b::get() { return 2; }\n",
     "src/base/up.cpp": '#include "worker/scheduler.hpp"\n',
     "src/base/README.md": "three words here\n",
-    "src/worker/README.md": "# Two\n\nmore words\n",
+    "src/worker/README.md": "# Two\n\nmore words | and a bar\n",
 }
 
 
@@ -95,8 +95,8 @@ class Small(unittest.TestCase):
         self.expect("upward dependencies, included", "1 uses: base -> worker")
 
     def test_pages_and_headers(self):
-        self.expect("words in room READMEs", "7")
-        self.expect("longest room README", "worker: 3 lines, 4 words")
+        self.expect("words in room READMEs", "9")
+        self.expect("longest room README", "worker: 3 lines, 6 words")
         self.expect("lines of `namespace detail` in public headers", "3")
         self.expect("largest public header", "pilfer/join.hpp: 6 lines")
 
