@@ -41,6 +41,20 @@ constexpr wait_kind team_kind{"the end of a loop of its team", &nothing_known};
     return piece_ticks() * pieces * (p.settings().spin == idle::latency ? 20 : 1);
 }
 
+/// The caller is about to begin a run: it leaves if it is cancelled, and lets others have what they wait for.
+void answer_requests() {
+    using trip = signal_word<std_atom>;
+    worker* const w = this_worker();
+    if (w != nullptr && w->deque.signal().has(trip::asked)) [[unlikely]] {
+        detail::leave_if_stopped();
+        // Submissions and resumed tasks pass; helpers that no worker has taken are shown to those that
+        // search.
+        if (w->deque.signal().has(trip::yield_request) || w->deque.thief().has_any()) {
+            detail::attend(w);
+        }
+    }
+}
+
 } // namespace
 
 struct loop_team_core::helper {
@@ -69,27 +83,18 @@ loop_team_core::loop_team_core(unsigned members, unsigned slices)
 
 loop_team_core::~loop_team_core() { m_gate.word().close(); }
 
-void loop_team_core::check_caller() {
+void loop_team_core::check_caller() const {
     if (!scope_access::is_owner(m_scope)) {
         PILFER_THROW(usage_error("pilfer: only the task that made a loop_team may run loops with it"));
     }
     if (m_running) {
         PILFER_THROW(usage_error("pilfer: a body of a loop_team called the team"));
     }
-    using trip = signal_word<std_atom>;
-    worker* const w = this_worker();
-    if (w != nullptr && w->deque.signal().has(trip::asked)) [[unlikely]] {
-        detail::leave_if_stopped();
-        // Submissions and resumed tasks pass; helpers that no worker has taken are shown to those that
-        // search.
-        if (w->deque.signal().has(trip::yield_request) || w->deque.thief().has_any()) {
-            detail::attend(w);
-        }
-    }
 }
 
 void loop_team_core::run(slice_function f, void* job, std::uint64_t count) {
     check_caller();
+    answer_requests();
     if (count == 0) {
         return;
     }

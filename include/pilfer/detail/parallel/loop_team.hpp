@@ -31,6 +31,8 @@ public:
 
     [[nodiscard]] unsigned members() const noexcept { return m_members; }
     [[nodiscard]] unsigned slices() const noexcept { return m_all; }
+    /// Throws usage_error if the caller is not the task that made the team, or is inside a body of it.
+    void check_caller() const;
     /// Throws usage_error, stopped, and the first exception of `f`.
     void run(slice_function f, void* job, std::uint64_t phases);
 
@@ -55,7 +57,6 @@ private:
     enum class after { goes_on, opened, run_is_over };
 
     [[nodiscard]] slice& word_of(unsigned i) noexcept { return m_slices[i / m_each].at[i % m_each]; }
-    void check_caller();
     [[nodiscard]] seat& take_seat() noexcept;
     void open() noexcept;
     void start_helpers(unsigned n) noexcept;
