@@ -57,7 +57,7 @@ public:
             m_scope.cancel();
             m_value.emplace(std::invoke(std::forward<F>(make)));
         }
-        (void)cancelled(); // tells the scopes between: each sync of theirs throws
+        (void)cancelled(); // marks the scopes between: each sync of theirs throws
         return true;
     }
     /// As above, with a value.

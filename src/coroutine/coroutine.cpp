@@ -46,7 +46,7 @@ const parked_kind parked_elsewhere{"something that is none of this library's", n
 namespace {
 
 /// `parent`: the innermost scope of the running task, not counting those of the coroutines.
-suspension* drive_unit(coroutine_frame& first, scope_node* parent) noexcept {
+suspension* drive_task(coroutine_frame& first, scope_node* parent) noexcept {
     note_suppressed(0); // of an earlier task on this thread
     coroutine_driver d{parent};
     if (coroutine_root* const ended = drive(first, d)) {
@@ -58,8 +58,8 @@ suspension* drive_unit(coroutine_frame& first, scope_node* parent) noexcept {
 
 } // namespace
 
-suspension* drive_as_unit(coroutine_frame& first) noexcept {
-    return drive_unit(first, this_activation()->node.load(rlx));
+suspension* drive_as_task(coroutine_frame& first) noexcept {
+    return drive_task(first, this_activation()->node.load(rlx));
 }
 
 // ---- suspended coroutines ---------------------------------------------------------------------
@@ -70,7 +70,7 @@ void resumption::begin() {
     if (m_of_worker) {
         m_pool = w->pool;
         take_scopes_along(*m_pool);
-        begin_outstanding(w); // before the end of the running unit (coroutine.C1)
+        begin_outstanding(w); // before the end of the running task (coroutine.C1)
         return;
     }
     m_pool = &common_core();
@@ -172,7 +172,7 @@ void resumption::leave_if_stopped() const {
 
 suspension* resumption::drive_on() noexcept {
     bring_scopes();
-    return drive_unit(*m_who, parent());
+    return drive_task(*m_who, parent());
 }
 
 suspension* resumption::run_resumed(spark* self, worker* /*w*/) noexcept {
@@ -264,7 +264,7 @@ bool future_resumption::wait_for(future_core& f) {
 /// Listeners of a future leave only with its end: see future_core::wait_stoppably().
 bool future_resumption::wait_stoppably(future_core& f) noexcept {
     waiters::entry& e = *new (&m_entry) waiters::entry;
-    if (timed_waiters* const there = f.try_room()) {
+    if (timed_waiters* const there = f.try_timed_list()) {
         if (there->waiter_list.enter(e)) {
             return suspend_in(there->waiter_list.waiters(), e);
         }
@@ -411,7 +411,7 @@ void waited_root::run_in(pool_core& p, coroutine_frame& first) {
         // The caller waits for all of it, so what begins here is enclosed by the caller's scopes.
         const nested_activation child(w, unwinding ? nullptr : w->current.load(rlx)->node.load(rlx));
         if (drive(first) != nullptr) {
-            return; // within the caller's unit, without a suspension at its end
+            return; // within the caller's task, without a suspension at its end
         }
     } else {
         scope_node* const parent = share_scopes(p);
@@ -461,7 +461,7 @@ suspension* waited_root::run_root(spark* self, worker* w) noexcept {
         count_dropped(w);
         return r->over(w);
     }
-    return drive_as_unit(*r->m_first);
+    return drive_as_task(*r->m_first);
 }
 
 suspension* waited_root::over(worker* w) noexcept {

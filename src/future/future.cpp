@@ -170,7 +170,7 @@ suspension* future_core::run_task(spark* self, worker* w) noexcept {
         f->run_claimed(w);
     }
     // The last handle may be gone: then the result is destroyed here, which may run and suspend code of the
-    // user. That is part of the unit; after its end the pool may shut down.
+    // user. That is part of the task; after its end the pool may shut down.
     f->release();
     end_outstanding(this_worker());
     return nullptr;
@@ -390,7 +390,7 @@ bool future_core::wait_stoppably() {
     if (worker* w = this_worker(); w == nullptr || !can_be_stopped(w)) {
         return false; // see wait_in()
     }
-    timed_waiters* const there = try_room();
+    timed_waiters* const there = try_timed_list();
     if (there == nullptr) {
         return false; // without memory it is stopped after its wait
     }
@@ -440,7 +440,7 @@ timed_waiters& future_core::waiter_list() {
     return *there;
 }
 
-timed_waiters* future_core::try_room() noexcept {
+timed_waiters* future_core::try_timed_list() noexcept {
     try {
         return &waiter_list();
     } catch (const std::bad_alloc&) {

@@ -50,8 +50,8 @@ stolen_branch::~stolen_branch() {
     m_self->node.store(m_parent, rlx);
 }
 
-void stolen_branch::give_up(spark& s, word lies_there, word given_up) noexcept {
-    const word was = branch_protocol<std_atom>::give_up(std::atomic_ref(s.run), lies_there, given_up);
+void stolen_branch::give_up(spark& s, word initial, word given_up) noexcept {
+    const word was = branch_protocol<std_atom>::give_up(std::atomic_ref(s.run), initial, given_up);
     if (was == nullptr) {
         return;
     }

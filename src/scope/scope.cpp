@@ -47,9 +47,9 @@ constexpr wait_kind timed_scope_kind{
 using timed = timed_parent<std_atom, futex_park>;
 
 /// scope.M5: runs `unlink` while no thread walks up through scopes of tasks of `p`. Such a walk may be on its
-/// way through the scope that ends. It is made by a thief that forces an exposure, by a frame that suspends,
-/// or by a task that forks from below. Each holds one worker's lock and takes no other one meanwhile, so that
-/// the order of the workers excludes a cycle. Cost: a lock per worker.
+/// way through the scope that ends. README.md, "Shared scopes", lists the walks. Each holds one worker's lock
+/// and takes no other one meanwhile, so that the order of the workers excludes a cycle. Cost: a lock per
+/// worker.
 template <class F>
 [[nodiscard]] bool while_nobody_walks(pool_core& p, F unlink) noexcept {
     for (unsigned i = 0; i < p.schedulers(); ++i) {

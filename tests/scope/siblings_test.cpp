@@ -312,7 +312,7 @@ TEST_P(siblings_of_a_failed_child, leave_in_a_scope_of_a_foreign_thread) {
     s.sync();
 }
 
-// A child that shutdown(drop) drops is no child's exception: running children are not disturbed.
+// If shutdown(drop) drops a child, sync throws broken_promise. The running children are not cancelled.
 TEST_P(siblings_of_a_failed_child, are_not_stopped_by_a_dropped_submission) {
     pilfer::pool other{{.workers = 2}};
     std::atomic<int> run{0};

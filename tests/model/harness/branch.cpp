@@ -11,7 +11,7 @@ using link = model::cancelling::link; // not the system's
 
 /// Values of the branch's word.
 using value = const void*;
-constexpr char lies_there = 0;
+constexpr char initial = 0;
 constexpr char given_up = 0;
 
 /// One announces a branch and throws; the other takes it, at any moment, and runs it until it is stopped or,
@@ -28,7 +28,7 @@ struct branch : process<2> {
     };
     box<scope> outer;
     box<frame> running;
-    model::atomic<value> word{&lies_there};
+    model::atomic<value> word{&initial};
     model::atomic<bool> done{false};
     model::atomic<bool> is_given_up{false};
 
@@ -38,7 +38,7 @@ struct branch : process<2> {
         if (i == 0) {
             // stolen_branch::give_up(), cancellation::request()
             const value was =
-                pilfer::detail::branch_protocol<atom>::give_up(word, value{&lies_there}, value{&given_up});
+                pilfer::detail::branch_protocol<atom>::give_up(word, value{&initial}, value{&given_up});
             if (was != nullptr) {
                 check(was == running.get(), "what is told is not the branch");
                 frame& f = *running.get();
@@ -97,7 +97,7 @@ struct cancelled_from_below : process<1> {
     };
     box<scope> outer;
     box<frame> running;
-    model::atomic<value> word{&lies_there};
+    model::atomic<value> word{&initial};
     model::atomic<bool> announced{false};
     model::atomic<bool> below_done{false};
     model::atomic<bool> done{false};
@@ -110,7 +110,7 @@ struct cancelled_from_below : process<1> {
     void thread(unsigned i) {
         if (i == 0) {
             const value was =
-                pilfer::detail::branch_protocol<atom>::give_up(word, value{&lies_there}, value{&given_up});
+                pilfer::detail::branch_protocol<atom>::give_up(word, value{&initial}, value{&given_up});
             if (was != nullptr) {
                 frame& f = *running.get();
                 cancel(f);

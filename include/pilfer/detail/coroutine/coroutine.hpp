@@ -34,7 +34,7 @@ struct coroutine_driver {
 
 /// The end of a chain: it follows the last coroutine.
 struct coroutine_root : coroutine_frame {
-    /// Called after the last coroutine has ended, last in a unit, which this call ends. Returns the
+    /// Called after the last coroutine has ended, last in a task, which this call ends. Returns the
     /// suspension to resume, as a spark does.
     [[nodiscard]] virtual suspension* over(worker* w) noexcept = 0;
 
@@ -67,8 +67,8 @@ protected:
     return detail::drive(first, d);
 }
 
-/// drive() as a unit of its own, which the call ends.
-[[nodiscard]] PILFER_API suspension* drive_as_unit(coroutine_frame& first) noexcept;
+/// drive() as a task of its own, which the call ends.
+[[nodiscard]] PILFER_API suspension* drive_as_task(coroutine_frame& first) noexcept;
 
 /// The entry of a suspended coroutine among the tasks of its pool, in the coroutine's frame.
 class PILFER_API resumption : public submission {
@@ -114,7 +114,7 @@ protected:
     /// begin().
     void take_scopes_along(const pool_core& to);
     void bring_scopes() noexcept;
-    /// Resumes the coroutine in the current task, and ends that task's unit. Returns the suspension to
+    /// Resumes the coroutine in the current task, and ends that task. Returns the suspension to
     /// resume.
     [[nodiscard]] suspension* drive_on() noexcept;
     /// As go_on(), for a caller that holds locks: the coroutine is queued, not announced.
@@ -133,7 +133,7 @@ private:
     parked_list* m_list = nullptr; // null: in no list
     pool_core* m_pool = nullptr;
     scope_node* m_scopes = nullptr; // innermost scope that lives across this wait
-    bool m_of_worker = false;       // begun as a unit of a worker, else as a submission
+    bool m_of_worker = false;       // begun as a task of a worker, else as a submission
 
 protected:
     // For resumptions whose wait a cancellation ends.

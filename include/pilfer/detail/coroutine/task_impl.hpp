@@ -57,7 +57,7 @@ private:
             f->m_outcome.fail(detail::dropped_error());
             return f->leave();
         }
-        return drive_as_unit(f->m_task.promise());
+        return drive_as_task(f->m_task.promise());
     }
     suspension* over(worker* /*w*/) noexcept override {
         auto take = [this]() -> T { return m_task.promise().take(); };
@@ -68,7 +68,7 @@ private:
     suspension* leave() noexcept {
         m_task = task<T>();
         this->end();
-        this->release(); // may run code of the user, which is part of the unit
+        this->release(); // may run code of the user, which is part of the task
         end_outstanding(this_worker());
         return nullptr;
     }
@@ -95,7 +95,7 @@ private:
             count_dropped(w);
             return d->leave();
         }
-        return drive_as_unit(d->m_task.promise());
+        return drive_as_task(d->m_task.promise());
     }
     suspension* over(worker* /*w*/) noexcept override {
         PILFER_TRY { (void)m_task.promise().take(); }

@@ -113,9 +113,9 @@ private:
     typename Atom::template atomic<word> m_waiters{0};
 };
 
-/// The waiters with a time limit of one future. They may leave before its end, so they wait in a list with
-/// removal. The first one makes the room, and the future notifies the room once for all of them. `Park`: as
-/// for `sleepers`.
+/// The waiters of one future that may leave before its end: those with a time limit, and those that can be
+/// cancelled. They wait in a list with removal. The first one makes the list, and the future notifies it once
+/// for all of them. `Park`: as for `sleepers`.
 template <class Atom, class Park>
 class future_waiters {
 public:
@@ -132,7 +132,7 @@ public:
         m_list.unlock();
         return open;
     }
-    /// The future is done: closes the room. Returns the entries in it, as a chain; the caller completes them.
+    /// The future is done: closes the list. Returns the entries in it, as a chain; the caller completes them.
     [[nodiscard]] entry* close() noexcept {
         m_list.lock();
         m_closed = true;

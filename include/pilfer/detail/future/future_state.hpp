@@ -56,7 +56,7 @@ struct PILFER_API future_follower : future_listener {
     future_core* follower;
 };
 
-/// The waiters with a time limit for one future.
+/// The waiters of one future that may leave before its end: see future_waiters.
 struct timed_waiters : future_listener {
     timed_waiters() noexcept;
     /// A worker keeps the memory, as for future states.
@@ -112,10 +112,10 @@ public:
     /// As wait(), but waits to the end even if the caller is cancelled.
     void wait_to_the_end() noexcept;
     /// Waits at most until about `until`, without claiming. True: the result is there. Throws std::bad_alloc:
-    /// the first such wait for this future makes a room for all of them.
+    /// the first such wait for this future makes a list for all of them.
     [[nodiscard]] bool wait_until(instant until);
-    /// The room of the waiters that may leave before the end, made for the first one; null: no memory for it.
-    [[nodiscard]] timed_waiters* try_room() noexcept;
+    /// The list of the waiters that may leave before the end, made for the first one; null: no memory for it.
+    [[nodiscard]] timed_waiters* try_timed_list() noexcept;
     /// Calls `l` when the result is there, perhaps at once, in this call.
     void listen(future_listener& l) noexcept;
     /// Announces the task: on a worker of `p` in its deque, else by submission. May throw pool_closed.

@@ -27,8 +27,8 @@ public:
     [[nodiscard]] list_type& list() noexcept { return m_list; }
     [[nodiscard]] entry& place() noexcept { return m_entry; }
 
-    /// The last child, for which the parent waits. The entry, which it completes; null: the time was over.
-    /// Nothing of this is touched behind either.
+    /// Called by the last child, for which the parent waits. Returns the entry, which the child completes;
+    /// null: the time was over. After the call the child touches nothing of this object.
     [[nodiscard]] entry* last_has_ended() noexcept {
         m_list.lock();
         const bool waits = m_entry.end == list_type::fate::waiting;
@@ -42,8 +42,8 @@ public:
         }
         return &m_entry;
     }
-    /// The parent, behind its wait. True: all children have ended. False: its time is over, and the counter
-    /// is as it was before it was published.
+    /// Called by the parent after its wait. True: all children have ended. False: its time is over, and the
+    /// counter is as it was before it was published.
     [[nodiscard]] bool all_ended(child_counter<Atom>& children) noexcept {
         if (m_entry.end == list_type::fate::notified) {
             return true;
@@ -59,7 +59,7 @@ public:
     }
 
 private:
-    list_type m_list; // nobody else is ever in it
+    list_type m_list; // the only entry that is ever in it
     entry m_entry;
     typename Atom::template atomic<std::uint32_t> m_through{0};
 };

@@ -14,8 +14,8 @@ class scheduler;
 
 /// A timer and the function that it calls.
 struct alarm : timer_heap<std_atom, futex_park>::timer {
-    /// Called on the stack of a scheduler: must not wait, nor run code of the user. It calls over() and then
-    /// touches the alarm no more, unless it owns the alarm.
+    /// Called on the stack of a scheduler or by the timekeeper: must not wait, nor run code of the user. It
+    /// calls over() and then touches the alarm no more, unless it owns the alarm.
     void (*fire)(alarm& self) noexcept = nullptr;
     /// Null: the alarm of a wait, which ends before its pool does. Otherwise a shutdown takes the alarm out
     /// before its time, and calls this function, under the rules of `fire`.

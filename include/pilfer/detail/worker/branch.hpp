@@ -18,7 +18,7 @@ namespace detail {
 /// The protocol of a branch that may be given up. The object is in the frame of the worker that runs the
 /// branch.
 ///
-/// `Word` is an atomic pointer, or a reference to one. Its first value is `lies_there`: no worker has
+/// `Word` is an atomic pointer, or a reference to one. Its first value is `initial`: no worker has
 /// begun the branch. The exchanges of begins() and ends() rely on one fact: that value is neither
 /// `given_up` nor null.
 template <class Atom>
@@ -34,9 +34,9 @@ public:
     /// begun, has ended, or cannot be stopped. Otherwise the result is `here` of begins(), which stays
     /// until is_told().
     template <class Word, class Value>
-    [[nodiscard]] static Value give_up(Word&& word, Value lies_there, Value given_up) noexcept {
+    [[nodiscard]] static Value give_up(Word&& word, Value initial, Value given_up) noexcept {
         const Value was = word.exchange(given_up, acq); // join.B1
-        return was != lies_there ? was : nullptr;
+        return was != initial ? was : nullptr;
     }
     /// Called for the joining frame that has given the branch up, as its last access to this object.
     void is_told() noexcept { m_told.store(true, rel); } // join.B2
@@ -78,7 +78,7 @@ public:
     [[nodiscard]] bool begins() const noexcept { return m_begins; }
 
     /// Called by the joining frame: `s` could not be reclaimed, and its result is not wanted any more.
-    PILFER_COLD static void give_up(spark& s, word lies_there, word given_up) noexcept;
+    PILFER_COLD static void give_up(spark& s, word initial, word given_up) noexcept;
     /// Called by the worker that has run `s`, which threw `error`, before `s` is done. Cancels the
     /// branches of `join` that wait for `s`, and all that is below them. The function on the stack of the
     /// frame that called `join` goes on.
