@@ -3,7 +3,8 @@
 //
 // bench-algorithms WORKERS ROUNDS ELEMENTS. Every result is compared with the serial one's. The runtimes are
 // std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as far as each
-// has the algorithm.
+// has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the others from the
+// main thread. A short call is repeated, and the mean of its repetitions is one round.
 #include <omp.h>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -11,6 +12,7 @@
 #include <tbb/parallel_for.h>
 #include <tbb/parallel_reduce.h>
 #include <tbb/parallel_scan.h>
+#include <tbb/parallel_sort.h>
 
 #include <algorithm>
 #include <chrono>
@@ -27,6 +29,7 @@
 
 #include <pilfer/algorithm.hpp>
 #include <pilfer/pilfer.hpp>
+#include <pilfer/sort.hpp>
 
 namespace {
 
@@ -234,6 +237,42 @@ row histogram_row(const inputs& in) {
               }}}};
 }
 
+double sorted_result(const std::vector<int>& v) {
+    return v.front() + 3.0 * v[v.size() / 2] + 7.0 * v[v.size() / 3] + v.back();
+}
+
+/// Each run sorts a copy of the keys that begins elsewhere. A processor would learn by heart how a short
+/// input that comes again is sorted.
+row sort_row(inputs& in) {
+    const auto& keys = in.keys;
+    auto& chosen = in.chosen;
+    const auto par = std::execution::par;
+    const auto sorted = [&](auto sort) {
+        return [&keys, &chosen, sort, turn = std::size_t{0}]() mutable {
+            turn = (turn + 37) % keys.size();
+            std::rotate_copy(keys.begin(), keys.begin() + static_cast<std::ptrdiff_t>(turn), keys.end(),
+                             chosen.begin());
+            sort(chosen);
+            return sorted_result(chosen);
+        };
+    };
+    return {"sort",
+            {{"std", sorted([](auto& v) { std::sort(v.begin(), v.end()); })},
+             {"pilfer", sorted([](auto& v) { pilfer::sort(v); })},
+             {"std par", sorted([par](auto& v) { std::sort(par, v.begin(), v.end()); })},
+             {"oneTBB", sorted([](auto& v) { tbb::parallel_sort(v.begin(), v.end()); })}}};
+}
+
+/// The seconds of one call: the mean of `times`. Its result goes to `got`.
+double seconds_of(const runtime& one, int times, double& got) {
+    const auto begin = std::chrono::steady_clock::now();
+    for (int i = 0; i < times; ++i) {
+        got = one.run();
+    }
+    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+    return took.count() / times;
+}
+
 bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::abs(a), std::abs(b)); }
 
 } // namespace
@@ -255,6 +294,7 @@ int main(int argc, char** argv) {
         in.keys[i] = static_cast<int>(random >> 9);
     }
     in.keys[n - 1] = -1; // what find looks for
+    const int times = n < 100'000 ? static_cast<int>(100'000 / n) : 1;
 
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, workers);
     omp_set_num_threads(static_cast<int>(workers));
@@ -262,23 +302,23 @@ int main(int argc, char** argv) {
 
     std::printf("{\"workers\": %u, \"elements\": %zu, \"rows\": [", workers, n);
     bool first_row = true;
-    for (const row& r :
-         {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in), histogram_row(in)}) {
+    for (const row& r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
+                         histogram_row(in), sort_row(in)}) {
         std::vector<std::vector<double>> seconds(r.runtimes.size());
         const double want = r.runtimes[0].run();
         for (int round = -1; round < rounds; ++round) { // the first one is not counted
             for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
                 const auto& one = r.runtimes[i];
-                const auto begin = std::chrono::steady_clock::now();
-                const double got = one.name == "pilfer" ? pool.run(one.run) : one.run();
-                const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+                double got = 0;
+                const auto measure = [&] { return seconds_of(one, times, got); };
+                const double took = one.name == "pilfer" ? pool.run(measure) : measure();
                 if (!same(got, want)) {
                     std::fprintf(stderr, "%s by %s: %.17g, not %.17g\n", r.name.c_str(), one.name.c_str(),
                                  got, want);
                     return 1;
                 }
                 if (round >= 0) {
-                    seconds[i].push_back(took.count());
+                    seconds[i].push_back(took);
                 }
             }
         }
@@ -287,7 +327,7 @@ int main(int argc, char** argv) {
         for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
             std::printf("%s\"%s\": [", i == 0 ? "" : ", ", r.runtimes[i].name.c_str());
             for (std::size_t k = 0; k < seconds[i].size(); ++k) {
-                std::printf("%s%.6f", k == 0 ? "" : ", ", seconds[i][k]);
+                std::printf("%s%.9f", k == 0 ? "" : ", ", seconds[i][k]);
             }
             std::printf("]");
         }

@@ -195,6 +195,33 @@ void for_parts(std::size_t first, std::size_t last, Part& part, common_report re
     (void)detail::join_two(detail::this_worker(), low, high, report);
 }
 
+/// for_parts(0, parts, ...) that leaves no part out: after a cancellation this task runs those that have not
+/// begun, and then rethrows. `part` throws nothing.
+template <class Part>
+void for_all_parts(std::size_t parts, Part& part, common_report report) {
+    buffer<bool> begun(parts, std::nothrow);
+    if (parts == 1 || begun.data() == nullptr) {
+        for (std::size_t p = 0; p < parts; ++p) {
+            part(p);
+        }
+        return;
+    }
+    std::uninitialized_fill_n(begun.data(), parts, false);
+    auto noted = [&](std::size_t p) {
+        begun.data()[p] = true;
+        part(p);
+    };
+    PILFER_TRY { sorting::for_parts(0, parts, noted, report); }
+    PILFER_CATCH_ALL {
+        for (std::size_t p = 0; p < parts; ++p) {
+            if (!begun.data()[p]) {
+                part(p);
+            }
+        }
+        PILFER_RETHROW;
+    }
+}
+
 /// An element taken out of a range. It goes back to its place at the end, also after an exception.
 template <class I>
 class hole {

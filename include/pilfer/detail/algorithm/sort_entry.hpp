@@ -1,4 +1,4 @@
-// Which way a sort goes: by digits, by merging, or in place.
+// Which way a sort goes: by digits, by the characters of strings, by merging, or in place.
 #pragma once
 
 #include <algorithm>
@@ -13,6 +13,7 @@
 #include <pilfer/detail/algorithm/sort_radix.hpp>
 #include <pilfer/detail/algorithm/sort_select.hpp>
 #include <pilfer/detail/algorithm/sort_stable.hpp>
+#include <pilfer/detail/algorithm/sort_text.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -74,6 +75,12 @@ void sort(I first, std::size_t n, Comp& comp, Proj& proj) {
             }
             if (sorting::sorted_at_once(first, n, less, report)) {
                 return;
+            }
+            if constexpr (by_text<I, Comp, Proj>) {
+                if (n >= least_for_text && n <= UINT32_MAX &&
+                    sorting::text_sort(first, n, proj, is_greater<Comp, key>, report)) {
+                    return;
+                }
             }
             buffer<value> space(n, std::nothrow);
             if (space.data() == nullptr) {
