@@ -17,7 +17,7 @@ import results
 HERE = os.path.dirname(os.path.abspath(__file__))
 PAGE = os.path.join(HERE, "..", "docs", "results.md")
 PLACE = re.compile(r"(<!-- algorithms: )(\S+)( -->\n).*?(<!-- /algorithms -->)", re.S)
-RUNTIMES = ("std", "std par", "oneTBB", "OpenMP")
+RUNTIMES = ("std", "std par", "oneTBB", "OpenMP", "parlaylib")
 
 
 def measure(build, workers, rounds, elements):
@@ -44,7 +44,8 @@ def tables(data):
         for row in run["rows"]:
             seconds = {name: statistics.median(times) for name, times in row["seconds"].items()}
             cells = [f"{seconds[name] / seconds['pilfer']:.2f}" if name in seconds else "" for name in RUNTIMES]
-            lines.append(f"| {row['name']} | {seconds['pilfer']:.3g} | " + " | ".join(cells) + " |")
+            fewer = f", {row['elements']:,}" if row.get("elements", run["elements"]) != run["elements"] else ""
+            lines.append(f"| {row['name']}{fewer} | {seconds['pilfer']:.3g} | " + " | ".join(cells) + " |")
     return lines
 
 

@@ -19,12 +19,12 @@ import results
 HERE = os.path.dirname(os.path.abspath(__file__))
 PICTURE = os.path.join(HERE, "..", "docs", "guides", "algorithms.svg")
 LENGTHS = [100, 300, 1000, 3000, 10_000, 30_000, 100_000, 300_000, 1_000_000, 3_000_000, 10_000_000]
-LINES = {"pilfer": "pilfer", "oneTBB": "tbb", "OpenMP": "libgomp", "std par": "libomp"}  # runtime: class of its colour
+LINES = {"pilfer": "pilfer", "oneTBB": "tbb", "OpenMP": "libgomp", "std par": "libomp", "parlaylib": "parlay"}  # runtime: class of its colour
 WIDTH, COLUMNS, PANEL_WIDTH, PANEL_HEIGHT = 760, 3, 190, 130
 LOW, HIGH = 1 / 64, 16  # of a speed-up
 STYLE = front.STYLE + """
-path.pilfer,path.tbb,path.libgomp,path.libomp{fill:none;stroke-width:2}path.pilfer{stroke:#0b7a57}path.tbb{stroke:#2f6fbf}path.libgomp{stroke:#c8702a}path.libomp{stroke:#b9933a}
-@media (prefers-color-scheme: dark){path.pilfer{stroke:#3fb98c}path.tbb{stroke:#6ea8fe}path.libgomp{stroke:#f0975a}path.libomp{stroke:#e2c26a}}
+path.pilfer,path.tbb,path.libgomp,path.libomp,path.parlay{fill:none;stroke-width:2}path.pilfer{stroke:#0b7a57}path.tbb{stroke:#2f6fbf}path.libgomp{stroke:#c8702a}path.libomp{stroke:#b9933a}path.parlay{stroke:#8250df}
+@media (prefers-color-scheme: dark){path.pilfer{stroke:#3fb98c}path.tbb{stroke:#6ea8fe}path.libgomp{stroke:#f0975a}path.libomp{stroke:#e2c26a}path.parlay{stroke:#c297ff}}
 """
 
 
@@ -33,7 +33,7 @@ def measure(options):
     for length in LENGTHS:
         print(f"\r{length:<12}", end="", file=sys.stderr, flush=True)
         for row in algorithms.measure(options.build, options.workers, options.rounds, length)["rows"]:
-            rows.setdefault(row["name"], {})[length] = {name: statistics.median(s) for name, s in row["seconds"].items()}
+            rows.setdefault(row["name"], {})[row["elements"]] = {name: statistics.median(s) for name, s in row["seconds"].items()}
     print(file=sys.stderr)
     return rows
 

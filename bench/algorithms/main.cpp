@@ -4,7 +4,8 @@
 // bench-algorithms WORKERS ROUNDS ELEMENTS. Every result is compared with the serial one's. The runtimes are
 // std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as far as each
 // has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the others from the
-// main thread. A short call is repeated, and the mean of its repetitions is one round.
+// main thread. The rows of parlaylib are there if its headers are: parlay.hpp. A short call is repeated, and
+// the mean of its repetitions is one round.
 #include <omp.h>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>
@@ -31,6 +32,8 @@
 #include <pilfer/pilfer.hpp>
 #include <pilfer/sort.hpp>
 
+#include "algorithms/parlay.hpp"
+
 namespace {
 
 using doubles = std::vector<double>;
@@ -41,6 +44,8 @@ struct inputs {
     std::vector<int> keys;
     doubles out;
     std::vector<int> chosen;
+    std::vector<std::string> words; // fewer than the others
+    std::vector<std::string> sorted_words;
 };
 struct runtime {
     std::string name;
@@ -48,6 +53,7 @@ struct runtime {
 };
 struct row {
     std::string name;
+    std::size_t elements;
     std::vector<runtime> runtimes;
 };
 
@@ -75,6 +81,7 @@ row transform_row(inputs& in) {
     const auto par = std::execution::par;
     return {
         "transform",
+        x.size(),
         {{"std", [&] { return std::transform(x.begin(), x.end(), out.begin(), step), transform_result(in); }},
          {"pilfer", [&] { return pilfer::transform(x, out.begin(), step), transform_result(in); }},
          {"std par",
@@ -103,6 +110,7 @@ row reduce_row(const inputs& in) {
     const auto& x = in.x;
     const auto par = std::execution::par;
     return {"reduce",
+            x.size(),
             {{"std", [&] { return std::reduce(x.begin(), x.end(), 0.0); }},
              {"pilfer", [&] { return pilfer::reduce(x, 0.0); }},
              {"std par", [&, par] { return std::reduce(par, x.begin(), x.end(), 0.0); }},
@@ -134,6 +142,7 @@ row scan_row(inputs& in) {
     const auto par = std::execution::par;
     return {
         "scan",
+        x.size(),
         {{"std", [&] { return std::inclusive_scan(x.begin(), x.end(), out.begin()), transform_result(in); }},
          {"pilfer", [&] { return pilfer::inclusive_scan(x, out.begin()), transform_result(in); }},
          {"std par",
@@ -174,6 +183,7 @@ row filter_row(inputs& in) {
     const auto par = std::execution::par;
     return {
         "filter",
+        keys.size(),
         {{"std",
           [&] {
               std::vector<int> out;
@@ -194,6 +204,7 @@ row find_row(const inputs& in) {
     const auto par = std::execution::par;
     const auto at = [&](auto it) { return static_cast<double>(it - keys.begin()); };
     return {"find",
+            keys.size(),
             {{"std", [&, at] { return at(std::find(keys.begin(), keys.end(), -1)); }},
              {"pilfer", [&, at] { return at(pilfer::find(keys, -1)); }},
              {"std par", [&, at, par] { return at(std::find(par, keys.begin(), keys.end(), -1)); }}}};
@@ -207,6 +218,7 @@ row histogram_row(const inputs& in) {
         return a;
     };
     return {"histogram",
+            keys.size(),
             {{"std",
               [&] {
                   table counts(bins);
@@ -257,11 +269,80 @@ row sort_row(inputs& in) {
         };
     };
     return {"sort",
+            keys.size(),
             {{"std", sorted([](auto& v) { std::sort(v.begin(), v.end()); })},
              {"pilfer", sorted([](auto& v) { pilfer::sort(v); })},
              {"std par", sorted([par](auto& v) { std::sort(par, v.begin(), v.end()); })},
              {"oneTBB", sorted([](auto& v) { tbb::parallel_sort(v.begin(), v.end()); })}}};
 }
+
+std::size_t words_result(const std::vector<std::string>& v) {
+    return v.front()[0] + 3U * v[v.size() / 2].back() + 7U * v[v.size() / 3].back() + 11U * v.back().back();
+}
+
+/// As sort_row(), with strings of up to 20 digits.
+row sort_words_row(inputs& in) {
+    const auto& words = in.words;
+    auto& sorted_words = in.sorted_words;
+    const auto par = std::execution::par;
+    const auto sorted = [&](auto sort) {
+        return [&words, &sorted_words, sort, turn = std::size_t{0}]() mutable {
+            turn = (turn + 37) % words.size();
+            std::rotate_copy(words.begin(), words.begin() + static_cast<std::ptrdiff_t>(turn), words.end(),
+                             sorted_words.begin());
+            sort(sorted_words);
+            return static_cast<double>(words_result(sorted_words));
+        };
+    };
+    return {"sort strings",
+            words.size(),
+            {{"std", sorted([](auto& v) { std::sort(v.begin(), v.end()); })},
+             {"pilfer", sorted([](auto& v) { pilfer::sort(v); })},
+             {"std par", sorted([par](auto& v) { std::sort(par, v.begin(), v.end()); })},
+             {"oneTBB", sorted([](auto& v) { tbb::parallel_sort(v.begin(), v.end()); })}}};
+}
+
+#if defined(BENCH_PARLAY)
+void add_parlaylib(row& r, inputs& in) {
+    const auto add = [&r](std::function<double()> run) {
+        r.runtimes.push_back({"parlaylib", std::move(run)});
+    };
+    if (r.name == "transform") {
+        add([&in] { return parlay_side::transform(in.x, in.out, step), transform_result(in); });
+    } else if (r.name == "reduce") {
+        add([&in] { return parlay_side::reduce(in.x); });
+    } else if (r.name == "scan") {
+        add([&in] {
+            const auto sums = parlay_side::scan(in.x);
+            return sums[sums.size() / 3] + sums[sums.size() - 1];
+        });
+    } else if (r.name == "filter") {
+        add([&in] {
+            const auto v = parlay_side::filter(in.keys, is_chosen);
+            return static_cast<double>(v.size()) + (v.empty() ? 0 : v[v.size() / 2]);
+        });
+    } else if (r.name == "find") {
+        add([&in] { return static_cast<double>(parlay_side::find(in.keys, -1)); });
+    } else if (r.name == "histogram") {
+        add([&in] {
+            const auto counts = parlay_side::histogram(in.keys, bins, bin_of);
+            return histogram_result(std::vector<std::uint64_t>(counts.begin(), counts.end()));
+        });
+    } else if (r.name == "sort") {
+        add([&in] {
+            in.chosen = in.keys;
+            parlay_side::sort(in.chosen);
+            return sorted_result(in.chosen);
+        });
+    } else if (r.name == "sort strings") {
+        add([&in] {
+            in.sorted_words = in.words;
+            parlay_side::sort(in.sorted_words);
+            return static_cast<double>(words_result(in.sorted_words));
+        });
+    }
+}
+#endif
 
 /// The seconds of one call: the mean of `times`. Its result goes to `got`.
 double seconds_of(const runtime& one, int times, double& got) {
@@ -286,7 +367,7 @@ int main(int argc, char** argv) {
     const int rounds = std::atoi(argv[2]);
     const auto n = static_cast<std::size_t>(std::atoll(argv[3]));
 
-    inputs in{doubles(n), std::vector<int>(n), doubles(n), std::vector<int>(n)};
+    inputs in{doubles(n), std::vector<int>(n), doubles(n), std::vector<int>(n), {}, {}};
     std::uint32_t random = 12345;
     for (std::size_t i = 0; i < n; ++i) {
         random = random * 1664525 + 1013904223;
@@ -294,16 +375,27 @@ int main(int argc, char** argv) {
         in.keys[i] = static_cast<int>(random >> 9);
     }
     in.keys[n - 1] = -1; // what find looks for
+    for (std::size_t i = 0; i < std::min<std::size_t>(n, 1'000'000); ++i) {
+        random = random * 1664525 + 1013904223;
+        in.words.push_back(std::to_string(std::uint64_t{random} * random));
+    }
+    in.sorted_words = in.words;
     const int times = n < 100'000 ? static_cast<int>(100'000 / n) : 1;
 
     const tbb::global_control limit(tbb::global_control::max_allowed_parallelism, workers);
     omp_set_num_threads(static_cast<int>(workers));
+#if defined(BENCH_PARLAY)
+    parlay_side::set_workers(workers);
+#endif
     pilfer::pool pool({.workers = workers});
 
     std::printf("{\"workers\": %u, \"elements\": %zu, \"rows\": [", workers, n);
     bool first_row = true;
-    for (const row& r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
-                         histogram_row(in), sort_row(in)}) {
+    for (row r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
+                  histogram_row(in), sort_row(in), sort_words_row(in)}) {
+#if defined(BENCH_PARLAY)
+        add_parlaylib(r, in);
+#endif
         std::vector<std::vector<double>> seconds(r.runtimes.size());
         const double want = r.runtimes[0].run();
         for (int round = -1; round < rounds; ++round) { // the first one is not counted
@@ -322,7 +414,8 @@ int main(int argc, char** argv) {
                 }
             }
         }
-        std::printf("%s\n  {\"name\": \"%s\", \"seconds\": {", first_row ? "" : ",", r.name.c_str());
+        std::printf("%s\n  {\"name\": \"%s\", \"elements\": %zu, \"seconds\": {", first_row ? "" : ",",
+                    r.name.c_str(), r.elements);
         first_row = false;
         for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
             std::printf("%s\"%s\": [", i == 0 ? "" : ", ", r.runtimes[i].name.c_str());
