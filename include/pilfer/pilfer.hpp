@@ -26,6 +26,7 @@
 #include <pilfer/parallel/for_each.hpp>
 #include <pilfer/parallel/loop_team.hpp>
 #include <pilfer/parallel/reduce.hpp>
+#include <pilfer/pipeline.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/profile.hpp>
 #include <pilfer/promise.hpp>

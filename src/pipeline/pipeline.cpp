@@ -1,0 +1,276 @@
+// How tasks carry items through the stages of a pipeline.
+#include <pilfer/detail/pipeline/plan.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstdint>
+#include <exception>
+#include <limits>
+#include <memory>
+#include <new>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "base/os.hpp"
+#include "pipeline/gate.hpp"
+#include "pool/pool_core.hpp"
+#include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/scope.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+using gate = stage_gate<std_atom, futex_park>;
+using item = pipeline_item<std_atom>;
+
+/// How often a task that found no work looks again before it ends: some microseconds, if no other thread
+/// wants the CPU. One worker alone does not: nothing changes while it looks.
+constexpr unsigned looks = 16;
+
+/// The memory of all records. It is touched as records are made, so that an ample number of tokens costs
+/// address space only.
+class item_store {
+public:
+    explicit item_store(const pipeline_plan& p)
+        : m_align(std::max({p.value_align, alignof(item), line_bytes})),
+          m_values(rounded(sizeof(item), p.value_align)), m_slot(rounded(p.value_bytes, p.value_align)),
+          m_bytes(rounded(m_values + 2 * m_slot, m_align)) {
+        if (p.tokens > std::numeric_limits<std::size_t>::max() / 2 / m_bytes) {
+            throw std::bad_alloc();
+        }
+        m_begin = static_cast<std::byte*>(::operator new (p.tokens* m_bytes, std::align_val_t{m_align}));
+    }
+    item_store(const item_store&) = delete;
+    item_store& operator=(const item_store&) = delete;
+    ~item_store() { ::operator delete (m_begin, std::align_val_t{m_align}); }
+
+    [[nodiscard]] item* make(std::size_t n) noexcept { return ::new (m_begin + n * m_bytes) item; }
+    [[nodiscard]] item* at(std::size_t n) noexcept {
+        return std::launder(reinterpret_cast<item*>(m_begin + n * m_bytes));
+    }
+    /// The memory of the value that stage `s` makes. A stage reads one half of the record and writes the
+    /// other, so that no value is moved for its sake.
+    [[nodiscard]] void* value(item* i, std::size_t s) const noexcept {
+        return reinterpret_cast<std::byte*>(i) + m_values + (s % 2) * m_slot;
+    }
+
+private:
+    [[nodiscard]] static std::size_t rounded(std::size_t bytes, std::size_t align) noexcept {
+        return (bytes + align - 1) / align * align;
+    }
+    std::size_t m_align;
+    std::size_t m_values;
+    std::size_t m_slot;
+    std::size_t m_bytes;
+    std::byte* m_begin = nullptr;
+};
+
+/// A stage, and its gate if it is serial.
+struct alignas(line_bytes) station {
+    const stage_entry* entry;
+    std::unique_ptr<item*[]> ring;
+    std::optional<gate> at;
+};
+
+/// A pipeline that runs, in the frame of its call.
+class line {
+public:
+    explicit line(const pipeline_plan& p)
+        : m_plan(p), m_store(p), m_stations(p.count),
+          m_patience(this_worker()->pool->active() > 1 ? looks : 0), m_tokens(p.tokens) {
+        const std::uint64_t slots = std::bit_ceil(std::uint64_t{p.tokens});
+        for (std::size_t s = 1; s < p.count; ++s) {
+            station& here = m_stations[s];
+            here.entry = &p.stages[s];
+            if (here.entry->order == stage_order::in_order) {
+                here.ring = std::make_unique<item*[]>(slots);
+            }
+            if (here.entry->order != stage_order::parallel) {
+                here.at.emplace(here.ring.get(), slots);
+            }
+        }
+    }
+    line(const line&) = delete;
+    line& operator=(const line&) = delete;
+    /// Destroys the values of items that are not through.
+    ~line() {
+        for (std::size_t n = 0; n < m_tokens.made(); ++n) {
+            item* const i = m_store.at(n);
+            if (i->stage != 0) {
+                m_plan.stages[i->stage - 1].destroy(m_store.value(i, i->stage - 1));
+            }
+        }
+    }
+
+    /// Called by the task that owns the pipeline.
+    void run() {
+        {
+            scope tasks;
+            m_tasks = &tasks;
+            work(nullptr, false);
+            try {
+                tasks.sync();
+            } catch (const stopped&) { // after all tasks have ended
+                fail();
+            }
+        }
+        if (m_error != nullptr) {
+            note_suppressed(m_others);
+            std::rethrow_exception(m_error);
+        }
+        if (!m_tokens.is_done()) { // the scope was cancelled, and has dropped tasks
+            throw stopped();
+        }
+    }
+
+private:
+    using trip = signal_word<std_atom>;
+
+    /// Carries `i`, then items of the source, until there is nothing left to do here.
+    void work(item* i, bool is_scout) noexcept {
+        try {
+            if (i == nullptr) {
+                look();
+                i = claim(is_scout);
+            }
+            while (i != nullptr && !m_has_failed.load(rlx)) {
+                i = i->stage == 0 ? fetch(i) : carry(i);
+            }
+        } catch (...) {
+            fail();
+        }
+    }
+    /// Calls the source, to which the caller has the right. Returns `i`, or null if the input has ended.
+    [[nodiscard]] item* fetch(item* i) {
+        const stage_entry& source = m_plan.stages[0];
+        if (!source.call(source.function, nullptr, m_store.value(i, 0))) {
+            m_tokens.ended(i);
+            return nullptr;
+        }
+        i->stage = 1;
+        if (m_tokens.filled(i)) {
+            fork_scout();
+        }
+        return i;
+    }
+    /// Takes `i` one stage further. Returns the item to go on with; null: none.
+    [[nodiscard]] item* carry(item* i) {
+        station& here = m_stations[i->stage];
+        look();
+        if (!here.at) {
+            call(here, i);
+            return goes_on(i) ? i : m_tokens.reuse(i);
+        }
+        if (!here.at->enter(i)) {
+            return claim(false);
+        }
+        for (;;) {
+            call(here, i);
+            item* const next = here.at->leave();
+            if (next == nullptr) {
+                return goes_on(i) ? i : m_tokens.reuse(i);
+            }
+            // The stage is what others wait for, so this task stays in it. Another one carries `i` further.
+            if (goes_on(i)) {
+                m_tasks->fork([this, i] { work(i, false); });
+            } else if (m_tokens.give_back(i)) {
+                fork_scout();
+            }
+            i = next;
+            look();
+            if (m_has_failed.load(rlx)) {
+                return nullptr;
+            }
+        }
+    }
+    void call(const station& here, item* i) {
+        const std::size_t s = i->stage;
+        here.entry->call(here.entry->function, m_store.value(i, s - 1), m_store.value(i, s));
+        i->stage = s + 1 < m_plan.count ? s + 1 : 0;
+    }
+    [[nodiscard]] static bool goes_on(const item* i) noexcept { return i->stage != 0; }
+    /// Returns a record and the right to call the source. Null: the task ends.
+    ///
+    /// A task that found nothing looks again for some microseconds, and lets other threads have its CPU
+    /// meanwhile. The task that has what it needs may be on this very CPU, if other programs want the other
+    /// ones. Two workers that slept and woke each other there took half as long again as one worker alone.
+    [[nodiscard]] item* claim(bool is_scout) noexcept {
+        const auto make = [this](std::size_t n) { return m_store.make(n); };
+        item* i = m_tokens.claim(make, is_scout);
+        for (unsigned k = 0;
+             i == nullptr && k < m_patience && !m_has_failed.load(rlx) && !m_tokens.has_ended(); ++k) {
+            worker* const w = this_worker();
+            if (w->deque.signal().has(trip::yield_request | trip::stop) || w->deque.thief().has_any()) {
+                break; // there is other work
+            }
+            os::give_way();
+            i = m_tokens.claim(make, false);
+        }
+        return i;
+    }
+    /// Forks a task that goes for the next item of the source.
+    void fork_scout() {
+        m_tasks->fork([this] { work(nullptr, true); });
+    }
+    /// Between two stages: leaves if this task is stopped, and answers other threads that want this worker.
+    static void look() {
+        if (this_worker()->deque.signal().has(trip::asked)) [[unlikely]] {
+            look_cold();
+        }
+    }
+    PILFER_COLD static void look_cold() {
+        worker* w = this_worker();
+        if (w->deque.signal().has(trip::stop)) {
+            leave_if_stopped();
+            w = this_worker();
+        }
+        if (w->deque.signal().has(trip::yield_request) || w->deque.thief().has_any()) {
+            attend(w);
+        }
+    }
+    /// In a handler: notes its exception. The first one is rethrown, but a `stopped` only if there is no
+    /// other.
+    PILFER_COLD void fail() noexcept {
+        std::exception_ptr error = caught_error();
+        const bool is_stopped = says_stopped(error);
+        m_lock.lock(); // pipeline.E4
+        if (m_error == nullptr || (m_is_stopped && !is_stopped)) {
+            m_error.swap(error);
+            m_is_stopped = is_stopped;
+        } else if (!is_stopped) {
+            ++m_others;
+        }
+        m_lock.unlock();
+        m_has_failed.store(true, rlx); // a hint: what is read after it comes by pipeline.E5
+    }
+
+    const pipeline_plan& m_plan;
+    item_store m_store;
+    std::vector<station> m_stations;
+    unsigned m_patience;
+    scope* m_tasks = nullptr;
+    std::atomic<bool> m_has_failed{false};
+    raw_lock<std_atom, futex_park> m_lock; // of the errors
+    bool m_is_stopped = false;
+    std::exception_ptr m_error;
+    std::uint64_t m_others = 0;
+    alignas(line_bytes) token_box<std_atom, futex_park> m_tokens;
+};
+
+} // namespace
+
+void run_pipeline(const pipeline_plan& plan) {
+    if (plan.tokens == 0) {
+        throw std::invalid_argument("pilfer: a pipeline has at least one token");
+    }
+    line(plan).run();
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
