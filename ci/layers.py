@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
-    scope timer future sync io observe coroutine objects algorithm parallel pipeline capi everything
+    scope timer future sync io observe coroutine objects algorithm parallel pipeline graph capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -55,6 +55,7 @@ PUBLIC = {
     "objects": "monitor synchronized worker_local",
     "algorithm": "algorithm sort",
     "pipeline": "pipeline",
+    "graph": "graph",
     "capi": "pilfer.h pilfer_algorithm.h pilfer_objects.h threadpool.h",
     "everything": "pilfer",
 }

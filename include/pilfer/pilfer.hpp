@@ -14,6 +14,7 @@
 #include <pilfer/event.hpp>
 #include <pilfer/first_result_scope.hpp>
 #include <pilfer/future.hpp>
+#include <pilfer/graph.hpp>
 #include <pilfer/io.hpp>
 #include <pilfer/join.hpp>
 #include <pilfer/keep_warm.hpp>

@@ -1,0 +1,339 @@
+// A run of a graph: which task starts when.
+#include <pilfer/detail/graph/graph_core.hpp>
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include <pilfer/cancel.hpp>
+#include <pilfer/detail/base/chaos.hpp>
+#include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/scope.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A child of the run's scope. A child that does not get to its end cuts the run short.
+struct graph_core::step {
+    graph_core* graph;
+    vertex* task; // null: the roots from `first` to `last`
+    std::uint32_t first = 0;
+    std::uint32_t last =
+        0; // not 0, and a task: the edges from `first` to `last` of the task, which has ended
+
+    step(graph_core* g, vertex* v) noexcept : graph(g), task(v) {}
+    step(graph_core* g, vertex* v, std::uint32_t from, std::uint32_t to) noexcept
+        : graph(g), task(v), first(from), last(to) {}
+    step(step&& other) noexcept
+        : graph(std::exchange(other.graph, nullptr)), task(other.task), first(other.first), last(other.last) {
+    }
+    step& operator=(step&&) = delete;
+    ~step() {
+        if (graph != nullptr) {
+            graph->m_cut.store(true, rlx); // the end of the scope's round makes it seen
+        }
+    }
+    void operator()() {
+        if (task == nullptr) {
+            graph->start_roots(first, last);
+        } else if (last != 0) {
+            graph->work(graph->release(task, first, last, nullptr));
+        } else {
+            graph->work(task);
+        }
+        graph = nullptr;
+    }
+};
+
+/// One run at a time.
+struct graph_core::only_run {
+    graph_core& graph;
+
+    explicit only_run(graph_core& g) : graph(g) {
+        if (graph.m_running.exchange(true, acq)) { // graph.E5
+            throw usage_error("pilfer: a graph was run while it runs");
+        }
+    }
+    only_run(const only_run&) = delete;
+    only_run& operator=(const only_run&) = delete;
+    ~only_run() { graph.m_running.store(false, rel); } // graph.E5
+};
+
+void graph_core::run() {
+    const only_run alone(*this);
+    prepare();
+    if (m_size == 0) {
+        return;
+    }
+    m_unclean = true;
+    m_cut.store(false, rlx);
+    {
+        scope s;
+        m_scope = &s;
+        s.fork(step(this, nullptr, 0, static_cast<std::uint32_t>(m_roots.size())));
+        s.sync();
+    }
+    if (m_cut.load(rlx)) {
+        throw stopped();
+    }
+    m_unclean = false;
+}
+
+/// Looks at what has been added since the last run, and sets the words of the tasks for this one.
+void graph_core::prepare() {
+    if (m_changed) {
+        m_unclean = true;
+        if (m_backward) {
+            check_cycles();
+        }
+        m_roots.clear();
+        for (vertex* v = m_first; v != nullptr; v = v->m_next) {
+            if (v->m_strong == 0 && !v->m_chosen) {
+                m_roots.push_back(v);
+            }
+        }
+        if (m_roots.empty() && m_size != 0) {
+            throw usage_error("pilfer: a graph has no task to start with: each one is preceded or chosen");
+        }
+        m_changed = false;
+    }
+    // Without conditions a task sets its own words for the next run.
+    if (m_unclean || m_choices) {
+        rearm();
+    }
+    if (++m_run == 0) {
+        m_run = 1;
+    }
+}
+
+void graph_core::rearm() noexcept {
+    for (vertex* v = m_first; v != nullptr; v = v->m_next) {
+        v->m_missing.store(v->m_strong, rlx);
+        v->m_active.store(false, rlx);
+        if (v->m_extras != nullptr && v->m_extras->limit != nullptr) {
+            v->m_extras->limit->reset();
+        }
+    }
+}
+
+/// Removes tasks without strong edges to them, until none is left (A. B. Kahn, 1962). Tasks that are left
+/// have a cycle among them.
+void graph_core::check_cycles() {
+    std::vector<vertex*> ready;
+    ready.reserve(m_size);
+    for (vertex* v = m_first; v != nullptr; v = v->m_next) {
+        v->m_missing.store(v->m_strong, rlx);
+        v->m_active.store(false, rlx);
+        if (v->m_strong == 0) {
+            ready.push_back(v);
+        }
+    }
+    for (std::size_t i = 0; i < ready.size(); ++i) {
+        const vertex* const v = ready[i];
+        for (std::uint32_t k = 0; k < v->m_count && !v->is_condition(); ++k) {
+            vertex* const to = v->out()[k];
+            const std::uint32_t left = to->m_missing.load(rlx) - 1;
+            to->m_missing.store(left, rlx);
+            if (left == 0) {
+                ready.push_back(to);
+            }
+        }
+    }
+    if (ready.size() != m_size) {
+        throw usage_error(("pilfer: a graph has a cycle through " + name_of(*find_cycle())).c_str());
+    }
+}
+
+/// A task on a cycle, of those that check_cycles() could not remove. Each of them has another one before it.
+/// So a walk backwards comes to a cycle, and after as many steps as there are tasks it is on one.
+vertex* graph_core::find_cycle() {
+    const auto is_left = [](const vertex* v) { return v->m_missing.load(rlx) != 0; };
+    std::vector<vertex*> before(m_size);
+    vertex* at = nullptr;
+    for (vertex* v = m_first; v != nullptr; v = v->m_next) {
+        if (!is_left(v) || v->is_condition()) {
+            continue;
+        }
+        for (std::uint32_t k = 0; k < v->m_count; ++k) {
+            vertex* const to = v->out()[k];
+            if (is_left(to)) {
+                before[to->m_number] = v;
+                at = to;
+            }
+        }
+    }
+    for (std::uint32_t i = 0; i < m_size; ++i) {
+        at = before[at->m_number];
+    }
+    return at;
+}
+
+void graph_core::fork(vertex* v) { m_scope->fork(step(this, v)); }
+
+/// Runs these roots. The upper half goes to a child each time, so that few children wait at once.
+void graph_core::start_roots(std::uint32_t first, std::uint32_t last) {
+    while (last - first > 1) {
+        const std::uint32_t middle = first + (last - first) / 2;
+        m_scope->fork(step(this, nullptr, middle, last));
+        last = middle;
+    }
+    work(m_roots[first]);
+}
+
+/// Between two tasks: does what other threads ask for. False: the run was cancelled.
+bool graph_core::goes_on() {
+    using trip = signal_word<std_atom>;
+    worker* const w = this_worker();
+    if (stopped_here(w)) {
+        m_cut.store(true, rlx); // the end of the scope's round makes it seen
+        return false;
+    }
+    if (w->deque.signal().has(trip::yield_request) || w->deque.thief().has_any()) {
+        attend(w);
+    }
+    return true;
+}
+
+/// Runs `v`, then one of the tasks that this makes ready, and so on; the others become children. A loop, so
+/// that the length of a chain does not matter.
+void graph_core::work(vertex* v) {
+    using trip = signal_word<std_atom>;
+    const bool choices = m_choices;
+    bool has_place = false; // in its limit
+    while (v != nullptr) {
+        if (this_worker()->deque.signal().has(trip::asked)) [[unlikely]] {
+            if (!goes_on()) {
+                return;
+            }
+        }
+        limit_core* const limit = v->m_extras != nullptr ? v->m_extras->limit : nullptr;
+        if (limit != nullptr && !has_place && !limit->enter(v)) {
+            return;
+        }
+        const std::int64_t choice = v->run(*this);
+        vertex* next = limit != nullptr ? limit->leave() : nullptr;
+        has_place = next != nullptr;
+        v = choices ? release_guarded(v, choice, next) : release(v, 0, v->m_count, next);
+    }
+}
+
+/// Counts the end of `v` at the tasks after it, by the edges from `first` to `last`. Returns the first task
+/// that is ready, unless `next` is given, and makes children of the others. The upper half of many edges goes
+/// to a child, so that few children wait at once.
+vertex* graph_core::release(vertex* v, std::uint32_t first, std::uint32_t last, vertex* next) {
+    constexpr std::uint32_t many = 64;
+    while (last - first > many) {
+        const std::uint32_t middle = first + (last - first) / 2;
+        m_scope->fork(step(this, v, middle, last));
+        last = middle;
+    }
+    vertex* const* const out = v->out();
+    for (std::uint32_t k = first; k < last; ++k) {
+        vertex* const to = out[k];
+        if (!arrives(to)) {
+            continue;
+        }
+        if (next == nullptr) {
+            next = to;
+        } else {
+            fork(to);
+        }
+    }
+    return next;
+}
+
+/// True: all tasks before `v` have ended, and the caller starts it.
+bool graph_core::arrives(vertex* v) noexcept {
+    if (v->m_strong == 1) {
+        return true; // the order comes from the call, or from the fork
+    }
+    PILFER_CHAOS_POINT(complete);
+    // The last one need not count itself: no other one will look any more. (graph.E1)
+    if (v->m_missing.load(acq) != 1 && v->m_missing.fetch_sub(1, acq_rel) != 1) {
+        return false;
+    }
+    v->m_missing.store(v->m_strong, rlx); // for the next run
+    return true;
+}
+
+/// As release(), in a graph in which tasks may start more than once.
+vertex* graph_core::release_guarded(vertex* v, std::int64_t choice, vertex* next) {
+    v->m_active.store(false, rel); // graph.E2
+    const auto start = [&](vertex* to) {
+        begin(to);
+        if (next == nullptr) {
+            next = to;
+        } else {
+            fork(to);
+        }
+    };
+    if (v->is_condition()) {
+        if (choice >= 0 && choice < std::int64_t{v->m_count}) {
+            start(v->out()[choice]);
+        }
+        return next;
+    }
+    for (std::uint32_t k = 0; k < v->m_count; ++k) {
+        if (vertex* const to = v->out()[k]; arrives_guarded(to)) {
+            start(to);
+        }
+    }
+    return next;
+}
+
+/// As arrives(). Counts and sets the word for the next time in one step, so that no edge gets lost.
+bool graph_core::arrives_guarded(vertex* v) noexcept {
+    std::uint32_t missing = v->m_missing.load(rlx);
+    PILFER_CHAOS_POINT(complete);
+    while (!v->m_missing.compare_exchange_weak(missing, missing == 1 ? v->m_strong : missing - 1, acq_rel,
+                                               rlx)) { // graph.E1
+    }
+    return missing == 1;
+}
+
+/// Marks a task as started. Throws usage_error if it runs.
+void graph_core::begin(vertex* v) {
+    if (v->m_active.exchange(true, acq_rel)) { // graph.E2
+        throw usage_error(("pilfer: " + name_of(*v) + " was started while it runs").c_str());
+    }
+}
+
+bool limit_core::enter(vertex* v) noexcept {
+    m_lock.lock();
+    const bool enters = m_running < m_most;
+    if (enters) {
+        ++m_running;
+    } else {
+        v->m_extras->behind = nullptr;
+        (m_last != nullptr ? m_last->m_extras->behind : m_first) = v;
+        m_last = v;
+    }
+    m_lock.unlock();
+    return enters;
+}
+
+vertex* limit_core::leave() noexcept {
+    m_lock.lock();
+    vertex* const next = m_first;
+    if (next == nullptr) {
+        --m_running;
+    } else {
+        m_first = next->m_extras->behind;
+        if (m_first == nullptr) {
+            m_last = nullptr;
+        }
+    }
+    m_lock.unlock();
+    return next;
+}
+
+void limit_core::reset() noexcept {
+    m_running = 0;
+    m_first = nullptr;
+    m_last = nullptr;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
