@@ -36,8 +36,8 @@ typedef struct pilfer_loop_team pilfer_loop_team;
 
 /* Makes a team. Its helpers start with its first loop and run in the caller's pool; outside a pool, in the
  * common one. `members`: how many workers take part, at most 4,096; 0: as many as the pool has now. `slices`:
- * parts of a range for each member, 1 to 16; 0: 4. PILFER_EINVAL: other numbers, or `out` is NULL. On an error
- * *out is NULL. */
+ * parts of a range for each member, 1 to 16; 0: 4. PILFER_EINVAL: other numbers, or `out` is NULL. On an
+ * error *out is NULL. */
 PILFER_C_API int pilfer_loop_team_new(pilfer_loop_team** out, unsigned members, unsigned slices);
 /* The number of members; 0 for NULL. */
 PILFER_C_API unsigned pilfer_loop_team_members(const pilfer_loop_team* team);

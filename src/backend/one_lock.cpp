@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/audit.hpp"
 #include "base/os.hpp"
 #include "guest/blocking.hpp"
+#include "idle/audit.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -5,7 +5,7 @@
 #include <pilfer/detail/guest/blocking.hpp>
 #include <pilfer/detail/worker/wait.hpp>
 
-#include "base/audit.hpp"
+#include "idle/audit.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/audit.hpp"
 #include "base/os.hpp"
+#include "idle/audit.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -7,7 +7,7 @@
 
 #include <pilfer/detail/base/atom.hpp>
 
-#include "base/forks.hpp"
+#include "worker/forks.hpp"
 
 namespace pilfer {
 inline namespace v0 {

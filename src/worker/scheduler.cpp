@@ -5,9 +5,9 @@
 
 #include <new>
 
-#include "base/numbers.hpp"
 #include "base/os.hpp"
 #include "deque/rings.hpp"
+#include "worker/numbers.hpp"
 #include "worker/team.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;

@@ -33,8 +33,8 @@ struct rest_plan {
     void limit_to(std::uint64_t ns) noexcept { limit = limit == 0 || ns < limit ? ns : limit; }
 };
 
-/// What happens outside, in time or in the kernel: the workers look for it themselves, between two tasks. A
-/// pool has one watcher. All functions are called on the thread of `w`, between two tasks.
+/// Looks for what happens outside of the pool, in time or in the kernel. A pool has one watcher, and its
+/// workers call it between two tasks. `w` is the worker that calls.
 class watcher {
 public:
     watcher() = default;

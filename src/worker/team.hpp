@@ -14,7 +14,6 @@
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/options.hpp>
 
-#include "base/forks.hpp"
 #include "base/os.hpp"
 #include "base/poll.hpp"
 #include "context/rounding.hpp"
@@ -25,6 +24,7 @@
 #include "memory/block_pool.hpp"
 #include "memory/record_pool.hpp"
 #include "worker/backend.hpp"
+#include "worker/forks.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/service.hpp"
 #include "worker/waker.hpp"

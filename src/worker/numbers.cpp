@@ -1,5 +1,5 @@
 // One bit for each number.
-#include "base/numbers.hpp"
+#include "worker/numbers.hpp"
 
 #include <atomic>
 #include <bit>

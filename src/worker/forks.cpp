@@ -1,4 +1,4 @@
-#include "base/forks.hpp"
+#include "worker/forks.hpp"
 
 #include <atomic>
 #include <cstdlib>
