@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
-#include <list>
 #include <random>
 #include <string>
 #include <string_view>
@@ -103,7 +103,7 @@ TEST_P(sort_text, equals_std_at_every_length_of_a_common_beginning) {
         for (std::size_t common = 0; common < 150; common += 3) {
             const auto input = entries(200, make, common + 12, common, 3);
             check(input, std::less<>());
-            check(input, std::greater<std::string_view>());
+            check(input, std::greater<>());
         }
     });
 }
@@ -135,7 +135,7 @@ TEST_P(sort_text, equal_strings_keep_their_order) {
     });
 }
 
-TEST_P(sort_text, takes_other_iterators_and_const_views) {
+TEST_P(sort_text, takes_other_iterators_and_projections) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         texts make(17);
@@ -148,45 +148,116 @@ TEST_P(sort_text, takes_other_iterators_and_const_views) {
         pilfer::sort(backwards.rbegin(), backwards.rend());
         std::ranges::reverse(backwards);
         EXPECT_TRUE(backwards == expected);
-        // std::string_view and const char* differ as keys: only the first is read by its characters.
-        std::vector<const char*> pointers;
-        const std::vector<std::string> letters = {"b", "a", "c"};
-        for (const std::string& s : letters) {
-            pointers.push_back(s.c_str());
-        }
-        pilfer::sort(pointers, {}, [](const char* s) { return std::string(s); });
-        EXPECT_EQ(std::string(pointers[0]) + pointers[1] + pointers[2], "abc");
+        // Of a deque, and by a function, whose result is a string of its own.
+        std::deque<std::string> deque(strings.begin(), strings.end());
+        pilfer::stable_sort(deque);
+        EXPECT_TRUE(std::ranges::equal(deque, expected));
+        auto by_copies = strings;
+        pilfer::stable_sort(by_copies, {}, [](const std::string& s) { return s; });
+        EXPECT_TRUE(by_copies == expected);
     });
 }
 
-TEST_P(sort_text, a_cancelled_sort_keeps_every_string) {
+TEST_P(sort_text, strings_with_a_long_common_beginning_take_no_quadratic_time) {
     pilfer::pool pool(with_workers());
+    pool.run([] {
+        texts make(23);
+        std::vector<std::string> strings(400'000);
+        for (std::string& s : strings) {
+            s = "https://" + make(6, 0, 6);
+        }
+        auto expected = strings;
+        std::ranges::sort(expected);
+        pilfer::sort(strings);
+        EXPECT_TRUE(strings == expected);
+    });
+}
+
+/// Cancels a scope at one of its moves.
+class counted_entry {
+public:
+    struct fuse {
+        std::atomic<int> moves{0};
+        int at = 0;
+        pilfer::scope* of = nullptr;
+    };
+    counted_entry(std::string k, fuse& f) : key(std::move(k)), m_fuse(&f) {}
+    counted_entry(counted_entry&& other) noexcept : key(std::move(other.key)), m_fuse(other.m_fuse) {
+        if (++m_fuse->moves == m_fuse->at) {
+            m_fuse->of->cancel();
+        }
+    }
+    counted_entry& operator=(counted_entry&& other) noexcept {
+        key = std::move(other.key);
+        return *this;
+    }
+    ~counted_entry() = default;
+    std::string key;
+
+private:
+    fuse* m_fuse;
+};
+
+TEST_P(sort_text, a_sort_that_is_cancelled_while_elements_move_keeps_every_one) {
+    pilfer::pool pool(with_workers());
+    constexpr int n = 30'000;
     texts make(19);
-    std::vector<std::string> strings(30'000);
+    std::vector<std::string> strings(n);
     for (std::string& s : strings) {
         s = make(40, 5, 6);
     }
-    const auto expected = stably_sorted(strings);
-    std::mt19937_64 random(3);
-    for (std::uint64_t turn = 0; turn < support::hundredth_of(3'000, 20); ++turn) {
+    auto expected = strings;
+    std::ranges::sort(expected);
+    std::atomic<int> stopped{0};
+    for (const int at : {1, 2, 4096, 4097, 10'000, n - 1, n, n + 1, n + 5000, 2 * n - 1, 2 * n}) {
         pool.run([&] {
-            auto elements = strings;
+            counted_entry::fuse f;
+            std::vector<counted_entry> elements;
+            elements.reserve(n);
+            for (const std::string& s : strings) {
+                elements.emplace_back(s, f);
+            }
             pilfer::scope s;
-            std::atomic<bool> begun{false};
-            s.fork([&] {
-                begun = true;
-                pilfer::sort(elements);
-            });
-            s.fork([&, pauses = random() % 200'000] {
-                for (std::uint64_t i = 0; i < pauses && begun; ++i) {
+            f.of = &s;
+            f.at = at;
+            s.spawn([&] {
+                try {
+                    pilfer::sort(elements, {}, &counted_entry::key);
+                } catch (const pilfer::stopped&) {
+                    ++stopped;
+                    throw;
                 }
-                s.cancel();
             });
             s.sync();
-            std::ranges::sort(elements);
-            EXPECT_TRUE(elements == expected);
+            EXPECT_GE(f.moves, at); // the sort had come so far
+            std::vector<std::string> got;
+            for (counted_entry& e : elements) {
+                got.push_back(e.key);
+            }
+            std::ranges::sort(got);
+            EXPECT_TRUE(got == expected) << at;
         });
     }
+    EXPECT_GT(stopped, 0);
+}
+
+TEST_P(sort_text, elements_are_aligned_as_their_type_asks) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        struct alignas(256) wide {
+            std::string key;
+        };
+        texts make(29);
+        std::vector<wide> elements(500);
+        std::vector<std::string> expected;
+        for (wide& e : elements) {
+            e.key = make(12, 3, 5);
+            expected.push_back(e.key);
+        }
+        std::ranges::sort(expected);
+        pilfer::sort(elements, {}, &wide::key);
+        EXPECT_TRUE(std::ranges::equal(elements, expected, {}, &wide::key));
+    });
 }
 
 PILFER_OVER_WORKERS(sort_text);

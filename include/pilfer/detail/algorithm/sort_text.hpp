@@ -41,8 +41,8 @@ template <class I, class Comp, class Proj>
 inline constexpr bool by_text = [] {
     using key = key_of<I, Proj>;
     using read = std::invoke_result_t<Proj&, std::iter_reference_t<I>>;
-    constexpr bool stays = std::is_reference_v<read> || std::same_as<key, std::string_view>;
-    return moves_safely<I> && is_text<key> && stays &&
+    constexpr bool stays = std::is_lvalue_reference_v<read> || std::same_as<key, std::string_view>;
+    return moves_safely<I> && alignof(std::iter_value_t<I>) <= line_bytes && is_text<key> && stays &&
            (is_less<Comp, key> || is_greater<Comp, key>)&&(std::same_as<Proj, std::identity> ||
                                                            std::is_member_object_pointer_v<Proj>);
 }();
@@ -125,11 +125,8 @@ public:
         }
         // Where the first run of each part begins is looked up before any part changes its tags.
         auto find = [&](std::size_t p) {
-            std::size_t i = p * grain;
-            while (i != 0 && i != n && tags[i].number() == tags[i - 1].number()) {
-                ++i;
-            }
-            starts.data()[p] = i;
+            const std::size_t i = p * grain;
+            starts.data()[p] = i == 0 ? 0 : end_of_run(tags, i, n, tags[i - 1].number());
         };
         sorting::for_parts(0, parts, find, m_report);
         starts.data()[parts] = n;
@@ -140,6 +137,13 @@ public:
     }
 
 private:
+    /// The first place of [from, n) whose tag has another number than `number`, which is none of a later run.
+    [[nodiscard]] static std::size_t end_of_run(const text_tag* tags, std::size_t from, std::size_t n,
+                                                std::uint64_t number) noexcept {
+        const auto* const end = std::upper_bound(
+            tags + from, tags + n, number, [](std::uint64_t x, const text_tag& t) { return x < t.number(); });
+        return static_cast<std::size_t>(end - tags);
+    }
     /// Sorts the tags of each run of equal numbers in [first, last).
     void sort_equals(text_tag* tags, text_tag* space, std::size_t first, std::size_t last,
                      std::size_t depth) {
