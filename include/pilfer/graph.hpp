@@ -21,7 +21,7 @@ class node;
 /// At most `most` tasks of a group run at once; the others wait in a queue and hold neither a worker nor a
 /// stack. A task joins the group by graph_node::limited_by().
 ///
-/// A limit serves the tasks of one graph, and must outlive it.
+/// A limit serves the tasks of one graph for good, and must outlive it.
 class graph_limit {
 public:
     /// Throws std::invalid_argument if `most` is 0.
@@ -39,7 +39,8 @@ private:
 /// Refers to a task of a graph, which must outlive every use. Copies refer to the same task. A handle that
 /// was made without a task is empty, and its members throw usage_error.
 ///
-/// Each member throws usage_error while the graph runs.
+/// Each member but order_only() throws usage_error while the graph runs. A member with several tasks as
+/// arguments takes them in turn, so that an error leaves the edges of those before.
 class graph_node {
 public:
     /// Makes an empty handle.
@@ -81,7 +82,9 @@ public:
     node() noexcept = default;
 
     /// The value that the task returned in the last run. It lives until the task runs again or the graph
-    /// ends. Throws usage_error while the graph runs, and if the task did not end in the last run.
+    /// ends. The graph destroys the newest values first; in a new run those of the inputs are replaced first,
+    /// so that a value must not use its inputs in its destructor. Throws usage_error while the graph runs,
+    /// and if the task did not end in the last run.
     [[nodiscard]] std::add_lvalue_reference_t<const R> value() const requires(!std::is_void_v<R>) {
         detail::graph_core::check_idle(m_task);
         return static_cast<const detail::value_vertex<R>*>(m_task.task)->value_of(*m_task.graph);
@@ -144,8 +147,9 @@ public:
     /// Adds a condition: f is called as by task(), and returns the index of the task that runs next, among
     /// those that condition_node::chooses() gave. With any other index none runs. Throws what task() throws.
     template <class F, class... A>
-    requires std::convertible_to<detail::graph_result_t<F, A...>, std::int64_t>
-    auto condition(F&& f, const node<A>&... inputs) -> condition_node {
+    requires(std::integral<detail::graph_result_t<F, A...>> ||
+             std::is_enum_v<detail::graph_result_t<F, A...>>) auto condition(F&& f, const node<A>&... inputs)
+        -> condition_node {
         using vertex = detail::condition_vertex<std::decay_t<F>, detail::graph_inputs_t<A...>>;
         return condition_node(m_core.add<vertex>({inputs.m_task...}, std::forward<F>(f),
                                                  detail::graph_inputs<A...>(inputs.m_task...)));
@@ -161,11 +165,11 @@ public:
     /// Runs the graph in the pool of the calling task, or in pool::common() from outside. Returns when all
     /// tasks have ended; the calling task suspends meanwhile.
     ///
-    /// The first exception of a task is rethrown. It cancels the run: tasks that have not started do not
-    /// start, and those that run are stopped at their next wait, as in a cancelled scope. The graph may be
-    /// run again afterwards. Throws stopped if the run was cancelled without an exception. Throws usage_error
-    /// if the graph runs already, for a cycle of strong edges, for a graph without a task to start with, and
-    /// if a task is to start while it runs. Cost from the second run on: no allocation.
+    /// The first exception of a task is rethrown. It cancels the run, as `stopped` does: tasks that have not
+    /// started do not start, and those that run are stopped at their next wait, as in a cancelled scope. The
+    /// graph may be run again afterwards. Throws stopped if the run was cancelled without an exception.
+    /// Throws usage_error if the graph runs already, for a cycle of strong edges, for a graph without a task
+    /// to start with, and if a task is to start while it runs. Cost from the second run on: no allocation.
     void run();
     /// run() in the pool `p`. Throws what run() and pool::run() throw.
     void run(pool& p) {

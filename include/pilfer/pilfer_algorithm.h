@@ -34,17 +34,18 @@ PILFER_C_API int pilfer_stable_sort(void* base, size_t count, size_t size,
  * worker's cache. See pilfer::loop_team. */
 typedef struct pilfer_loop_team pilfer_loop_team;
 
-/* Makes a team. Its helpers start with its first loop and run in the caller's pool; outside a pool, in the
- * common one. `members`: how many workers take part, at most 4,096; 0: as many as the pool has now. `slices`:
- * parts of a range for each member, 1 to 16; 0: 4. PILFER_EINVAL: other numbers, or `out` is NULL. On an
- * error *out is NULL. */
+/* Makes a team, which its task or thread frees before it ends. Its helpers start with its first loop and run
+ * in the caller's pool; outside a pool, in the common one. `members`: how many workers take part, at most
+ * 4,096; 0: as many as the pool has now. `slices`: parts of a range for each member, 1 to 16; 0: 4.
+ * PILFER_EINVAL: other numbers, or `out` is NULL. On an error *out is NULL. */
 PILFER_C_API int pilfer_loop_team_new(pilfer_loop_team** out, unsigned members, unsigned slices);
 /* The number of members; 0 for NULL. */
 PILFER_C_API unsigned pilfer_loop_team_members(const pilfer_loop_team* team);
 /* Runs `count` loops in turn: body(phase, begin, end, arg) for each part of [first, last), with phase from 0
  * on. No part of a phase begins before the phase before it has ended. PILFER_EINVAL: NULL. PILFER_EUSAGE: the
  * caller is not the task or thread that made the team, or is inside a body of it. PILFER_ECANCELED: the task
- * was stopped; parts were left out. Nothing is allocated, unless helpers have to be started. */
+ * was stopped, perhaps between two parts; parts were left out. Nothing is allocated, unless helpers have to
+ * be started. */
 PILFER_C_API int pilfer_loop_team_run(pilfer_loop_team* team, uint64_t count, size_t first, size_t last,
                                       void (*body)(uint64_t phase, size_t begin, size_t end, void* arg),
                                       void* arg);

@@ -7,6 +7,9 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <utility>
+
+#include <pilfer/detail/base/checked.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -29,7 +32,7 @@ void* vertex_memory::take(std::size_t bytes, std::size_t align) {
         return static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(m_at)) & (align - 1);
     };
     if (m_at == nullptr || static_cast<std::size_t>(m_end - m_at) < bytes + gap()) {
-        // As much again as there is, so that the number of blocks is the logarithm of their size.
+        // As much again as there is, up to a megabyte.
         const std::size_t room = std::max(std::clamp(m_bytes, least, most), bytes + align);
         auto* const fresh = static_cast<block*>(::operator new(sizeof(block) + room));
         fresh->next = std::exchange(m_blocks, fresh);
@@ -66,16 +69,22 @@ void vertex::pop_edge() noexcept {
     --m_count;
     if (m_count == few) {
         vertex** const places = m_out.many;
-        std::copy_n(places, few, m_out.near);
+        m_out.near[0] = places[0];
+        m_out.near[1] = places[1];
         delete[] places;
     }
 }
 
+/// The newest task first: its value may refer to those of its inputs.
 graph_core::~graph_core() {
+    ensure([this] { return !m_running.load(rlx); }, "a graph was destroyed while it ran");
+    vertex* newest = nullptr;
     for (vertex* v = m_first; v != nullptr;) {
-        vertex* const next = v->m_next;
-        v->~vertex();
-        v = next;
+        vertex* const next = std::exchange(v->m_next, newest);
+        newest = std::exchange(v, next);
+    }
+    while (newest != nullptr) {
+        std::exchange(newest, newest->m_next)->~vertex();
     }
 }
 
@@ -183,6 +192,7 @@ void graph_core::limit(const task_ref& t, limit_core& l) {
         throw usage_error("pilfer: a graph_limit is used by another graph");
     }
     e.limit = &l;
+    t.graph->m_unclean = true; // the limit may be as a run that was cut short has left it
 }
 
 const std::string* graph_core::given_name(const vertex& v) noexcept {

@@ -2,7 +2,9 @@
 #include <pilfer/detail/graph/graph_core.hpp>
 
 #include <ostream>
+#include <set>
 #include <string>
+#include <vector>
 
 #include <pilfer/error.hpp>
 
@@ -42,13 +44,20 @@ void write_quoted(std::ostream& out, const std::string& text) {
 
 } // namespace
 
-bool graph_core::contains(const graph_core* g) const noexcept {
-    if (this == g) {
-        return true;
-    }
-    for (const graph_core* const inner : m_inner) {
-        if (inner->contains(g)) {
+/// True if this graph is `g`, or `g` is a subgraph at any depth. Throws std::bad_alloc.
+bool graph_core::contains(const graph_core* g) const {
+    std::vector<const graph_core*> found{this};
+    std::set<const graph_core*> seen{this};
+    while (!found.empty()) {
+        const graph_core* const at = found.back();
+        found.pop_back();
+        if (at == g) {
             return true;
+        }
+        for (const graph_core* const inner : at->m_inner) {
+            if (seen.insert(inner).second) {
+                found.push_back(inner);
+            }
         }
     }
     return false;

@@ -10,6 +10,8 @@
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/scope.hpp>
 
+#include "scope/nesting.hpp"
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -19,15 +21,14 @@ struct graph_core::step {
     graph_core* graph;
     vertex* task; // null: the roots from `first` to `last`
     std::uint32_t first = 0;
-    std::uint32_t last =
-        0; // not 0, and a task: the edges from `first` to `last` of the task, which has ended
+    std::uint32_t last = 0; // not 0, and a task: its edges from `first` to `last`. The task has ended.
+    nesting forked;
 
-    step(graph_core* g, vertex* v) noexcept : graph(g), task(v) {}
-    step(graph_core* g, vertex* v, std::uint32_t from, std::uint32_t to) noexcept
-        : graph(g), task(v), first(from), last(to) {}
+    step(graph_core* g, vertex* v, nesting n, std::uint32_t from = 0, std::uint32_t to = 0) noexcept
+        : graph(g), task(v), first(from), last(to), forked(n.forked()) {}
     step(step&& other) noexcept
-        : graph(std::exchange(other.graph, nullptr)), task(other.task), first(other.first), last(other.last) {
-    }
+        : graph(std::exchange(other.graph, nullptr)), task(other.task), first(other.first), last(other.last),
+          forked(other.forked) {}
     step& operator=(step&&) = delete;
     ~step() {
         if (graph != nullptr) {
@@ -35,14 +36,27 @@ struct graph_core::step {
         }
     }
     void operator()() {
-        if (task == nullptr) {
-            graph->start_roots(first, last);
-        } else if (last != 0) {
-            graph->work(graph->release(task, first, last, nullptr));
-        } else {
-            graph->work(task);
+        try {
+            run(forked.begun());
+        } catch (const stopped&) {
+            // A scope does not cancel the siblings of a child that leaves so. A run is cut short by it.
+            if (!graph->m_cut.exchange(true, rlx)) {
+                graph->m_scope->cancel();
+            }
+            throw;
         }
         graph = nullptr;
+    }
+
+private:
+    void run(nesting here) {
+        if (task == nullptr) {
+            graph->start_roots(first, last, here);
+        } else if (last != 0) {
+            graph->work(graph->release(task, first, last, nullptr, here), here);
+        } else {
+            graph->work(task, here);
+        }
     }
 };
 
@@ -68,10 +82,11 @@ void graph_core::run() {
     }
     m_unclean = true;
     m_cut.store(false, rlx);
+    m_kept.clear();
     {
         scope s;
         m_scope = &s;
-        s.fork(step(this, nullptr, 0, static_cast<std::uint32_t>(m_roots.size())));
+        s.fork(step(this, nullptr, {}, 0, static_cast<std::uint32_t>(m_roots.size())));
         s.sync();
     }
     if (m_cut.load(rlx)) {
@@ -169,16 +184,48 @@ vertex* graph_core::find_cycle() {
     return at;
 }
 
-void graph_core::fork(vertex* v) { m_scope->fork(step(this, v)); }
+/// `v` starts. A fork that is nested too deep is none: the calling task runs `v` before it ends.
+void graph_core::fork(vertex* v, nesting here) {
+    if (!here.is_deep()) {
+        m_scope->fork(step(this, v, here));
+        return;
+    }
+    m_kept_lock.lock(); // graph.E6
+    PILFER_TRY { m_kept.push_back(v); }
+    PILFER_CATCH_ALL {
+        m_kept_lock.unlock();
+        PILFER_RETHROW;
+    }
+    m_keeps.store(true, rlx);
+    m_kept_lock.unlock();
+}
+
+vertex* graph_core::take_kept() noexcept {
+    if (!m_keeps.load(rlx)) {
+        return nullptr;
+    }
+    vertex* v = nullptr;
+    m_kept_lock.lock(); // graph.E6
+    if (!m_kept.empty()) {
+        v = m_kept.back();
+        m_kept.pop_back();
+    }
+    m_keeps.store(!m_kept.empty(), rlx);
+    m_kept_lock.unlock();
+    return v;
+}
 
 /// Runs these roots. The upper half goes to a child each time, so that few children wait at once.
-void graph_core::start_roots(std::uint32_t first, std::uint32_t last) {
-    while (last - first > 1) {
+void graph_core::start_roots(std::uint32_t first, std::uint32_t last, nesting here) {
+    while (last - first > 1 && !here.is_deep()) {
         const std::uint32_t middle = first + (last - first) / 2;
-        m_scope->fork(step(this, nullptr, middle, last));
+        m_scope->fork(step(this, nullptr, here, middle, last));
         last = middle;
     }
-    work(m_roots[first]);
+    while (last - first > 1) {
+        fork(m_roots[--last], here);
+    }
+    work(m_roots[first], here);
 }
 
 /// Between two tasks: does what other threads ask for. False: the run was cancelled.
@@ -197,11 +244,11 @@ bool graph_core::goes_on() {
 
 /// Runs `v`, then one of the tasks that this makes ready, and so on; the others become children. A loop, so
 /// that the length of a chain does not matter.
-void graph_core::work(vertex* v) {
+void graph_core::work(vertex* v, nesting here) {
     using trip = signal_word<std_atom>;
     const bool choices = m_choices;
     bool has_place = false; // in its limit
-    while (v != nullptr) {
+    while (v != nullptr || (v = take_kept()) != nullptr) {
         if (this_worker()->deque.signal().has(trip::asked)) [[unlikely]] {
             if (!goes_on()) {
                 return;
@@ -209,23 +256,24 @@ void graph_core::work(vertex* v) {
         }
         limit_core* const limit = v->m_extras != nullptr ? v->m_extras->limit : nullptr;
         if (limit != nullptr && !has_place && !limit->enter(v)) {
-            return;
+            v = nullptr;
+            continue;
         }
         const std::int64_t choice = v->run(*this);
         vertex* next = limit != nullptr ? limit->leave() : nullptr;
         has_place = next != nullptr;
-        v = choices ? release_guarded(v, choice, next) : release(v, 0, v->m_count, next);
+        v = choices ? release_guarded(v, choice, next, here) : release(v, 0, v->m_count, next, here);
     }
 }
 
 /// Counts the end of `v` at the tasks after it, by the edges from `first` to `last`. Returns the first task
 /// that is ready, unless `next` is given, and makes children of the others. The upper half of many edges goes
 /// to a child, so that few children wait at once.
-vertex* graph_core::release(vertex* v, std::uint32_t first, std::uint32_t last, vertex* next) {
+vertex* graph_core::release(vertex* v, std::uint32_t first, std::uint32_t last, vertex* next, nesting here) {
     constexpr std::uint32_t many = 64;
-    while (last - first > many) {
+    while (last - first > many && !here.is_deep()) {
         const std::uint32_t middle = first + (last - first) / 2;
-        m_scope->fork(step(this, v, middle, last));
+        m_scope->fork(step(this, v, here, middle, last));
         last = middle;
     }
     vertex* const* const out = v->out();
@@ -237,7 +285,7 @@ vertex* graph_core::release(vertex* v, std::uint32_t first, std::uint32_t last, 
         if (next == nullptr) {
             next = to;
         } else {
-            fork(to);
+            fork(to, here);
         }
     }
     return next;
@@ -258,14 +306,14 @@ bool graph_core::arrives(vertex* v) noexcept {
 }
 
 /// As release(), in a graph in which tasks may start more than once.
-vertex* graph_core::release_guarded(vertex* v, std::int64_t choice, vertex* next) {
+vertex* graph_core::release_guarded(vertex* v, std::int64_t choice, vertex* next, nesting here) {
     v->m_active.store(false, rel); // graph.E2
     const auto start = [&](vertex* to) {
         begin(to);
         if (next == nullptr) {
             next = to;
         } else {
-            fork(to);
+            fork(to, here);
         }
     };
     if (v->is_condition()) {
@@ -295,7 +343,7 @@ bool graph_core::arrives_guarded(vertex* v) noexcept {
 /// Marks a task as started. Throws usage_error if it runs.
 void graph_core::begin(vertex* v) {
     if (v->m_active.exchange(true, acq_rel)) { // graph.E2
-        throw usage_error(("pilfer: " + name_of(*v) + " was started while it runs").c_str());
+        throw usage_error(("pilfer: " + name_of(*v) + " was started again before it has ended").c_str());
     }
 }
 

@@ -300,6 +300,12 @@ void loop_team_core::run_slice(std::uint64_t phase, unsigned i) noexcept {
     if (m_gate.failed()) [[unlikely]] {
         return;
     }
+    if (worker* const w = this_worker(); w != nullptr && stopped_here(w) && must_leave()) [[unlikely]] {
+        if (m_gate.fail()) { // as below
+            m_error = stopped_error();
+        }
+        return;
+    }
     PILFER_TRY {
         const calls run = m_gate.run();
         run.function(run.job, m_gate.in_run(phase), i);

@@ -184,12 +184,11 @@ public:
         m_lock.unlock();
         return offers;
     }
-    /// True if the source has ended. Any task.
-    [[nodiscard]] bool has_ended() noexcept {
+    /// The scout that was offered is not forked. The next item offers again.
+    void withdraw() noexcept {
         m_lock.lock(); // pipeline.E3
-        const bool has = m_has_ended;
+        m_is_offered = false;
         m_lock.unlock();
-        return has;
     }
     /// True if the source has ended and all items are through. Called when all tasks have ended.
     [[nodiscard]] bool is_done() const noexcept { return m_has_ended && m_through == m_tickets; }

@@ -13,9 +13,8 @@
 #include <stdexcept>
 #include <vector>
 
-#include "base/os.hpp"
 #include "pipeline/gate.hpp"
-#include "pool/pool_core.hpp"
+#include "scope/nesting.hpp"
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/scope.hpp>
@@ -28,12 +27,7 @@ namespace {
 using gate = stage_gate<std_atom, futex_park>;
 using item = pipeline_item<std_atom>;
 
-/// How often a task that found no work looks again before it ends: some microseconds, if no other thread
-/// wants the CPU. One worker alone does not: nothing changes while it looks.
-constexpr unsigned looks = 16;
-
-/// The memory of all records. It is touched as records are made, so that an ample number of tokens costs
-/// address space only.
+/// The memory of all records. It is touched as records are made.
 class item_store {
 public:
     explicit item_store(const pipeline_plan& p)
@@ -80,9 +74,7 @@ struct alignas(line_bytes) station {
 /// A pipeline that runs, in the frame of its call.
 class line {
 public:
-    explicit line(const pipeline_plan& p)
-        : m_plan(p), m_store(p), m_stations(p.count),
-          m_patience(this_worker()->pool->active() > 1 ? looks : 0), m_tokens(p.tokens) {
+    explicit line(const pipeline_plan& p) : m_plan(p), m_store(p), m_stations(p.count), m_tokens(p.tokens) {
         const std::uint64_t slots = std::bit_ceil(std::uint64_t{p.tokens});
         for (std::size_t s = 1; s < p.count; ++s) {
             station& here = m_stations[s];
@@ -112,7 +104,7 @@ public:
         {
             scope tasks;
             m_tasks = &tasks;
-            work(nullptr, false);
+            work(nullptr, false, {});
             try {
                 tasks.sync();
             } catch (const stopped&) { // after all tasks have ended
@@ -132,21 +124,21 @@ private:
     using trip = signal_word<std_atom>;
 
     /// Carries `i`, then items of the source, until there is nothing left to do here.
-    void work(item* i, bool is_scout) noexcept {
+    void work(item* i, bool is_scout, nesting here) noexcept {
         try {
             if (i == nullptr) {
                 look();
                 i = claim(is_scout);
             }
-            while (i != nullptr && !m_has_failed.load(rlx)) {
-                i = i->stage == 0 ? fetch(i) : carry(i);
+            while (!m_has_failed.load(rlx) && (i != nullptr || (i = take_kept()) != nullptr)) {
+                i = i->stage == 0 ? fetch(i, here) : carry(i, here);
             }
         } catch (...) {
             fail();
         }
     }
     /// Calls the source, to which the caller has the right. Returns `i`, or null if the input has ended.
-    [[nodiscard]] item* fetch(item* i) {
+    [[nodiscard]] item* fetch(item* i, nesting here) {
         const stage_entry& source = m_plan.stages[0];
         if (!source.call(source.function, nullptr, m_store.value(i, 0))) {
             m_tokens.ended(i);
@@ -154,12 +146,12 @@ private:
         }
         i->stage = 1;
         if (m_tokens.filled(i)) {
-            fork_scout();
+            fork_scout(here);
         }
         return i;
     }
     /// Takes `i` one stage further. Returns the item to go on with; null: none.
-    [[nodiscard]] item* carry(item* i) {
+    [[nodiscard]] item* carry(item* i, nesting nested) {
         station& here = m_stations[i->stage];
         look();
         if (!here.at) {
@@ -177,9 +169,9 @@ private:
             }
             // The stage is what others wait for, so this task stays in it. Another one carries `i` further.
             if (goes_on(i)) {
-                m_tasks->fork([this, i] { work(i, false); });
+                fork_carrier(i, nested);
             } else if (m_tokens.give_back(i)) {
-                fork_scout();
+                fork_scout(nested);
             }
             i = next;
             look();
@@ -194,28 +186,41 @@ private:
         i->stage = s + 1 < m_plan.count ? s + 1 : 0;
     }
     [[nodiscard]] static bool goes_on(const item* i) noexcept { return i->stage != 0; }
-    /// Returns a record and the right to call the source. Null: the task ends.
-    ///
-    /// A task that found nothing looks again for some microseconds, and lets other threads have its CPU
-    /// meanwhile. The task that has what it needs may be on this very CPU, if other programs want the other
-    /// ones. Two workers that slept and woke each other there took half as long again as one worker alone.
+    /// Returns a record and the right to call the source. Null: there is nothing to fetch.
     [[nodiscard]] item* claim(bool is_scout) noexcept {
-        const auto make = [this](std::size_t n) { return m_store.make(n); };
-        item* i = m_tokens.claim(make, is_scout);
-        for (unsigned k = 0;
-             i == nullptr && k < m_patience && !m_has_failed.load(rlx) && !m_tokens.has_ended(); ++k) {
-            worker* const w = this_worker();
-            if (w->deque.signal().has(trip::yield_request | trip::stop) || w->deque.thief().has_any()) {
-                break; // there is other work
-            }
-            os::give_way();
-            i = m_tokens.claim(make, false);
-        }
-        return i;
+        return m_tokens.claim([this](std::size_t n) { return m_store.make(n); }, is_scout);
     }
     /// Forks a task that goes for the next item of the source.
-    void fork_scout() {
-        m_tasks->fork([this] { work(nullptr, true); });
+    void fork_scout(nesting here) {
+        if (here.is_deep()) {
+            m_tokens.withdraw();
+            return;
+        }
+        m_tasks->fork([this, from = here.forked()] { work(nullptr, true, from.begun()); });
+    }
+    /// Forks a task that carries `i` further.
+    void fork_carrier(item* i, nesting here) {
+        if (here.is_deep()) {
+            m_lock.lock(); // pipeline.E6
+            i->next = m_kept.load(rlx);
+            m_kept.store(i, rlx);
+            m_lock.unlock();
+            return;
+        }
+        m_tasks->fork([this, i, from = here.forked()] { work(i, false, from.begun()); });
+    }
+    /// An item that was to be carried by a fork too deep. The task that kept it looks before it ends.
+    [[nodiscard]] item* take_kept() noexcept {
+        if (m_kept.load(rlx) == nullptr) {
+            return nullptr;
+        }
+        m_lock.lock(); // pipeline.E6
+        item* const i = m_kept.load(rlx);
+        if (i != nullptr) {
+            m_kept.store(i->next, rlx);
+        }
+        m_lock.unlock();
+        return i;
     }
     /// Between two stages: leaves if this task is stopped, and answers other threads that want this worker.
     static void look() {
@@ -252,10 +257,10 @@ private:
     const pipeline_plan& m_plan;
     item_store m_store;
     std::vector<station> m_stations;
-    unsigned m_patience;
     scope* m_tasks = nullptr;
     std::atomic<bool> m_has_failed{false};
-    raw_lock<std_atom, futex_park> m_lock; // of the errors
+    raw_lock<std_atom, futex_park> m_lock; // of the errors, and of the list of kept items
+    std::atomic<item*> m_kept{nullptr};
     bool m_is_stopped = false;
     std::exception_ptr m_error;
     std::uint64_t m_others = 0;

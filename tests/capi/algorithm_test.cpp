@@ -497,6 +497,39 @@ TEST_P(c_algorithms, a_cancelled_task_runs_no_loop_of_its_team_and_frees_it) {
     });
 }
 
+TEST_P(c_algorithms, a_cancellation_ends_the_phases_of_a_team) {
+    const c_pool pool(GetParam());
+    pool.run([] {
+        struct state {
+            pilfer_scope* scope;
+            std::atomic<std::uint64_t> last{0};
+            std::atomic<int> code{0};
+        };
+        constexpr std::uint64_t phases = 1'000'000'000;
+        pilfer_scope scope;
+        EXPECT_EQ(pilfer_scope_begin(&scope), 0);
+        state arg{&scope};
+        const auto child = [](void* data) {
+            auto& a = *static_cast<state*>(data);
+            pilfer_loop_team* team = nullptr;
+            EXPECT_EQ(pilfer_loop_team_new(&team, 0, 0), 0);
+            const auto body = [](std::uint64_t phase, std::size_t, std::size_t, void* to) {
+                auto& all = *static_cast<state*>(to);
+                all.last = phase;
+                if (phase == 10) {
+                    EXPECT_EQ(pilfer_scope_cancel(all.scope), 0);
+                }
+            };
+            a.code = pilfer_loop_team_run(team, phases, 0, 64, body, data);
+            EXPECT_EQ(pilfer_loop_team_free(team), 0);
+        };
+        EXPECT_EQ(pilfer_scope_fork(&scope, child, &arg), 0);
+        EXPECT_EQ(pilfer_scope_end(&scope), 0);
+        EXPECT_EQ(arg.code, PILFER_ECANCELED);
+        EXPECT_LT(arg.last, phases - 1);
+    });
+}
+
 PILFER_OVER_WORKERS(c_algorithms);
 
 class c_algorithms_alone : public guarded {};

@@ -151,7 +151,7 @@ TEST_P(graph_choices, a_task_that_runs_cannot_be_chosen) {
         auto c = g.condition([] { return 0; }, waits);
         slow.name("slow");
         c.chooses(slow);
-        EXPECT_EQ(error_of(g, pool), "pilfer: \"slow\" was started while it runs");
+        EXPECT_EQ(error_of(g, pool), "pilfer: \"slow\" was started again before it has ended");
     }
 }
 
@@ -174,7 +174,7 @@ TEST_P(graph_choices, a_value_is_not_replaced_while_a_task_reads_it) {
         auto waits = g.task([&] { reads.wait(); }, value.order_only());
         auto c = g.condition([] { return 0; }, waits);
         c.chooses(value);
-        EXPECT_EQ(error_of(g, pool), "pilfer: \"value\" was started again while a task reads its value");
+        EXPECT_EQ(error_of(g, pool), "pilfer: \"value\" was started again while its value is in use");
     }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include <pilfer/barrier.hpp>
 #include <pilfer/graph.hpp>
 
 #include "support/harness.hpp"
@@ -50,6 +51,25 @@ TEST_P(graph_limits, no_more_than_the_limit_run) {
             EXPECT_EQ(seen.entered, round * 200);
         }
         EXPECT_LE(seen.most, static_cast<int>(k));
+    }
+}
+
+TEST_P(graph_limits, as_many_as_the_limit_run) {
+    PILFER_NOT_ON_ONE_LOCK("a child is a plain call there, so that no other one ends its wait");
+    pilfer::pool pool(with_workers());
+    for (unsigned k = 1; k <= 5; ++k) {
+        pilfer::graph_limit l(k);
+        pilfer::barrier all_are_inside(static_cast<std::ptrdiff_t>(k));
+        pilfer::graph g;
+        std::atomic<unsigned> ran{0};
+        for (unsigned i = 0; i < 4 * k; ++i) {
+            g.task([&] {
+                 all_are_inside.arrive_and_wait(); // a limit that lets fewer run would wait for ever
+                 ++ran;
+             }).limited_by(l);
+        }
+        g.run(pool);
+        EXPECT_EQ(ran, 4 * k);
     }
 }
 

@@ -220,6 +220,25 @@ TEST_P(pipeline_order, the_source_is_not_called_after_its_end) {
     }
 }
 
+TEST_P(pipeline_order, many_tokens_need_no_deep_stack_under_one_lock) {
+    pilfer::pool pool({.workers = GetParam(), .backend = pilfer::backend::one_lock});
+    constexpr std::uint64_t items = 200'000;
+    std::uint64_t given = 0;
+    std::uint64_t came = 0;
+    bool in_order = true;
+    pilfer::pipeline(pool, 100'000, pilfer::serial_in_order([&]() -> std::optional<std::uint64_t> {
+                         return given < items ? std::optional(given++) : std::nullopt;
+                     }),
+                     pilfer::parallel_stage([](std::uint64_t i) { return i; }),
+                     pilfer::serial_out_of_order([](std::uint64_t i) { return i; }),
+                     pilfer::serial_in_order([&](std::uint64_t i) {
+                         in_order = in_order && i == came;
+                         ++came;
+                     }));
+    EXPECT_EQ(came, items);
+    EXPECT_TRUE(in_order);
+}
+
 TEST_P(pipeline_order, a_pool_that_takes_everything_under_one_lock) {
     pilfer::options o = with_workers();
     o.backend = pilfer::backend::one_lock;

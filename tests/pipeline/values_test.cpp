@@ -19,10 +19,8 @@ using namespace support;
 class pipeline_values : public over_workers {};
 class pipeline_misuse : public guarded {};
 
-std::optional<int> three_times() {
-    static int calls = 0; // plain: the source is serial
-    return calls < 3 ? std::optional<int>(++calls) : std::nullopt;
-}
+int calls = 0; // plain: the source is serial
+std::optional<int> three_times() { return calls < 3 ? std::optional<int>(++calls) : std::nullopt; }
 
 struct frame {
     int number = 0;
@@ -135,6 +133,7 @@ TEST_P(pipeline_values, functions_members_and_references_to_functions_are_stages
 
 TEST_F(pipeline_misuse, a_plain_function_is_a_source) {
     int sum = 0;
+    calls = 0;
     pilfer::pipeline(2, pilfer::serial_in_order(three_times), pilfer::serial_in_order([&](int i) {
                          sum += i;
                          return "dropped";

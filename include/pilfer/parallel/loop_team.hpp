@@ -63,12 +63,12 @@ public:
         this->phases(1, first, last, [&body](std::uint64_t, I begin, I end) { body(begin, end); });
     }
 
-    /// Runs `count` loops in turn: body(phase, begin, end) for each part, with phase from 0 on. No part of a
+    /// Runs `times` loops in turn: body(phase, begin, end) for each part, with phase from 0 on. No part of a
     /// phase begins before the phase before it has ended. The members open each phase themselves, so that
-    /// this is faster than `count` calls. Throws what for_each() throws; after an exception no further phase
+    /// this is faster than `times` calls. Throws what for_each() throws; after an exception no further phase
     /// begins.
     template <loop_position I, class Body>
-    void phases(std::uint64_t count, I first, I last, Body body) {
+    void phases(std::uint64_t times, I first, I last, Body body) {
         struct loops {
             I first;
             std::uint64_t size;
@@ -88,7 +88,7 @@ public:
                     (*one.body)(phase, detail::advanced(one.first, begin), detail::advanced(one.first, end));
                 }
             },
-            &all, count);
+            &all, times);
     }
 
 private:

@@ -21,6 +21,8 @@ class scope;
 
 namespace detail {
 
+class nesting;
+
 /// A task and the graph that it is in.
 struct task_ref {
     graph_core* graph = nullptr;
@@ -99,17 +101,19 @@ private:
     void edge(vertex* from, vertex* to);
     [[nodiscard]] static vertex_extras& extras(vertex* v);
     [[nodiscard]] static const std::string* given_name(const vertex& v) noexcept;
-    [[nodiscard]] bool contains(const graph_core* g) const noexcept;
+    [[nodiscard]] bool contains(const graph_core* g) const;
     void prepare();
     void check_cycles();
     [[nodiscard]] vertex* find_cycle();
     void rearm() noexcept;
-    void work(vertex* v);
-    void start_roots(std::uint32_t first, std::uint32_t last);
-    void fork(vertex* v);
+    void work(vertex* v, nesting here);
+    void start_roots(std::uint32_t first, std::uint32_t last, nesting here);
+    void fork(vertex* v, nesting here);
+    [[nodiscard]] vertex* take_kept() noexcept;
     [[nodiscard]] bool goes_on();
-    [[nodiscard]] vertex* release(vertex* v, std::uint32_t first, std::uint32_t last, vertex* next);
-    [[nodiscard]] vertex* release_guarded(vertex* v, std::int64_t choice, vertex* next);
+    [[nodiscard]] vertex* release(vertex* v, std::uint32_t first, std::uint32_t last, vertex* next,
+                                  nesting here);
+    [[nodiscard]] vertex* release_guarded(vertex* v, std::int64_t choice, vertex* next, nesting here);
     [[nodiscard]] static bool arrives(vertex* v) noexcept;
     [[nodiscard]] static bool arrives_guarded(vertex* v) noexcept;
     static void begin(vertex* v);
@@ -129,6 +133,10 @@ private:
     scope* m_scope = nullptr; // of this run
     std::atomic<bool> m_running{false};
     std::atomic<bool> m_cut{false}; // a task of this run does not start
+    // Tasks that are ready, and would have been forked too deep. Under the lock; m_keeps: there are some.
+    raw_lock<std_atom, futex_park> m_kept_lock;
+    std::vector<vertex*> m_kept;
+    std::atomic<bool> m_keeps{false};
 };
 
 } // namespace detail

@@ -52,7 +52,7 @@ public:
             std::int32_t use = m_from.m_use.load(rlx);
             do {
                 if (use < 0) {
-                    graph_core::not_ready(m_from, "was started again while a task reads its value");
+                    graph_core::not_ready(m_from, "was started again while its value is in use");
                 }
             } while (!m_from.m_use.compare_exchange_weak(use, use + 1, acq, rlx)); // graph.E3
             if (m_from.m_run != s.graph->run_number()) {
@@ -73,7 +73,7 @@ public:
         explicit writing(value_vertex& of) : m_of(of) {
             std::int32_t unused = 0;
             if (!m_of.m_use.compare_exchange_strong(unused, -1, acq, rlx)) { // graph.E3
-                graph_core::not_ready(m_of, "was started again while a task reads its value");
+                graph_core::not_ready(m_of, "was started again while its value is in use");
             }
         }
         writing(const writing&) = delete;
@@ -141,13 +141,14 @@ struct graph_call<F, std::tuple<const value_vertex<A>*...>> {
         return std::apply([&f](const auto*... from) -> result { return std::invoke(f, from->value()...); },
                           in);
     }
-    /// Holds the values meanwhile.
-    static result guarded([[maybe_unused]] const graph_core& g, F& f, [[maybe_unused]] const inputs& in) {
+    /// Holds the values meanwhile. If f returns a reference, that is until the copy has been made.
+    static std::decay_t<result> guarded([[maybe_unused]] const graph_core& g, F& f,
+                                        [[maybe_unused]] const inputs& in) {
         if constexpr (sizeof...(A) == 0) {
             return std::invoke(f);
         } else {
             return std::apply(
-                [&](const auto*... from) -> result {
+                [&](const auto*... from) -> std::decay_t<result> {
                     [[maybe_unused]] const std::tuple<typename value_vertex<A>::reading...> held(
                         typename value_vertex<A>::reading::source{from, &g}...);
                     return std::invoke(f, from->value()...);

@@ -52,7 +52,7 @@ struct vertex_extras {
     vertex* behind = nullptr; // the next one in the limit's queue
 };
 
-/// A task of a graph without its function. Of 64 bytes: one line of the cache.
+/// A task of a graph without its function. Of 64 bytes.
 class vertex {
 public:
     enum class kind : std::uint8_t { task, condition, graph };

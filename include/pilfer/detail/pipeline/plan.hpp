@@ -19,7 +19,7 @@ enum class stage_order : unsigned char {
 /// A stage without its types.
 struct stage_entry {
     stage_order order;
-    /// The object of type `stage`.
+    /// The object of type `pipeline_stage`.
     void* function;
     /// Calls the function with the value at `in`, makes the result at `out`, and destroys the value at `in`.
     /// If the function throws, the value at `in` stays. The source ignores `in`; it returns false and makes

@@ -20,13 +20,13 @@ namespace detail {
 
 /// A function of the user and its order.
 template <stage_order Order, class F>
-class stage {
+class pipeline_stage {
 public:
     static constexpr stage_order order = Order;
     /// What is called: a parallel stage is called as a const object.
     using callee = std::conditional_t<Order == stage_order::parallel, const F, F>;
 
-    explicit stage(F f) : m_function(std::move(f)) {}
+    explicit pipeline_stage(F f) : m_function(std::move(f)) {}
     [[nodiscard]] callee& function() noexcept { return m_function; }
 
 private:
@@ -34,7 +34,7 @@ private:
 };
 
 template <stage_order Order, class F>
-void check_stage(const stage<Order, F>&);
+void check_stage(const pipeline_stage<Order, F>&);
 template <class S>
 inline constexpr bool is_stage = requires(const S& s) {
     detail::check_stage(s);

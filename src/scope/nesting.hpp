@@ -1,0 +1,37 @@
+// Forks that run as plain calls, and how deep they are nested.
+#pragma once
+
+#include <pilfer/detail/worker/runtime.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// How many forks, each in the one before it, the stack of a task contains: a pool on one lock calls what is
+/// forked, and so does any pool without memory for the announcement. A task that may fork without end keeps
+/// the work to itself from `most` on.
+///
+/// It is an estimate: a fork that starts on a context which its forker has left meanwhile counts as a call.
+class nesting {
+public:
+    static constexpr unsigned most = 16;
+
+    nesting() noexcept = default;
+    /// For what the running task is about to fork.
+    [[nodiscard]] nesting forked() const noexcept { return nesting(this_activation()->ctx, m_depth); }
+    /// Called first by what has been forked.
+    [[nodiscard]] nesting begun() const noexcept {
+        return nesting(nullptr, this_activation()->ctx == m_forker ? m_depth + 1 : 0);
+    }
+    [[nodiscard]] bool is_deep() const noexcept { return m_depth >= most; }
+
+private:
+    nesting(const context* forker, unsigned depth) noexcept : m_forker(forker), m_depth(depth) {}
+
+    const context* m_forker = nullptr;
+    unsigned m_depth = 0;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
