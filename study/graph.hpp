@@ -1,4 +1,4 @@
-// Task graphs of real runs, in the format that src/profile/README.md defines.
+// Task graphs of real runs, in the format that docs/profiling.md defines.
 #pragma once
 
 #include <istream>

@@ -1,4 +1,4 @@
-// The file of a task graph: README.md has its grammar.
+// The file of a task graph: docs/profiling.md has its grammar.
 #pragma once
 
 #include <cstdint>
