@@ -13,7 +13,7 @@
 
 namespace {
 /// Calls of operator new on this thread until one fails; negative: none fails.
-thread_local int left = -1;
+[[maybe_unused]] thread_local int left = -1;
 } // namespace
 
 #if !defined(PILFER_SANITIZED)
