@@ -32,7 +32,7 @@
 #include <pilfer/pilfer.hpp>
 #include <pilfer/sort.hpp>
 
-#include "algorithms/parlay.hpp"
+#include "parlay.hpp"
 
 namespace {
 
