@@ -50,11 +50,15 @@ class slow_to_copy {
 public:
     struct record {
         std::atomic<const slow_to_copy*> copied{nullptr};
+        std::atomic<bool> seen{false}; // by the condition
         std::atomic<bool> destroyed_meanwhile{false};
     };
     explicit slow_to_copy(record& r) : m_record(&r) {}
     slow_to_copy(const slow_to_copy& other) : m_record(other.m_record) {
         m_record->copied = &other;
+        for (int k = 0; k < 10'000 && !m_record->seen; ++k) {
+            pilfer::sleep_for(1ms);
+        }
         pilfer::sleep_for(20ms);
         m_record->copied = nullptr;
     }
@@ -78,9 +82,10 @@ TEST_P(graph_reuse, a_value_stays_while_a_result_that_refers_to_it_is_copied) {
     const auto copy = g.task([](const slow_to_copy& v) -> const slow_to_copy& { return v; }, value);
     const auto again = g.condition(
         [&](const slow_to_copy&) {
-            for (int k = 0; k < 10'000 && r.copied == nullptr; ++k) {
+            for (int k = 0; k < 10'000 && r.copied == nullptr && !r.seen; ++k) {
                 pilfer::sleep_for(1ms);
             }
+            r.seen = true;
             return 0;
         },
         value);
