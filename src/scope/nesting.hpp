@@ -7,7 +7,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// How many forks, each in the one before it, the stack of a task contains: a pool on one lock calls what is
+/// How many forks, each in the one before it, the stack of a task contains. A pool on one lock calls what is
 /// forked, and so does any pool without memory for the announcement. A task that may fork without end keeps
 /// the work to itself from `most` on.
 ///
