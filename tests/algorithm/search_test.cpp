@@ -2,7 +2,10 @@
 // Optimised in every build: without inlining each of its many runs takes a hundred times as long.
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <vector>
 
 #include "algorithm/inputs.hpp"
@@ -45,6 +48,49 @@ TEST_P(algorithm_search, find_gives_the_lowest_index) {
             EXPECT_TRUE(pilfer::find_if_not(v, same, {}, in.grain) == std::ranges::find_if_not(v, same));
             EXPECT_TRUE(pilfer::find(v, -value, std::negate<>{}) == std::ranges::find(v, value));
         });
+    });
+}
+
+template <class T>
+void search_at_every_position(T other, T wanted) {
+    std::vector<T> v;
+    for (std::size_t n = 0; n <= 100; ++n, v.push_back(other)) {
+        EXPECT_TRUE(pilfer::find(v, wanted) == v.end()) << n;
+        for (std::size_t at = 0; at != n; ++at) {
+            v[at] = wanted;
+            v[n - 1] = wanted;
+            EXPECT_EQ(pilfer::find(v, wanted) - v.begin(), static_cast<std::ptrdiff_t>(at)) << n;
+            v[at] = other;
+            v[n - 1] = other;
+        }
+    }
+}
+
+// Numbers are compared in blocks.
+TEST_P(algorithm_search, find_of_numbers_at_every_position) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        search_at_every_position<int>(7, -7);
+        search_at_every_position<char>('a', '\0');
+        search_at_every_position<std::uint64_t>(0, ~std::uint64_t{0});
+        search_at_every_position<double>(std::numeric_limits<double>::quiet_NaN(), 0.0);
+    });
+}
+
+TEST_P(algorithm_search, find_compares_numbers_as_the_operator_does) {
+    pilfer::pool pool(with_workers());
+    pool.run([] {
+        std::vector<double> v(70, std::numeric_limits<double>::quiet_NaN());
+        EXPECT_TRUE(pilfer::find(v, v[0]) == v.end());
+        v[50] = -0.0;
+        EXPECT_TRUE(pilfer::find(v, 0.0) == v.begin() + 50);
+        EXPECT_TRUE(pilfer::find(v, 0) == v.begin() + 50);
+        const std::vector<unsigned char> bytes(70, 255);
+        EXPECT_TRUE(pilfer::find(bytes, -1) == bytes.end()); // after the promotion of 255
+        EXPECT_TRUE(pilfer::find(bytes, 255L) == bytes.begin());
+        std::vector<bool> bits(70);
+        bits[40] = true;
+        EXPECT_TRUE(pilfer::find(bits, true) == bits.begin() + 40);
     });
 }
 

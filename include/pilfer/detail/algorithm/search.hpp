@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <iterator>
+#include <memory>
+#include <type_traits>
 
 #include <pilfer/detail/algorithm/collected.hpp>
 #include <pilfer/detail/algorithm/pieces.hpp>
@@ -98,6 +100,34 @@ struct equals_to {
     }
 };
 
+/// Whether no caller can observe how many elements a predicate is called for: numbers in one piece of memory
+/// that are compared with a number.
+template <class I, class Pred, class Proj>
+inline constexpr bool compares_numbers = false;
+template <std::contiguous_iterator I, class T>
+inline constexpr bool compares_numbers<I, equals_to<T>, std::identity> =
+    std::is_arithmetic_v<std::iter_value_t<I>>&& std::is_arithmetic_v<T> &&
+    !std::is_volatile_v<std::remove_reference_t<std::iter_reference_t<I>>>;
+
+/// The beginning of the first block of numbers with one that is equal to the value, or of the rest that is
+/// shorter than a block. A block is compared as a whole, which compilers turn into vector instructions.
+template <std::contiguous_iterator I, class T>
+[[nodiscard]] std::uint64_t block_with(I first, std::uint64_t n, const T& value) {
+    constexpr std::uint64_t block = 32;
+    const T wanted = value;
+    std::uint64_t begin = 0;
+    for (const auto* from = std::to_address(first); n - begin >= block; begin += block, from += block) {
+        unsigned is_there = 0;
+        for (std::uint64_t i = 0; i != block; ++i) {
+            is_there |= static_cast<unsigned>(from[i] == wanted);
+        }
+        if (is_there != 0) {
+            break;
+        }
+    }
+    return begin;
+}
+
 template <class I, class S, class Pred, class Proj>
 [[nodiscard]] std::iter_difference_t<I> count_all(I first, S last, Pred pred, Proj& proj, grain g) {
     using number = std::iter_difference_t<I>;
@@ -128,6 +158,9 @@ template <class I, class Pred, class Proj>
         const auto is_found = [&](const I& it) {
             return static_cast<bool>(std::invoke(call, std::invoke(project, *it)));
         };
+        if constexpr (compares_numbers<I, Pred, Proj>) {
+            b += detail::block_with(detail::at(first, b), e - b, pred.value);
+        }
         I from = detail::at(first, b);
         for (; e - b >= 4; b += 4, from += 4) { // no compiler unrolls a loop with two ends
             if (is_found(from)) {
