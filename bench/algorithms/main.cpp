@@ -399,7 +399,10 @@ int main(int argc, char** argv) {
         std::vector<std::vector<double>> seconds(r.runtimes.size());
         const double want = r.runtimes[0].run();
         for (int round = -1; round < rounds; ++round) { // the first one is not counted
-            for (std::size_t i = 0; i < r.runtimes.size(); ++i) {
+            for (std::size_t turn = 0; turn < r.runtimes.size(); ++turn) {
+                // Forwards and backwards: what one runtime leaves in the caches is not always for the same
+                // one.
+                const std::size_t i = round % 2 == 0 ? turn : r.runtimes.size() - 1 - turn;
                 const auto& one = r.runtimes[i];
                 double got = 0;
                 const auto measure = [&] { return seconds_of(one, times, got); };
