@@ -2,7 +2,8 @@
 """pilfer::sort and stable_sort against std::sort, oneTBB's parallel_sort and std::execution::par, in one interleaved run.
 
 In round r every way sorts every input once, each in a process of its own, and each result is verified. The tables give
-ratios of medians. The records go to bench/results/sort-<machine>.json, the tables to docs/guides/sorting.md.
+ratios of medians. The records go to bench/results/sort-<machine>.json or --output. docs/guides/sorting.md has the tables of
+every file that it names.
 --check measures nothing and ends with 1 if that page differs from the records that it names.
 """
 import argparse
@@ -105,31 +106,39 @@ def tables(data):
     return lines
 
 
+def filled(text, wanted=None, data=None):
+    """The page with the tables of every records file that it names. Those of `wanted` come from `data`."""
+    def place(match):
+        name = match.group(2)
+        records = data if name == wanted else results.load(os.path.join(HERE, "results", name))
+        return match.group(1) + name + match.group(3) + "\n".join(tables(records)) + "\n" + match.group(4)
+    return PLACE.sub(place, text)
+
+
 def main():
     options = arguments()
     with open(PAGE, encoding="utf-8") as file:
         text = file.read()
-    named = PLACE.search(text)
-    if named is None:
+    named = [match.group(2) for match in PLACE.finditer(text)]
+    if not named:
         sys.exit("sort.py: docs/guides/sorting.md has no place for the tables")
     if options.check:
-        source = named.group(2)
-        data = results.load(os.path.join(HERE, "results", source))
-    else:
-        data = measure(options)
-        path = options.output or os.path.join(HERE, "results", "sort-" + results.file_name(data["machine"]))
-        source = os.path.basename(path)
-        with open(path, "w", encoding="utf-8") as file:
-            lines = ",\n  ".join(json.dumps(record) for record in data["records"])
-            file.write(f'{{"machine": {json.dumps(data["machine"])}, "load": {data["load"]:.1f},\n "records": [\n  {lines}\n]}}\n')
-        print("\n".join(tables(data)))
-    filled = PLACE.sub(lambda m: m.group(1) + source + m.group(3) + "\n".join(tables(data)) + "\n" + m.group(4), text)
-    if options.check and filled != text:
-        print(f"docs/guides/sorting.md is not what bench/results/{source} says; bench/sort.py puts it right", file=sys.stderr)
-        return 1
-    if not options.check and not options.no_page:
+        if filled(text) != text:
+            print(f"docs/guides/sorting.md is not what {', '.join(named)} in bench/results say; bench/sort.py puts it right",
+                  file=sys.stderr)
+            return 1
+        return 0
+    data = measure(options)
+    path = options.output or os.path.join(HERE, "results", "sort-" + results.file_name(data["machine"]))
+    with open(path, "w", encoding="utf-8") as file:
+        lines = ",\n  ".join(json.dumps(record) for record in data["records"])
+        file.write(f'{{"machine": {json.dumps(data["machine"])}, "load": {data["load"]:.1f},\n "records": [\n  {lines}\n]}}\n')
+    print("\n".join(tables(data)))
+    if os.path.basename(path) not in named:
+        print(f"docs/guides/sorting.md names no {os.path.basename(path)}, so it stays as it is", file=sys.stderr)
+    elif not options.no_page:
         with open(PAGE, "w", encoding="utf-8") as file:
-            file.write(filled)
+            file.write(filled(text, os.path.basename(path), data))
     return 0
 
 
