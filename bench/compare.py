@@ -19,10 +19,7 @@ def arguments():
     parser.add_argument("--kernels", type=run.words, help="kernels, separated by commas (default: all)")
     parser.add_argument("--runtimes", type=run.words, default=["pilfer_join", "pilfer_spawn"],
                         help="runtimes, separated by commas (default: pilfer_join,pilfer_spawn)")
-    parser.add_argument("--workers", type=run.numbers, default=[1, 2], help="numbers of workers (default: 1,2)")
-    parser.add_argument("--rounds", type=int, default=11, help="rounds (default: 11)")
-    parser.add_argument("--size", default="quick", choices=["tiny", "quick", "medium", "full", "large"])
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for one program (default: 300)")
+    run.add_measurement(parser, workers=[1, 2], rounds=11, size="quick")
     return parser.parse_args()
 
 

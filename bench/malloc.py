@@ -23,10 +23,7 @@ def arguments():
     parser.add_argument("--kernel", default="strassen", help="kernel (default: strassen)")
     parser.add_argument("--runtimes", type=run.words, default=["pilfer_join", "libgomp", "tbb"],
                         help="runtimes, pilfer_join first (default: pilfer_join,libgomp,tbb)")
-    parser.add_argument("--workers", type=run.numbers, default=[1, 2], help="numbers of workers (default: 1,2)")
-    parser.add_argument("--rounds", type=int, default=11, help="rounds (default: 11)")
-    parser.add_argument("--size", default="medium", choices=["tiny", "quick", "medium", "full", "large"])
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for one program (default: 300)")
+    run.add_measurement(parser, workers=[1, 2], rounds=11, size="medium")
     return parser.parse_args()
 
 

@@ -22,13 +22,20 @@ def arguments():
                         help="build folder; several may be given, as for g++ and clang++ (default: build/release)")
     parser.add_argument("--kernels", type=words, help="kernels, separated by commas (default: all)")
     parser.add_argument("--runtimes", type=words, help="runtimes, separated by commas (default: all)")
-    parser.add_argument("--workers", type=numbers, default=[1], help="numbers of workers, as 1,2 (default: 1)")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
-    parser.add_argument("--size", default="quick", choices=["tiny", "quick", "medium", "full", "large"])
-    parser.add_argument("--timeout", type=float, default=300, help="seconds for one program (default: 300)")
+    add_measurement(parser, workers=[1], rounds=5, size="quick")
     parser.add_argument("--output", help="results file (default: bench/results/<machine>.json)")
     parser.add_argument("--dry-run", action="store_true", help="only list what would run")
     return parser.parse_args()
+
+
+def add_measurement(parser, workers, rounds, size):
+    """The options of a script that runs programs of kernels in rounds, with these defaults."""
+    parser.add_argument("--workers", type=numbers, default=workers,
+                        help=f"numbers of workers (default: {','.join(map(str, workers))})")
+    parser.add_argument("--rounds", type=int, default=rounds, help="rounds (default: %(default)s)")
+    parser.add_argument("--size", default=size, choices=["tiny", "quick", "medium", "full", "large"],
+                        help="size of the kernels (default: %(default)s)")
+    parser.add_argument("--timeout", type=float, default=300, help="seconds for one program (default: %(default)s)")
 
 
 def words(text):

@@ -66,3 +66,26 @@ function(bench_program kernel runtime runtime_file)
     endif()
     bench_note(${kernel} ${runtime})
 endfunction()
+
+# bench_alone(name SOURCES sources... [LINK libraries...] [TEST arguments...]): bench-<name>, a program that has all it
+# compares. With TEST, a short run is the test bench.<name>.
+function(bench_alone name)
+    cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK;TEST")
+    set(target bench-${name})
+    add_executable(${target} ${arg_SOURCES})
+    target_compile_options(${target} PRIVATE ${bench_warnings})
+    target_link_libraries(${target} PRIVATE pilfer::pilfer ${arg_LINK})
+    set_target_properties(${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${bench_output}" CXX_EXTENSIONS OFF)
+    if(arg_TEST AND BUILD_TESTING)
+        add_test(NAME bench.${name} COMMAND ${target} ${arg_TEST})
+        set_tests_properties(bench.${name} PROPERTIES LABELS bench TIMEOUT 60)
+    endif()
+endfunction()
+
+# The headers of another runtime for bench-<name>, if find_path() has found the folder; the definition says so.
+function(bench_headers_of_others name definition folder)
+    if(folder)
+        target_include_directories(bench-${name} SYSTEM PRIVATE "${folder}")
+        target_compile_definitions(bench-${name} PRIVATE ${definition})
+    endif()
+endfunction()

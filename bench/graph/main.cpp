@@ -1,5 +1,5 @@
-// Graphs of small tasks: pilfer::graph and oneTBB's flow graph, in turn. Prints medians of the time to build
-// a graph and to run it, and the ratio of the two runtimes.
+// Graphs of small tasks: pilfer::graph, oneTBB's flow graph and Taskflow, in turn. Prints medians of the time
+// to build a graph and to run it, and the ratio of pilfer's time and that of each other runtime.
 //
 // bench-graph [WORKERS [ROUNDS [SIDE]]]: the chain and the tree have SIDE * SIDE tasks, the wavefront is SIDE
 // wide and high. A task computes one number from those of the tasks before it; the last number is compared
