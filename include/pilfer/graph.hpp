@@ -128,7 +128,8 @@ public:
     graph() noexcept = default;
     graph(const graph&) = delete;
     graph& operator=(const graph&) = delete;
-    /// Destroys the tasks and their values. Not while the graph runs.
+    /// Destroys the tasks and their values. Not while the graph runs. Of a large graph up to 64 MiB of memory
+    /// are left to later ones.
     ~graph() = default;
 
     /// Adds a task that calls f with the values of `inputs`, as `const A&`, after all of them have ended. An

@@ -15,36 +15,6 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct vertex_memory::block {
-    block* next;
-};
-
-vertex_memory::~vertex_memory() {
-    while (m_blocks != nullptr) {
-        ::operator delete(std::exchange(m_blocks, m_blocks->next));
-    }
-}
-
-void* vertex_memory::take(std::size_t bytes, std::size_t align) {
-    constexpr std::size_t least = 1024;
-    constexpr std::size_t most = std::size_t{1} << 20; // so that the last block wastes little
-    const auto gap = [&] {
-        return static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(m_at)) & (align - 1);
-    };
-    if (m_at == nullptr || static_cast<std::size_t>(m_end - m_at) < bytes + gap()) {
-        // As much again as there is, up to a megabyte.
-        const std::size_t room = std::max(std::clamp(m_bytes, least, most), bytes + align);
-        auto* const fresh = static_cast<block*>(::operator new(sizeof(block) + room));
-        fresh->next = std::exchange(m_blocks, fresh);
-        m_at = reinterpret_cast<char*>(fresh + 1);
-        m_end = m_at + room;
-        m_bytes += sizeof(block) + room;
-    }
-    char* const got = m_at + gap();
-    m_at = got + bytes;
-    return got;
-}
-
 /// Appends an edge. Throws std::bad_alloc, and nothing has changed then.
 void vertex::push_edge(vertex* to) {
     if (m_count < few) {
@@ -168,6 +138,10 @@ void graph_core::connect(const task_ref& from, const task_ref& to) {
 
 void graph_core::offer(const task_ref& from, const task_ref& to) {
     check_edge(from, to);
+    if (!from.task->is_condition()) { // only C can ask
+        throw usage_error(
+            ("pilfer: " + name_of(*from.task) + " is no condition, and cannot choose a task").c_str());
+    }
     from.graph->edge(from.task, to.task);
     to.task->m_chosen = true;
 }

@@ -102,32 +102,31 @@ void graph_core::prepare() {
         if (m_backward) {
             check_cycles();
         }
-        m_roots.clear();
-        for (vertex* v = m_first; v != nullptr; v = v->m_next) {
-            if (v->m_strong == 0 && !v->m_chosen) {
-                m_roots.push_back(v);
-            }
-        }
-        if (m_roots.empty() && m_size != 0) {
-            throw usage_error("pilfer: a graph has no task to start with: each one is preceded or chosen");
-        }
-        m_changed = false;
     }
     // Without conditions a task sets its own words for the next run.
     if (m_unclean || m_choices) {
         rearm();
+        if (m_roots.empty() && m_size != 0) {
+            throw usage_error("pilfer: a graph has no task to start with: each one is preceded or chosen");
+        }
+        m_changed = false;
     }
     if (++m_run == 0) {
         m_run = 1;
     }
 }
 
-void graph_core::rearm() noexcept {
+/// Sets the words of all tasks, and finds those to start with.
+void graph_core::rearm() {
+    m_roots.clear();
     for (vertex* v = m_first; v != nullptr; v = v->m_next) {
         v->m_missing.store(v->m_strong, rlx);
         v->m_active.store(false, rlx);
         if (v->m_extras != nullptr && v->m_extras->limit != nullptr) {
             v->m_extras->limit->reset();
+        }
+        if (v->m_strong == 0 && !v->m_chosen) {
+            m_roots.push_back(v);
         }
     }
 }

@@ -37,16 +37,29 @@ public:
     vertex_memory& operator=(const vertex_memory&) = delete;
     ~vertex_memory();
     /// Throws std::bad_alloc.
-    [[nodiscard]] void* take(std::size_t bytes, std::size_t align);
-    /// The number of bytes of all blocks.
-    [[nodiscard]] std::size_t bytes() const noexcept { return m_bytes; }
+    [[nodiscard]] void* take(std::size_t bytes, std::size_t align) {
+        const auto gap = static_cast<std::size_t>(-reinterpret_cast<std::uintptr_t>(m_at)) & (align - 1);
+        if (static_cast<std::size_t>(m_end - m_at) < bytes + gap) [[unlikely]] {
+            return take_from_new_block(bytes, align);
+        }
+        char* const got = m_at + gap;
+        m_at = got + bytes;
+        return got;
+    }
 
 private:
     struct block;
+    class kept_blocks;
+    struct end_of_program;
+
+    [[nodiscard]] void* take_from_new_block(std::size_t bytes, std::size_t align);
+
+    static kept_blocks kept;
+    static const end_of_program at_the_end;
     block* m_blocks = nullptr;
     char* m_at = nullptr;
     char* m_end = nullptr;
-    std::size_t m_bytes = 0;
+    std::size_t m_bytes = 0; // of all blocks
 };
 
 /// The tasks of a graph, and its runs. States, edges and the argument: src/graph/README.md.
@@ -105,7 +118,7 @@ private:
     void prepare();
     void check_cycles();
     [[nodiscard]] vertex* find_cycle();
-    void rearm() noexcept;
+    void rearm();
     void work(vertex* v, nesting here);
     void start_roots(std::uint32_t first, std::uint32_t last, nesting here);
     void fork(vertex* v, nesting here);
