@@ -56,7 +56,7 @@ PUBLIC = {
     "algorithm": "algorithm sort",
     "pipeline": "pipeline",
     "graph": "graph",
-    "capi": "pilfer.h pilfer_algorithm.h pilfer_objects.h threadpool.h",
+    "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
     "everything": "pilfer",
 }
 # Files of include/pilfer/detail/ that are in no room's folder.

@@ -51,9 +51,18 @@ int code_of(const std::error_code& error) noexcept {
     }
 }
 
+void throw_returned(int code) {
+    if (code == PILFER_ECANCELED) {
+        throw stopped();
+    }
+    throw returned_code{code < 0 ? code : PILFER_EINVAL};
+}
+
 int code_of_caught(std::string* why) noexcept {
     try {
         throw;
+    } catch (const returned_code& e) {
+        return e.code;
     } catch (const stopped&) {
         return PILFER_ECANCELED;
     } catch (const pool_closed& e) {
@@ -102,8 +111,8 @@ extern "C" const char* pilfer_strerror(int code) {
     case PILFER_EBROKEN:
         return "the task was dropped by shutdown(drop), or the promise was freed unset";
     case PILFER_EUSAGE:
-        return "only the owner of a scope, or only a thread outside the pool, may make this call, or the "
-               "promise was set before";
+        return "only the owner of a scope, or only a thread outside the pool, may make this call, "
+               "the promise was set before, or the graph is wrong or runs";
     case PILFER_ESYSTEM:
         return "the operating system refused a thread or a file";
     case PILFER_ETIMEDOUT:

@@ -13,6 +13,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace capi {
 
+/// A code that a function of C has returned, as an exception on its way to the call that returns it.
+struct returned_code {
+    int code;
+};
+/// Throws for a function of C that returned something else than 0. PILFER_ECANCELED is `stopped`, and a
+/// positive number becomes PILFER_EINVAL.
+[[noreturn]] PILFER_COLD void throw_returned(int code);
+
 /// In a catch block: returns the code of the caught exception and writes its text to `why`, if `why` is not
 /// null. An exception that the runtime does not throw ends the program.
 [[nodiscard]] PILFER_COLD int code_of_caught(std::string* why = nullptr) noexcept;

@@ -14,6 +14,7 @@
 
 #include "capi/call.hpp"
 #include "capi/error.hpp"
+#include "capi/run_in.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -231,14 +232,7 @@ int pilfer_reduce(size_t first, size_t last, const pilfer_reducer* how, void* ar
     if (first >= last) {
         return 0;
     }
-    return guarded([&] {
-        const auto whole = [&] { reduction{*how, arg}.run(first, last, result, {}); };
-        if (pilfer::detail::this_worker() != nullptr) {
-            whole();
-        } else {
-            pilfer::pool::common().run(whole);
-        }
-    });
+    return guarded([&] { run_in(nullptr, [&] { reduction{*how, arg}.run(first, last, result, {}); }); });
 }
 
 } // extern "C"
