@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
-    scope timer future sync io observe coroutine objects algorithm parallel pipeline graph capi everything
+    scope timer future sync io observe coroutine objects parallel algorithm pipeline graph capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -64,7 +64,6 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
-    ("include", "algorithm", "parallel"): "pilfer/parallel/for_each.hpp pilfer/parallel/grain.hpp pilfer/parallel/position.hpp pilfer/parallel/reduce.hpp",
     ("include", "backend", "guest"): "guest/blocking.hpp pilfer/detail/guest/blocking.hpp",
     ("include", "memory", "worker"): "pilfer/detail/worker/worker.hpp",
     ("include", "pool", "governor"): "governor/governor.hpp",

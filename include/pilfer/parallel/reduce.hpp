@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/algorithm/tree.hpp>
+#include <pilfer/detail/parallel/tree.hpp>
 #include <pilfer/parallel/grain.hpp>
 #include <pilfer/parallel/position.hpp>
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
 #include <pilfer/detail/algorithm/search.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -2,8 +2,8 @@
 #pragma once
 
 #include <pilfer/detail/algorithm/collected.hpp>
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {

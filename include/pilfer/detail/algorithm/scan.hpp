@@ -22,9 +22,9 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
-#include <pilfer/detail/algorithm/tree.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
+#include <pilfer/detail/parallel/tree.hpp>
 
 namespace pilfer {
 inline namespace v0 {

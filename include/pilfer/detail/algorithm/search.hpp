@@ -9,8 +9,8 @@
 #include <type_traits>
 
 #include <pilfer/detail/algorithm/collected.hpp>
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {

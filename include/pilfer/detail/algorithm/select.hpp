@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {

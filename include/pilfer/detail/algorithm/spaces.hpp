@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <pilfer/detail/algorithm/pieces.hpp>
 #include <pilfer/detail/algorithm/ranges.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -13,7 +13,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/algorithm/pieces.hpp>
+#include <pilfer/detail/parallel/pieces.hpp>
 
 namespace pilfer {
 inline namespace v0 {
