@@ -25,8 +25,8 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base trace profile deque balance machine context memory idle worker cancel backend pool governor guest wait
-    scope timer future sync io observe coroutine objects parallel algorithm pipeline graph capi everything
+    base trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
+    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph capi everything
 """.split()
 
 # A room that may use less than what is below it.
@@ -39,13 +39,13 @@ ONLY = {
 PUBLIC = {
     "balance": "balance",
     "cancel": "cancel",
-    "base": "error",
+    "base": "error task_options",
     "trace": "counters trace",
     "profile": "profile",
     "machine": "options",
-    "worker": "checked_lock named task_options yield",
-    "guest": "attachment blocking",
-    "pool": "keep_warm pool",
+    "worker": "checked_lock named yield",
+    "guest": "blocking",
+    "pool": "attachment keep_warm pool",
     "scope": "first_result_scope join scope",
     "future": "future promise when",
     "timer": "timer",
@@ -64,28 +64,9 @@ LOOSE = {"fwd.hpp": "base"}
 
 # (half, room, room it may not use) -> what it uses all the same: paths below include/ or src/, or symbols by their short names.
 ALLOWED = {
-    ("include", "backend", "guest"): "guest/blocking.hpp pilfer/detail/guest/blocking.hpp",
-    ("include", "memory", "worker"): "pilfer/detail/worker/worker.hpp",
-    ("include", "pool", "governor"): "governor/governor.hpp",
-    ("include", "pool", "guest"): "guest/blocking.hpp guest/guest_slots.hpp pilfer/attachment.hpp",
-    ("include", "pool", "io"): "io/readiness.hpp",
-    ("include", "pool", "observe"): "observe/overdue.hpp observe/stall.hpp",
-    ("include", "pool", "scope"): "pilfer/scope.hpp",
-    ("include", "pool", "timer"): "timer/alarm_watch.hpp",
-    ("include", "wait", "timer"): "pilfer/detail/timer/alarm.hpp",
-    ("linked", "backend", "guest"): "helping",
-    ("linked", "backend", "wait"): "wait_in",
-    ("linked", "governor", "guest"): "everybody_rests helping",
-    ("linked", "guest", "wait"): "go_on",
-    ("linked", "pool", "governor"): "can_measure pool_governor start stop",
-    ("linked", "pool", "guest"): "are_lacking blocking_threads guest_slots helping is_helper is_helper_of join notify open",
-    ("linked", "pool", "io"): "end_swept readiness sweep",
-    ("linked", "pool", "observe"): "blocked_watch overdue_watches stall_watch write_dump",
-    ("linked", "pool", "scope"): "forget_children",
-    ("linked", "pool", "sync"): "forget_mutex_waits",
-    ("linked", "pool", "timer"): "alarm_watch drop_alarms end_dropped forget forget_all wait_for_cancellers",
-    ("linked", "pool", "wait"): "go_on go_on_all wait_in",
-    ("linked", "wait", "timer"): "arm",
+    # A static library has what makes a pool only if something that a program uses refers to it, and pool::common() makes
+    # the common pool on behalf of every room.
+    ("linked", "pool", "runtime"): "make_pool",
 }
 
 SOURCE = re.compile(r"\.(?:hpp|cpp|ipp|h|c|S|inc)$")

@@ -14,7 +14,6 @@
 #include "base/os.hpp"
 #include "base/pressure.hpp"
 #include "commands.hpp"
-#include "governor/governor.hpp"
 #include "machine.hpp"
 #include "machine/detect.hpp"
 #include "machine/plan.hpp"
@@ -143,7 +142,7 @@ int run_info(info_settings const& s) {
     fmt::print("spin: {}\n", pilfer::detail::name(pilfer::detail::spin_from(std::getenv("PILFER_SPIN"))));
     fmt::print("spin because of: {}\n", source("", "", "PILFER_SPIN"));
     if (here) {
-        fmt::print("governor: {}\n", pilfer::detail::pool_governor::can_measure("")
+        fmt::print("governor: {}\n", os::waited_ns("", os::thread_id())
                                          ? os::stalled_ns("") ? "can measure: schedstat and pressure"
                                                               : "can measure: schedstat, no pressure"
                                          : "off: this kernel keeps no schedstat");

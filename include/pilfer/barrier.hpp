@@ -10,7 +10,7 @@
 #include <utility>
 
 #include <pilfer/detail/sync/barrier.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -4,9 +4,9 @@
 #include <functional>
 #include <type_traits>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/guest/blocking.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

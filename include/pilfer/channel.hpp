@@ -12,7 +12,7 @@
 
 #include <pilfer/detail/sync/channel.hpp>
 #include <pilfer/detail/sync/channel_protocol.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

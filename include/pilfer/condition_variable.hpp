@@ -6,7 +6,7 @@
 
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/cancel/points.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/fwd.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

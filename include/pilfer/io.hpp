@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <system_error>
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 struct sockaddr;
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/scope/join.hpp>
 #include <pilfer/detail/worker/branch.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/pool.hpp>
 

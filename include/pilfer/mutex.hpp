@@ -6,7 +6,7 @@
 
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/detail/worker/worker.hpp>
 
 namespace pilfer {

@@ -9,10 +9,10 @@
 
 #include <pilfer/attachment.hpp>
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/fwd.hpp>
 #include <pilfer/detail/pool/detached.hpp>
 #include <pilfer/detail/pool/root_task.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/detail/worker/task_options.hpp>
 #include <pilfer/error.hpp>

@@ -7,7 +7,7 @@
 #include <stdexcept>
 
 #include <pilfer/detail/sync/semaphore.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <thread>
 
+#include <pilfer/detail/backend/blocking_job.hpp>
+#include <pilfer/detail/context/held_lock.hpp>
+
+#include "backend/helping.hpp"
 #include "base/os.hpp"
-#include "guest/blocking.hpp"
 #include "idle/audit.hpp"
 #include "worker/team.hpp"
 
@@ -99,7 +102,7 @@ void one_lock::rest(scheduler& w, instant until) noexcept {
 
 void one_lock::suspend(scheduler& w, suspension& s) noexcept {
     s.act = w.current.load(rlx);
-    check_locks(s);
+    check_locks(*s.act->ctx, s.why != nullptr ? s.why->what : "its turn");
     s.home = &w;
     w.count.suspends.add();
     if (s.publish(s)) { // from here on it may be released, but it resumes only here
@@ -129,7 +132,7 @@ void one_lock::run_blocking(scheduler& w, blocking_job& job) noexcept {
     // outside. Otherwise this thread would be counted as blocked twice.
     w.disappear();
     {
-        const blocking_threads::helping here(m_pool);
+        const helping here(m_pool);
         job.run(job);
     }
     w.appear();
@@ -220,9 +223,10 @@ void one_lock::report_if_stuck() noexcept {
     }
     start_temporary(m_queue.help());
     const auto f = m_queue.now();
-    std::uint64_t moves = detail::figures::progress(m_team);
+    std::uint64_t moves = 0;
     for (unsigned i = 0; i < m_team.schedulers(); ++i) {
-        moves += m_team.at(i).count.resumes.get();
+        const tally& c = m_team.at(i).count;
+        moves += c.run_own.get() + c.run_submitted.get() + c.run_stolen.get() + c.resumes.get();
     }
     const instant t = now();
     if (moves != m_stuck.moves || f.ready == 0 || f.blocked != f.threads || m_team.first_due() != never ||

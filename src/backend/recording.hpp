@@ -4,6 +4,7 @@
 #include <iosfwd>
 #include <memory>
 
+#include "backend/make.hpp"
 #include "backend/work_stealing.hpp"
 #include "profile/recorder.hpp"
 #include "trace/file.hpp"

@@ -2,9 +2,10 @@
 
 #include <new>
 
-#include <pilfer/detail/guest/blocking.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/backend/blocking_job.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
+#include "backend/top_runner.hpp"
 #include "idle/audit.hpp"
 #include "worker/team.hpp"
 
@@ -55,7 +56,7 @@ void work_stealing::make_runnable(suspension& s) noexcept {
 
 std::uintptr_t work_stealing::refill_contexts(scheduler& w) noexcept { return w.switching.refill_contexts(); }
 
-bool work_stealing::help_on_top(scheduler& w) noexcept { return w.on_top.help_on_top(); }
+bool work_stealing::help_on_top(scheduler& w) noexcept { return top_runner(w, m_team).help_on_top(); }
 
 void work_stealing::yield(scheduler& w) noexcept { w.let_others_first(); }
 

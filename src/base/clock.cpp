@@ -4,6 +4,7 @@
 
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/ticks.hpp>
+#include <pilfer/detail/base/time.hpp>
 
 #include "base/os.hpp"
 #include "base/ticks.hpp"
@@ -82,6 +83,8 @@ std::uint64_t cheap_ticks() noexcept {
 #endif
     return os::ticks();
 }
+
+instant now() noexcept { return os::now_ns(); }
 
 std::uint64_t piece_ticks() noexcept {
     static const std::uint64_t ticks = static_cast<std::uint64_t>(4'000 * os::measured_tick_rate()) + 1;

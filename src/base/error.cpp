@@ -1,5 +1,12 @@
-// The errors that the library throws.
+// The errors that the library throws, and exceptions as values.
 #include <pilfer/error.hpp>
+
+#include <cstdlib>
+#include <exception>
+
+#include <pilfer/detail/base/errors.hpp>
+
+#include "base/os.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -17,6 +24,50 @@ usage_error::~usage_error() = default;
 promise_already_satisfied::promise_already_satisfied()
     : usage_error("pilfer: this promise has been set already") {}
 promise_already_satisfied::~promise_already_satisfied() = default;
+pool_forked::pool_forked()
+    : std::runtime_error(
+          "pilfer: this pool was left in the parent process by fork(): its threads are there") {}
+pool_forked::~pool_forked() = default;
+
+namespace detail {
+namespace {
+
+template <class Make>
+[[nodiscard]] std::exception_ptr error_or_lack_of_memory(Make make) noexcept {
+    try {
+        return std::make_exception_ptr(make()); // its text is a string on the heap
+    } catch (...) {
+        return std::current_exception();
+    }
+}
+
+} // namespace
+
+std::exception_ptr caught_error() noexcept {
+    std::exception_ptr error = std::current_exception();
+    if (error == nullptr) { // of another language, or none at all
+        os::write_error(
+            "pilfer: a task has called pthread_exit(), its thread was cancelled, or an exception of "
+            "another language has left it\n");
+        std::abort();
+    }
+    return error;
+}
+
+std::exception_ptr dropped_error() noexcept {
+    return error_or_lack_of_memory([] { return broken_promise(); });
+}
+
+std::exception_ptr closed_error() noexcept {
+    return error_or_lack_of_memory([] { return pool_closed(); });
+}
+
+std::exception_ptr unset_error() noexcept {
+    return error_or_lack_of_memory(
+        [] { return broken_promise("pilfer: the promise was destroyed before it was set"); });
+}
+
+} // namespace detail
 
 } // namespace v0
 } // namespace pilfer

@@ -6,6 +6,7 @@
 #include "base/os.hpp"
 #include "pool/pool_core.hpp"
 #include "profile/recorder.hpp"
+#include "wait/short_wait.hpp"
 
 namespace pilfer {
 inline namespace v0 {

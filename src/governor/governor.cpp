@@ -3,18 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "backend/helping.hpp"
 #include "base/cpus.hpp"
 #include "base/os.hpp"
 #include "base/pressure.hpp"
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-bool pool_governor::can_measure(const std::string& root) {
-    return os::waited_ns(root, os::thread_id()).has_value();
-}
 
 bool pool_governor::start() noexcept {
     const auto entry = [](void* self) -> void* {
@@ -53,7 +51,7 @@ void pool_governor::run() noexcept {
     while (m_stop.load(acq) == 0) {
         m_rests.store(1, rlx);
         std_atom::fence_sc(); // governor.G1: m_rests is set before the workers are read
-        if (m_pool.guests.everybody_rests() && m_stop.load(acq) == 0) {
+        if (everybody_rests(m_pool) && m_stop.load(acq) == 0) {
             os::futex_wait(m_rests, 1);
             m_last = 0; // the workers' waits during the rest do not belong to an interval of work
         }
@@ -81,7 +79,7 @@ unsigned pool_governor::most() const {
     }
     if (m_from.advice) {
         // The end of the pool joins this thread. So the user's function must not shut the pool down.
-        const blocking_threads::helping here(m_pool);
+        const helping here(m_pool);
         if (const unsigned advised = m_from.advice(); advised != 0) {
             n = std::min(n, advised);
         }

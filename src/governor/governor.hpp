@@ -40,8 +40,6 @@ public:
     /// One look, at `now` (ns). Called by the governor's thread, or by tests that start no thread.
     void look(std::uint64_t now);
     void work_begins(scheduler& w) noexcept override;
-    /// True if the files below `root` have the figures that the rule needs.
-    [[nodiscard]] static bool can_measure(const std::string& root);
 
 private:
     struct seen {

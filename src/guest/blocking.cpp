@@ -1,5 +1,6 @@
 #include "guest/blocking.hpp"
 
+#include "backend/helping.hpp"
 #include "base/os.hpp"
 #include "pool/pool_core.hpp"
 
@@ -9,13 +10,6 @@ namespace detail {
 namespace {
 
 constexpr std::uint64_t patience = 10'000'000'000; // ns that a thread rests before it ends
-
-/// The pool whose job this thread runs. No caller suspends between two reads, so it is read as any
-/// thread-local.
-///
-/// A relaxed atomic, which costs a plain move. A guest and the tasks that it runs share a thread, but
-/// ThreadSanitizer takes the contexts of one thread for different threads.
-constinit thread_local std::atomic<const pool_core*> helper_of{nullptr};
 
 } // namespace
 
@@ -27,14 +21,6 @@ bool run_elsewhere(blocking_job& job) noexcept {
     backend_of(w).run_blocking(*static_cast<scheduler*>(w), job);
     return true;
 }
-
-bool blocking_threads::is_helper_of(const pool_core& p) noexcept { return helper_of.load(rlx) == &p; }
-bool blocking_threads::is_helper() noexcept { return helper_of.load(rlx) != nullptr; }
-
-blocking_threads::helping::helping(const pool_core& p) noexcept : m_before(helper_of.load(rlx)) {
-    helper_of.store(&p, rlx);
-}
-blocking_threads::helping::~helping() { helper_of.store(m_before, rlx); }
 
 blocking_threads::blocking_threads(pool_core& owner, unsigned most) noexcept : m_pool(owner), m_most(most) {
     if (most != 0) {
@@ -99,7 +85,7 @@ bool blocking_threads::start(blocking_job& job) noexcept {
 void* blocking_threads::main(void* self) {
     auto& h = *static_cast<helper*>(self);
     name_helper(h.home->m_pool.settings());
-    helper_of.store(&h.home->m_pool, rlx);
+    const helping here(h.home->m_pool);
     h.home->run_jobs(h);
     return nullptr;
 }

@@ -27,21 +27,6 @@ public:
     blocking_threads& operator=(const blocking_threads&) = delete;
     ~blocking_threads() = default;
 
-    /// True if the calling thread is inside a job of pool `p`.
-    [[nodiscard]] static bool is_helper_of(const pool_core& p) noexcept;
-    /// True if the calling thread is inside a job of any pool.
-    [[nodiscard]] static bool is_helper() noexcept;
-    /// While an object exists, its thread counts as being inside a job of pool `p`.
-    class helping {
-    public:
-        explicit helping(const pool_core& p) noexcept;
-        helping(const helping&) = delete;
-        helping& operator=(const helping&) = delete;
-        ~helping();
-
-    private:
-        const pool_core* const m_before;
-    };
     /// Hands the job to a helper thread. False: no helper is available.
     [[nodiscard]] bool take(blocking_job& job) noexcept override;
     /// Ends and joins all threads. Called after the last job.

@@ -10,22 +10,27 @@
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 
+#include "backend/helping.hpp"
+#include "backend/make.hpp"
+#include "base/os.hpp"
 #include "context/overflow.hpp"
+#include "guest/guest_slots.hpp"
 #include "pool/pool_core.hpp"
+#include "wait/host.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-struct attached_thread {
-    pool_core* pool;
+struct attached_thread final : host {
+    explicit attached_thread(pool_core& p) : pool(p) {}
+    void work_until_released(foreign_waiter& waiter) noexcept override;
+    pool_core& pool;
     overflow::thread_stack alternate;
 };
 
 namespace {
 
-// Used by threads outside only, whose code never moves to another thread.
-thread_local attached_thread* attached = nullptr;
 /// True while a guest runs tasks or its condition. Between two tasks it may call user code. If that code
 /// waits, it blocks.
 thread_local bool visiting = false;
@@ -36,8 +41,8 @@ struct latch_guest : guest {
 
 } // namespace
 
-PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
-    if (attached == nullptr || visiting || waiter.is_released()) {
+PILFER_NOINLINE void attached_thread::work_until_released(foreign_waiter& waiter) noexcept {
+    if (visiting || waiter.is_released()) {
         return;
     }
     latch_guest v;
@@ -45,21 +50,30 @@ PILFER_NOINLINE void work_while_waiting(foreign_waiter& waiter) noexcept {
     v.stirred = v.over;
     v.word = &waiter.word();
     v.latch = &waiter;
-    (void)attached->pool->guests.admit(v); // if no slot is free, it blocks as if it were not attached
+    (void)pool.guests->admit(v); // if no slot is free, it blocks as if it were not attached
 }
 
 guest_slots::guest_slots(pool_core& p) : m_pool(p) {
+    if (p.settings().attachable != 0) {
+        p.add(*this);
+    }
     for (unsigned i = p.first_spare(); i < p.size(); ++i) {
         m_slots.push_back(std::make_unique<guest_slot>(p));
     }
 }
 
-void guest_slots::open() noexcept {
+void guest_slots::threads_are_made() noexcept {
     const auto n = static_cast<unsigned>(m_slots.size());
     for (unsigned i = 0; i < n; ++i) {
         m_slots[i]->open(m_pool.at(m_pool.first_spare() + i));
     }
     m_free.store(n == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << n) - 1, rel);
+}
+
+void guest_slots::pool_stops() noexcept {
+    if (are_lacking()) {
+        notify();
+    }
 }
 
 bool guest_slots::are_lacking() const noexcept {
@@ -102,7 +116,7 @@ void guest_slots::notify() noexcept {
 bool guest_slots::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
     const team::pin_guard here(m_pool); // a shutdown waits until it has left
     std_atom::fence_sc();               // said before the look whether there is one
-    const blocking_threads::helping asks(m_pool);
+    const helping asks(m_pool);
     for (;;) {
         const std::uint32_t seen = m_notices.load(acq); // pool.V3
         visiting = true;
@@ -116,18 +130,6 @@ bool guest_slots::ask_when_notified(bool (*ask)(void*), void* self) noexcept {
         }
         os::futex_wait(m_notices, seen); // returns at once if notify() was called since: the kernel compares
     }
-}
-
-bool guest_slots::everybody_rests() const noexcept {
-    if (m_slots.empty()) {
-        return m_pool.idle().everybody_asleep();
-    }
-    for (unsigned i = 0; i < m_pool.size(); ++i) {
-        if (m_pool.at(i).is_there() && !m_pool.idle().is_left_asleep(i)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 namespace {
@@ -147,8 +149,8 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
     if (this_worker() != nullptr || visiting) {
         throw usage_error("pilfer: run_until() was called by a task");
     }
-    if (p.guests.are_lacking()) {
-        if (!p.guests.ask_when_notified(ask, self)) {
+    if (p.guests->are_lacking()) {
+        if (!p.guests->ask_when_notified(ask, self)) {
             p.check_here(); // the condition has forked
         }
         return;
@@ -168,9 +170,9 @@ void run_until(pool_core& p, bool (*ask)(void*), void* self) {
         auto& asks = static_cast<asking_guest&>(base);
         return asks.notices->load(acq) != asks.seen; // pool.V3
     };
-    v.notices = &p.guests.notices();
+    v.notices = &p.guests->notices();
     const overflow::thread_stack alternate;
-    if (!p.guests.admit(v)) {
+    if (!p.guests->admit(v)) {
         throw usage_error("pilfer: run_until() needs a free seat: see options.attachable");
     }
     if (!v.done) {
@@ -185,29 +187,30 @@ attachment pool::attach() {
     if (detail::this_worker() != nullptr || detail::visiting) {
         throw usage_error("pilfer: attach() was called by a task");
     }
-    if (detail::attached != nullptr) {
+    if (detail::host::here() != nullptr) {
         throw usage_error("pilfer: this thread is attached already");
     }
     if (m_core->settings().attachable == 0) {
         throw usage_error("pilfer: attach() needs options.attachable");
     }
-    detail::attached = new detail::attached_thread{m_core, {}};
-    return attachment(detail::attached);
+    auto made = std::make_unique<detail::attached_thread>(*m_core);
+    detail::host::set_here(made.get());
+    return attachment(made.release());
 }
 
 attachment::~attachment() {
     if (m_thread == nullptr) {
         return;
     }
-    if (m_thread != detail::attached) {
+    if (m_thread != detail::host::here()) {
         os::write_error("pilfer: an attachment ended on another thread than it began\n");
         std::terminate();
     }
-    detail::attached = nullptr;
+    detail::host::set_here(nullptr);
     delete m_thread;
 }
 
-void pool::notify() noexcept { m_core->guests.notify(); }
+void pool::notify() noexcept { m_core->guests->notify(); }
 
 } // namespace v0
 } // namespace pilfer

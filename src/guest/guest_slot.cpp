@@ -4,8 +4,10 @@
 
 #include <optional>
 
+#include "backend/helping.hpp"
 #include "base/os.hpp"
 #include "context/rounding.hpp"
+#include "guest/guest.hpp"
 #include "guest/visiting.hpp"
 #include "pool/pool_core.hpp"
 
@@ -132,7 +134,7 @@ void guest_slot::leave() noexcept {
 bool guest_slot::ask_outside(bool (*ask)(void*), void* self) noexcept {
     m_worker->resting.found_work(m_worker->index);
     m_worker->disappear();
-    const blocking_threads::helping here(m_pool);
+    const helping here(m_pool);
     const bool yes = ask(self);
     m_worker->appear();
     return yes;

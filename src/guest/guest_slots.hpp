@@ -8,17 +8,20 @@
 
 #include "guest/guest.hpp"
 #include "guest/guest_slot.hpp"
+#include "worker/service.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-class guest_slots {
+class guest_slots final : public service {
 public:
     explicit guest_slots(pool_core& p);
 
-    /// The pool has its threads: from now on the slots may be taken.
-    void open() noexcept;
+    /// From now on the slots may be taken.
+    void threads_are_made() noexcept override;
+    /// The guests leave.
+    void pool_stops() noexcept override;
     /// The calling thread, which is no worker of this pool, works here until `v` is over or the pool stops.
     /// False: no guest slot is free.
     [[nodiscard]] bool admit(guest& v) noexcept;
@@ -32,8 +35,6 @@ public:
     void notify() noexcept;
     /// Counts the calls of notify().
     [[nodiscard]] std::atomic<std::uint32_t>& notices() noexcept { return m_notices; }
-    /// True if every worker sleeps, and every guest.
-    [[nodiscard]] bool everybody_rests() const noexcept;
 
 private:
     pool_core& m_pool;

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "base/poll.hpp"
+#include "io/readiness.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

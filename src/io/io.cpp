@@ -60,7 +60,7 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
         return pilfer::blocking([&] { return wait_on_thread(fd, what, until); });
     }
     int error = 0;
-    detail::readiness* const io = w->pool->io.get(error);
+    detail::readiness* const io = w->pool->io->get(error);
     if (io == nullptr) {
         return error;
     }
@@ -77,8 +77,8 @@ constexpr detail::wait_kind writable_kind{"a descriptor to be writable",
         return error == EPERM ? 0 : error; // a file: always ready
     }
     auto& here = *static_cast<detail::scheduler*>(w);
-    w->pool->alarms.expect(here, detail::any_time,
-                           here.switching.has_context() ? detail::told::soon : detail::told::at_once);
+    w->pool->alarms->expect(here, detail::any_time,
+                            here.switching.has_context() ? detail::told::soon : detail::told::at_once);
     detail::wait_in(s->list, self, until, what == os::can_read ? readable_kind : writable_kind,
                     reinterpret_cast<const void*>(static_cast<std::uintptr_t>(fd)), detail::awaited::anything,
                     detail::leaves::when_stopped);
@@ -114,7 +114,7 @@ class held_everywhere {
 public:
     explicit held_everywhere(int fd) noexcept {
         for (detail::pool_entry* e = m_pools.first(); e != nullptr; e = e->next) {
-            detail::readiness* const io = e->pool->io.if_made();
+            detail::readiness* const io = e->pool->io->if_made();
             descriptors::slot* const s = io != nullptr && fd >= 0 ? io->waits.slot_if_made(fd) : nullptr;
             if (s != nullptr) {
                 s->list.lock(); // the lock of all pools admits one such holder at a time

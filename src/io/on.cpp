@@ -22,7 +22,7 @@ void reaction::end() noexcept {
     give_back();
     // Before the function ends: the end of the pool need not wait for the function's destructor, which may
     // even call it.
-    m_pool->io.remove(*this);
+    m_pool->io->remove(*this);
     end_function();
     m_wait.finish();
     release();
@@ -62,7 +62,7 @@ bool reaction::begin(pool_core& p) {
     if (how == found::closed) {
         return false;
     }
-    p.io.add(*this);
+    p.io->add(*this);
     arm(how);
     return true;
 }
@@ -184,7 +184,7 @@ waiters& descriptor_reaction::list() noexcept { return *m_list; }
 
 reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     int error = m_when.fd < 0 ? EBADF : 0;
-    readiness* const io = error == 0 ? pool().io.get(error) : nullptr;
+    readiness* const io = error == 0 ? pool().io->get(error) : nullptr;
     descriptors::slot* s = nullptr;
     if (io != nullptr) {
         error = slot_of(*io, m_when.fd, s);
@@ -203,7 +203,7 @@ reaction::found descriptor_reaction::enter(waiters::entry& e, bool first) {
     }
     if (first) {
         m_list = &s->list; // once: a canceller may read it while it enters again
-        pool().alarms.expect(any_time);
+        pool().alarms->expect(any_time);
     }
     return found::waits;
 }
@@ -212,7 +212,7 @@ bool descriptor_reaction::take(waiters::entry& e) noexcept { return e.wants != d
 
 void descriptor_reaction::give_back() noexcept {
     int error = 0;
-    pool().io.get(error)->one_less(); // it was made by enter()
+    pool().io->get(error)->one_less(); // it was made by enter()
 }
 
 // ---- the end of a pool ------------------------------------------------------------------------

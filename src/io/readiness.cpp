@@ -80,7 +80,7 @@ readiness* descriptor_watch::get(int& error) noexcept {
             return nullptr;
         }
         m_owner = std::move(made);
-        m_pool.alarms.watch_over(*m_owner); // before any task can wait at it
+        m_pool.alarms->watch_over(*m_owner); // before any task can wait at it
         m_io.store(m_owner.get(), rel);
     }
     return m_owner.get();

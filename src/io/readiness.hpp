@@ -9,7 +9,7 @@
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/io/readiness.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 #include "base/poll.hpp"
 #include "timer/alarm_watch.hpp"

@@ -2,6 +2,9 @@
 
 #include <new>
 
+#include <pilfer/detail/base/atom.hpp>
+#include <pilfer/detail/base/sanitizer.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -80,6 +83,36 @@ void record_pool::give(unsigned size_class, free_record* batch) noexcept {
     const std::lock_guard lock(m_mutex);
     next_batch(batch) = m_batches[size_class];
     m_batches[size_class] = batch;
+}
+
+void record_pool::put(std::atomic<free_record*>& list, unsigned size_class, free_record* r) noexcept {
+    free_record* head = list.load(rlx);
+    san::acquire(head);
+    const std::uint32_t length = head != nullptr ? head->rank.load(rlx) + 1 : 1;
+    r->next.store(head, rlx);
+    r->rank.store(length, rlx);
+    list.store(r, rlx);
+    if (length < most_free_records) {
+        return;
+    }
+    // The newest 32 records stay, because they are still in the cache. The 32 after them go to the pool.
+    free_record* last = r;
+    for (unsigned i = 1; i < batch_size; ++i) {
+        last = last->next.load(rlx);
+    }
+    free_record* batch = last->next.load(rlx);
+    free_record* end = batch;
+    for (unsigned i = 1; i < batch_size; ++i) {
+        end = end->next.load(rlx);
+    }
+    last->next.store(end->next.load(rlx), rlx);
+    end->next.store(nullptr, rlx);
+    std::uint32_t rank = last->next.load(rlx) != nullptr ? last->next.load(rlx)->rank.load(rlx) : 0;
+    rank += batch_size;
+    for (free_record* k = r; k != last->next.load(rlx); k = k->next.load(rlx)) {
+        k->rank.store(rank--, rlx);
+    }
+    give(size_class, batch);
 }
 
 } // namespace detail

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include <pilfer/detail/worker/worker.hpp>
+#include <pilfer/detail/memory/record.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -19,6 +19,8 @@ public:
     [[nodiscard]] free_record* take(unsigned size_class);
     /// Gives 32 linked records back to the pool.
     void give(unsigned size_class, free_record* batch) noexcept;
+    /// Puts a record in front of a worker's list. A list that becomes too long gives 32 records to the pool.
+    void put(std::atomic<free_record*>& list, unsigned size_class, free_record* r) noexcept;
 
     /// Called in a child of fork() by its only thread. If the lock is held, its holder may have linked the
     /// records incompletely. Then the present records are never used again.

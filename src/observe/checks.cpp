@@ -7,19 +7,14 @@
 
 #include "base/os.hpp"
 #include "idle/audit.hpp"
+#include "observe/checks.hpp"
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 namespace {
-
-constexpr const char* state_names[] = {"pooled", "cached", "running", "suspended", "offered"};
-
-[[nodiscard]] const char* name_of(context_state s) noexcept {
-    const auto i = static_cast<unsigned>(s);
-    return i < sizeof state_names / sizeof state_names[0] ? state_names[i] : "destroyed";
-}
 
 [[nodiscard]] std::size_t length(const free_record* r) noexcept {
     std::size_t n = 0;
@@ -30,20 +25,6 @@ constexpr const char* state_names[] = {"pooled", "cached", "running", "suspended
 }
 
 } // namespace
-
-void check_failed(const char* what) noexcept {
-    os::write_error("pilfer: check failed: ");
-    os::write_error(what);
-    os::write_error("\n");
-    std::abort();
-}
-
-void wrong_state(context_state from, context_state to, context_state was) noexcept {
-    char text[128];
-    std::snprintf(text, sizeof text, "a context becomes %s that was %s and not %s", name_of(to), name_of(was),
-                  name_of(from));
-    check_failed(text);
-}
 
 #if defined(PILFER_CHECKED)
 held_lock::held_lock(const std::source_location& where) noexcept : place(where) {
@@ -60,18 +41,6 @@ held_lock::~held_lock() {
                "checked_locks end in another order than the opposite of their beginnings");
         m_home->locks.store(m_below, rlx);
     }
-}
-
-void check_locks(const suspension& s) noexcept {
-    const held_lock* const held = s.act->ctx->locks.load(rlx);
-    if (held == nullptr) {
-        return;
-    }
-    char text[512];
-    std::snprintf(text, sizeof text, "a task waits for %s while it holds the lock that it took at %s:%u (%s)",
-                  s.why != nullptr ? s.why->what : "its turn", held->place.file_name(),
-                  static_cast<unsigned>(held->place.line()), held->place.function_name());
-    check_failed(text);
 }
 #endif
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "observe/overdue.hpp"
+#include "observe/stall.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

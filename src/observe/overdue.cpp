@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/os.hpp"
+#include "observe/stall.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

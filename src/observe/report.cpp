@@ -9,6 +9,7 @@
 
 #include "base/symbols.hpp"
 #include "observe/snapshot.hpp"
+#include "observe/stall.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -225,7 +226,7 @@ void add_workers(std::string& text, pool_core& p) {
                             : p.idle().is_asleep(i)        ? "asleep"
                                                            : "looks for work";
         text += "  worker " + std::to_string(i) + " (thread " + thread_of(p, i) +
-                (w.on_its_cpu.load(rlx) ? ", CPU " + std::to_string(p.cpu_of(i)) : "") +
+                (w.on_its_cpu.load(rlx) ? ", CPU " + std::to_string(p.threads.cpu_of(i)) : "") +
                 "): " + (p.joined() ? "ended" : state) + "; deque: " + std::to_string(deque.shared) +
                 " shared, " + std::to_string(deque.own) +
                 " private; inbox: " + (w.inbox().empty() ? "empty" : "not empty") + "\n";

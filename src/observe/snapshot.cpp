@@ -7,6 +7,9 @@
 #include <pilfer/scope.hpp>
 
 #include "context/backtrace.hpp"
+#include "guest/blocking.hpp"
+#include "observe/stall.hpp"
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -42,7 +45,7 @@ private:
 
 /// True if no worker is inside a task or about to begin one, and nothing is expected that would begin one.
 [[nodiscard]] bool nothing_begins(pool_core& p) noexcept {
-    return is_idle(p) && !expects_soon(p) && p.helpers.busy() == 0 &&
+    return is_idle(p) && !expects_soon(p) && p.helpers->busy() == 0 &&
            (p.stacks.exhausted() || (p.submissions.empty() && p.runnable.empty()));
 }
 

@@ -1,7 +1,10 @@
 #include "observe/stall.hpp"
 
 #include "base/os.hpp"
+#include "guest/blocking.hpp"
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
+#include "timer/alarm_watch.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -22,7 +25,7 @@ bool is_idle(pool_core& p) noexcept {
 
 bool expects_soon(const pool_core& p) noexcept {
     const std::uint64_t interval = std::uint64_t{p.settings().debug.stall_report} * 1'000'000;
-    return p.alarms.expects_before(interval == 0 ? never - 1 : now() + interval);
+    return p.alarms->expects_before(interval == 0 ? never - 1 : now() + interval);
 }
 
 stall_watch::stall_watch(pool_core& p, std::uint64_t interval) noexcept : m_pool(p), m_interval(interval) {
@@ -35,7 +38,7 @@ void stall_watch::plan_rest(scheduler& w, rest_plan& plan) noexcept {
     if (!plan.begins && m_watcher.load(rlx) != w.index) {
         return; // another worker fell asleep later, and watches
     }
-    if (!m_pool.guests.everybody_rests()) {
+    if (!everybody_rests(m_pool)) {
         return; // a worker that is awake will watch when it falls asleep
     }
     m_watcher.store(w.index, rlx);
@@ -74,7 +77,7 @@ std::uint64_t stall_watch::look() noexcept {
     }
     // A near alarm, an awaited descriptor or a running blocking() job may still end the standstill. So look
     // again later: if the alarm is cancelled, no worker falls asleep anew.
-    if (expects_soon(m_pool) || m_pool.helpers.busy() != 0) {
+    if (expects_soon(m_pool) || m_pool.helpers->busy() != 0) {
         return m_interval;
     }
     const std::unique_lock lock(m_mutex, std::try_to_lock);

@@ -1,8 +1,9 @@
 #include "pool/gate.hpp"
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/error.hpp>
 
+#include "backend/helping.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -55,7 +56,7 @@ void submission_gate::queue(submission* s, priority level) noexcept {
 }
 
 void submission_gate::accept_bounded(submission* s, priority level) {
-    if (m_pool.here() != nullptr || blocking_threads::is_helper_of(m_pool)) {
+    if (m_pool.here() != nullptr || helping::is_for(m_pool)) {
         // This thread runs a task of this pool, or a blocking() job that such a task waits for. If it waited
         // for a place here, the task might wait for its own end.
         m_places.take_anyway();

@@ -16,11 +16,15 @@
 #include <thread>
 #include <utility>
 
+#include "backend/helping.hpp"
 #include "balance/text.hpp"
 #include "base/cpus.hpp"
+#include "base/os.hpp"
+#include "base/pressure.hpp"
+#include "base/signal_thread.hpp"
 #include "machine/plan.hpp"
 #include "pool/environment.hpp"
-#include "pool/forked.hpp"
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -127,7 +131,7 @@ void choose_governor(options& o) {
         }
         o.governor = word == "on" ? governing::on : governing::off;
     }
-    if (o.governor == governing::on && !detail::pool_governor::can_measure("")) {
+    if (o.governor == governing::on && !os::waited_ns("", os::thread_id())) {
         o.governor = governing::off;
     }
 }
@@ -219,9 +223,7 @@ constinit thread_local std::atomic<bool> makes_common{false};
 
 pool::pool(const options& o) {
     const auto files = written_files(o.only_workers);
-    auto core =
-        std::make_unique<detail::pool_core>(checked(o, files), files, o, makes_common.load(detail::rlx));
-    core->answer_dump_signal();
+    auto core = detail::make_pool(checked(o, files), files, o, makes_common.load(detail::rlx));
     if (os::is_static_in_program(this)) {
         core->must_note_exit();
     }
@@ -240,7 +242,7 @@ pool::~pool() {
     // 2. It must not wait for frames of another pool: a frame that waits for this task never resumes.
     // 3. So static pools of the program stay, as the common pool does.
     // 4. A static pool of a library may be about to be unloaded. It ends unless the task is its own.
-    const bool in_task = w != nullptr || detail::blocking_threads::is_helper();
+    const bool in_task = w != nullptr || detail::helping::is_for_any();
     if (is_own ? os::is_static(this) : in_task && os::exit_has_begun() && os::is_static_in_program(this)) {
         return;
     }

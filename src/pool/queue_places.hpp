@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/worker/wait_list.hpp>
+#include <pilfer/detail/wait/wait_list.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -6,7 +6,6 @@
 #include <pilfer/detail/base/raw_lock.hpp>
 
 #include "context/sanitizer.hpp"
-#include "pool/forked.hpp"
 #include "pool/pool_core.hpp"
 
 extern "C" {

@@ -35,6 +35,9 @@ struct pool_entry {
 
 namespace registry {
 
+/// In a child of fork(), by its only thread.
+void forget_all() noexcept;
+
 /// Makes room for the entry of a pool of up to `workers`.
 void prepare(pool_core& p, unsigned workers);
 void add(pool_core& p) noexcept;

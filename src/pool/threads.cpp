@@ -1,5 +1,7 @@
 #include "pool/threads.hpp"
 
+#include <cxxabi.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <functional>
@@ -10,6 +12,7 @@
 
 #include <pilfer/error.hpp>
 
+#include "backend/helping.hpp"
 #include "base/os.hpp"
 #include "context/overflow.hpp"
 #include "pool/pool_core.hpp"
@@ -20,6 +23,23 @@ namespace detail {
 namespace {
 
 constexpr const char* usual_name = "pilfer";
+
+struct keeper {
+    keeper() = default;
+    keeper(const keeper&) = delete;
+    keeper& operator=(const keeper&) = delete;
+    ~keeper() { gone = true; }
+    bool gone = false;
+};
+
+/// Until the calling thread ends, the library is not unloaded.
+PILFER_NOINLINE void keep_loaded() noexcept {
+    // dlclose() leaves a library alone while any thread has such an object of it.
+    // The C library records the destructor in memory of the thread. In a child of fork() that thread is gone.
+    const san::never_lost note;
+    static thread_local keeper mine;
+    mine.gone = false;
+}
 
 [[noreturn]] void ends_program(const char* option, const std::exception_ptr& error) noexcept {
     char text[512]; // written at once: several may end it at the same time
@@ -41,7 +61,7 @@ constexpr const char* usual_name = "pilfer";
 /// Returns the exception that `f` threw, or null.
 [[nodiscard]] std::exception_ptr call(const std::function<void(unsigned)>& f, unsigned number,
                                       const pool_core& p) noexcept {
-    const blocking_threads::helping here(p);
+    const helping here(p);
     try {
         f(number);
     } catch (...) {
@@ -67,7 +87,9 @@ void name_helper(const options& o) noexcept {
     os::thread_name(name);
 }
 
-worker_threads::worker_threads(pool_core& p) noexcept : m_pool(p), m_wanted(p.settings().workers) {}
+worker_threads::worker_threads(pool_core& p)
+    : m_pool(p), m_seating(machine::seat(p.settings().workers, p.first_spare(), p.settings().pin)),
+      m_wanted(p.settings().workers) {}
 
 // ---- the thread of one worker -----------------------------------------------------------------
 
@@ -77,16 +99,34 @@ void* worker_threads::main(void* self) noexcept {
     if (p.never_ends()) {
         keep_loaded();
     }
-    w.begin_thread();
+    p.threads.begin_thread(w);
     name_worker(w, p.settings(), p.threads.m_nice);
     const overflow::thread_stack alternate;
     if (p.threads.begins(w.index)) {
         p.threads.wait_for_start();
+        if (w.index < p.first_spare()) {
+            w.theft.pool_has_started(p.threads.m_seating.near.of(w.index));
+        }
         p.backend().run(w);
         w.disappear();
         p.threads.ends(w.index);
     }
     return nullptr;
+}
+
+void worker_threads::begin_thread(scheduler& w) const noexcept {
+    w.appear();
+#if defined(PILFER_CHAOS)
+    chaos::thread_is(m_number << 12 | w.index);
+#endif
+    m_pool.modes().set(); // this thread may have been made by a task that rounds in another way
+    w.thread_id.store(os::thread_id(), rel);
+    // First of all, so that what it touches first is near it.
+    w.on_its_cpu.store(
+        w.index < m_seating.cpu.size() && os::pin_thread(m_seating.cpu[w.index], m_seating.mask), rlx);
+    w.exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
+    w.switching.enter_thread();
+    san::release(static_cast<worker*>(&w)); // every task of this thread comes after its start
 }
 
 /// False: the pool cannot be made, and this thread ends.
@@ -141,24 +181,25 @@ void worker_threads::wait_for_start() noexcept {
 
 // ---- all threads ------------------------------------------------------------------------------
 
-void worker_threads::start() {
+std::exception_ptr worker_threads::start() {
     const unsigned wanted = m_pool.settings().workers;
     m_threads = make_all();
-    // Nothing but an exception of on_start may be thrown from here on: there are threads that use the pool.
+    // Nothing may be thrown from here on: there are threads that use the pool.
     // Fewer threads than wanted are no error: the pool has as many workers as threads could be made.
     m_wanted.store(m_follows_quota && m_threads == wanted ? m_pool.settings().max_workers : m_threads, rlx);
     m_granted = m_follows_quota ? m_threads : UINT_MAX;
+    if (m_pool.first_spare() == wanted) {
+        m_seating.near.shrink(m_threads);
+    }
     m_pool.has_threads(m_threads);
-    const std::exception_ptr refusal = wait_until_begun();
+    m_pool.each_service([](service& s) { s.threads_are_made(); });
+    m_pool.backend().shrink(m_threads);
+    std::exception_ptr refusal = wait_until_begun();
     if (refusal != nullptr) {
         m_pool.stop(); // the threads that were made end at once
     }
     let_go();
-    if (refusal != nullptr) {
-        // Called in a constructor, whose destructor will not run. No other thread knows this pool yet.
-        m_pool.give_up();
-        std::rethrow_exception(refusal);
-    }
+    return refusal;
 }
 
 /// Throws std::system_error if there is no thread at all.
@@ -215,9 +256,7 @@ void worker_threads::stop() noexcept {
         m_pool.stop();
     }
     std_atom::fence_sc();
-    if (m_pool.guests.are_lacking()) {
-        m_pool.guests.notify(); // the guests leave
-    }
+    m_pool.each_service([](service& s) { s.pool_stops(); });
     m_pool.backend().end_threads(threads);
 }
 

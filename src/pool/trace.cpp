@@ -7,6 +7,7 @@
 
 #include <pilfer/pool.hpp>
 
+#include "pool/figures.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
@@ -24,13 +25,6 @@ void pool_core::write_trace(std::ostream& out) const {
     d.end = trace::now();
     d.counters = figures::sum(*this);
     trace::write(d, out);
-}
-
-void pool_core::write_files() noexcept {
-    if (m_trace_file != nullptr) {
-        m_trace_file->write([this](std::ostream& out) { write_trace(out); });
-    }
-    backend().write_files();
 }
 
 } // namespace detail

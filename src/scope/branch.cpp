@@ -2,8 +2,8 @@
 // branch.
 #include <pilfer/detail/worker/branch.hpp>
 
+#include "base/forks.hpp"
 #include "cancel/cancellation.hpp"
-#include "pool/forked.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {

@@ -10,8 +10,8 @@
 
 #include "base/os.hpp"
 #include "cancel/cancellation.hpp"
-#include "pool/forked.hpp"
 #include "pool/pool_core.hpp"
+#include "scope/forked.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -85,7 +85,17 @@ bool scope_core::checked_home(resume where) {
 /// children run on top of the waiting frame, and their own waits may move it to another worker.
 void scope_core::resume_on_origin(worker* home) noexcept {
     if (m_link.head().comes_home && this_worker() != home) {
-        static_cast<scheduler*>(this_worker())->go_to(home->index);
+        struct going_home : suspension {
+            unsigned worker;
+        };
+        going_home s;
+        s.worker = home->index;
+        s.publish = [](suspension& self) noexcept {
+            waker& wakes = scheduler::of(self.home).crew().wakes;
+            wakes.send_to(&self, static_cast<going_home&>(self).worker);
+            return true;
+        };
+        scheduler::of(this_worker()).switching.suspend_here(s);
     }
 }
 

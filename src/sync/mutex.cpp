@@ -9,7 +9,7 @@
 
 #include <pilfer/detail/sync/owners.hpp>
 
-#include "pool/forked.hpp"
+#include "sync/forked.hpp"
 #include "sync/kinds.hpp"
 
 namespace pilfer {

@@ -16,11 +16,27 @@ namespace {
 /// A bound, so that a heap full of due alarms delays neither the fired tasks nor the other heaps.
 constexpr unsigned most_at_once = 64;
 
+struct wait_alarm : alarm {
+    limited_wait* wait;
+};
+
+/// The time of a waiting frame is over. If another thread was faster, the frame may already be running. But
+/// it waits for over() before it ends this alarm or its use of the list.
+void time_is_over(alarm& self) noexcept {
+    auto& a = static_cast<wait_alarm&>(self);
+    limited_wait& wait = *a.wait;
+    const bool mine = wait.withdraw();
+    a.over();
+    if (mine) {
+        wait.resume();
+    }
+}
+
 } // namespace
 
-void arm(scheduler& w, alarm& a, instant due, told when) noexcept { w.core().alarms.arm(w, a, due, when); }
+void arm(scheduler& w, alarm& a, instant due, told when) noexcept { w.core().alarms->arm(w, a, due, when); }
 
-void arm(pool_core& p, alarm& a, instant due) noexcept { p.alarms.arm(a, due); }
+void arm(pool_core& p, alarm& a, instant due) noexcept { p.alarms->arm(a, due); }
 
 alarm_watch::alarm_watch(pool_core& p)
     : kept_time(p), m_pool(p), m_desks(std::make_unique<desk[]>(p.schedulers())) {
@@ -67,6 +83,15 @@ void alarm_watch::watch_over(watched_kernel& k) noexcept {
     // io.N5. The watching worker may sleep on its word, and no descriptor wakes it there.
     std_atom::fence_sc();
     wake_watch(any_time);
+}
+
+void alarm_watch::limit(scheduler& w, instant until, bool leaves, limited_wait& wait) noexcept {
+    wait_alarm clock;
+    clock.fire = &time_is_over;
+    clock.wait = &wait;
+    arm(w, clock, until, leaves ? told::soon : told::at_once);
+    wait.wait(); // the frame may be on another worker afterwards
+    (void)disarm(clock);
 }
 
 // ---- when -------------------------------------------------------------------------------------

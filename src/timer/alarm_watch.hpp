@@ -86,6 +86,7 @@ public:
     void found_work(scheduler& w) noexcept override;
     void settled_token(scheduler& w) noexcept override;
     void sleep(scheduler& w, std::uint64_t ns) noexcept override;
+    void limit(scheduler& w, instant until, bool leaves, limited_wait& wait) noexcept override;
     [[nodiscard]] bool hand_on(scheduler& w) noexcept override;
 
     // ---- service

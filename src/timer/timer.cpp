@@ -4,7 +4,10 @@
 #include <algorithm>
 #include <exception>
 
+#include "backend/helping.hpp"
+#include "base/forks.hpp"
 #include "pool/pool_core.hpp"
+#include "timer/alarm_watch.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -140,11 +143,11 @@ void timed_task::time_has_come(alarm& self) noexcept {
         self.over();
         pool_core& p = *t.m_pool;
         if (t.m_prompt) {
-            p.alarms.run_prompt(t);
+            p.alarms->run_prompt(t);
         } else if (t.m_period == 0 || p.gate.expect_again()) {
             p.queue_counted(&t, priority::normal);
         } else {
-            p.alarms.leave_ended(&t);
+            p.alarms->leave_ended(&t);
         }
         return;
     }
@@ -152,7 +155,7 @@ void timed_task::time_has_come(alarm& self) noexcept {
     // is counted until then.) So the end of the pool has to know.
     if (stage_of(word) == cancelled && t.m_period != 0) {
         t.retain();
-        t.m_pool->alarms.leave_cancelled(&t);
+        t.m_pool->alarms->leave_cancelled(&t);
     }
     self.over();
 }
@@ -165,11 +168,11 @@ void timed_task::pool_ends(alarm& self) noexcept {
             continue;
         }
         self.over();
-        t.m_pool->alarms.leave_ended(&t); // no lock must be held while user code runs
+        t.m_pool->alarms->leave_ended(&t); // no lock must be held while user code runs
         return;
     }
     t.retain(); // the canceller still needs the heap
-    t.m_pool->alarms.leave_cancelled(&t);
+    t.m_pool->alarms->leave_cancelled(&t);
     self.over();
 }
 
@@ -227,7 +230,7 @@ void timed_task::run_by_timekeeper() noexcept {
     pool_core* const p = m_pool;
     {
         // Callbacks of the user may run, on a thread that this pool's end waits for.
-        const blocking_threads::helping here(*p);
+        const helping here(*p);
         std::uint64_t word = with(m_stage.load(acq), queued);
         if (m_stage.compare_exchange_strong(word, with(word, running), acq_rel, acq)) {
             (void)execute();

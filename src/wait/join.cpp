@@ -3,7 +3,9 @@
 
 #include "base/once.hpp"
 #include "base/os.hpp"
-#include "pool/pool_core.hpp"
+#include "wait/host.hpp"
+#include "wait/short_wait.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -30,6 +32,9 @@ struct look_patience {
 };
 constinit thread_local look_patience looks_outside;
 
+// Used by threads outside only, whose code never moves to another thread.
+constinit thread_local host* host_here = nullptr;
+
 } // namespace
 
 /// With a single CPU there is no spin: it would only keep the awaited thread from running.
@@ -52,8 +57,13 @@ void short_wait::ends(bool helped) noexcept {
     looks_outside.in_vain = helped ? 0 : looks_outside.in_vain + 1;
 }
 
+PILFER_NOINLINE host* host::here() noexcept { return host_here; }
+void host::set_here(host* h) noexcept { host_here = h; }
+
 void block_on(foreign_waiter& waiter) noexcept {
-    work_while_waiting(waiter);
+    if (host* const h = host::here()) {
+        h->work_until_released(waiter);
+    }
     waiter.wait<futex_park>();
 }
 
@@ -63,8 +73,8 @@ suspension* release_waiter(std::uintptr_t word, worker* w) noexcept {
         return nullptr;
     }
     auto* s = reinterpret_cast<suspension*>(word);
-    pool_core& home = *s->home->pool;
-    if (&home != w->pool) {
+    team& home = scheduler::of(s->home).crew();
+    if (s->home->pool != w->pool) {
         make_runnable(s);
         return nullptr;
     }

@@ -1,8 +1,10 @@
-// A wait in a list: frames suspend, threads block, and alarms end the waits whose time is over.
-#include <pilfer/detail/worker/wait.hpp>
+// A wait in a list: frames suspend, threads block, and the watcher ends the waits whose time is over.
+#include <pilfer/detail/wait/wait.hpp>
 
-#include "pool/pool_core.hpp"
-#include <pilfer/detail/timer/alarm.hpp>
+#include <pilfer/detail/cancel/points.hpp>
+
+#include "cancel/cancellation.hpp"
+#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -12,23 +14,6 @@ namespace {
 struct list_wait : suspension {
     waiters::entry* entry;
 };
-
-struct wait_alarm : alarm {
-    waiters* list;
-    waiters::entry* entry;
-};
-
-/// The time of a waiting frame is over. If another thread was faster, the frame may already be running. But
-/// it waits for over() before it ends this alarm, the entry, or its use of the list.
-void time_is_over(alarm& self) noexcept {
-    auto& a = static_cast<wait_alarm&>(self);
-    waiters::entry& e = *a.entry;
-    const bool mine = a.list->withdraw(e);
-    a.over();
-    if (mine) {
-        go_on(e);
-    }
-}
 
 struct wait_stop : decltype(cancel_seat::stoppable)::waiter {
     waiters* list;
@@ -84,6 +69,35 @@ void suspend_in(waiters::entry& e, const wait_kind& why, const void* object, awa
     suspend(this_worker(), s);
 }
 
+void wait_for_end(waiters::entry& e, const wait_kind& why, const void* object, awaited what,
+                  bool timed) noexcept {
+    // A task on top of one that waits for a lock may want that lock, too. It would wait for a frame below it,
+    // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
+    // wait.
+    while (!e.done.is_done()) {
+        if (what == awaited::a_holder || !help_on_top(this_worker())) {
+            suspend_in(e, why, object, what, timed);
+        }
+    }
+}
+
+class timed_wait final : public limited_wait {
+public:
+    timed_wait(waiters& list, waiters::entry& e, const wait_kind& why, const void* object,
+               awaited what) noexcept
+        : m_list(list), m_entry(e), m_why(why), m_object(object), m_what(what) {}
+    void wait() noexcept override { wait_for_end(m_entry, m_why, m_object, m_what, true); }
+    [[nodiscard]] bool withdraw() noexcept override { return m_list.withdraw(m_entry); }
+    void resume() noexcept override { go_on(m_entry); }
+
+private:
+    waiters& m_list;
+    waiters::entry& m_entry;
+    const wait_kind& m_why;
+    const void* const m_object;
+    const awaited m_what;
+};
+
 } // namespace
 
 void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& why, const void* object,
@@ -118,26 +132,14 @@ void wait_in(waiters& list, waiters::entry& e, instant until, const wait_kind& w
         }
         until = never; // the thread that took it out is about to complete it
     }
-    wait_alarm clock;
-    if (until != never) {
-        clock.fire = &time_is_over;
-        clock.list = &list;
-        clock.entry = &e;
-        auto& here = *static_cast<scheduler*>(w);
-        const bool leaves = what == awaited::a_holder || here.switching.has_context();
-        arm(here, clock, until, leaves ? told::soon : told::at_once);
+    if (until == never) {
+        wait_for_end(e, why, object, what, false);
+        return;
     }
-    // A task on top of one that waits for a lock may want that lock, too. It would wait for a frame below it,
-    // which cannot be resumed before it. The holder of the lock needs no help: it runs, or helps in its own
-    // wait.
-    while (!e.done.is_done()) {
-        if (what == awaited::a_holder || !help_on_top(this_worker())) {
-            suspend_in(e, why, object, what, until != never);
-        }
-    }
-    if (until != never) {
-        (void)disarm(clock);
-    }
+    auto& here = *static_cast<scheduler*>(w);
+    const bool leaves = what == awaited::a_holder || here.switching.has_context();
+    timed_wait timed(list, e, why, object, what);
+    here.crew().watch().limit(here, until, leaves, timed);
 }
 
 void give_way(awaited what) noexcept {

@@ -10,6 +10,16 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+namespace {
+
+/// True: `task` was the newest of the own deque, and is no longer there.
+[[nodiscard]] bool takes_back(split_deque<std_atom>::owner_end& own, task_word task) noexcept {
+    using popped = split_deque<std_atom>::owner_end::popped;
+    const popped got = own.pop_if(task);
+    return got == popped::taken || (got == popped::slow && own.pop_slow(1) == task);
+}
+
+} // namespace
 
 announcer::announcer(scheduler& w, team& t) noexcept
     : m_worker(w), m_team(t),
@@ -48,10 +58,8 @@ bool announcer::follow_push(task_word task, way may) noexcept {
             return true; // it is only here to be weighed
         }
         // Room first: nothing may be announced before there is some.
-        if (!own.make_room() && !grow_ring()) {
-            const auto got = own.pop_if(task);
-            if (got == split_deque<std_atom>::owner_end::popped::taken ||
-                (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task)) {
+        if (!own.make_room() && !grow_ring(own)) {
+            if (takes_back(own, task)) {
                 return false;
             }
             // Another thread took a task meanwhile, so there is room for one more. deque.E3: acquired before
@@ -131,14 +139,12 @@ bool announcer::yield_after_announcing(task_word task) noexcept {
     }
     auto own = m_worker.deque.owner();
     const std::uint64_t weight = own.newest_weight();
-    const auto got = own.pop_if(task);
-    const bool mine = got == split_deque<std_atom>::owner_end::popped::taken ||
-                      (got == split_deque<std_atom>::owner_end::popped::slow && own.pop_slow(1) == task);
+    const bool mine = takes_back(own, task);
     if (mine && m_count_all) {
         m_worker.count.run_inline.add(); // it is announced once more
     }
     m_worker.yield_here();
-    return !mine || scheduler::of(this_worker()).sharing.announce_again(task, weight, way::keep);
+    return !mine || detail::announce_weighted(this_worker(), task, weight, way::keep);
 }
 
 /// Exposes tasks if a thief wants work, and wakes a worker that sleeps for lack of it.
@@ -215,20 +221,6 @@ void announcer::expose(std::uint64_t n) noexcept {
     }
 }
 
-bool announcer::grow_ring() noexcept {
-    auto own = m_worker.deque.owner();
-    const bool weighs = own.weighs();
-    if (weighs && own.capacity() >= most_weighed) {
-        return false;
-    }
-    ring<std_atom>* bigger = make_ring(own.capacity() * 2, weighs);
-    if (bigger == nullptr) {
-        return false;
-    }
-    own.grow(bigger);
-    return true;
-}
-
 worker* announcer::reclaim_slow(task_word task) noexcept {
     const std::int64_t most = m_team.settings().balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
     const task_word got = m_worker.deque.owner().pop_slow(most);
@@ -288,29 +280,10 @@ bool announcer::announce_weighted(task_word task, std::uint64_t weight, way may)
 /// Returns what push() returns.
 bool announcer::push_weighted(task_word task, std::uint64_t weight) noexcept {
     auto own = m_worker.deque.owner();
-    if (!own.can_weigh() && !make_scales()) {
+    if (!own.can_weigh() && !make_scales(own)) {
         return own.push(task); // without memory it weighs 1, and the deque does not weigh
     }
     return own.push_weighted(task, weight);
-}
-
-/// Before the first task with a weight: replaces the ring by one of equal size that has entries for weights.
-bool announcer::make_scales() noexcept {
-    auto own = m_worker.deque.owner();
-    if (own.capacity() > most_weighed) {
-        return false;
-    }
-    ring<std_atom>* with = make_ring(own.capacity(), true);
-    if (with == nullptr) {
-        return false;
-    }
-    own.grow(with);
-    return true;
-}
-
-/// Announces again a task that was just popped from the own deque.
-bool announcer::announce_again(task_word task, std::uint64_t weight, way may) noexcept {
-    return detail::announce_weighted(&m_worker, task, weight, may);
 }
 
 } // namespace detail

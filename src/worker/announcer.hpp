@@ -18,9 +18,6 @@ class team;
 
 /// A worker with a yield request may announce this many tasks before it yields.
 inline constexpr unsigned yield_patience = 64;
-/// A deque that weighs its tasks grows no further, so that no sum exceeds 2^63: see
-/// task_options::most_weight.
-inline constexpr std::int64_t most_weighed = std::int64_t{1} << 31;
 
 /// Makes room, exposes tasks, answers thieves and yields, by the policy of the pool. Called on the thread of
 /// its worker, by the scheduler and by tasks.
@@ -44,7 +41,6 @@ public:
     /// The oldest `n` private tasks become stealable.
     void expose(std::uint64_t n) noexcept;
     [[nodiscard]] scales<std_atom> load_now() noexcept;
-    [[nodiscard]] bool grow_ring() noexcept;
 
 private:
     using word = signal_word<std_atom>::word;
@@ -52,8 +48,6 @@ private:
     [[nodiscard]] bool follow_push(task_word task, way may) noexcept;
     [[nodiscard]] word after_push() noexcept;
     [[nodiscard]] bool push_weighted(task_word task, std::uint64_t weight) noexcept;
-    [[nodiscard]] bool make_scales() noexcept;
-    [[nodiscard]] bool announce_again(task_word task, std::uint64_t weight, way may) noexcept;
     [[nodiscard]] word take_bits() noexcept;
     void keep_yield_requests(word bits) noexcept;
     void answer(word bits) noexcept;

@@ -5,12 +5,11 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 
 #include <pilfer/counters.hpp>
+#include <pilfer/detail/base/time.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/options.hpp>
 #include <pilfer/profile.hpp>
 
@@ -143,25 +142,6 @@ public:
     virtual void check_end(audit& a, const counters& c, std::uint64_t submitted,
                            unsigned threads) noexcept = 0;
 };
-
-/// Files that a pool which records writes at its end; null: none.
-struct recording_files {
-    const char* profile = nullptr;
-    const char* graph = nullptr;
-    unsigned workers_asked = 0; ///< by the program; 0: it asked for no number
-};
-
-/// The backend of the team of `p`. Throws std::bad_alloc, std::system_error, std::invalid_argument.
-[[nodiscard]] std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files);
-
-/// The places that a pool with these options has for workers.
-struct worker_places {
-    unsigned workers;   ///< at most; resize() may leave some without a thread
-    unsigned seats;     ///< for attached threads
-    unsigned temporary; ///< for threads that replace blocked ones
-    bool pinned;        ///< each push and pop takes the slow path
-};
-[[nodiscard]] worker_places places_of(const options& o) noexcept;
 
 } // namespace detail
 } // namespace v0

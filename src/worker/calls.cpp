@@ -1,12 +1,9 @@
 // The cold calls that templates make into a worker, handed to the back-end of its pool.
-#include "base/os.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-
-instant now() noexcept { return os::now_ns(); }
 
 bool announce_signalled(worker* w, task_word task, way may) noexcept {
     return backend_of(w).announce(*static_cast<scheduler*>(w), task, may);
@@ -41,19 +38,6 @@ std::uintptr_t refill_contexts(worker* w) noexcept {
 bool backend::may_announce(const scheduler& w) const noexcept {
     return w.current.load(rlx) != nullptr; // on the stack of a scheduler nothing can be announced
 }
-
-// ---- counts -----------------------------------------------------------------------------------
-
-void begin_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.begin(); }
-
-void end_outstanding(worker* w) noexcept { static_cast<scheduler*>(w)->outstanding.end(); }
-
-void root_ends(worker* w) noexcept {
-    backend_of(w).root_ends(); // while the pool is certain to live
-    end_outstanding(w);
-}
-
-bool dropping(const worker* w) noexcept { return static_cast<const scheduler*>(w)->crew().dropping(); }
 
 void count_dropped(worker* w, std::uint64_t tasks) noexcept {
     if (w != nullptr) {

@@ -25,33 +25,7 @@ void* take_record_cold(worker* w, unsigned size_class) {
 }
 
 void put_record_cold(worker* w, unsigned size_class, free_record* r) noexcept {
-    free_record* head = w->free_records[size_class].load(rlx);
-    san::acquire(head);
-    const std::uint32_t length = head != nullptr ? head->rank.load(rlx) + 1 : 1;
-    r->next.store(head, rlx);
-    r->rank.store(length, rlx);
-    w->free_records[size_class].store(r, rlx);
-    if (length < 1024) {
-        return;
-    }
-    // The newest 32 records stay, because they are still in the cache. The 32 after them go to the pool.
-    free_record* last = r;
-    for (unsigned i = 1; i < record_pool::batch_size; ++i) {
-        last = last->next.load(rlx);
-    }
-    free_record* batch = last->next.load(rlx);
-    free_record* end = batch;
-    for (unsigned i = 1; i < record_pool::batch_size; ++i) {
-        end = end->next.load(rlx);
-    }
-    last->next.store(end->next.load(rlx), rlx);
-    end->next.store(nullptr, rlx);
-    std::uint32_t rank = last->next.load(rlx) != nullptr ? last->next.load(rlx)->rank.load(rlx) : 0;
-    rank += record_pool::batch_size;
-    for (free_record* k = r; k != last->next.load(rlx); k = k->next.load(rlx)) {
-        k->rank.store(rank--, rlx);
-    }
-    static_cast<scheduler*>(w)->crew().records.give(size_class, batch);
+    static_cast<scheduler*>(w)->crew().records.put(w->free_records[size_class], size_class, r);
 }
 
 void* take_block(std::size_t bytes) noexcept {

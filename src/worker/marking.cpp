@@ -1,6 +1,5 @@
 // Marks scopes as shared when a frame leaves its worker, or gives work to another pool (scope.M5, scope.M6:
 // ../scope).
-#include "worker/continuation.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
@@ -59,11 +58,6 @@ PILFER_NOINLINE void scope_marker::mark_moved(suspension& s) noexcept {
         mark_scope_cursors(s.act);
         return true;
     });
-}
-
-PILFER_NOINLINE activation* activation_outside() noexcept {
-    static constinit thread_local activation self;
-    return &self;
 }
 
 } // namespace detail

@@ -1,13 +1,8 @@
 // The loop of one worker: what to look at next, and how tasks are entered and left.
 #include "worker/scheduler.hpp"
 
-#include <cxxabi.h>
-
-#include <new>
-
-#include "base/os.hpp"
 #include "deque/rings.hpp"
-#include "worker/numbers.hpp"
+#include "memory/numbers.hpp"
 #include "worker/team.hpp"
 
 constinit thread_local pilfer::v0::detail::worker* pilfer_v0_this_worker = nullptr;
@@ -17,24 +12,15 @@ inline namespace v0 {
 namespace detail {
 namespace {
 
+// For event_log::note_run().
+static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
+              static_cast<task_word>(trace::task::continuation) == kind_continuation &&
+              static_cast<task_word>(trace::task::forked) == kind_forked);
+
 constexpr std::int64_t first_capacity = 256;
-#if defined(PILFER_CHAOS)
-#define PILFER_START_INDEX chaos::start_index(first_capacity)
-#else
-#define PILFER_START_INDEX 0
-#endif
 
 [[nodiscard]] std::int64_t taken_back_at_once(const options& o) noexcept {
     return o.balance.unshare == unshare::all ? INT64_MAX / 4 : 1;
-}
-
-/// A deque reads its first ring at once; only a larger one may be missing.
-[[nodiscard]] ring<std_atom>* first_ring() {
-    ring<std_atom>* r = make_ring(first_capacity, false);
-    if (r == nullptr) {
-        throw std::bad_alloc();
-    }
-    return r;
 }
 
 } // namespace
@@ -51,9 +37,10 @@ PILFER_NOINLINE PILFER_NO_SANITIZE worker* this_worker_cold() noexcept {
 #endif
 
 scheduler::scheduler(team& crew, pool_core& owner, unsigned number, bool pinned)
-    : worker(first_ring(), pinned, PILFER_START_INDEX), log(count, crew.settings().debug.trace_events),
-      marks(*this, crew), switching(*this, crew), resting(*this, crew), sharing(*this, crew),
-      theft(*this, crew, number), on_top(*this, crew), m_team(crew), m_backend(crew.backend()) {
+    : worker(make_first_ring(first_capacity), pinned, PILFER_CHAOS_START_INDEX(first_capacity)),
+      log(count, crew.settings().debug.trace_events), marks(*this, crew), switching(*this, crew),
+      resting(*this, crew), sharing(*this, crew), theft(*this, crew, number), m_team(crew),
+      m_backend(crew.backend()) {
     pool = &owner;
     index = number;
     recording = crew.settings().debug.profile;
@@ -63,24 +50,7 @@ scheduler::scheduler(team& crew, pool_core& owner, unsigned number, bool pinned)
 
 scheduler::~scheduler() {
     numbers::give(serial);
-    for (ring<std_atom>* r = deque.owner().rings(); r != nullptr;) {
-        ring<std_atom>* older = r->previous;
-        free_ring(r);
-        r = older;
-    }
-}
-
-void scheduler::begin_thread() noexcept {
-    appear();
-#if defined(PILFER_CHAOS)
-    chaos::thread_is(m_team.number() << 12 | index);
-#endif
-    m_team.modes().set(); // this thread may have been made by a task that rounds in another way
-    thread_id.store(os::thread_id(), rel);
-    on_its_cpu.store(m_team.pin(index), rlx); // first of all, so that what it touches first is near it
-    exceptions = reinterpret_cast<exception_state*>(abi::__cxa_get_globals());
-    switching.enter_thread();
-    san::release(static_cast<worker*>(this)); // every task of this thread comes after its start
+    free_rings(deque);
 }
 
 void scheduler::work_begins() noexcept {
@@ -88,7 +58,6 @@ void scheduler::work_begins() noexcept {
 }
 
 void scheduler::work() noexcept {
-    theft.pool_has_started(m_team.near(index));
     work_begins();
     for (;;) {
         if (retires()) [[unlikely]] {
@@ -184,15 +153,14 @@ bool scheduler::resume_here() noexcept {
 }
 
 bool scheduler::resume_one() noexcept {
-    auto* n = m_inbox.pop();
-    const bool here = n != nullptr;
-    if (!here) {
-        n = m_team.runnable.pop();
+    if (resume_here()) {
+        return true;
     }
+    auto* n = m_team.runnable.pop();
     if (n == nullptr) {
         return false;
     }
-    resume_found(n, here ? trace::what::resume_here : trace::what::resume_any);
+    resume_found(n, trace::what::resume_any);
     return true;
 }
 
@@ -233,14 +201,7 @@ bool scheduler::run_prompt() noexcept {
         m_team.queue_counted(s, priority::high);
         return false;
     }
-    m_level = priority::high;
-    resting.found_work(index);
-    count.run_submitted.add();
-    log.note_slice(trace::what::run_submitted, trace::task::submission);
-    m_ends = m_ends + 1;
-    spark* const job = s;
-    san::release(job);
-    switching.start(reinterpret_cast<task_word>(job) | kind_spark);
+    start_submission(*s, priority::high);
     return true;
 }
 
@@ -255,16 +216,20 @@ bool scheduler::run_submission(priority lowest) noexcept {
     if (n == nullptr) {
         return false;
     }
-    m_level = level;
     m_team.took_submission();
+    start_submission(*static_cast<submission*>(n), level);
+    return true;
+}
+
+void scheduler::start_submission(submission& s, priority level) noexcept {
+    m_level = level;
     resting.found_work(index);
     count.run_submitted.add();
     log.note_slice(trace::what::run_submitted, trace::task::submission);
     m_ends = m_ends + 1;
-    spark* job = static_cast<submission*>(n);
+    spark* const job = &s;
     san::release(job);
     switching.start(reinterpret_cast<task_word>(job) | kind_spark);
-    return true;
 }
 
 /// Called before a context is entered, which may never return. Queued work must not wait for it, unless it is

@@ -14,15 +14,14 @@
 #include "idle/activity.hpp"
 #include "idle/closing.hpp"
 #include "memory/block_pool.hpp"
+#include "trace/event_log.hpp"
 #include "trace/tally.hpp"
 #include "worker/announcer.hpp"
 #include "worker/backend.hpp"
-#include "worker/event_log.hpp"
 #include "worker/scope_marker.hpp"
 #include "worker/sleeper.hpp"
 #include "worker/switcher.hpp"
 #include "worker/thief.hpp"
-#include "worker/top_runner.hpp"
 
 namespace pilfer {
 inline namespace v0 {
@@ -49,15 +48,13 @@ public:
     [[nodiscard]] detail::backend& backend() const noexcept { return m_backend; }
 
     // ---- the thread
-    /// From here on the calling thread is the worker's, until disappear().
-    void begin_thread() noexcept;
     /// The loop of a worker that steals, until the pool stops.
     void work() noexcept;
     /// Looks for work once, and runs what was found. False: nothing was found.
     [[nodiscard]] bool step() noexcept;
-    /// From here on, until appear(), the calling thread is a thread outside.
-    void disappear() noexcept;
+    /// From here on the calling thread is the worker's, until disappear() makes it a thread outside.
     void appear() noexcept;
+    void disappear() noexcept;
 
     // ---- between two tasks
     /// Runs a context that may resume here, or a submission of at least level `lowest`. False: there is none.
@@ -87,9 +84,8 @@ public:
     void yield_here() noexcept;
     /// Lets one other ready thing run before the running context: see yield().
     void let_others_first() noexcept;
-    /// The running context resumes on another worker of its pool, if there is one, or on worker `number`.
+    /// The running context resumes on another worker of its pool, if there is one.
     void go_elsewhere() noexcept;
-    void go_to(unsigned number) noexcept;
 
     // ---- what services use
     /// This worker is about to run something: services hand on what they watch over, and other workers get
@@ -153,11 +149,11 @@ public:
     sleeper resting;
     announcer sharing;
     thief theft;
-    top_runner on_top;
 
 private:
     [[nodiscard]] bool run_own() noexcept;
     [[nodiscard]] bool run_prompt() noexcept;
+    void start_submission(submission& s, priority level) noexcept;
     [[nodiscard]] bool resume_here() noexcept;
     void resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept;
     void note_begin_cold(scope_node* parent) noexcept;
@@ -194,13 +190,6 @@ private:
 [[nodiscard]] inline bool help_on_top(worker* w) noexcept {
     return backend_of(w).help_on_top(*static_cast<scheduler*>(w));
 }
-
-#if defined(PILFER_CHECKED)
-/// Ends the program if a frame that is about to leave its stack holds a checked_lock.
-void check_locks(const suspension& s) noexcept;
-#else
-inline void check_locks(const suspension&) noexcept {}
-#endif
 
 } // namespace detail
 } // namespace v0

@@ -10,6 +10,13 @@ namespace detail {
 class scheduler;
 class team;
 
+/// The innermost scope around the task of an entry.
+[[nodiscard]] inline scope_node* parent_of(task_word entry) noexcept {
+    const task_word at = entry & ~kind_mask;
+    return (entry & kind_mask) == kind_continuation ? reinterpret_cast<scope_node*>(at)
+                                                    : reinterpret_cast<spark*>(at)->parent_to_start();
+}
+
 /// Marks scopes as shared on behalf of one worker.
 class scope_marker {
 public:

@@ -1,13 +1,14 @@
 // The duties of a pool beside its tasks: alarms, descriptors, reports of standstills, its share of the CPUs.
 //
 // A room above this one derives from `service` or `watcher` and registers an object with the team. So the
-// workers know neither clocks nor descriptors. README.md, "Services", says when each function is called.
+// workers know neither clocks nor descriptors.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/base/time.hpp>
+#include <pilfer/detail/context/context.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -33,6 +34,19 @@ struct rest_plan {
     void limit_to(std::uint64_t ns) noexcept { limit = limit == 0 || ns < limit ? ns : limit; }
 };
 
+/// A wait with a time limit, in the frame that waits.
+class limited_wait {
+public:
+    /// Returns when the wait is over.
+    virtual void wait() noexcept = 0;
+    /// The time is over. True: no other thread ends the wait any more, and the caller calls resume().
+    [[nodiscard]] virtual bool withdraw() noexcept = 0;
+    virtual void resume() noexcept = 0;
+
+protected:
+    ~limited_wait() = default;
+};
+
 /// Looks for what happens outside of the pool, in time or in the kernel. A pool has one watcher, and its
 /// workers call it between two tasks. `w` is the worker that calls.
 class watcher {
@@ -54,6 +68,9 @@ public:
     virtual void settled_token(scheduler& w) noexcept = 0;
     /// The rest of `w`, as a service has planned it. `ns`: its limit; 0: none.
     virtual void sleep(scheduler& w, std::uint64_t ns) noexcept = 0;
+    /// Calls wait.wait() in the task that runs on `w`, and ends that wait soon after `until`. `leaves`: the
+    /// task is about to return to its scheduler.
+    virtual void limit(scheduler& w, instant until, bool leaves, limited_wait& wait) noexcept = 0;
     /// `w` does not want to rest in sleep(). True: a woken worker does instead.
     [[nodiscard]] virtual bool hand_on(scheduler& w) noexcept = 0;
 
@@ -81,6 +98,12 @@ public:
     virtual void plan_rest(scheduler& /*w*/, rest_plan& /*plan*/) noexcept {}
     /// A guest is about to leave its slot `w`.
     virtual void leaves(scheduler& /*w*/) noexcept {}
+
+    // ---- the life of the pool
+    /// The pool has its threads, and none of them runs a task yet.
+    virtual void threads_are_made() noexcept {}
+    /// team::stopping() has become true.
+    virtual void pool_stops() noexcept {}
 
     // ---- any thread
     /// Takes a job of blocking(), and resumes its waiter when it has ended. False: it does not.

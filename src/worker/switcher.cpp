@@ -1,8 +1,8 @@
 #include "worker/switcher.hpp"
 
-#include "base/os.hpp"
+#include <pilfer/detail/context/held_lock.hpp>
+
 #include "context/switch.hpp"
-#include "worker/continuation.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
@@ -73,7 +73,7 @@ PILFER_NO_SANITIZE void* switcher::continue_parent(scope_node& s) noexcept {
     m_worker.current.store(owner, rlx);
     leaves_rest(owner);
     san::leave(&m_view, owner->ctx->view);
-    void* message = pilfer_v0_continue(&m_sp, rest_of(s));
+    void* message = pilfer_v0_continue(&m_sp, &s.head().rest);
     san::enter(m_view);
     return message;
 }
@@ -158,7 +158,7 @@ void switcher::after_switch(void* message) noexcept {
 
 void switcher::suspend_here(suspension& s) noexcept {
     s.act = m_worker.current.load(rlx);
-    check_locks(s);
+    check_locks(*s.act->ctx, s.why != nullptr ? s.why->what : "its turn");
     s.home = &m_worker;
     s.level = m_worker.level();
     s.exceptions = m_worker.exceptions->load();

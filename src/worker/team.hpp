@@ -3,28 +3,26 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
-#include <pilfer/counters.hpp>
 #include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/deque/levels.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/levels.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/options.hpp>
 
+#include "base/forks.hpp"
 #include "base/os.hpp"
 #include "base/poll.hpp"
 #include "context/rounding.hpp"
 #include "context/stack_pool.hpp"
 #include "idle/closing.hpp"
 #include "idle/leftovers.hpp"
-#include "machine/plan.hpp"
 #include "memory/block_pool.hpp"
 #include "memory/record_pool.hpp"
 #include "worker/backend.hpp"
-#include "worker/forks.hpp"
 #include "worker/scheduler.hpp"
 #include "worker/service.hpp"
 #include "worker/waker.hpp"
@@ -45,6 +43,14 @@ protected:
     ~queue_bound() = default;
 };
 
+/// The places that a pool has for workers.
+struct worker_places {
+    unsigned workers;   ///< at most; resize() may leave some without a thread
+    unsigned seats;     ///< for attached threads
+    unsigned temporary; ///< for threads that replace blocked ones
+    bool pinned;        ///< each push and pop takes the slow path
+};
+
 /// The workers of one pool, the queues that all of them look at, and what they take memory from.
 class team {
 public:
@@ -53,8 +59,7 @@ public:
     /// The parts that higher rooms choose.
     struct plan {
         worker_places places;
-        std::unique_ptr<detail::backend> (*make)(team&, pool_core&, const recording_files&);
-        recording_files files;
+        std::function<std::unique_ptr<detail::backend>(team&)> make;
         void* (*thread_main)(void* scheduler); ///< the body of a thread
         /// Counts the theft of a continuation from the scope of that node. Returns the activation that goes
         /// on, whose executor the caller is from now on.
@@ -71,10 +76,6 @@ public:
     /// True if the calling process is a child of fork() and this pool belongs to a parent process.
     [[nodiscard]] bool is_forked_child() const noexcept { return m_process != forks::this_process(); }
     [[nodiscard]] detail::backend& backend() const noexcept { return *m_backend; }
-#if defined(PILFER_CHAOS)
-    /// Counts the pools of the process from 1.
-    [[nodiscard]] std::uint64_t number() const noexcept { return m_number; }
-#endif
 
     // ---- the workers
     /// Number of deques that thieves look at. Deques of present and possible workers come first, then those
@@ -106,17 +107,6 @@ public:
     [[nodiscard]] bool has_left(unsigned worker) const noexcept {
         return is_retired(worker) || (worker >= m_first_spare && !at(worker).is_there());
     }
-    /// Groups of workers that share hardware with this one: the smallest group first, the whole pool last.
-    /// Valid for the pool's lifetime. The content is final when the loop of a worker begins.
-    [[nodiscard]] std::span<const balance::group> near(unsigned worker) const noexcept {
-        return m_seating.near.of(worker);
-    }
-    /// Pins the calling thread, which is worker `i`, if the options ask for pinning. False: it is not pinned.
-    [[nodiscard]] bool pin(unsigned i) const noexcept {
-        return i < m_seating.cpu.size() && os::pin_thread(m_seating.cpu[i], m_seating.mask);
-    }
-    /// The CPU of worker `i`, if the worker is pinned.
-    [[nodiscard]] unsigned cpu_of(unsigned i) const noexcept { return m_seating.cpu[i]; }
     [[nodiscard]] pool_sleepers& idle() const noexcept { return *m_idle; }
     [[nodiscard]] bool oversubscribed() const noexcept { return m_oversubscribed.load(rlx); }
 
@@ -133,10 +123,6 @@ public:
     void stop() noexcept { m_stop.store(true, rel); }
     /// shutdown(drop): tasks that have not begun never will.
     [[nodiscard]] bool dropping() const noexcept { return m_dropping.load(rlx); }
-    /// See keep_warm.
-    void begin_warm() noexcept;
-    /// False: no begin_warm() is outstanding.
-    bool end_warm() noexcept;
     /// True if idle workers keep searching. False if stacks have run out: an idle worker then gives its own
     /// stack away, and sleeps.
     [[nodiscard]] bool is_warm() const noexcept { return m_warm.load(rlx) != 0 && !stacks.exhausted(); }
@@ -197,9 +183,8 @@ public:
     };
     /// Returns when no pin_guard exists.
     void wait_for_pins() const noexcept;
-    /// In a child of fork() whose calling thread was a worker: frees the locks that other threads may have
-    /// held.
-    void forget_threads() noexcept;
+    /// Only `made` workers got a thread.
+    void has_threads(unsigned made) noexcept;
 
     /// A thread that takes a task from this queue calls took_submission().
     leveled_queue<std_atom> submissions;
@@ -223,13 +208,12 @@ protected:
     /// `self`: the pool of these workers. Throws what plan.make() throws.
     team(pool_core& self, const options& checked, const plan& how);
     ~team();
-    /// Only `made` workers got a thread.
-    void has_threads(unsigned made) noexcept;
     /// The submission queue has a bound.
     void set_bound(queue_bound& b) noexcept { m_bound = &b; }
 
     alignas(line_bytes) options m_options; // from here on: words that hardly ever change
     std::atomic<bool> m_dropping{false};
+    std::atomic<unsigned> m_warm{0}; // number of keep_warm objects
 
 private:
     void make_workers(pool_core& self);
@@ -245,7 +229,6 @@ private:
     const unsigned m_cpus;
     std::atomic<bool> m_oversubscribed;
     std::atomic<bool> m_stop{false};
-    machine::seating m_seating;
     std::unique_ptr<detail::backend> m_backend;
     std::vector<std::unique_ptr<scheduler>> m_workers;
     std::unique_ptr<pool_sleepers::seat[]> m_seats;
@@ -255,30 +238,10 @@ private:
     service* m_services = nullptr;
     watcher* m_watch = nullptr;
     std::atomic<bool> m_expects{false};
-    std::atomic<unsigned> m_warm{0}; // number of keep_warm objects
-#if defined(PILFER_CHAOS)
-    [[nodiscard]] static std::uint64_t next_number() noexcept {
-        static std::atomic<std::uint64_t> pools{0};
-        return pools.fetch_add(1, std::memory_order_relaxed) + 1;
-    }
-    const std::uint64_t m_number = next_number();
-#endif
     // Written by each call from outside: on a line of their own.
     alignas(line_bytes) std::atomic<unsigned> m_pins{0}; // threads that keep the pool alive: see pin_guard
     std::atomic<unsigned> m_in_place{0};
 };
-
-/// The figures of a team: sums over its workers.
-namespace figures {
-[[nodiscard]] counters sum(const team& t) noexcept;
-[[nodiscard]] counters of(const scheduler& w) noexcept;
-/// Suspended contexts; exact while all workers sleep.
-[[nodiscard]] std::uint64_t suspended(const team& t) noexcept;
-/// Coroutines that wait for something of this library; exact while all workers sleep.
-[[nodiscard]] std::uint64_t waiting_coroutines(const team& t) noexcept;
-/// Grows whenever a worker begins to run a task. Two equal values: no task began in between.
-[[nodiscard]] std::uint64_t progress(const team& t) noexcept;
-} // namespace figures
 
 } // namespace detail
 } // namespace v0

@@ -1,5 +1,6 @@
 #include "worker/thief.hpp"
 
+#include "deque/rings.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {
@@ -83,7 +84,7 @@ std::int64_t thief::take_more(unsigned victim, std::int64_t more) noexcept {
     }
     std::int64_t taken = 0;
     // Room is made before the steal, because a claimed task needs a slot.
-    while (taken < more && (own.has_room() || own.make_room() || m_worker.sharing.grow_ring())) {
+    while (taken < more && (own.has_room() || own.make_room() || grow_ring(own))) {
         const steal_result got = other.steal([](task_word) { return true; });
         if (got.status == steal_status::empty) {
             break;

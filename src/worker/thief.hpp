@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/base/time.hpp>
 #include <pilfer/detail/worker/worker.hpp>
 #include <pilfer/options.hpp>
 

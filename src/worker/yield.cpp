@@ -6,17 +6,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-namespace {
-
-struct handing_on : suspension {
-    team* crew;
-};
-
-struct travelling : handing_on {
-    unsigned to;
-};
-
-} // namespace
 
 bool scheduler::anything_queued(priority lowest) noexcept {
     // Submissions before runnable contexts: a worker that yields pushes its context and takes a submission
@@ -63,10 +52,9 @@ void scheduler::forward_inbox() noexcept {
 
 /// Queues the running context after all other work that waits for this worker.
 void scheduler::yield_here() noexcept {
-    handing_on s;
-    s.crew = &m_team;
+    suspension s;
     s.publish = [](suspension& self) noexcept {
-        static_cast<handing_on&>(self).crew->wakes.requeue(&self);
+        scheduler::of(self.home).crew().wakes.requeue(&self);
         return true;
     };
     log.note(trace::what::yield);
@@ -85,22 +73,9 @@ void scheduler::let_others_first() noexcept {
 }
 
 void scheduler::go_elsewhere() noexcept {
-    handing_on s;
-    s.crew = &m_team;
+    suspension s;
     s.publish = [](suspension& self) noexcept {
-        static_cast<handing_on&>(self).crew->wakes.send_elsewhere(&self, self.home->index);
-        return true;
-    };
-    switching.suspend_here(s);
-}
-
-void scheduler::go_to(unsigned number) noexcept {
-    travelling s;
-    s.crew = &m_team;
-    s.to = number;
-    s.publish = [](suspension& self) noexcept {
-        auto& frame = static_cast<travelling&>(self);
-        frame.crew->wakes.send_to(&frame, frame.to);
+        scheduler::of(self.home).crew().wakes.send_elsewhere(&self, self.home->index);
         return true;
     };
     switching.suspend_here(s);

@@ -17,6 +17,7 @@
 
 #include "pool/pool_core.hpp"
 #include "support/harness.hpp"
+#include "wait/short_wait.hpp"
 
 namespace {
 

@@ -227,7 +227,7 @@ class governed_pool : public guarded {};
 }
 
 TEST_F(governed_pool, its_thread_begins_and_ends_with_the_pool) {
-    if (!pool_governor::can_measure("")) {
+    if (!pilfer::os::waited_ns("", pilfer::os::thread_id())) {
         GTEST_SKIP() << "this kernel keeps no schedstat";
     }
     const auto before = thread_count();
@@ -388,7 +388,7 @@ TEST_F(governed_pool, advice_that_throws_is_ignored) {
 
 TEST_F(governed_pool, the_environment_sets_governor_and_advice) {
     setenv("PILFER_GOVERNOR", "on", 1);
-    if (pool_governor::can_measure("")) {
+    if (pilfer::os::waited_ns("", pilfer::os::thread_id())) {
         const pilfer::pool pool(workers(2));
         EXPECT_EQ(pool.settings().governor, pilfer::governing::on);
     }

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
+#include "memory/numbers.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"
-#include "worker/numbers.hpp"
 
 namespace {
 

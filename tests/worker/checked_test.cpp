@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "observe/checks.hpp"
 #include "pool/pool_core.hpp"
 #include "support/child.hpp"
 #include "support/harness.hpp"

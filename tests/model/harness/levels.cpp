@@ -1,6 +1,6 @@
 // A submission queue for each level: the word that says that there are levels, and the look before sleep.
+#include <pilfer/detail/deque/levels.hpp>
 #include <pilfer/detail/idle/sleep.hpp>
-#include <pilfer/detail/worker/levels.hpp>
 
 #include "../harness.hpp"
 #include "../resting.hpp"

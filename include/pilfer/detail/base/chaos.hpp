@@ -110,6 +110,7 @@ PILFER_ALWAYS_INLINE void at(point p) noexcept {
 #define PILFER_CHAOS_MAYBE(name) ::pilfer::detail::chaos::maybe(::pilfer::detail::chaos::choice::name)
 #define PILFER_CHAOS_BELOW(n) ::pilfer::detail::chaos::number_below(n)
 #define PILFER_CHAOS_START(type) static_cast<type>(::pilfer::detail::chaos::start_word(8 * sizeof(type)))
+#define PILFER_CHAOS_START_INDEX(capacity) ::pilfer::detail::chaos::start_index(capacity)
 
 #else
 
@@ -118,5 +119,6 @@ PILFER_ALWAYS_INLINE void at(point p) noexcept {
 #define PILFER_CHAOS_BELOW(n) 0U
 #define PILFER_CHAOS_START(type)                                                                             \
     type { 0 }
+#define PILFER_CHAOS_START_INDEX(capacity) 0
 
 #endif

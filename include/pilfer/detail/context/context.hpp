@@ -316,6 +316,9 @@ static_assert(offsetof(continuation, fp_control) == 32);
 static_assert(offsetof(continuation, more) == 40 && offsetof(continuation, top) == 72);
 #endif
 
+/// The activation of this thread, which is no worker.
+PILFER_API activation* activation_outside() noexcept;
+
 } // namespace detail
 } // namespace v0
 } // namespace pilfer

@@ -26,11 +26,15 @@ private:
     held_lock* m_below = nullptr;
     context* m_home = nullptr; // null: no task's
 };
+/// Ends the program if a task that is about to leave its stack `c`, to wait for `awaited`, holds a
+/// checked_lock.
+void check_locks(const context& c, const char* awaited) noexcept;
 #else
 class held_lock {
 public:
     explicit held_lock(const std::source_location&) noexcept {}
 };
+inline void check_locks(const context&, const char*) noexcept {}
 #endif
 
 } // namespace detail

@@ -12,7 +12,7 @@
 #include <pilfer/detail/coroutine/channel_resumption.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/coroutine/event_resumption.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/event.hpp>
 #include <pilfer/future.hpp>
 

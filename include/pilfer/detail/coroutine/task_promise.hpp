@@ -6,13 +6,13 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/coroutine/awaiters.hpp>
 #include <pilfer/detail/coroutine/coroutine.hpp>
 #include <pilfer/detail/coroutine/foreign_awaiter.hpp>
 #include <pilfer/detail/fwd.hpp>
 #include <pilfer/detail/pool/detached.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

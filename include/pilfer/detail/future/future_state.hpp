@@ -9,10 +9,10 @@
 #include <utility>
 
 #include <pilfer/balance.hpp>
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/future/future_protocol.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>
 
 namespace pilfer {

@@ -1,18 +1,13 @@
 // A function that another thread calls while the context of its caller is suspended.
 #pragma once
 
-#include <pilfer/detail/worker/outcome.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/backend/blocking_job.hpp>
+#include <pilfer/detail/base/outcome.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// The job, in the frame that waits for it.
-struct blocking_job {
-    void (*run)(blocking_job& self) noexcept;
-    waiters::entry done;
-};
 /// Runs the job on a thread that is no worker and waits for it. False: the caller is to run it in place.
 [[nodiscard]] PILFER_API bool run_elsewhere(blocking_job& job) noexcept;
 

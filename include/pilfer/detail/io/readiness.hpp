@@ -10,7 +10,7 @@
 #include <new>
 
 #include <pilfer/detail/base/atom.hpp>
-#include <pilfer/detail/worker/wait_list.hpp>
+#include <pilfer/detail/wait/wait_list.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -10,10 +10,10 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/objects/objects_queue.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/mutex.hpp>
 
 namespace pilfer {

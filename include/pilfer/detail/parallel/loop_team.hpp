@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <pilfer/detail/parallel/team_protocol.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/scope.hpp>
 
 namespace pilfer {

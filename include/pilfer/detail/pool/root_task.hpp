@@ -3,8 +3,8 @@
 
 #include <exception>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/cancel/points.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
 

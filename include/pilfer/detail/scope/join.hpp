@@ -9,8 +9,8 @@
 #include <utility>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/worker/branch.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/pool.hpp>
 

@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <exception>
 
+#include <pilfer/detail/base/outcome.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/detail/worker/completion.hpp>
-#include <pilfer/detail/worker/outcome.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/wait.hpp>
 #include <pilfer/error.hpp>
 #include <pilfer/pool.hpp>
 #include <pilfer/task_options.hpp>

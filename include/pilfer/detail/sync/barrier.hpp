@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

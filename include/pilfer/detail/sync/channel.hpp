@@ -5,7 +5,7 @@
 #include <utility>
 
 #include <pilfer/detail/sync/channel_protocol.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -8,7 +8,7 @@
 
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/checked.hpp>
-#include <pilfer/detail/worker/wait_list.hpp>
+#include <pilfer/detail/wait/wait_list.hpp>
 
 namespace pilfer {
 inline namespace v0 {

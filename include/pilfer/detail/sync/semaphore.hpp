@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -3,7 +3,7 @@
 
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/timer/timers.hpp>
-#include <pilfer/detail/worker/wait.hpp>
+#include <pilfer/detail/wait/wait.hpp>
 
 namespace pilfer {
 inline namespace v0 {

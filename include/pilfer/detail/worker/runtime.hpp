@@ -3,8 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 
+#include <pilfer/detail/base/errors.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
 #include <pilfer/detail/worker/completion.hpp>
 #include <pilfer/detail/worker/worker.hpp>
@@ -66,17 +66,6 @@ PILFER_API void put_block(void* block, std::size_t bytes) noexcept;
 /// The pool whose context runs `a`.
 [[nodiscard]] inline pool_core* pool_of(const activation* a) noexcept { return a->ctx->pool; }
 
-/// The exception for the waiter of a dropped task: broken_promise, or bad_alloc if there is no memory for
-/// one. The callers are noexcept, so neither may be thrown here.
-[[nodiscard]] PILFER_API std::exception_ptr dropped_error() noexcept;
-/// As dropped_error(): for a task that a closed pool did not accept, and for a promise that can no longer be
-/// set.
-[[nodiscard]] PILFER_API std::exception_ptr closed_error() noexcept;
-[[nodiscard]] PILFER_API std::exception_ptr unset_error() noexcept;
-/// In a handler at the end of a task: the exception that it handles. The C library may unwind a task that has
-/// called pthread_exit() or whose thread was cancelled. This ends the program with a message, because the
-/// thread is the worker's, and the task's stack is not that thread's.
-[[nodiscard]] PILFER_API PILFER_COLD std::exception_ptr caught_error() noexcept;
 PILFER_API void count_dropped(worker* w, std::uint64_t tasks = 1) noexcept;
 /// Counts this number of suppressed exceptions for the worker.
 PILFER_API void count_suppressed(std::uint64_t others) noexcept;
@@ -121,8 +110,6 @@ PILFER_API void share_scopes(pool_core& p, scope_node* node) noexcept;
 /// Called before a task that is not on the owner's stack counts a child atomically. Does nothing in a pool of
 /// one worker.
 PILFER_API void share_from_below(worker* w, scope_node* node) noexcept;
-/// The activation of this thread, which is no worker.
-PILFER_API activation* activation_outside() noexcept;
 /// The activation of the running task, or of this thread.
 [[nodiscard]] PILFER_ALWAYS_INLINE activation* this_activation() noexcept {
     if (worker* w = this_worker(); w != nullptr) [[likely]] {

@@ -9,6 +9,7 @@
 #include <pilfer/detail/context/scope_node.hpp>
 #include <pilfer/detail/deque/deque.hpp>
 #include <pilfer/detail/deque/submissions.hpp>
+#include <pilfer/detail/memory/record.hpp>
 #include <pilfer/task_options.hpp>
 
 namespace pilfer {
@@ -38,17 +39,6 @@ struct exception_state {
         std::atomic_ref(uncaught).store(other.uncaught, rlx);
     }
 };
-
-/// The head of a recycled record of `fork`; the payload follows it. The head is unchanged while the record is
-/// in use, so that giving back the record that was taken last writes one word.
-struct free_record {
-    std::atomic<free_record*> next;
-    std::atomic<std::uint32_t> rank; // length of the list from here
-};
-
-inline constexpr std::size_t record_bytes[] = {64, 160};
-/// A worker's list of this length gives a batch back to the pool of records.
-inline constexpr std::uint32_t most_free_records = 1024;
 
 /// All members but the deque belong to the code that runs on the worker's thread. They are relaxed atomics
 /// because ThreadSanitizer treats the contexts of one thread as different threads.

@@ -1,4 +1,4 @@
-#include "worker/forks.hpp"
+#include "base/forks.hpp"
 
 #include <atomic>
 #include <cstdlib>

@@ -1,9 +1,8 @@
 // Which back-end a pool has, and how many places for workers.
-#include "worker/backend.hpp"
+#include "backend/make.hpp"
 
 #include "backend/one_lock.hpp"
 #include "backend/recording.hpp"
-#include "worker/team.hpp"
 
 namespace pilfer {
 inline namespace v0 {

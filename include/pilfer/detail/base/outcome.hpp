@@ -9,9 +9,9 @@
 #include <utility>
 #include <variant>
 
+#include <pilfer/detail/base/errors.hpp>
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/base/sanitizer.hpp>
-#include <pilfer/detail/worker/runtime.hpp>
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,10 +1,8 @@
-// The events of one worker for the trace: src/trace.
+// The events of one worker for the trace.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-
-#include <pilfer/detail/worker/worker.hpp>
 
 #include "trace/ring.hpp"
 #include "trace/tally.hpp"
@@ -32,12 +30,10 @@ public:
             note_slice_cold(what, task, who, n);
         }
     }
-    /// The slice of `task`.
-    void note_run(trace::what what, task_word task, std::uint32_t who = 0, std::uint32_t n = 0) noexcept {
-        static_assert(static_cast<task_word>(trace::task::spark) == kind_spark &&
-                      static_cast<task_word>(trace::task::continuation) == kind_continuation &&
-                      static_cast<task_word>(trace::task::forked) == kind_forked);
-        note_slice(what, static_cast<trace::task>(task & kind_mask), who, n);
+    /// The slice of the task of a deque's entry.
+    void note_run(trace::what what, std::uintptr_t entry, std::uint32_t who = 0,
+                  std::uint32_t n = 0) noexcept {
+        note_slice(what, static_cast<trace::task>(entry & 3), who, n); // the kinds of worker/scheduler.cpp
     }
     /// The steals that failed since the last slice.
     void note_missed() noexcept;

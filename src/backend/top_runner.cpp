@@ -1,6 +1,5 @@
-#include "worker/top_runner.hpp"
+#include "backend/top_runner.hpp"
 
-#include "worker/continuation.hpp"
 #include "worker/team.hpp"
 
 namespace pilfer {

@@ -1,24 +1,18 @@
 // Waits of tasks and threads, for the objects that they wait for: see src/sync/README.md.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/time.hpp>
+#include <pilfer/detail/wait/wait_list.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
-#include <pilfer/detail/worker/wait_list.hpp>
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
 using waiters = wait_list<std_atom, futex_park>;
-
-/// Nanoseconds of the monotonic clock, as the time limit of a wait.
-using instant = std::uint64_t;
-inline constexpr instant never = std::numeric_limits<instant>::max();
 
 /// A waiter that is neither a frame nor a thread: it is called once, on any stack, when its entry is
 /// completed. It must neither wait nor run code of the user.
@@ -60,38 +54,6 @@ void give_way(awaited what = awaited::anything) noexcept;
 PILFER_API void go_on(waiters::entry& e) noexcept;
 /// go_on() for all entries of a chain of take_all().
 PILFER_API void go_on_all(waiters::entry* chain) noexcept;
-
-[[nodiscard]] PILFER_API instant now() noexcept;
-
-/// The time after `d`. Very long and negative durations are allowed; a NaN is now.
-template <class Rep, class Period>
-[[nodiscard]] instant after(std::chrono::duration<Rep, Period> d) noexcept {
-    const instant start = now();
-    using seconds = std::chrono::duration<long double>;
-    const long double ns = std::chrono::duration_cast<seconds>(d).count() * 1e9L;
-    if (!(ns > 0)) {
-        return start;
-    }
-    if (ns >= static_cast<long double>(never - start)) {
-        return never;
-    }
-    if constexpr (std::is_integral_v<Rep> && std::ratio_less_equal_v<std::nano, Period>) {
-        // Exact, and in range: durations above 2^63 were excluded before.
-        if (ns < 9e18L) {
-            return start +
-                   static_cast<instant>(
-                       std::chrono::duration_cast<std::chrono::duration<std::int64_t, std::nano>>(d).count());
-        }
-    }
-    const auto whole = static_cast<instant>(ns);
-    return start + whole + (static_cast<long double>(whole) < ns ? 1 : 0); // never too early
-}
-/// The time `t`, by the present reading of its clock: a clock that is set later does not change the wait.
-template <class Clock, class Duration>
-[[nodiscard]] instant at(const std::chrono::time_point<Clock, Duration>& t) noexcept {
-    const auto from = Clock::now();
-    return t <= from ? now() : after(t - from);
-}
 
 } // namespace detail
 } // namespace v0

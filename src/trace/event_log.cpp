@@ -1,4 +1,4 @@
-#include "worker/event_log.hpp"
+#include "trace/event_log.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -1,5 +1,5 @@
 // One bit for each number.
-#include "worker/numbers.hpp"
+#include "memory/numbers.hpp"
 
 #include <atomic>
 #include <bit>
