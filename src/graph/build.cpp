@@ -59,7 +59,7 @@ graph_core::~graph_core() {
 }
 
 void graph_core::check_free(const char* call) const {
-    if (m_running.load(rlx)) {
+    if (m_running.load(acq)) { // graph.E5
         throw usage_error((std::string("pilfer: ") + call + " was called while the graph runs").c_str());
     }
 }

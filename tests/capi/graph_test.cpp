@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstddef>
 #include <string>
+#include <thread>
 
 #include "capi/support.hpp"
 
@@ -241,6 +242,27 @@ TEST_P(c_graphs, a_failure_ends_the_waits_of_other_tasks) {
     EXPECT_EQ(cancelled, 10);
 }
 
+TEST_P(c_graphs, the_code_of_a_cancelled_call_hides_no_later_code) {
+    const c_pool pool(GetParam());
+    const c_graph g;
+    std::atomic<int> there{0};
+    auto meet = [&] {
+        for (++there; there < 2;) {
+            pilfer_sleep_for(100'000);
+        }
+    };
+    auto stop = [&] { return meet(), int{PILFER_ECANCELED}; };
+    auto fail = [&] {
+        for (meet(); pilfer_cancelled() == 0;) { // until `stop` has ended
+            pilfer_sleep_for(100'000);
+        }
+        return own_code;
+    };
+    (void)g.task(stop);
+    (void)g.task(fail);
+    EXPECT_EQ(pilfer_graph_run(pool, g), own_code);
+}
+
 TEST_P(c_graphs, a_cancelled_scope_ends_the_run) {
     const c_pool pool(GetParam());
     const c_graph g;
@@ -311,6 +333,29 @@ TEST_P(c_graphs, a_graph_that_runs_is_neither_run_nor_changed_nor_freed) {
     EXPECT_EQ(calls, 2);
     EXPECT_EQ(pilfer_graph_size(g), 1U);
     pilfer_graph_limit_free(limit);
+}
+
+// Another thread frees the graph as soon as that is not refused any more.
+TEST_P(c_graphs, the_end_of_a_run_is_seen_by_the_thread_that_frees) {
+    const c_pool pool(GetParam());
+    for (int round = 0; round < 20; ++round) {
+        pilfer_graph* g = nullptr;
+        ASSERT_EQ(pilfer_graph_new(&g), 0);
+        std::atomic<bool> runs{false};
+        auto wait = [&] {
+            runs.store(true, std::memory_order_relaxed);
+            pilfer_sleep_for(100'000);
+            return 0;
+        };
+        EXPECT_EQ(pilfer_graph_task(g, result_of<decltype(wait)>, &wait, nullptr), 0);
+        std::thread other([&] {
+            while (!runs.load(std::memory_order_relaxed) || pilfer_graph_free(g) == PILFER_EUSAGE) {
+                std::this_thread::yield();
+            }
+        });
+        EXPECT_EQ(pilfer_graph_run(pool, g), 0);
+        other.join();
+    }
 }
 
 TEST_F(c_graphs_alone, a_cycle_and_a_graph_without_a_first_task_are_refused) {
