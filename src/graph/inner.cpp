@@ -108,7 +108,7 @@ void graph_core::dot_body(std::ostream& out, const std::string& prefix, unsigned
         for (std::uint32_t k = 0; k < v->m_count; ++k) {
             out << indent << id(v) << " -> " << id(v->out()[k]);
             if (v->is_condition()) {
-                out << " [style=dashed label=" << k << "]";
+                out << " [style=dashed label=" << std::to_string(k) << "]";
             }
             out << ";\n";
         }

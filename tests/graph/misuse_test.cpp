@@ -1,5 +1,6 @@
 // graph: each mistake is reported, and the text of a graph.
 #include <atomic>
+#include <locale>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -225,6 +226,22 @@ TEST_F(graph_text, subgraphs_are_clusters) {
                          "    }\n"
                          "    n0 -> n1;\n"
                          "}\n");
+}
+
+TEST_F(graph_text, numbers_are_not_those_of_a_locale) {
+    struct in_groups : std::numpunct<char> {
+        [[nodiscard]] char do_thousands_sep() const override { return ','; }
+        [[nodiscard]] std::string do_grouping() const override { return "\1"; }
+    };
+    pilfer::graph g;
+    auto c = g.condition([] { return 0; });
+    for (int i = 0; i < 11; ++i) {
+        c.chooses(c);
+    }
+    std::ostringstream out;
+    out.imbue(std::locale(std::locale::classic(), new in_groups));
+    g.dot(out);
+    EXPECT_NE(out.str().find("n0 -> n0 [style=dashed label=10];"), std::string::npos) << out.str();
 }
 
 TEST_F(graph_text, an_empty_graph) {
