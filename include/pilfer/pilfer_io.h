@@ -73,10 +73,9 @@ PILFER_C_API int pilfer_io_close(int fd);
 /* ---- functions that run each time ---- */
 
 typedef struct pilfer_subscription pilfer_subscription;
-/* An event, declared again: this header and <pilfer/pilfer_sync.h> may come in any order. */
-typedef struct pilfer_event pilfer_event;
-/* A channel, declared again. */
-typedef struct pilfer_channel pilfer_channel;
+/* Of <pilfer/pilfer_sync.h>, which may come later. No typedefs, which C99 allows only once. */
+struct pilfer_event;
+struct pilfer_channel;
 
 /* Each time, f runs as a task of `pool` (NULL: of the caller's pool, or the common one). Two runs never
  * overlap, and there is no stack between them. It ends when f returns 0, it is cancelled, the object that it
@@ -86,11 +85,11 @@ typedef struct pilfer_channel pilfer_channel;
 
 /* Calls f once for each pilfer_event_set, and at once if the event is set. All settings before a run begins
  * count as one. */
-PILFER_C_API int pilfer_on_event(pilfer_pool* pool, pilfer_event* event, int (*f)(void* arg), void* arg,
-                                 pilfer_subscription** out);
+PILFER_C_API int pilfer_on_event(pilfer_pool* pool, struct pilfer_event* event, int (*f)(void* arg),
+                                 void* arg, pilfer_subscription** out);
 /* Calls f for each pointer, in order; ends after the last one of a closed channel. If the subscription ends
  * after a pointer was received and before f was called, that pointer is the channel's first again. */
-PILFER_C_API int pilfer_on_channel(pilfer_pool* pool, pilfer_channel* channel,
+PILFER_C_API int pilfer_on_channel(pilfer_pool* pool, struct pilfer_channel* channel,
                                    int (*f)(void* value, void* arg), void* arg, pilfer_subscription** out);
 /* Calls f as long as a read would not block: f should read all that is there. Ends with pilfer_io_forget and
  * pilfer_io_close. Codes of PILFER_EERRNO: EBADF, EPERM for a descriptor that is always ready (a file),
