@@ -23,8 +23,8 @@ typedef struct pilfer_stage {
      * next item, or left NULL at the end of the input. The item that the last stage leaves is ignored. */
     int (*f)(void** item, void* arg);
     void* arg; /* for f and drop */
-    /* Ends an item that this stage has made and that no later stage has taken, because the pipeline ends
-     * early; not called for NULL. NULL: items own nothing. */
+    /* Ends an item that this stage was the last one to pass on, because the pipeline ends early: also one
+     * that this stage got and did not replace. Not called for NULL. NULL: such items own nothing. */
     void (*drop)(void* item, void* arg);
 } pilfer_stage;
 
@@ -37,9 +37,9 @@ typedef struct pilfer_stage {
  * leaves the item as it got it, to be dropped, or sets it to NULL. A stage may return PILFER_ECANCELED from
  * its calls; the result is that only if no other code is. A positive number gives PILFER_EINVAL.
  *
- * PILFER_ECANCELED: a scope of the caller was cancelled. PILFER_EINVAL: no token, fewer than 2 stages, a
- * parallel source, a stage without a function or with another order. PILFER_ENOMEM. Nothing was called then.
- */
+ * PILFER_ECANCELED: a scope of the caller was cancelled. It and PILFER_ENOMEM end the pipeline as a code of a
+ * stage does. PILFER_EINVAL: no token, fewer than 2 stages, a parallel source, a stage without a function or
+ * with another order; then nothing was called. */
 PILFER_C_API int pilfer_pipeline(pilfer_pool* pool, size_t tokens, const pilfer_stage* stages, size_t count);
 
 #ifdef __cplusplus

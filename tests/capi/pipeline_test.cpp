@@ -173,6 +173,24 @@ TEST_P(c_pipelines, the_code_of_a_stage_ends_the_pipeline_and_each_item_once) {
     }
 }
 
+TEST_P(c_pipelines, an_item_is_dropped_by_the_stage_that_passed_it_on_last) {
+    const c_pool pool(GetParam());
+    const auto count = [](void*, void* drops) { ++*static_cast<int*>(drops); };
+    for (const bool has_drop : {false, true}) {
+        int of_source = 0;
+        int of_middle = 0;
+        const auto give = [](void** item, void* drops) { return *item = drops, 0; };
+        const auto leave = [](void**, void*) { return 0; };
+        const auto fail = [](void** item, void*) { return *item != nullptr ? own_code : 0; };
+        const pilfer_stage stages[] = {{PILFER_SERIAL_IN_ORDER, give, &of_source, count},
+                                       {PILFER_PARALLEL, leave, &of_middle, has_drop ? +count : nullptr},
+                                       {PILFER_PARALLEL, fail, nullptr, nullptr}};
+        EXPECT_EQ(pilfer_pipeline(pool, 1, stages, std::size(stages)), own_code);
+        EXPECT_EQ(of_source, 0);
+        EXPECT_EQ(of_middle, has_drop ? 1 : 0);
+    }
+}
+
 TEST_P(c_pipelines, a_source_may_fail) {
     const c_pool pool(GetParam());
     ledger items(30);
@@ -252,6 +270,22 @@ TEST_P(c_pipelines, a_cancelled_scope_ends_the_pipeline) {
         EXPECT_EQ(code, PILFER_ECANCELED);
     });
     EXPECT_LT(items.made(), 100'000U);
+    EXPECT_TRUE(items.is_balanced());
+}
+
+TEST_P(c_pipelines, a_drop_may_wait) {
+    const c_pool pool(GetParam());
+    ledger items(100'000);
+    auto source = [&](void*& item) { return item = items.has_more() ? items.make() : nullptr, 0; };
+    auto pass = [](void*&) { return pilfer_yield(), 0; };
+    auto sink = [&](void*& item) { return items.number(item) == 50 ? own_code : ledger::end(item); };
+    const auto wait = [](void* item, void*) {
+        pilfer_sleep_for(100'000);
+        (void)ledger::end(item);
+    };
+    const pilfer_stage stages[] = {stage(PILFER_SERIAL_IN_ORDER, source, wait),
+                                   stage(PILFER_PARALLEL, pass, wait), stage(PILFER_SERIAL_IN_ORDER, sink)};
+    EXPECT_EQ(pilfer_pipeline(pool, 8, stages, std::size(stages)), own_code);
     EXPECT_TRUE(items.is_balanced());
 }
 
