@@ -5,9 +5,9 @@
 
 #include <pilfer/pilfer.h>
 
-#include "capi/begin.hpp"
 #include "capi/error.hpp"
-#include "capi/objects.hpp"
+#include "capi_objects/begin.hpp"
+#include "capi_objects/objects.hpp"
 
 struct pilfer_subscription {
     pilfer::subscription handle;

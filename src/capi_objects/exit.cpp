@@ -12,7 +12,7 @@
 
 #include "capi/call.hpp"
 #include "capi/error.hpp"
-#include "capi/objects.hpp"
+#include "capi_objects/objects.hpp"
 
 namespace pilfer {
 inline namespace v0 {

@@ -8,9 +8,9 @@
 #include <pilfer/pilfer.h>
 #include <pilfer/yield.hpp>
 
-#include "capi/begin.hpp"
 #include "capi/call.hpp"
 #include "capi/error.hpp"
+#include "capi_objects/begin.hpp"
 
 struct pilfer_timer {
     pilfer::timer handle;
