@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
-    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph capi capi_objects everything
+    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph capi capi_objects adapters everything
 """.split()
 
 # A room that may use less than what is below it.

@@ -69,7 +69,7 @@ def faults(root, features):
         yield from (f"{f['name']}: no public header declares {name}" for name in f["use"] if name not in words)
         yield from (f"{f['name']}: no C header declares {name}" for name in f["c"] if name not in c_words)
     for what, have, folder in (("headers", public, include),
-                               ("examples", {*examples.glob("*.cpp"), *examples.glob("c/*.c")}, examples)):
+                               ("examples", {p for g in ("*.cpp", "c/*.c", "adapters/*.cpp") for p in examples.glob(g)}, examples)):
         named = {path for f in features for path in f[what]}
         yield from (f"no feature names {p.relative_to(root)}" for p in sorted(have) if str(p.relative_to(folder)) not in named)
     order = [f["goal"] for i, f in enumerate(features) if i == 0 or f["goal"] != features[i - 1]["goal"]]

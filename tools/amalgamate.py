@@ -136,7 +136,7 @@ def main():
     header = Writer()
     header.include("<pilfer/pilfer.hpp>")
     for path in sorted(INCLUDE.rglob("*.hpp")):
-        if "detail" not in path.parts:
+        if not {"detail", "adapters"} & set(path.parts):  # adapters need other libraries
             header.include(f"<{path.relative_to(INCLUDE)}>")
     header.write(folder / "pilfer.hpp", [*notice, "#pragma once", *static])
 

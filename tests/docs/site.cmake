@@ -20,6 +20,9 @@ endforeach()
 file(GLOB guides CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/docs/guides/*.md")
 foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
     cmake_path(GET page STEM name)
+    if(name STREQUAL adapters AND NOT (TARGET pilfer_adapter_asio AND TARGET pilfer_adapter_eigen))
+        continue()
+    endif()
     set(source "${CMAKE_CURRENT_BINARY_DIR}/guide_${name}.cpp")
     add_custom_command(
         OUTPUT "${source}"
@@ -33,6 +36,13 @@ foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
     add_test(NAME docs.guide_${name} COMMAND guide_${name})
     set_tests_properties(docs.guide_${name} PROPERTIES LABELS docs TIMEOUT ${PILFER_TEST_TIMEOUT})
 endforeach()
+if(TARGET guide_adapters)
+    target_link_libraries(guide_adapters PRIVATE pilfer_adapter_asio pilfer_adapter_eigen)
+    foreach(header IN ITEMS pilfer/adapters/eigen.hpp unsupported/Eigen/CXX11/Tensor pilfer/adapters/asio.hpp
+                            asio/post.hpp asio/strand.hpp pilfer/adapters/parlay.hpp)
+        target_compile_options(guide_adapters PRIVATE "SHELL:-include ${header}")
+    endforeach()
+endif()
 set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
 
 # Only if its tools are installed: ./docs/build installs them, a test does not.
