@@ -22,24 +22,15 @@ scheduler* alone = nullptr;
 /// callbacks run after it.
 stop_request* stop_requests = nullptr;
 
-} // namespace
-
-template <class F>
-void cancelled_team::each_worker(F f) const {
-    for (unsigned i = 0; i < m_team.schedulers(); ++i) {
-        f(m_team.at(i));
-    }
-}
-
-namespace {
-
 template <class F>
 void each_worker(F f) noexcept {
     if (alone != nullptr) {
         f(*alone);
     }
     for (const cancelled_team* t = teams; t != nullptr; t = t->next) {
-        t->each_worker(f);
+        for (unsigned i = 0; i < t->workers.schedulers(); ++i) {
+            f(t->workers.at(i));
+        }
     }
 }
 const auto each_trip = [](auto f) noexcept {
@@ -69,14 +60,12 @@ void request_stops(stop_request* mine) noexcept {
 cancel_seat& cancel_seat::of(const worker* w) noexcept { return *static_cast<const scheduler*>(w)->cancel; }
 
 cancelled_team::cancelled_team(team& t)
-    : m_team(t), m_seats(std::make_unique<cancel_seat[]>(t.schedulers())) {
+    : workers(t), m_seats(std::make_unique<cancel_seat[]>(t.schedulers())) {
     for (unsigned i = 0; i < t.schedulers(); ++i) {
         t.at(i).cancel = &m_seats[i];
     }
     t.add(*this);
 }
-
-cancelled_team::~cancelled_team() = default;
 
 /// Propagates the cancellation to the scope at which the task looks first.
 void cancelled_team::task_begins(scheduler& w, scope_node* parent) noexcept {
@@ -89,7 +78,7 @@ void cancellation::add(cancelled_team& t) noexcept {
             t.next = teams;
             teams = &t;
         },
-        [&t](auto f) noexcept { t.each_worker([f](scheduler& w) noexcept { f(w.deque.signal()); }); });
+        each_trip);
 }
 
 void cancellation::remove(cancelled_team& t) noexcept {
@@ -114,17 +103,13 @@ void cancellation::forget_all() noexcept {
     stop_requests = nullptr;
 }
 
-void cancellation::request(scope_node& s) noexcept {
+void cancellation::request(scope_node& s, branch_protocol<std_atom>* branch) noexcept {
     stop_request* mine = nullptr;
     cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
-    request_stops(mine);
-}
-
-void cancellation::request(scope_node& s, branch_protocol<std_atom>& branch) noexcept {
-    stop_request* mine = nullptr;
-    cancelled_nodes.request(s.head().cancel_state, each_trip, [&] { mine = stop_waits(s); });
-    PILFER_CHAOS_POINT(lock);
-    branch.is_told();
+    if (branch != nullptr) {
+        PILFER_CHAOS_POINT(lock);
+        branch->is_told();
+    }
     request_stops(mine);
 }
 

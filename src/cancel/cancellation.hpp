@@ -1,8 +1,6 @@
 // The process-wide registry of cancellations, for the rest of the library. Protocol: README.md.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <stop_token>
 #include <utility>
@@ -43,16 +41,13 @@ public:
 class cancelled_team final : public service {
 public:
     explicit cancelled_team(team& t);
-    ~cancelled_team();
 
     void task_begins(scheduler& w, scope_node* parent) noexcept override;
 
-    template <class F>
-    void each_worker(F f) const;
+    team& workers;
     cancelled_team* next = nullptr; // of all, under the lock of the cancellations
 
 private:
-    team& m_team;
     std::unique_ptr<cancel_seat[]> m_seats;
 };
 
@@ -64,11 +59,10 @@ void remove(cancelled_team& t) noexcept;
 /// In a child of fork(), by its only thread.
 void forget_all() noexcept;
 
-/// Cancels the node `s`. Requests the stops of stop_on_cancel objects below it before it returns.
-void request(scope_node& s) noexcept;
-/// Cancels the node `s` of a stolen branch. Calls branch.is_told() before it requests any stop: a callback
-/// may wait for the worker of the branch, which waits for is_told().
-void request(scope_node& s, branch_protocol<std_atom>& branch) noexcept;
+/// Cancels the node `s`. Requests the stops of stop_on_cancel objects below it before it returns. `branch`:
+/// null unless `s` is the node of a stolen branch that was given up. Its is_told() is called before any of
+/// these requests: a callback may wait for the worker of the branch, which waits for is_told().
+void request(scope_node& s, branch_protocol<std_atom>* branch = nullptr) noexcept;
 /// Called after a lock on the way up is free: results that earlier looks have noted are void.
 void renew() noexcept;
 /// The node `s` began under a lock that is free now. Stops the waits below it, if they are stopped.

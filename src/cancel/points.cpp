@@ -8,12 +8,6 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
-namespace {
-
-/// The job of a context whose child of spawn has not begun. No other context has its own address there.
-[[nodiscard]] void* left_out(context* c) noexcept { return &c->next; }
-
-} // namespace
 
 bool stopped_cold(worker* w) noexcept {
     return cancellation::stopped_at(w, w->current.load(rlx)->node.load(rlx), !unwinds(w));
@@ -72,24 +66,9 @@ bool says_stopped(const std::exception_ptr& error) noexcept {
     }
 }
 
-bool leaves_by_stopped() noexcept {
-    (void)caught_error();
-    try {
-        throw;
-    } catch (const stopped&) {
-        return true;
-    } catch (...) {
-        return false;
-    }
-}
+bool leaves_by_stopped() noexcept { return says_stopped(caught_error()); }
 
-std::exception_ptr stopped_error() noexcept {
-    try {
-        return std::make_exception_ptr(stopped());
-    } catch (...) {
-        return std::current_exception();
-    }
-}
+std::exception_ptr stopped_error() noexcept { return std::make_exception_ptr(stopped()); }
 
 bool child_begins(worker* w) noexcept {
     if (!stopped_here(w)) {
@@ -97,7 +76,7 @@ bool child_begins(worker* w) noexcept {
     }
     count_dropped(w);
     context* c = w->current.load(rlx)->ctx;
-    c->job = left_out(c);
+    c->job = &c->next; // no other context has its own address there
     return false;
 }
 

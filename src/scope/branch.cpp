@@ -56,7 +56,7 @@ void stolen_branch::give_up(spark& s, word initial, word given_up) noexcept {
         return;
     }
     auto* const b = reinterpret_cast<stolen_branch*>(was);
-    cancellation::request(*b->m_node, b->m_protocol);
+    cancellation::request(*b->m_node, &b->m_protocol);
 }
 
 /// The other branches of this join that run on other workers are below the node of the outermost branch

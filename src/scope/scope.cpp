@@ -146,16 +146,12 @@ void scope_core::submit_made(submission* child, void (*destroy)(submission*) noe
 
 void scope_core::fail() noexcept {
     const std::exception_ptr error = caught_error();
-    try {
-        throw;
-    } catch (const stopped&) {
+    if (says_stopped(error)) {
         return; // it has left, as it should: swallowed here
-    } catch (...) {
-        if ((note_failure(error) & cancel_flag::cancelled) != 0) {
-            return;
-        }
     }
-    cancellation::request(m_link);
+    if ((note_failure(error) & cancel_flag::cancelled) == 0) {
+        cancellation::request(m_link);
+    }
 }
 
 bool scope_core::is_cleanup(const worker* w) noexcept {

@@ -1,4 +1,4 @@
-// The forest of waits: which waits a cancellation finds, and which nodes it does not even look at.
+// The list of waits: which waits a cancellation finds, and which nodes it does not even look at.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <pilfer/detail/cancel/waits.hpp>
 #include <pilfer/detail/context/scope_node.hpp>
 
+#include "support/child.hpp"
 #include "support/harness.hpp"
 
 namespace {
@@ -108,6 +109,28 @@ TEST(cancellable_waits, every_wait_below_is_found_at_any_depth) {
     }
 }
 
+TEST(cancellable_waits, a_wait_that_is_too_deep_makes_no_later_one_a_stranger_that_is_looked_at) {
+    waits all;
+    std::vector<std::unique_ptr<tree_node>> chain;
+    std::vector<std::unique_ptr<waiter>> listed;
+    for (unsigned i = 0; i < 100; ++i) {
+        chain.push_back(std::make_unique<tree_node>(chain.empty() ? nullptr : chain.back().get()));
+    }
+    waiter too_deep(*chain.back());
+    all.add(too_deep);
+    for (const auto& n : chain) {
+        listed.push_back(std::make_unique<waiter>(*n));
+        all.add(*listed.back());
+    }
+    all.remove(too_deep);
+    tree_node elsewhere(nullptr);
+    cancel(all, elsewhere);
+    for (unsigned i = 0; i < 100; ++i) {
+        EXPECT_EQ(chain[i]->head().cancel_state.looks, 0U) << i;
+        all.remove(*listed[i]);
+    }
+}
+
 TEST(cancellable_waits, a_node_that_ends_out_of_turn_is_forgotten) {
     waits all;
     tree_node outer(nullptr);
@@ -144,8 +167,24 @@ TEST(cancellable_waits, a_random_tree_agrees_with_a_walk_over_all) {
                 nodes.empty() || random() % 8 == 0 ? nullptr : nodes[random() % nodes.size()].get();
             nodes.push_back(std::make_unique<tree_node>(parent));
         }
+        std::vector<std::unique_ptr<tree_node>> gone;
         std::vector<std::unique_ptr<waiter>> listed;
         for (int step = 0; step < 3000; ++step) {
+            if (step % 30 == 0) {
+                std::swap(nodes[random() % nodes.size()], nodes.back());
+                tree_node* const ends = nodes.back().get();
+                if (std::none_of(listed.begin(), listed.end(),
+                                 [ends](const auto& l) { return l->node == ends; })) {
+                    for (const auto& n : nodes) {
+                        if (n->parent() == ends) {
+                            n->relink(*ends);
+                        }
+                    }
+                    all.unlink(*ends);
+                    gone.push_back(std::move(nodes.back()));
+                    nodes.pop_back();
+                }
+            }
             if (listed.size() < 100 || random() % 2 == 0) {
                 listed.push_back(std::make_unique<waiter>(*nodes[random() % nodes.size()]));
                 all.add(*listed.back());
@@ -162,6 +201,29 @@ TEST(cancellable_waits, a_random_tree_agrees_with_a_walk_over_all) {
             all.remove(*l);
         }
     }
+}
+
+TEST(cancellable_waits, a_wait_from_before_a_fork_leaves_what_the_child_lists_alone) {
+    struct forking : waiter {
+        forking(waits& of, tree_node& at) : waiter(at), all(&of) {
+            stop = [](waits::waiter& self) noexcept { static_cast<forking&>(self).all->forget_threads(); };
+        }
+        waits* all;
+    };
+    const auto result = support::in_child([] { // which loses memory, as a child of fork() does
+        waits all;
+        tree_node node(nullptr);
+        forking before(all, node);
+        all.add(before);
+        cancel(all, node); // the function runs under the lock, as if another thread held it
+        waiter after(node);
+        all.add(after);
+        all.remove(before);
+        all.stop_below(node);
+        all.remove(after);
+        return after.stops == 1 ? 0 : 1;
+    });
+    EXPECT_TRUE(result.exited_with(0)) << result;
 }
 
 } // namespace

@@ -32,6 +32,7 @@ struct resumed : process<1> {
 
     /// stoppable_resumption::run_listening() and stay(); then it runs to its end.
     void go_on(frame& f) {
+        check(f.l.next != nullptr, "it goes on before it is listed");
         workers[0].stoppable.remove(f.l);
         was_stopped = f.taken_out;
         received = wait.has_come(f);

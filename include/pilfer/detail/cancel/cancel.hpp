@@ -7,7 +7,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <pilfer/detail/base/atom.hpp>
 #include <pilfer/detail/base/platform.hpp>
@@ -189,7 +188,16 @@ public:
     void request(State& state, Each each, StopWaits stop_waits) noexcept {
         m_lock.lock();
         if ((state.fetch_or(cancel_flag::cancelled, rlx) & cancel_flag::cancelled) == 0) {
-            count_one(each);
+            m_live = m_live + 1;
+            renew();
+            if (!m_ever.load(rlx)) {
+                m_ever.store(true, rlx);
+                Atom::fence_sc(); // cancel.C5
+            }
+            // Set again for each cancellation: the bit may be there, but a worker that has seen it may have
+            // looked up before. (cancel.C1)
+            each([](auto& trip) noexcept { trip.set(trip.stop); });
+            Atom::fence_sc(); // cancel.C6
             stop_waits();
         }
         m_lock.unlock();
@@ -204,13 +212,13 @@ public:
         }
         m_lock.unlock();
     }
-    /// Adds workers that `each` has not reached before: add() makes them known.
-    template <class Add, class Trips>
-    void join(Add add, Trips trips) noexcept {
+    /// Adds workers: add() makes them known to `each`.
+    template <class Add, class Each>
+    void join(Add add, Each each) noexcept {
         m_lock.lock();
         add();
         if (m_live != 0) {
-            trips([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); });
+            each([](auto& trip) noexcept { trip.set(trip.stop); });
         }
         m_lock.unlock();
     }
@@ -255,20 +263,6 @@ public:
     }
 
 private:
-    template <class Each>
-    void count_one(Each each) noexcept {
-        m_live = m_live + 1;
-        renew();
-        if (!m_ever.load(rlx)) {
-            m_ever.store(true, rlx);
-            Atom::fence_sc(); // cancel.C5
-        }
-        // Set again for each cancellation: the bit may be there, but a worker that has seen it may have
-        // looked up before. (cancel.C1)
-        each([](auto& trip) noexcept { trip.set(std::remove_reference_t<decltype(trip)>::stop); });
-        Atom::fence_sc(); // cancel.C6
-    }
-
     raw_lock<Atom, Park> m_lock;
     typename Atom::template plain<std::uint64_t> m_live = 0;
     typename Atom::template atomic<bool> m_ever{false};

@@ -81,7 +81,7 @@ PILFER_ALWAYS_INLINE void gives_lock(activation* a) noexcept {
 [[nodiscard]] PILFER_API bool says_stopped(const std::exception_ptr& error) noexcept;
 /// True if the exception that is handled here is a `stopped`.
 [[nodiscard]] PILFER_API bool leaves_by_stopped() noexcept;
-/// The exception of a task that was cancelled before it began; std::bad_alloc without memory.
+/// The exception of a task that was cancelled before it began.
 [[nodiscard]] PILFER_API std::exception_ptr stopped_error() noexcept;
 
 /// The slow path of announce_rest().

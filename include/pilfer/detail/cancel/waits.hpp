@@ -1,7 +1,8 @@
-// The waits that a cancellation ends, as a forest: a canceller visits the waits below its node only.
+// The waits that a cancellation ends, in a list with brackets: a canceller visits the waits below its node
+// only.
 #pragma once
 
-#include <cstddef>
+#include <array>
 #include <cstdint>
 #include <new>
 
@@ -15,23 +16,31 @@ namespace detail {
 
 /// The waits on a worker that a cancellation ends. `Node` is as for is_stopped().
 ///
-/// A node that has waits below it on this worker has a group here. A table finds the group of a node, so that
-/// a node has no word for it, and its constructor does nothing. All is under one lock.
+/// The waits are in a list. A node that has waits below it on this worker has two brackets in the list.
+/// Between them are these waits, and the brackets of the nodes below. Hash tries find the brackets of a node,
+/// so that a node has no word for them, and its constructor does nothing. All is under one lock.
+///
+/// Source of the list: the tour of a tree as a sequence, in which a subtree is a section (Tarjan and Vishkin,
+/// "An efficient parallel biconnectivity algorithm", 1985). Source of the tries: Wellons, "An
+/// easy-to-implement, arena-friendly hash map" (2023).
 template <class Atom, class Park, class Node>
 class cancellable_waits {
     template <class T>
     using plain = typename Atom::template plain<T>;
     struct group;
+    /// A wait or a bracket.
+    struct element {
+        plain<element*> next = nullptr;
+        plain<element*> previous = nullptr;
+        plain<group*> bracket_of = nullptr; // null: a wait
+    };
 
 public:
     /// A wait that is listed here, in the frame or object that waits, from before the wait until after it.
-    struct waiter {
-        plain<waiter*> next = nullptr;
-        plain<waiter*> previous = nullptr;
+    struct waiter : element {
         plain<bool> stopped = false;
         /// The place of the waiting task: its node, and as what it is there.
         plain<Node*> node = nullptr;
-        plain<group*> in = nullptr; // null: loose
         /// Called once, under the lock, if the task is stopped. The task may go on at once, up to remove().
         void (*stop)(waiter& self) noexcept = nullptr;
     };
@@ -40,270 +49,187 @@ public:
     cancellable_waits(const cancellable_waits&) = delete;
     cancellable_waits& operator=(const cancellable_waits&) = delete;
     ~cancellable_waits() {
-        for (std::size_t i = 0; i < m_buckets; ++i) {
-            free_all(m_table[i]);
+        while (group* const g = m_spare) {
+            m_spare = g->below[0];
+            delete g;
         }
-        free_all(m_spare);
-        delete[] m_table;
     }
 
     /// Lists `l`. After the call the caller looks whether its task is stopped: a canceller that has not found
     /// `l` here has cancelled before (cancel.C2).
+    ///
+    /// Puts brackets around `l`, further and further out, up to a node that has some. One pass, because a
+    /// scope that ends out of turn changes the chain of nodes meanwhile.
     void add(waiter& l) noexcept {
         m_lock.lock();
-        group* const g = group_of(l.node);
-        l.in = g;
-        waiter*& first = g != nullptr ? g->waits : m_loose;
-        l.next = first;
-        if (first != nullptr) {
-            first->previous = &l;
+        element* first = &l;
+        element* last = &l;
+        brackets* around = &m_roots;
+        unsigned made = 0;
+        for (Node* n = Node::strip(l.node); n != nullptr; n = parent_of(*n), ++made) {
+            group*& g = group_of(n);
+            if (g != nullptr) {
+                around = g;
+                break;
+            }
+            g = made < most_new_groups ? make(n) : nullptr;
+            if (g == nullptr) {
+                around = &m_loose;
+                break;
+            }
+            link(g->begin, *first);
+            link(*last, g->end);
+            first = &g->begin;
+            last = &g->end;
         }
-        first = &l;
+        link(*last, *around->begin.next);
+        link(around->begin, *first);
+        if (around == &m_loose) { // without those further out the new brackets are of no use
+            take_out(l);
+            link(l, *m_loose.begin.next);
+            link(m_loose.begin, l);
+        }
         m_lock.unlock();
     }
-    /// Takes `l` out. After the call no thread calls its stop().
+    /// After the call no thread calls the stop() of `l`.
     void remove(waiter& l) noexcept {
         m_lock.lock();
-        group* const g = l.in;
-        waiter* const next = l.next;
-        waiter* const previous = l.previous;
-        if (previous != nullptr) {
-            previous->next = next;
-        } else {
-            (g != nullptr ? g->waits : m_loose) = next;
-        }
-        if (next != nullptr) {
-            next->previous = previous;
-        }
-        drop_empty(g);
+        take_out(l);
         m_lock.unlock();
     }
     /// Called by a canceller after it has cancelled `node`: stops the waits below, if their tasks are
     /// stopped.
     void stop_below(const Node& node) noexcept {
         m_lock.lock();
-        stop_all(m_loose);
-        if (group* const top = find(&node); top != nullptr) {
-            for (group* g = top; g != nullptr; g = after(g, top)) {
-                stop_all(g->waits);
-            }
+        stop_between(m_loose);
+        if (const group* const g = group_of(&node); g != nullptr) {
+            stop_between(*g);
         }
         m_lock.unlock();
     }
     /// Called after `gone`, which ends out of turn, has left the chain of nodes. Its address may be that of
-    /// another node soon.
+    /// another node soon. The waits between its brackets are then between those around them.
     void unlink(const Node& gone) noexcept {
         m_lock.lock();
-        if (group* const g = find(&gone); g != nullptr) {
-            while (group* const child = g->children) {
-                detach(*child);
-                attach(*child, g->parent);
-            }
-            drop_empty(g);
+        if (group* const g = group_of(&gone); g != nullptr) {
+            drop(*g);
         }
         m_lock.unlock();
     }
 
     /// In a child of fork(), by its only thread. No task of another thread can go on.
     void forget_threads() noexcept {
-        if (m_lock.open_for_good()) { // the groups may be half linked
-            m_loose = nullptr;
-            m_spare = nullptr;
-            m_table = nullptr;
-            m_buckets = m_groups = m_spares = 0;
+        if (m_lock.open_for_good()) { // the list may be half linked
+            ::new (static_cast<void*>(this)) cancellable_waits();
         }
     }
 
 private:
-    /// The waits at a node, and the groups of the nodes below it.
-    struct group {
-        const Node* node;
-        group* next_in_bucket; // or of the spare ones
-        group* parent;
-        group* children;
-        group* next; // of the children of one group
-        group* previous;
-        waiter* waits;
+    struct brackets {
+        brackets() noexcept { link(begin, end); }
+        element begin;
+        element end;
+    };
+    /// A node that has brackets.
+    struct group : brackets {
+        const Node* node = nullptr;
+        std::array<group*, 2> below{}; // in its trie; the first one is the next of the spare groups
     };
 
     /// A wait whose node would need more groups than this is loose: every canceller looks at it. Otherwise a
     /// task alone in a deep tree would pay for the depth at each wait.
     static constexpr unsigned most_new_groups = 64;
-    static constexpr std::size_t most_spares = 256;
+    static constexpr unsigned most_spares = 256;
 
     [[nodiscard]] static Node* parent_of(Node& node) noexcept {
         node.seen_here();
         return Node::strip(node.parent());
     }
-    [[nodiscard]] std::size_t bucket_of(const Node* node) const noexcept {
-        return static_cast<std::size_t>(
-                   (reinterpret_cast<std::uintptr_t>(node) >> 3) * std::uint64_t{0x9e3779b97f4a7c15} >> 32) &
-               (m_buckets - 1);
+    static void link(element& left, element& right) noexcept {
+        left.next = &right;
+        right.previous = &left;
     }
-    [[nodiscard]] group* find(const Node* node) const noexcept {
-        group* g = m_buckets != 0 ? m_table[bucket_of(node)] : nullptr;
-        while (g != nullptr && g->node != node) {
-            g = g->next_in_bucket;
+    /// Takes out `l`, and the brackets that are empty then.
+    void take_out(waiter& l) noexcept {
+        element* before = l.previous;
+        link(*before, *l.next);
+        for (group* g = before->bracket_of; g != nullptr && g->begin.next == &g->end;
+             g = before->bracket_of) {
+            before = g->begin.previous;
+            drop(*g);
         }
-        return g;
     }
-    /// The group of the node of `place`. It is made if there is none, and so are those of the nodes above.
-    /// Null: the wait stays loose. One pass, because a scope that ends out of turn changes the chain
-    /// meanwhile.
-    [[nodiscard]] group* group_of(Node* place) noexcept {
-        if (!make_room()) {
-            return nullptr;
-        }
-        group* lowest = nullptr;
-        group* below = nullptr;
-        unsigned made = 0;
-        for (Node* n = Node::strip(place); n != nullptr; n = parent_of(*n)) {
-            group* g = find(n);
-            const bool known = g != nullptr;
-            if (!known) {
-                if (made == most_new_groups) {
-                    drop_empty(lowest);
-                    return nullptr;
+    static void stop_between(const brackets& b) noexcept {
+        for (element* e = b.begin.next; e != &b.end; e = e->next) {
+            if (e->bracket_of == nullptr) {
+                auto& l = static_cast<waiter&>(*e);
+                if (!l.stopped && is_stopped<Node>(l.node)) {
+                    l.stopped = true;
+                    l.stop(l);
                 }
-                g = make(n);
-                ++made;
             }
-            if (below != nullptr) {
-                attach(*below, g);
-            } else {
-                lowest = g;
-            }
-            if (known) {
-                break;
-            }
-            below = g;
         }
-        return lowest;
     }
-    [[nodiscard]] group* make(const Node* n) noexcept {
-        group* const g = m_spare;
-        m_spare = g->next_in_bucket;
-        --m_spares;
-        group*& bucket = m_table[bucket_of(n)];
-        *g = {n, bucket, nullptr, nullptr, nullptr, nullptr, nullptr};
-        bucket = g;
-        ++m_groups;
+
+    /// The place for the group of `node` in its trie. Null is there if the node has none. Each bit of the
+    /// hash after the first eight is a step down.
+    [[nodiscard]] group*& group_of(const Node* node) noexcept {
+        auto hash = reinterpret_cast<std::uintptr_t>(node) * std::uint64_t{0x9e3779b97f4a7c15};
+        group** at = &m_tries[hash >> 56];
+        for (hash <<= 8; *at != nullptr && (*at)->node != node; hash <<= 1) {
+            at = &(*at)->below[hash >> 63];
+        }
+        return *at;
+    }
+    /// Null without memory.
+    [[nodiscard]] group* make(const Node* node) noexcept {
+        group* g = m_spare; // no malloc at each wait
+        if (g != nullptr) {
+            m_spare = g->below[0];
+            --m_spares;
+        } else {
+            g = new (std::nothrow) group;
+            if (g == nullptr) {
+                return nullptr;
+            }
+            g->begin.bracket_of = g->end.bracket_of = g;
+        }
+        g->node = node;
+        g->below = {};
         return g;
     }
-    /// False: there is no memory for the groups that a wait may need.
-    [[nodiscard]] bool make_room() noexcept {
-        for (; m_spares < most_new_groups; ++m_spares) {
-            auto* const g = new (std::nothrow) group{};
-            if (g == nullptr) {
-                return false;
-            }
-            g->next_in_bucket = m_spare;
-            m_spare = g;
-        }
-        if (m_groups + most_new_groups > m_buckets) {
-            grow();
-        }
-        return m_buckets != 0;
-    }
-    void grow() noexcept {
-        group** const old = m_table;
-        const std::size_t buckets = m_buckets;
-        auto* const table = new (std::nothrow) group* [buckets == 0 ? most_spares : 2 * buckets] {};
-        if (table == nullptr) {
-            return; // the chains get longer
-        }
-        m_table = table;
-        m_buckets = buckets == 0 ? most_spares : 2 * buckets;
-        for (std::size_t i = 0; i < buckets; ++i) {
-            while (group* const g = old[i]) {
-                old[i] = g->next_in_bucket;
-                group*& bucket = m_table[bucket_of(g->node)];
-                g->next_in_bucket = bucket;
-                bucket = g;
-            }
-        }
-        delete[] old;
-    }
-    static void attach(group& g, group* parent) noexcept {
-        g.parent = parent;
-        g.previous = nullptr;
-        g.next = nullptr;
-        if (parent != nullptr) {
-            g.next = parent->children;
-            if (g.next != nullptr) {
-                g.next->previous = &g;
-            }
-            parent->children = &g;
-        }
-    }
-    static void detach(group& g) noexcept {
-        if (g.previous != nullptr) {
-            g.previous->next = g.next;
-        } else if (g.parent != nullptr) {
-            g.parent->children = g.next;
-        }
-        if (g.next != nullptr) {
-            g.next->previous = g.previous;
-        }
-    }
-    /// Removes `g`, and those above it, as far as nothing is left in them. A group from before a fork() is
-    /// in no table and stays.
-    void drop_empty(group* g) noexcept {
-        if (g == nullptr || find(g->node) != g) {
+    /// Takes out the brackets and the group. A leaf below the group gets its place in the trie: which leaf
+    /// does not matter. A group from before a fork() is in no trie and stays.
+    void drop(group& g) noexcept {
+        group*& place = group_of(g.node);
+        if (place != &g) {
             return;
         }
-        while (g != nullptr && g->waits == nullptr && g->children == nullptr) {
-            group** at = &m_table[bucket_of(g->node)];
-            while (*at != g) {
-                at = &(*at)->next_in_bucket;
-            }
-            *at = g->next_in_bucket;
-            --m_groups;
-            detach(*g);
-            group* const parent = g->parent;
-            if (m_spares < most_spares) {
-                g->next_in_bucket = m_spare;
-                m_spare = g;
-                ++m_spares;
-            } else {
-                delete g;
-            }
-            g = parent;
+        link(*g.begin.previous, *g.begin.next);
+        link(*g.end.previous, *g.end.next);
+        group** leaf = &place;
+        for (group** at = leaf; *at != nullptr; at = &(*at)->below[(*at)->below[0] == nullptr]) {
+            leaf = at;
         }
-    }
-    /// The group after `g` in a walk over all below `top`, null after the last one.
-    [[nodiscard]] static group* after(group* g, const group* top) noexcept {
-        if (g->children != nullptr) {
-            return g->children;
-        }
-        while (g != top && g->next == nullptr) {
-            g = g->parent;
-        }
-        return g != top ? g->next : nullptr;
-    }
-    static void stop_all(waiter* l) noexcept {
-        for (; l != nullptr; l = l->next) {
-            if (!l->stopped && is_stopped<Node>(l->node)) {
-                l->stopped = true;
-                l->stop(*l);
-            }
-        }
-    }
-    static void free_all(group* g) noexcept {
-        while (g != nullptr) {
-            group* const next = g->next_in_bucket;
-            delete g;
-            g = next;
+        group* const heir = *leaf;
+        place = heir;
+        *leaf = nullptr; // the same place if nothing is below
+        heir->below = g.below;
+        if (m_spares < most_spares) {
+            g.below[0] = m_spare;
+            m_spare = &g;
+            ++m_spares;
+        } else {
+            delete &g;
         }
     }
 
     raw_lock<Atom, Park> m_lock;
-    waiter* m_loose = nullptr;
-    group** m_table = nullptr; // m_buckets of them, a power of two
-    group* m_spare = nullptr;  // for the next groups: no malloc at each wait
-    std::size_t m_buckets = 0;
-    std::size_t m_groups = 0;
-    std::size_t m_spares = 0;
+    brackets m_roots; // around all but the loose waits
+    brackets m_loose;
+    std::array<group*, 256> m_tries{};
+    group* m_spare = nullptr;
+    unsigned m_spares = 0;
 };
 
 } // namespace detail
