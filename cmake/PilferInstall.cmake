@@ -8,6 +8,10 @@ install(
     EXPORT pilferTargets
     LIBRARY COMPONENT runtime NAMELINK_COMPONENT devel
     ARCHIVE COMPONENT devel)
+install(
+    TARGETS pilfer_test
+    EXPORT pilferTargets
+    ARCHIVE COMPONENT devel)
 if(PILFER_THREADPOOL_OBJECT)
     install(FILES "${pilfer_threadpool_object}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()

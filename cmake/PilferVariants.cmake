@@ -37,8 +37,9 @@ foreach(sanitizer IN ITEMS address thread)
     pilfer_variant_of(pilfer_threadpool pilfer_threadpool_${short} -fsanitize=${sanitizer})
     set_target_properties(pilfer_threadpool_${short} PROPERTIES LINK_LIBRARIES "" INTERFACE_LINK_LIBRARIES "")
     target_link_libraries(pilfer_threadpool_${short} PRIVATE pilfer_${short})
+    pilfer_variant_of(pilfer_test pilfer_test_${short} -fsanitize=${sanitizer})
     install(
-        TARGETS pilfer_${short} pilfer_threadpool_${short}
+        TARGETS pilfer_${short} pilfer_threadpool_${short} pilfer_test_${short}
         EXPORT pilfer_${sanitizer}
         LIBRARY COMPONENT devel
         ARCHIVE COMPONENT devel)

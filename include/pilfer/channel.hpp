@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/sync/channel.hpp>
 #include <pilfer/detail/sync/channel_protocol.hpp>
 #include <pilfer/detail/wait/wait.hpp>
@@ -99,9 +100,15 @@ public:
     /// May be called again. Does not wait.
     void close() noexcept { m_core.close(); }
     /// True after close().
-    [[nodiscard]] bool closed() noexcept { return m_core.state().closed(); }
+    [[nodiscard]] bool closed() noexcept {
+        PILFER_TEST_POINT("looks whether a channel is closed", &m_core);
+        return m_core.state().closed();
+    }
     /// The number of values in it; 0 with capacity 0.
-    [[nodiscard]] std::size_t size() noexcept { return m_core.state().size(); }
+    [[nodiscard]] std::size_t size() noexcept {
+        PILFER_TEST_POINT("looks at the size of a channel", &m_core);
+        return m_core.state().size();
+    }
     /// The bound that the constructor was given.
     [[nodiscard]] std::size_t capacity() const noexcept { return m_core.capacity(); }
 

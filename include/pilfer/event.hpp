@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/fwd.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
@@ -33,7 +34,10 @@ public:
     /// Clears the flag: later waits wait.
     void reset() noexcept;
     /// True if the event is set. Writes before set() are visible to a caller that gets true.
-    [[nodiscard]] bool is_set() const noexcept { return m_set.load(detail::acq); } // the store in set()
+    [[nodiscard]] bool is_set() const noexcept {
+        PILFER_TEST_POINT("looks at an event", this);
+        return m_set.load(detail::acq); // the store in set()
+    }
 
     /// Waits until the event is set. Throws stopped if the task is cancelled.
     void wait() { (void)wait_within(detail::never); }

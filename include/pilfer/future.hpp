@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/future/async.hpp>
 #include <pilfer/detail/future/future_state.hpp>
 #include <pilfer/pool.hpp>
@@ -47,7 +48,10 @@ public:
     /// False if it refers to no task; most calls then throw usage_error.
     [[nodiscard]] bool valid() const noexcept { return m_state != nullptr; }
     /// True if the result or the exception is there.
-    [[nodiscard]] bool ready() const { return state().is_done(); }
+    [[nodiscard]] bool ready() const {
+        PILFER_TEST_POINT("looks whether a future is ready", m_state);
+        return state().is_done();
+    }
     /// Waits until the result is there. A worker of the task's pool runs a task that has not started here;
     /// otherwise the calling task suspends. A thread that is no worker blocks.
     void wait() const { state().wait(); }

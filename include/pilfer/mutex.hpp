@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
 #include <pilfer/detail/wait/wait.hpp>
@@ -40,6 +41,7 @@ public:
 
     /// Locks; waits while another task or thread has the lock.
     void lock() noexcept {
+        PILFER_TEST_POINT("locks a mutex", this);
         if (!m_core.lock_fast()) [[unlikely]] {
             (void)lock_slow(detail::never);
         }
@@ -48,6 +50,7 @@ public:
     /// As lock(), but a task that is cancelled while it waits leaves by `stopped`, without the mutex. lock()
     /// always waits to the end.
     void lock_cancellable() {
+        PILFER_TEST_POINT("locks a mutex", this);
         if (!m_core.lock_fast()) [[unlikely]] {
             lock_or_leave();
         }
@@ -55,6 +58,7 @@ public:
     }
     /// Locks and returns true if the lock is free.
     [[nodiscard]] bool try_lock() noexcept {
+        PILFER_TEST_POINT("tries to lock a mutex", this);
         if (!m_core.try_lock()) {
             return false;
         }
@@ -64,15 +68,18 @@ public:
     /// Returns false if the mutex was not free within `d`; tries at least once.
     template <class Rep, class Period>
     [[nodiscard]] bool try_lock_for(std::chrono::duration<Rep, Period> d) {
+        PILFER_TEST_POINT("tries to lock a mutex", this);
         return m_core.lock_fast() ? took() : lock_within(detail::after(d));
     }
     /// As try_lock_for(), until `t` by the present reading of its clock.
     template <class Clock, class Duration>
     [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration>& t) {
+        PILFER_TEST_POINT("tries to lock a mutex", this);
         return m_core.lock_fast() ? took() : lock_within(detail::at(t));
     }
     /// Unlocks. Only the task or thread that locked may call it.
     void unlock() noexcept {
+        PILFER_TEST_POINT("unlocks a mutex", this);
         release();
         // The mutex may be gone. gives_lock() may call the user's code, which may want this mutex again.
         detail::gives_lock(detail::running_task());

@@ -64,6 +64,7 @@ public:
         if (error == nullptr) {
             PILFER_THROW(usage_error("pilfer: a promise was given no exception"));
         }
+        PILFER_TEST_POINT("sets a promise", m_state);
         const future<T> alive = get_future();
         if (!m_state->fail(std::move(error))) {
             PILFER_THROW(promise_already_satisfied());
@@ -73,6 +74,7 @@ public:
 private:
     template <class Make>
     void set(Make make) {
+        PILFER_TEST_POINT("sets a promise", m_state);
         // As soon as a waiter sees the result, it may destroy this object and everything it refers to. This
         // reference keeps the state alive.
         const future<T> alive = get_future();

@@ -7,7 +7,18 @@
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
+
+#if defined(PILFER_TEST)
+constinit thread_local test_backend_maker test_backend = nullptr;
+#endif
+
 namespace {
+
+#if defined(PILFER_TEST)
+[[nodiscard]] bool is_explored() noexcept { return test_backend != nullptr; }
+#else
+[[nodiscard]] constexpr bool is_explored() noexcept { return false; }
+#endif
 
 [[nodiscard]] bool is_one_lock(const options& o) noexcept { return o.backend == pilfer::backend::one_lock; }
 
@@ -15,8 +26,9 @@ namespace {
     // Exact counts, a recording and the eager exposures need the slow path of every push and pop. The test
     // mode that moves every join needs it too, and a pool that does not use its deques. A system without a
     // heavy fence needs it because that fence replaces the one that pop lacks.
-    return o.debug.count_all || o.debug.profile || o.balance.exposure != exposure::on_demand ||
-           o.resume == resume::elsewhere || is_one_lock(o) || !heavy_fence_reaches_all();
+    return is_explored() || o.debug.count_all || o.debug.profile ||
+           o.balance.exposure != exposure::on_demand || o.resume == resume::elsewhere || is_one_lock(o) ||
+           !heavy_fence_reaches_all();
 }
 
 } // namespace
@@ -32,6 +44,11 @@ worker_places places_of(const options& o) noexcept {
 }
 
 std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files) {
+#if defined(PILFER_TEST)
+    if (is_explored()) {
+        return test_backend(t, p);
+    }
+#endif
     if (is_one_lock(t.settings())) {
         return std::make_unique<one_lock>(t, p, places_of(t.settings()).temporary);
     }

@@ -19,6 +19,12 @@ struct recording_files {
 /// The backend of the team of `p`. Throws std::bad_alloc, std::system_error, std::invalid_argument.
 [[nodiscard]] std::unique_ptr<backend> make_backend(team& t, pool_core& p, const recording_files& files);
 
+#if defined(PILFER_TEST)
+/// Makes the back-end of the pools that the calling thread makes; null: their options choose it.
+using test_backend_maker = std::unique_ptr<backend> (*)(team& t, pool_core& p);
+extern constinit thread_local test_backend_maker test_backend;
+#endif
+
 /// The places that a pool with these options has for workers.
 [[nodiscard]] worker_places places_of(const options& o) noexcept;
 

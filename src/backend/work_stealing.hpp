@@ -17,20 +17,20 @@ public:
                                          way may) noexcept override;
     void attend(scheduler& w) noexcept override;
     [[nodiscard]] worker* reclaim(scheduler& w, task_word task) noexcept override;
-    void suspend(scheduler& w, suspension& s) noexcept final;
-    void make_runnable(suspension& s) noexcept final;
+    void suspend(scheduler& w, suspension& s) noexcept override;
+    void make_runnable(suspension& s) noexcept override;
     [[nodiscard]] std::uintptr_t refill_contexts(scheduler& w) noexcept final;
 
     [[nodiscard]] bool help_on_top(scheduler& w) noexcept final;
-    void yield(scheduler& w) noexcept final;
+    void yield(scheduler& w) noexcept override;
     void run_blocking(scheduler& w, blocking_job& job) noexcept override;
 
     void queue(submission& s, priority level, origin from) noexcept override;
     [[nodiscard]] bool run_prompt(scheduler& w, submission& s) noexcept override;
 
-    void run(scheduler& w) noexcept final;
-    void end_threads(unsigned threads) noexcept final;
-    void check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned threads) noexcept final;
+    void run(scheduler& w) noexcept override;
+    void end_threads(unsigned threads) noexcept override;
+    void check_end(audit& a, const counters& c, std::uint64_t submitted, unsigned threads) noexcept override;
 
 protected:
     team& m_team;

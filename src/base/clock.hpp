@@ -15,8 +15,8 @@ struct time_source {
     /// For futex_wait_for(): may return early, as the kernel may.
     void (*wait)(std::atomic<std::uint32_t>& word, std::uint32_t expected,
                  std::uint64_t ns) noexcept = nullptr;
-    /// For detail::cheap_ticks(), which loops read. Used only in a build with PILFER_CHAOS: other builds read
-    /// the processor's counter directly.
+    /// For detail::cheap_ticks(), which loops read. Used only in a build with PILFER_CHAOS or PILFER_TEST:
+    /// other builds read the processor's counter directly.
     std::uint64_t (*ticks)() noexcept = nullptr;
 };
 
@@ -24,6 +24,9 @@ struct time_source {
 /// must outlive its use by threads that have just read it: make it static.
 void set_time_source(const time_source* source) noexcept;
 [[nodiscard]] const time_source* current_time_source() noexcept;
+
+/// now_ns() without a source.
+[[nodiscard]] std::uint64_t kernel_now_ns() noexcept;
 
 /// detail::cheap_ticks() per nanosecond, from a spin of 50 us: right to a factor of two, which is enough.
 /// Returns 1 if the clocks make no sense, because both may jump while they are compared.

@@ -3,6 +3,8 @@
 
 #include <memory>
 
+#include <pilfer/detail/base/test_point.hpp>
+
 #include "base/os.hpp"
 #include "pool/pool_core.hpp"
 #include "profile/recorder.hpp"
@@ -342,6 +344,7 @@ void future_core::check_here() const {
 }
 
 void future_core::wait_for_end(may_leave when) {
+    PILFER_TEST_POINT("waits for a future", this);
     if (is_done()) {
         return;
     }

@@ -1,6 +1,7 @@
 #include <pilfer/barrier.hpp>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -19,6 +20,7 @@ barrier_core::~barrier_core() {
 }
 
 barrier_core::arrival barrier_core::arrive(std::ptrdiff_t update, bool leave) noexcept {
+    PILFER_TEST_POINT("arrives at a barrier", this);
     m_waiting.lock();
     ensure([&] { return update > 0 && update <= m_left; }, "more arrive at a barrier than it expects");
     m_left -= update;
@@ -38,6 +40,7 @@ void barrier_core::begin_next() noexcept {
 }
 
 bool barrier_core::wait(std::uint64_t phase, instant until) noexcept {
+    PILFER_TEST_POINT("waits at a barrier", this);
     m_waiting.lock();
     if (m_phase != phase) {
         m_waiting.unlock();

@@ -1,5 +1,6 @@
 #include <pilfer/channel.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -19,6 +20,7 @@ channel_core::~channel_core() {
 }
 
 bool channel_core::send(cell& c, instant until) {
+    PILFER_TEST_POINT("sends into a channel", this);
     using step = protocol::step;
     protocol::entry self;
     const auto o = m_protocol.offer(c, until != 0 ? &self : nullptr);
@@ -36,6 +38,7 @@ bool channel_core::send(cell& c, instant until) {
 }
 
 channel_core::cell* channel_core::receive(instant until) {
+    PILFER_TEST_POINT("receives from a channel", this);
     using step = protocol::step;
     protocol::entry self;
     const auto o = m_protocol.take(until != 0 ? &self : nullptr);
@@ -53,12 +56,16 @@ channel_core::cell* channel_core::receive(instant until) {
 }
 
 void channel_core::put_back(cell& c) noexcept {
+    PILFER_TEST_POINT("gives a value back to a channel", this);
     if (auto* next = m_protocol.put_back(c)) {
         go_on(*next);
     }
 }
 
-void channel_core::close() noexcept { go_on_all(m_protocol.close()); }
+void channel_core::close() noexcept {
+    PILFER_TEST_POINT("closes a channel", this);
+    go_on_all(m_protocol.close());
+}
 
 } // namespace detail
 } // namespace v0

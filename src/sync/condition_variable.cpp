@@ -1,5 +1,7 @@
 #include <pilfer/condition_variable.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
+
 #include "sync/kinds.hpp"
 
 namespace pilfer {
@@ -15,6 +17,7 @@ condition_variable::~condition_variable() {
 }
 
 void condition_variable::notify_one() noexcept {
+    PILFER_TEST_POINT("notifies one waiter of a condition variable", this);
     m_waiting.lock();
     entry* const first = m_waiting.first();
     if (first != nullptr) {
@@ -27,6 +30,7 @@ void condition_variable::notify_one() noexcept {
 }
 
 void condition_variable::notify_all() noexcept {
+    PILFER_TEST_POINT("notifies all waiters of a condition variable", this);
     m_waiting.lock();
     entry* const all = m_waiting.take_all();
     m_waiting.unlock();
@@ -34,6 +38,7 @@ void condition_variable::notify_all() noexcept {
 }
 
 void condition_variable::enter(entry& e) noexcept {
+    PILFER_TEST_POINT("begins to wait for a condition variable", this);
     m_waiting.lock();
     m_waiting.add(e);
     m_waiting.unlock();

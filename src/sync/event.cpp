@@ -1,5 +1,6 @@
 #include <pilfer/event.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -17,6 +18,7 @@ event::~event() {
 }
 
 void event::set() noexcept {
+    PILFER_TEST_POINT("sets an event", this);
     m_waiting.lock();
     m_set.store(true, detail::rel); // is_set()
     ++m_times;
@@ -26,12 +28,14 @@ void event::set() noexcept {
 }
 
 void event::reset() noexcept {
+    PILFER_TEST_POINT("resets an event", this);
     m_waiting.lock();
     m_set.store(false, detail::rlx);
     m_waiting.unlock();
 }
 
 bool event::wait_within(detail::instant until) {
+    PILFER_TEST_POINT("waits for an event", this);
     // Under the lock although a load would suffice. A waiter that returns may destroy the event, but the
     // thread in set() uses it until it has released the lock.
     m_waiting.lock();

@@ -1,5 +1,6 @@
 #include <pilfer/latch.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -17,6 +18,7 @@ latch::~latch() {
 }
 
 void latch::count_down(std::ptrdiff_t update) noexcept {
+    PILFER_TEST_POINT("counts a latch down", this);
     detail::waiters::entry* all = nullptr;
     m_waiting.lock();
     detail::ensure([&] { return update >= 0 && update <= m_left; }, "more arrive at a latch than it expects");
@@ -29,6 +31,7 @@ void latch::count_down(std::ptrdiff_t update) noexcept {
 }
 
 bool latch::try_wait() const noexcept {
+    PILFER_TEST_POINT("looks at a latch", this);
     m_waiting.lock(); // as in wait_within()
     const bool open = m_left == 0;
     m_waiting.unlock();
@@ -36,6 +39,7 @@ bool latch::try_wait() const noexcept {
 }
 
 bool latch::wait_within(detail::instant until) const {
+    PILFER_TEST_POINT("waits for a latch", this);
     m_waiting.lock(); // a waiter that returns may destroy it: the opener is done after this lock
     if (m_left == 0) {
         m_waiting.unlock();

@@ -1,5 +1,6 @@
 #include <pilfer/semaphore.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -18,6 +19,7 @@ semaphore_core::~semaphore_core() {
 }
 
 void semaphore_core::release(std::ptrdiff_t update, [[maybe_unused]] std::ptrdiff_t max) noexcept {
+    PILFER_TEST_POINT("releases a semaphore", this);
     ensure([update] { return update >= 0; }, "less than nothing was released to a semaphore");
     waiters::entry* chain = nullptr;
     waiters::entry** end = &chain;
@@ -36,6 +38,7 @@ void semaphore_core::release(std::ptrdiff_t update, [[maybe_unused]] std::ptrdif
 }
 
 bool semaphore_core::acquire(instant until) {
+    PILFER_TEST_POINT("acquires a semaphore", this);
     m_waiting.lock();
     if (m_count > 0) {
         --m_count;

@@ -1,5 +1,6 @@
 #include <pilfer/shared_mutex.hpp>
 
+#include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
 #include "sync/kinds.hpp"
@@ -23,6 +24,7 @@ shared_mutex::~shared_mutex() {
 }
 
 void shared_mutex::unlock() noexcept {
+    PILFER_TEST_POINT("unlocks a shared mutex", this);
     m_waiting.lock();
     detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
     m_writer = false;
@@ -33,6 +35,7 @@ void shared_mutex::unlock() noexcept {
 }
 
 void shared_mutex::unlock_shared() noexcept {
+    PILFER_TEST_POINT("unlocks a shared mutex that others share", this);
     m_waiting.lock();
     detail::ensure([this] { return m_readers > 0; }, "a shared mutex is unlocked that nobody shares");
     --m_readers;
@@ -63,6 +66,7 @@ shared_mutex::entry* shared_mutex::grant() noexcept {
 
 /// A task that shares the mutex holds a lock, too.
 bool shared_mutex::lock_within(detail::instant until) noexcept {
+    PILFER_TEST_POINT("locks a shared mutex for itself", this);
     const bool owned = try_lock_within(until);
     if (owned) {
         detail::takes_lock(detail::running_task());
@@ -71,6 +75,7 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
 }
 
 bool shared_mutex::share_within(detail::instant until) noexcept {
+    PILFER_TEST_POINT("locks a shared mutex with others", this);
     const bool shares = try_share_within(until);
     if (shares) {
         detail::takes_lock(detail::running_task());
@@ -79,6 +84,7 @@ bool shared_mutex::share_within(detail::instant until) noexcept {
 }
 
 void shared_mutex::lock_cancellable() {
+    PILFER_TEST_POINT("locks a shared mutex for itself", this);
     while (!try_lock_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }
@@ -86,6 +92,7 @@ void shared_mutex::lock_cancellable() {
 }
 
 void shared_mutex::lock_shared_cancellable() {
+    PILFER_TEST_POINT("locks a shared mutex with others", this);
     while (!try_share_within(detail::never, detail::leaves::when_stopped)) {
         detail::leave_if_stopped();
     }

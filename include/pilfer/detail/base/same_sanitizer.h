@@ -7,7 +7,15 @@
 
 #include <pilfer/detail/base/which_sanitizer.h>
 
-#if defined(PILFER_ASAN)
+/* A program with PILFER_TEST needs the library with PILFER_TEST: inline functions differ. */
+#if defined(PILFER_TEST) && defined(PILFER_ASAN)
+#define PILFER_SAME_SANITIZER                                                                                \
+    pilfer_v0_needs_target_pilfer_test_built_with_fsanitize_address__see_docs_testing
+#elif defined(PILFER_TEST) && defined(PILFER_TSAN)
+#define PILFER_SAME_SANITIZER pilfer_v0_needs_target_pilfer_test_built_with_fsanitize_thread__see_docs_testing
+#elif defined(PILFER_TEST)
+#define PILFER_SAME_SANITIZER pilfer_v0_needs_target_pilfer_test_built_without_fsanitize__see_docs_testing
+#elif defined(PILFER_ASAN)
 #define PILFER_SAME_SANITIZER pilfer_v0_needs_libpilfer_built_with_fsanitize_address__see_docs_sanitizers
 #elif defined(PILFER_TSAN)
 #define PILFER_SAME_SANITIZER pilfer_v0_needs_libpilfer_built_with_fsanitize_thread__see_docs_sanitizers

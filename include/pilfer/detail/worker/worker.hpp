@@ -51,6 +51,9 @@ struct worker {
     pool_core* pool = nullptr;
     unsigned index = 0;
     bool recording = false; ///< the pool records work and span: loops split as if every worker asked for work
+#if defined(PILFER_TEST)
+    bool explores = false; ///< tasks are in the list of src/explore, never in the deque
+#endif
     /// The number of this worker among all live workers of the process, reused after its end. no_serial:
     /// there is no free number.
     std::uint32_t serial = no_serial;
@@ -262,6 +265,11 @@ PILFER_API worker* reclaim_slow(worker* w, task_word task) noexcept;
         __builtin_unreachable(); // a task is never taken back on a foreign thread
     }
     PILFER_CHAOS_POINT(announce);
+#if defined(PILFER_TEST)
+    if (w->explores) {
+        return reclaim_slow(w, task);
+    }
+#endif
     const auto got = w->deque.owner().pop_if(task);
     if (got == owner::popped::taken) [[likely]] {
         return w;

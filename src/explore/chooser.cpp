@@ -1,0 +1,284 @@
+#include "explore/chooser.hpp"
+
+#if defined(PILFER_TEST)
+
+#include <algorithm>
+#include <charconv>
+#include <stdexcept>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+[[noreturn]] void malformed(std::string_view text, const char* why) {
+    throw std::invalid_argument("pilfer: \"" + std::string(text.substr(0, 64)) +
+                                (text.size() > 64 ? "..." : "") + "\" is no schedule: " + why);
+}
+
+/// Reads numbers and the characters between them.
+class reader {
+public:
+    explicit reader(std::string_view all) noexcept : m_all(all), m_left(all) {}
+
+    [[nodiscard]] bool at_end() const noexcept { return m_left.empty(); }
+    [[nodiscard]] bool skip(std::string_view what) noexcept {
+        if (!m_left.starts_with(what)) {
+            return false;
+        }
+        m_left.remove_prefix(what.size());
+        return true;
+    }
+    [[nodiscard]] std::uint64_t number(std::uint64_t most = UINT64_MAX) {
+        std::uint64_t n = 0;
+        const auto end = std::from_chars(m_left.data(), m_left.data() + m_left.size(), n);
+        if (end.ec != std::errc() || n > most) {
+            malformed(m_all, end.ec == std::errc::invalid_argument ? "a number is missing"
+                                                                   : "a number is too large");
+        }
+        m_left.remove_prefix(static_cast<std::size_t>(end.ptr - m_left.data()));
+        return n;
+    }
+    void expect(std::string_view what, const char* why) {
+        if (!skip(what)) {
+            malformed(m_all, why);
+        }
+    }
+    void end() const {
+        if (!at_end()) {
+            malformed(m_all, "there is something after its end");
+        }
+    }
+
+private:
+    std::string_view m_all;
+    std::string_view m_left;
+};
+
+constexpr std::uint64_t most_depth = 1'000;
+/// pct: priorities of changes are above this one, and those of yields are not.
+constexpr std::uint64_t changed = std::uint64_t{1} << 62;
+
+[[nodiscard]] std::string bound_of(const plan& p) {
+    std::string text;
+    if (p.preemptions != UINT64_MAX) {
+        text = ":";
+        text += std::to_string(p.preemptions);
+    }
+    return text;
+}
+
+} // namespace
+
+std::string text_of(const plan& p) {
+    switch (p.how) {
+    case plan::kind::random:
+        return "r1:" + std::to_string(p.seed) + bound_of(p);
+    case plan::kind::pct:
+        return "c1:" + std::to_string(p.seed) + ":" + std::to_string(p.depth) + ":" +
+               std::to_string(p.length) + bound_of(p);
+    case plan::kind::script:
+    case plan::kind::prefix:
+        break;
+    }
+    std::string text = "d1:";
+    std::uint64_t last = 0;
+    for (const deviation& d : p.script) {
+        text += d == p.script.front() ? "" : "-";
+        text += std::to_string(d.at - last);
+        if (d.index != 1) {
+            text += ".";
+            text += std::to_string(d.index);
+        }
+        last = d.at;
+    }
+    return text;
+}
+
+plan plan_of(std::string_view text) {
+    if (text.size() > longest_text) {
+        malformed(text, "it has more than 4,096 characters");
+    }
+    reader r(text);
+    plan p;
+    if (r.skip("r1:")) {
+        p.how = plan::kind::random;
+        p.seed = r.number();
+        if (!r.at_end()) {
+            r.expect(":", "there is something after its end");
+            p.preemptions = r.number();
+        }
+        r.end();
+        return p;
+    }
+    if (r.skip("c1:")) {
+        p.how = plan::kind::pct;
+        p.seed = r.number();
+        r.expect(":", "its depth is missing");
+        p.depth = static_cast<unsigned>(r.number(most_depth));
+        r.expect(":", "its length is missing");
+        p.length = r.number();
+        if (!r.at_end()) {
+            r.expect(":", "there is something after its end");
+            p.preemptions = r.number();
+        }
+        r.end();
+        return p;
+    }
+    r.expect("d1:", "it begins with none of d1:, r1: and c1:");
+    std::uint64_t at = 0;
+    while (!r.at_end()) {
+        if (!p.script.empty()) {
+            r.expect("-", "its numbers are not separated by -");
+        }
+        const std::uint64_t step = r.number(std::uint64_t{1} << 40);
+        if (step == 0 && !p.script.empty()) {
+            malformed(text, "it has two choices at one place");
+        }
+        at += step;
+        deviation d{at, 1};
+        if (r.skip(".")) {
+            d.index = static_cast<std::uint32_t>(r.number(UINT32_MAX));
+            if (d.index == 0) {
+                malformed(text, "a choice is 0");
+            }
+        }
+        p.script.push_back(d);
+    }
+    return p;
+}
+
+// ---- choices ----------------------------------------------------------------------------------
+
+void chooser::begin(const plan& p) {
+    m_plan = p;
+    m_taken.clear();
+    m_state = mixed(p.seed);
+    m_preempted = 0;
+    m_next = 0;
+    m_lowered.clear();
+    m_yielded = 0;
+    m_changes.clear();
+    if (p.how == plan::kind::pct) {
+        for (unsigned i = 1; i < p.depth; ++i) {
+            m_changes.push_back({draw() % std::max<std::uint64_t>(p.length, 1), changed + i});
+        }
+        std::sort(m_changes.begin(), m_changes.end(), [](const change& a, const change& b) {
+            return a.at != b.at ? a.at > b.at : a.priority > b.priority;
+        });
+    }
+}
+
+std::uint32_t chooser::choose(std::span<const std::uint32_t> tasks, bool runs) {
+    if (tasks.size() == 1) {
+        return 0;
+    }
+    if (runs && m_preempted >= m_plan.preemptions) {
+        m_taken.push_back({0, 1}); // counted, so that a script has the same numbers without the bound
+        return 0;
+    }
+    const std::uint32_t index = decide(tasks);
+    m_taken.push_back({index, static_cast<std::uint32_t>(tasks.size())});
+    m_preempted += runs && index != 0 ? 1 : 0;
+    return index;
+}
+
+std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
+    const std::uint64_t now = m_taken.size();
+    const auto possible = [&](std::uint32_t index) { return index < tasks.size() ? index : 0; };
+    switch (m_plan.how) {
+    case plan::kind::random:
+        return static_cast<std::uint32_t>((draw() >> 32) % tasks.size());
+    case plan::kind::prefix:
+        return now < m_plan.prefix.size() ? possible(m_plan.prefix[now]) : 0;
+    case plan::kind::script:
+        if (m_next < m_plan.script.size() && m_plan.script[m_next].at == now) {
+            return possible(m_plan.script[m_next++].index);
+        }
+        return 0;
+    case plan::kind::pct:
+        break;
+    }
+    for (; !m_changes.empty() && m_changes.back().at <= now; m_changes.pop_back()) {
+        lower(tasks[highest(tasks)], m_changes.back().priority);
+    }
+    return highest(tasks);
+}
+
+std::uint32_t chooser::highest(std::span<const std::uint32_t> tasks) const noexcept {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i < tasks.size(); ++i) {
+        if (priority_of(tasks[i]) > priority_of(tasks[best])) {
+            best = i;
+        }
+    }
+    return static_cast<std::uint32_t>(best);
+}
+
+/// Those that a task begins with are above all that are lowered.
+std::uint64_t chooser::priority_of(std::uint32_t task) const noexcept {
+    if (task < m_lowered.size() && m_lowered[task] != 0) {
+        return m_lowered[task];
+    }
+    return mixed(m_plan.seed + mixed(task)) | std::uint64_t{1} << 63;
+}
+
+void chooser::lower(std::uint32_t task, std::uint64_t priority) {
+    if (task >= m_lowered.size()) {
+        m_lowered.resize(task + std::size_t{16}, 0);
+    }
+    m_lowered[task] = priority;
+}
+
+void chooser::yields(std::uint32_t task) {
+    if (m_plan.how == plan::kind::pct) {
+        lower(task, changed - m_yielded++);
+    }
+}
+
+std::vector<deviation> chooser::deviations() const {
+    std::vector<deviation> all;
+    for (std::size_t i = 0; i < m_taken.size(); ++i) {
+        if (m_taken[i].index != 0) {
+            all.push_back({i, m_taken[i].index});
+        }
+    }
+    return all;
+}
+
+// ---- all schedules ----------------------------------------------------------------------------
+
+bool search_tree::advance(const std::vector<chooser::choice>& taken) {
+    std::size_t depth = taken.size();
+    while (depth > 0 && taken[depth - 1].index + 1 == taken[depth - 1].among) {
+        --depth;
+    }
+    if (depth == 0) {
+        return false;
+    }
+    m_next.prefix.resize(depth);
+    for (std::size_t i = 0; i < depth; ++i) {
+        m_next.prefix[i] = taken[i].index;
+    }
+    ++m_next.prefix.back();
+    return true;
+}
+
+void search_tree::probe(const std::vector<chooser::choice>& taken) noexcept {
+    double leaves = 1;
+    for (const chooser::choice& c : taken) {
+        leaves *= c.among;
+    }
+    m_sum += leaves;
+    ++m_probes;
+}
+
+double search_tree::estimate() const noexcept {
+    return m_probes == 0 ? 0 : m_sum / static_cast<double>(m_probes);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

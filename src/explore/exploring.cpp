@@ -1,0 +1,556 @@
+// One thread interleaves all tasks of a pool: at each operation of the library the chooser says who goes on.
+//
+// The deque stays empty. What is announced, submitted or resumed comes into one list. A task that another one
+// preempts is suspended like one that waits, and is in the list, too. README.md has the rules.
+#include "explore/exploring.hpp"
+
+#if defined(PILFER_TEST)
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <utility>
+
+#include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/scope.hpp>
+
+#include "backend/work_stealing.hpp"
+#include "base/os.hpp"
+#include "base/symbols.hpp"
+#include "explore/outcome_text.hpp"
+#include "idle/audit.hpp"
+#include "observe/snapshot.hpp"
+#include "pool/figures.hpp"
+#include "pool/pool_core.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+namespace {
+
+using trip = signal_word<std_atom>;
+
+/// While fewer branches than this are ready, loops are split.
+constexpr std::size_t enough_branches = 4;
+/// A step takes this long, so that what was armed later is due later. In nanoseconds.
+constexpr instant step_time = 100;
+/// Among the numbers of tasks: an alarm.
+constexpr std::uint32_t alarm_number = 0;
+/// So often each of the ready tasks yields before time jumps.
+constexpr std::uint64_t yields_in_vain = 4;
+/// In the text of a deadlock.
+constexpr std::size_t most_awaited = 8;
+constexpr std::size_t most_frames_said = 3;
+
+} // namespace
+
+/// The task that calls the body.
+struct exploring::root : submission {
+    explicit root(exploring& e) noexcept : owner(e) {
+        run = [](spark* self, worker*) noexcept -> suspension* {
+            auto& r = *static_cast<root*>(static_cast<submission*>(self));
+            exploring& x = r.owner;
+            try {
+                x.m_exploration.call_body();
+            } catch (...) {
+                x.fails(verdict::exception, "body has thrown " + text_of_exception(std::current_exception()));
+            }
+            x.m_body_over = true;
+            return nullptr;
+        };
+        set_parent(nullptr);
+    }
+    exploring& owner;
+};
+
+struct exploring::preempted : suspension {
+    exploring* owner;
+    std::uint32_t number;
+    std::uint64_t owes;
+};
+
+exploring::exploring(team& t, pool_core& p, exploration& x) : work_stealing(t), m_pool(p), m_exploration(x) {}
+exploring::~exploring() = default;
+
+bool exploring::explore() noexcept {
+    m_asked.store(1, rel);
+    os::futex_wake(&m_asked, 1);
+    while (m_answered.load(acq) == 0) {
+        os::futex_wait(m_answered, 0);
+    }
+    return m_report.abandoned;
+}
+
+// ---- the worker -------------------------------------------------------------------------------
+
+void exploring::run(scheduler& w) noexcept {
+    m_here = &w;
+    m_clock = now();
+    w.explores = true;
+    w.recording = true; // loops are split although the pool has one worker
+    w.deque.signal().set(trip::yield_request);
+    while (m_asked.load(acq) == 0) {
+        m_team.life.worker_is_idle();
+        os::futex_wait(m_asked, 0);
+    }
+    if (!m_team.stopping()) {
+        while (const plan* p = m_exploration.next()) {
+            begin_schedule(*p);
+            run_schedule();
+            judge();
+            m_exploration.ran(m_chooser, m_report, m_trace);
+            if (m_report.abandoned) {
+                break;
+            }
+        }
+        m_asked.store(0, rlx);
+        m_answered.store(1, rel);
+        os::futex_wake(&m_answered, 1);
+    }
+    while (!m_report.abandoned && !m_team.stopping()) {
+        m_team.life.worker_is_idle();
+        os::futex_wait(m_asked, 0);
+    }
+    w.switching.give_contexts();
+}
+
+void exploring::end_threads(unsigned threads) noexcept {
+    m_asked.store(1, rel);
+    os::futex_wake(&m_asked, 1);
+    for (unsigned i = 0; i < threads; ++i) {
+        os::thread_join(m_team.at(i).thread);
+    }
+}
+
+void exploring::check_end(audit& a, const counters&, std::uint64_t, unsigned) noexcept {
+    a.equal("tasks left of a schedule", m_ready.size(), 0);
+    a.equal("contexts that a schedule left suspended", m_suspended, 0);
+}
+
+void exploring::begin_schedule(const plan& p) {
+    m_chooser.begin(p);
+    m_next = none;
+    m_picked = false;
+    m_numbers.clear();
+    m_tasks = 0;
+    m_joined = 0;
+    m_yielded.clear();
+    m_steps = 0;
+    m_body_over = false;
+    m_traces = m_exploration.traces();
+    m_trace.clear();
+    m_objects.clear();
+    m_report = {};
+}
+
+void exploring::run_schedule() noexcept {
+    root body(*this);
+    push(reinterpret_cast<task_word>(static_cast<spark*>(&body)) | kind_spark, nullptr, ++m_tasks, nullptr);
+    for (;;) {
+        take_from_outside();
+        if (m_report.abandoned) {
+            return;
+        }
+        if (!m_ready.empty()) {
+            step();
+        } else if (!fire_next_alarm()) {
+            return;
+        }
+    }
+}
+
+/// Runs one ready thing until it waits, ends or is preempted.
+void exploring::step() noexcept {
+    if (has_no_end()) {
+        return;
+    }
+    m_clock += step_time;
+    if (m_next == none) {
+        const std::size_t k = choose(turn::over);
+        if (k == alarm_place) {
+            (void)fire_next_alarm();
+            return;
+        }
+        m_next = k;
+    }
+    const ready r = m_ready[m_next];
+    m_ready.erase(m_ready.begin() + static_cast<std::ptrdiff_t>(m_next));
+    m_next = none;
+    enter(r);
+}
+
+void exploring::enter(const ready& r) noexcept {
+    if (r.task == 0) {
+        m_picked = true;
+        m_here->switching.resume_now(*r.frame);
+        return;
+    }
+    if ((r.task & kind_mask) != kind_continuation && !m_here->switching.has_context()) {
+        os::write_error("pilfer: there is no memory for the stack of a task whose schedules are explored\n");
+        std::abort();
+    }
+    m_beginning = r.number;
+    san::release(reinterpret_cast<const void*>(r.task & ~kind_mask));
+    m_here->execute(r.task);
+}
+
+/// The next alarm fires, and time jumps to it if it is not due. False: none is set.
+bool exploring::fire_next_alarm() noexcept {
+    const instant due = m_team.first_due();
+    if (due == never) {
+        return false;
+    }
+    m_clock = std::max(m_clock, due);
+    m_yields = 0;
+    activation* const task = m_here->current.load(rlx);
+    m_here->current.store(nullptr, rlx); // alarms fire as on the stack of a scheduler
+    m_team.each_service([due](service& s) { s.fire_due(due); });
+    m_here->current.store(task, rlx);
+    return true;
+}
+
+/// Nothing can run any more.
+void exploring::judge() {
+    if (m_report.abandoned || (m_suspended == 0 && figures::waiting_coroutines(m_team) == 0)) {
+        return;
+    }
+    m_report.abandoned = true;
+    bool elsewhere = false;
+    const std::string text = waits(elsewhere);
+    if (elsewhere) {
+        fails(verdict::outsider, "a task waits for another pool, which is not explored:\n" + text);
+    } else if (m_body_over) {
+        fails(verdict::left_waiting, "body has ended, and tasks wait for ever:\n" + text);
+    } else {
+        fails(verdict::deadlock, "a deadlock: all tasks wait for ever:\n" + text);
+    }
+}
+
+void exploring::fails(verdict how, std::string message) {
+    if (m_report.how == verdict::passed) {
+        note("fails");
+        m_report.how = how;
+        m_report.message = std::move(message);
+    }
+}
+
+// ---- choices ----------------------------------------------------------------------------------
+
+bool exploring::has_older(std::uint64_t number) const noexcept {
+    return !m_ready.empty() && m_ready.front().joined < number;
+}
+
+/// Returns the place of the chosen one: the running task, something in the list, or an alarm that is due. An
+/// alarm may come late in any program, so it is only a candidate.
+///
+/// The oldest entry owes no turn, because only older entries have one before it.
+std::size_t exploring::choose(turn how, std::uint64_t owes) {
+    m_candidates.clear();
+    m_places.clear();
+    const auto add = [this](std::uint32_t number, std::size_t place) {
+        m_candidates.push_back(number);
+        m_places.push_back(place);
+    };
+    if (how == turn::goes_on || how == turn::is_handed) {
+        add(running(), running_place);
+    }
+    for (std::size_t i = 0; i < m_ready.size(); ++i) {
+        if (m_ready[i].owes == 0 || !has_older(m_ready[i].owes)) {
+            add(m_ready[i].number, i);
+        }
+    }
+    if (m_team.expects() && m_team.first_due() <= m_clock) {
+        add(alarm_number, alarm_place);
+    }
+    if (how == turn::yields && !has_older(owes)) {
+        add(running(), running_place);
+    }
+    return m_places[m_chooser.choose(m_candidates, how == turn::goes_on)];
+}
+
+void exploring::point(const char* what, const void* object) noexcept {
+    note(what, object);
+    goes_on(turn::goes_on);
+}
+
+void exploring::goes_on(turn how) noexcept {
+    m_clock += step_time;
+    if (has_no_end()) {
+        preempt(none); // for good
+        return;
+    }
+    const std::size_t k = choose(how);
+    if (k == alarm_place) {
+        (void)fire_next_alarm();
+    } else if (k != running_place) {
+        preempt(k);
+    }
+}
+
+/// Counts a step. True: it is one too many, and the pool ends here.
+bool exploring::has_no_end() noexcept {
+    if (++m_steps <= m_exploration.most_steps()) {
+        return false;
+    }
+    m_report.abandoned = true;
+    fails(verdict::endless,
+          "no end after " + std::to_string(m_exploration.most_steps()) +
+              " steps: tasks ask for something again and again, or an alarm is set each time");
+    return true;
+}
+
+/// The thing at `next` in the list runs; none: nothing more does.
+void exploring::preempt(std::size_t next, std::uint64_t owes) noexcept {
+    m_next = next;
+    preempted s;
+    s.owner = this;
+    s.number = running();
+    s.owes = owes;
+    s.publish = [](suspension& self) noexcept {
+        auto& p = static_cast<preempted&>(self);
+        exploring& x = *p.owner;
+        x.m_ready.push_back({p.number, 0, &p, nullptr, ++x.m_joined, p.owes});
+        return true;
+    };
+    m_here->switching.suspend_here(s);
+}
+
+/// A yield may return at once, as it does where each task has a worker. But between two yields of a task all
+/// run that were ready at the first one (Musuvathi and Qadeer, "Fair stateless model checking", PLDI 2008):
+/// else an exhaustive search would follow two tasks that yield in turn for ever, and no third task would run.
+void exploring::yield(scheduler&) noexcept {
+    note("yields");
+    if (has_no_end()) {
+        preempt(none); // for good
+        return;
+    }
+    const std::uint32_t self = running();
+    m_chooser.yields(self);
+    // Tasks that yield in turn, while nothing else becomes ready, wait for a time, perhaps.
+    if (++m_yields > yields_in_vain * (m_ready.size() + 1)) {
+        (void)fire_next_alarm();
+    }
+    if (self >= m_yielded.size()) {
+        m_yielded.resize(self + std::size_t{1}, 0);
+    }
+    const std::uint64_t owes = std::exchange(m_yielded[self], m_joined + 1);
+    const std::size_t k = choose(turn::yields, owes);
+    if (k == alarm_place) {
+        (void)fire_next_alarm();
+    } else if (k != running_place) {
+        preempt(k, owes);
+    }
+}
+
+// ---- what becomes ready -----------------------------------------------------------------------
+
+void exploring::push(task_word task, suspension* frame, std::uint32_t number, const context* by) {
+    m_ready.push_back({number, task, frame, by, ++m_joined, 0});
+    m_yields = 0;
+}
+
+bool exploring::announce(scheduler& w, task_word task, way) noexcept {
+    // All pushes come here, because the deque is pinned, and none stays there.
+    [[maybe_unused]] const task_word back = w.deque.owner().pop(1);
+    ensure([back, task] { return back == task; }, "the deque of an explored pool was not empty");
+    const context* const here = w.current.load(rlx)->ctx;
+    if ((task & kind_mask) == kind_continuation) {
+        // The caller is the child, on a stack of its own.
+        const auto& s = *reinterpret_cast<const scope_core*>(task & ~kind_mask);
+        const std::uint32_t parent = number_of(scope_access::owner(s)->ctx);
+        m_numbers[here] = ++m_tasks;
+        note("begins, spawned by", nullptr, parent);
+        push(task, nullptr, parent, here);
+    } else {
+        push(task, nullptr, ++m_tasks, here);
+        note("forks", nullptr, m_tasks);
+    }
+    point("goes on", nullptr);
+    return true;
+}
+
+bool exploring::announce_weighted(scheduler& w, task_word task, std::uint64_t, way may) noexcept {
+    (void)w.deque.owner().push(task);
+    return announce(w, task, may);
+}
+
+/// The task is still in the list, and comes back to the one that announced it, or has begun elsewhere.
+worker* exploring::reclaim(scheduler& w, task_word task) noexcept {
+    point("comes to the end of a branch", nullptr);
+    const context* const here = w.current.load(rlx)->ctx;
+    const auto at = std::find_if(m_ready.begin(), m_ready.end(),
+                                 [&](const ready& r) { return r.task == task && r.by == here; });
+    if (at == m_ready.end()) {
+        return nullptr;
+    }
+    m_ready.erase(at);
+    return &w;
+}
+
+void exploring::attend(scheduler& w) noexcept {
+    point("is in a loop", nullptr);
+    (void)w.deque.signal().take();
+    w.deque.signal().set(m_ready.size() < enough_branches ? trip::yield_request | trip::expose
+                                                          : trip::yield_request);
+}
+
+void exploring::suspend(scheduler& w, suspension& s) noexcept {
+    if (s.why != nullptr) {
+        note("waits for", s.object, 0, s.why->what);
+    }
+    work_stealing::suspend(w, s);
+}
+
+void exploring::make_runnable(suspension& s) noexcept {
+    if (m_team.here() == nullptr) {
+        const std::lock_guard lock(m_outside_mutex);
+        m_from_outside.push_back({0, 0, &s, nullptr, 0, 0});
+        m_any_outside.store(true, rel);
+        return;
+    }
+    push(0, &s, number_of(s.act->ctx), nullptr);
+}
+
+void exploring::queue(submission& s, priority, origin) noexcept {
+    const auto task = reinterpret_cast<task_word>(static_cast<spark*>(&s)) | kind_spark;
+    if (m_team.here() == nullptr) {
+        const std::lock_guard lock(m_outside_mutex);
+        m_from_outside.push_back({0, task, nullptr, nullptr, 0, 0});
+        m_any_outside.store(true, rel);
+        return;
+    }
+    push(task, nullptr, ++m_tasks, nullptr);
+    if (m_here->current.load(rlx) != nullptr) {
+        note("submits", nullptr, m_tasks);
+    }
+}
+
+void exploring::take_from_outside() noexcept {
+    if (!m_any_outside.load(acq)) {
+        return;
+    }
+    const std::lock_guard lock(m_outside_mutex);
+    for (const ready& r : m_from_outside) {
+        push(r.task, r.frame, r.task != 0 ? ++m_tasks : number_of(r.frame->act->ctx), nullptr);
+    }
+    m_from_outside.clear();
+    m_any_outside.store(false, rlx);
+    fails(verdict::outsider,
+          "a thread outside the pool has made a task ready: when it does cannot be chosen or "
+          "repeated. Body must start nothing but tasks of this pool");
+}
+
+void exploring::run_blocking(scheduler& w, blocking_job& job) noexcept { run_in_place(w, job); }
+
+// ---- what happens to tasks --------------------------------------------------------------------
+
+void exploring::task_begins(scheduler& w, task_word task) noexcept {
+    w.deque.signal().set(trip::yield_request | trip::expose);
+    if ((task & kind_mask) != kind_continuation) {
+        m_numbers[w.current.load(rlx)->ctx] = m_beginning;
+        note("begins");
+    } else {
+        note("goes on after a spawn");
+    }
+}
+
+void exploring::task_ends() noexcept { note("ends"); }
+
+void* exploring::task_leaves() noexcept {
+    ++m_suspended;
+    return nullptr;
+}
+
+void exploring::task_returns(scheduler& w, void*) noexcept {
+    --m_suspended;
+    w.deque.signal().set(trip::yield_request | trip::expose);
+    if (std::exchange(m_picked, false)) {
+        return;
+    }
+    note("resumes");
+    goes_on(turn::is_handed); // the task that it waited for has jumped to it
+}
+
+// ---- the trace --------------------------------------------------------------------------------
+
+std::uint32_t exploring::number_of(const context* c) {
+    std::uint32_t& n = m_numbers[c];
+    if (n == 0) {
+        n = ++m_tasks;
+    }
+    return n;
+}
+
+std::uint32_t exploring::running() { return number_of(m_here->current.load(rlx)->ctx); }
+
+std::uint32_t exploring::number_of_object(const void* object) {
+    return object == nullptr
+               ? 0
+               : m_objects.emplace(object, static_cast<std::uint32_t>(m_objects.size() + 1)).first->second;
+}
+
+void exploring::note(const char* what, const void* object, std::uint32_t other, const char* of) {
+    if (!m_traces) {
+        return;
+    }
+    const activation* const a = m_here->current.load(rlx);
+    const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
+    m_trace.push_back({a != nullptr ? number_of(a->ctx) : 0, name != nullptr ? name : "", what, of,
+                       number_of_object(object), other});
+}
+
+/// A line for each task that waits: for what, for whom, and where in the code. `elsewhere`: one of them waits
+/// for another pool.
+std::string exploring::waits(bool& elsewhere) {
+    const snapshot s = take_snapshot(&m_pool);
+    os::symbols symbols;
+    const auto name = [this](const waiting_context& k) {
+        return "task " + std::to_string(number_of(k.at)) + (k.name.empty() ? "" : " \"" + k.name + '"');
+    };
+    std::vector<std::string> lines;
+    for (const waiting_context& k : s.waiting) {
+        if (k.owner != &m_pool) {
+            continue;
+        }
+        elsewhere = elsewhere || k.facts.elsewhere != nullptr;
+        std::string line = "  " + name(k) + " waits for " + (k.why != nullptr ? k.why->what : "its turn");
+        if (const std::uint32_t object = number_of_object(k.object)) {
+            line += " (object " + std::to_string(object) + ")";
+        }
+        if (k.facts.state != nullptr && k.awaits.empty()) {
+            line += std::string(", which is ") + k.facts.state;
+        }
+        std::vector<std::string> awaited;
+        for (const std::size_t i : k.awaits) {
+            awaited.push_back(name(s.waiting[i]));
+        }
+        std::sort(awaited.begin(), awaited.end());
+        for (std::size_t i = 0; i < awaited.size() && i < most_awaited; ++i) {
+            line += (i == 0 ? ", that is for " : " and ") + awaited[i];
+        }
+        std::size_t frames = 0;
+        for (void* const at : k.frames) {
+            const std::string symbol = symbols.name(at, true);
+            if (frames < most_frames_said && symbol.find("pilfer") == std::string::npos) {
+                line += (frames++ == 0 ? "\n    in " : "\n    called by ") + symbol;
+            }
+        }
+        lines.push_back(line);
+    }
+    for (const waiting_coroutine& c : s.coroutines) {
+        lines.push_back("  a coroutine, " + symbols.name(c.code.front(), false) + ", waits for " + c.what);
+    }
+    std::sort(lines.begin(), lines.end());
+    std::string text;
+    for (const std::string& line : lines) {
+        text += line + "\n";
+    }
+    return text;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif

@@ -1,0 +1,592 @@
+// test::schedules: what fails a schedule, what is said, virtual time, repetition, and wrong calls.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pilfer/pilfer.hpp>
+#include <pilfer/test.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+using pilfer::test::options;
+using pilfer::test::require;
+using pilfer::test::result;
+using pilfer::test::schedules;
+using pilfer::test::strategy;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+using ::testing::Not;
+template <class T>
+using shared = pilfer::test::atomic<T>;
+using lock = std::unique_lock<pilfer::mutex>;
+
+[[nodiscard]] std::string text(const result& r) {
+    std::ostringstream out;
+    out << r;
+    return out.str();
+}
+
+/// Fails in most schedules.
+void lose_an_update() {
+    shared<int> n{0};
+    const auto add = [&] { n = n + 1; };
+    (void)pilfer::join(add, add);
+    require(n == 2, "two additions");
+}
+
+// ---- what is explored -------------------------------------------------------------------------
+
+TEST(schedules, run_body_so_often) {
+    int calls = 0;
+    const result r = schedules(37, [&] { ++calls; });
+    EXPECT_TRUE(r) << r;
+    EXPECT_EQ(calls, 37);
+    EXPECT_EQ(r.schedules, 37U);
+    EXPECT_FALSE(r.complete);
+    EXPECT_EQ(text(r), "passed: 37 schedules");
+}
+
+TEST(schedules, interleave_tasks_of_every_kind) {
+    const auto orders_of = [](const std::function<void(const std::function<void(char)>&)>& run) {
+        std::set<std::string> orders;
+        const result r = schedules(500, {.strategy = strategy::random}, [&] {
+            std::string order;
+            run([&](char c) {
+                pilfer::test::point();
+                order += c;
+            });
+            orders.insert(order);
+        });
+        EXPECT_TRUE(r) << r;
+        return orders;
+    };
+    const auto all = testing::UnorderedElementsAre("ab", "ba");
+    EXPECT_THAT(
+        orders_of([](const auto& note) { (void)pilfer::join([&] { note('a'); }, [&] { note('b'); }); }), all);
+    EXPECT_THAT(orders_of([](const auto& note) {
+                    pilfer::scope s;
+                    s.fork([&] { note('a'); });
+                    s.fork([&] { note('b'); });
+                    s.sync();
+                }),
+                all);
+    EXPECT_THAT(orders_of([](const auto& note) {
+                    pilfer::scope s;
+                    s.spawn([&] { note('a'); });
+                    note('b');
+                    s.sync();
+                }),
+                all);
+    EXPECT_THAT(orders_of([](const auto& note) {
+                    auto a = pilfer::async([&] { note('a'); });
+                    auto b = pilfer::async([&] { note('b'); });
+                    a.get();
+                    b.get();
+                }),
+                all);
+    EXPECT_THAT(orders_of([](const auto& note) { pilfer::for_each(0, 2, [&](int i) { note("ab"[i]); }); }),
+                all);
+}
+
+TEST(schedules, splits_of_spawns_in_one_scope_keep_apart) {
+    const result r = schedules(3'000, {.strategy = strategy::exhaustive}, [] {
+        shared<int> n{0};
+        pilfer::scope s;
+        for (int i = 0; i < 4; ++i) {
+            s.spawn([&] { n += 1; });
+        }
+        s.sync();
+        require(n == 4);
+    });
+    EXPECT_TRUE(r) << r;
+}
+
+TEST(schedules, explore_algorithms) {
+    const result r = schedules(200, [] {
+        std::vector<int> v(50);
+        pilfer::for_each(0, 50, [&](int i) { v[static_cast<std::size_t>(i)] = i; });
+        const int sum = pilfer::reduce(
+            v.begin(), v.end(), 0, [](int i) { return i; }, std::plus<>{});
+        require(sum == 49 * 25);
+    });
+    EXPECT_TRUE(r) << r;
+}
+
+pilfer::task<int> answer(pilfer::event& asked) {
+    co_await asked;
+    co_return 42;
+}
+
+TEST(schedules, explore_coroutines) {
+    const result r = schedules(500, [] {
+        pilfer::event asked;
+        auto got = pilfer::async(answer(asked));
+        asked.set();
+        require(got.get() == 42);
+    });
+    EXPECT_TRUE(r) << r;
+}
+
+TEST(schedules, all_of_a_small_program_are_said_to_be_all) {
+    const result r = schedules(10'000, {.strategy = strategy::exhaustive}, [] {
+        shared<int> n{0};
+        (void)pilfer::join([&] { n += 1; }, [&] { n += 1; });
+    });
+    EXPECT_TRUE(r) << r;
+    EXPECT_TRUE(r.complete);
+    EXPECT_GT(r.estimate, 1);
+    EXPECT_THAT(text(r), HasSubstr("which are all"));
+    const result some = schedules(20, {.strategy = strategy::exhaustive}, [] {
+        shared<int> n{0};
+        (void)pilfer::join(
+            [&] {
+                n += 1;
+                n += 1;
+                n += 1;
+            },
+            [&] {
+                n += 1;
+                n += 1;
+                n += 1;
+            });
+    });
+    EXPECT_FALSE(some.complete);
+    EXPECT_THAT(text(some), HasSubstr("of about"));
+}
+
+TEST(schedules, a_bound_of_preemptions_makes_fewer) {
+    const auto count = [](std::uint64_t preemptions) {
+        const result r =
+            schedules(100'000, {.strategy = strategy::exhaustive, .preemptions = preemptions}, [] {
+                shared<int> n{0};
+                (void)pilfer::join(
+                    [&] {
+                        n += 1;
+                        n += 1;
+                    },
+                    [&] {
+                        n += 1;
+                        n += 1;
+                    });
+            });
+        EXPECT_TRUE(r.complete) << r;
+        return r.schedules;
+    };
+    EXPECT_LT(count(0), count(1));
+    EXPECT_LT(count(1), count(UINT64_MAX));
+}
+
+TEST(schedules, all_are_counted_once) {
+    std::multiset<std::string> orders;
+    const result r = schedules(1'000, {.strategy = strategy::exhaustive}, [&] {
+        std::string order;
+        pilfer::scope s;
+        for (const char c : {'a', 'b', 'c'}) {
+            s.fork([&order, c] { order += c; });
+        }
+        s.sync();
+        orders.insert(order);
+    });
+    EXPECT_TRUE(r.complete);
+    EXPECT_EQ(r.schedules + 50, orders.size()) << "50 ran by chance, for the estimate";
+    EXPECT_EQ(std::set<std::string>(orders.begin(), orders.end()).size(), 6U);
+}
+
+TEST(schedules, a_yield_may_return_at_once) {
+    const auto body = [] {
+        bool begun = false;
+        pilfer::scope s;
+        s.fork([&] { begun = true; });
+        pilfer::yield();
+        require(begun, "a yield waits for nobody");
+        s.sync();
+    };
+    EXPECT_FALSE(schedules(100, {.strategy = strategy::random}, body));
+    EXPECT_FALSE(schedules(100, {.strategy = strategy::exhaustive}, body));
+}
+
+TEST(schedules, all_of_tasks_that_yield_in_turn_end) {
+    const result r = schedules(200'000, {.strategy = strategy::exhaustive, .steps = 200}, [] {
+        shared<bool> over{false};
+        const auto spin = [&] {
+            while (!over) {
+                pilfer::yield();
+            }
+        };
+        pilfer::scope s;
+        s.fork(spin);
+        s.fork(spin);
+        s.fork([&] { over = true; });
+        s.sync();
+    });
+    EXPECT_TRUE(r) << r;
+}
+
+TEST(schedules, who_goes_on_after_the_end_of_a_task_is_no_preemption) {
+    std::set<std::string> orders;
+    const result r = schedules(10'000, {.strategy = strategy::exhaustive, .preemptions = 0}, [&] {
+        std::string order;
+        pilfer::scope s;
+        s.fork([&] {
+            pilfer::sleep_for(2us);
+            order += 'c';
+        });
+        (void)pilfer::join([] { pilfer::sleep_for(1us); },
+                           [&] {
+                               pilfer::sleep_for(2us);
+                               order += 'f';
+                           });
+        order += 'p';
+        s.sync();
+        orders.insert(order);
+    });
+    EXPECT_TRUE(r.complete) << r;
+    EXPECT_THAT(orders, testing::IsSupersetOf({"cfp", "fcp", "fpc"}));
+}
+
+// ---- what fails -------------------------------------------------------------------------------
+
+TEST(schedules, a_requirement_names_its_place) {
+    const result r = schedules(1'000, &lose_an_update);
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message,
+                ContainsRegex("schedules_test.cpp:[0-9]+: a requirement does not hold: two additions"));
+    EXPECT_THAT(text(r), HasSubstr("PILFER_SCHEDULE=" + r.schedule));
+    EXPECT_THAT(r.trace, HasSubstr("loads an atomic (object 1)"));
+    EXPECT_LT(r.failed, r.schedules);
+}
+
+TEST(schedules, a_requirement_fails_though_somebody_catches) {
+    const result r = schedules(10, [] {
+        try {
+            require(false, "caught");
+        } catch (const pilfer::test::failure&) {
+        }
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("caught"));
+    EXPECT_THROW(require(false), pilfer::test::failure) << "outside of schedules, too";
+}
+
+TEST(schedules, an_exception_of_body_fails) {
+    const result r = schedules(10, [] { throw std::runtime_error("no such file"); });
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.failed, 0U);
+    EXPECT_EQ(r.message, "body has thrown no such file");
+    EXPECT_FALSE(schedules(10, [] { throw 5; }));
+}
+
+TEST(schedules, an_exception_without_a_waiter_fails) {
+    const result r = schedules(10, [] { pilfer::after(1ms, [] { throw std::runtime_error("later"); }); });
+    ASSERT_FALSE(r);
+    EXPECT_EQ(r.message, "a task without a waiter has thrown later");
+}
+
+TEST(schedules, a_deadlock_names_who_waits_for_whom) {
+    const result r = schedules(1'000, [] {
+        pilfer::mutex a;
+        pilfer::mutex b;
+        pilfer::scope s;
+        s.fork(pilfer::named("ann", [&] {
+            const lock x(a);
+            const lock y(b);
+        }));
+        s.fork(pilfer::named("bob", [&] {
+            const lock x(b);
+            const lock y(a);
+        }));
+        s.sync();
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("a deadlock"));
+    EXPECT_THAT(r.message,
+                ContainsRegex("\"ann\" waits for a mutex \\(object [12]\\), that is for task [23] \"bob\""));
+    EXPECT_THAT(r.message,
+                ContainsRegex("\"bob\" waits for a mutex \\(object [12]\\), that is for task [23] \"ann\""));
+    EXPECT_THAT(r.message, ContainsRegex("task 1 waits for the children of a scope"));
+}
+
+TEST(schedules, a_wait_after_the_end_of_body_fails) {
+    const result r = schedules(10, [] {
+        auto never = std::make_shared<pilfer::event>();
+        (void)pilfer::async([never] { never->wait(); });
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("body has ended, and tasks wait for ever"));
+    EXPECT_THAT(r.message, HasSubstr("waits for an event"));
+}
+
+TEST(schedules, a_schedule_without_an_end_fails) {
+    const result r = schedules(10, {.steps = 500}, [] {
+        const shared<bool> flag{false};
+        while (!flag) {
+        }
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("no end after 500 steps"));
+    const result timer = schedules(1, {.steps = 500}, [] { (void)pilfer::every(1s, [] {}); });
+    ASSERT_FALSE(timer);
+    EXPECT_THAT(timer.message, HasSubstr("an alarm is set each time"));
+}
+
+TEST(schedules, a_thread_outside_fails) {
+    const result r = schedules(1, [] {
+        pilfer::event told;
+        std::thread other([&] { told.set(); });
+        other.join();
+        told.wait();
+        pilfer::promise<int> p;
+        auto f = p.get_future();
+        pilfer::scope s;
+        s.fork([&] { (void)f.get(); });
+        pilfer::yield();
+        std::thread([&] { p.set_value(1); }).join();
+        s.sync();
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("a thread outside the pool"));
+}
+
+TEST(schedules, a_wait_for_another_pool_is_no_deadlock) {
+    pilfer::pool other;
+    pilfer::event asked;
+    const result r = schedules(1, [&] { other.async([&] { asked.wait(); }).wait(); });
+    asked.set();
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, testing::StartsWith("a task waits for another pool, which is not explored"));
+}
+
+TEST(schedules, go_on_after_a_failure) {
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_FALSE(schedules(1'000, &lose_an_update));
+        EXPECT_TRUE(schedules(100, [] {}));
+        EXPECT_FALSE(schedules(1, [] { pilfer::event().wait(); }));
+    }
+    pilfer::pool usual;
+    EXPECT_EQ(usual.run([] { return 5; }), 5);
+}
+
+// ---- time -------------------------------------------------------------------------------------
+
+TEST(virtual_time, jumps) {
+    const auto start = std::chrono::steady_clock::now();
+    int wakes = 0;
+    const result r = schedules(1, [&] {
+        for (int hour = 0; hour < 72; ++hour) {
+            pilfer::sleep_for(1h);
+            ++wakes;
+        }
+    });
+    EXPECT_TRUE(r) << r;
+    EXPECT_EQ(wakes, 72);
+    EXPECT_LT(std::chrono::steady_clock::now() - start, 1h);
+}
+
+TEST(virtual_time, ends_waits_in_their_order) {
+    const result r = schedules(1'000, [] {
+        pilfer::event never;
+        shared<int> stage{0};
+        pilfer::scope s;
+        s.fork([&] {
+            require(!never.wait_for(20ms));
+            require(stage.exchange(2) == 1);
+        });
+        s.fork([&] {
+            pilfer::sleep_for(10ms);
+            require(stage.exchange(1) == 0);
+        });
+        s.sync();
+    });
+    EXPECT_TRUE(r) << r;
+}
+
+TEST(virtual_time, of_tasks_that_only_yield_goes_on) {
+    for (const auto how : {strategy::random, strategy::pct, strategy::exhaustive}) {
+        const result r = schedules(20, {.strategy = how}, [] {
+            shared<bool> over{false};
+            auto t = pilfer::after(1h, [&] { over = true; });
+            const auto spin = [&] {
+                while (!over) {
+                    pilfer::yield();
+                }
+            };
+            (void)pilfer::join(spin, spin);
+        });
+        EXPECT_TRUE(r) << r;
+    }
+}
+
+TEST(virtual_time, is_not_that_of_other_threads) {
+    pilfer::pool usual;
+    const auto start = std::chrono::steady_clock::now();
+    auto slept = usual.async([] { pilfer::sleep_for(20ms); });
+    EXPECT_TRUE(schedules(10, [] { pilfer::sleep_for(24h); }));
+    slept.get();
+    const auto took = std::chrono::steady_clock::now() - start;
+    EXPECT_GE(took, 20ms);
+    EXPECT_LT(took, 1h);
+}
+
+// ---- repetition -------------------------------------------------------------------------------
+
+TEST(replay, repeats_a_failure_exactly) {
+    const result first = schedules(1'000, &lose_an_update);
+    ASSERT_FALSE(first);
+    for (int i = 0; i < 100; ++i) {
+        const result again = schedules(5, {.replay = first.schedule}, &lose_an_update);
+        ASSERT_FALSE(again);
+        EXPECT_EQ(again.schedules, 1U);
+        EXPECT_EQ(again.message, first.message);
+        EXPECT_EQ(again.trace, first.trace);
+    }
+}
+
+TEST(replay, by_seed) {
+    const result first = schedules(1'000, {.minimise = false}, &lose_an_update);
+    ASSERT_FALSE(first);
+    const result second = schedules(1'000, {.minimise = false}, &lose_an_update);
+    EXPECT_EQ(first.failed, second.failed);
+    EXPECT_EQ(first.schedule, second.schedule);
+}
+
+TEST(replay, is_asked_for_by_the_environment) {
+    const result first = schedules(1'000, &lose_an_update);
+    ASSERT_FALSE(first);
+    ASSERT_EQ(setenv("PILFER_SCHEDULE", first.schedule.c_str(), 1), 0);
+    const result again = schedules(1'000, &lose_an_update);
+    ASSERT_EQ(setenv("PILFER_SCHEDULE", "d1:x", 1), 0);
+    EXPECT_THROW((void)schedules(1, [] {}), std::invalid_argument);
+    ASSERT_EQ(unsetenv("PILFER_SCHEDULE"), 0);
+    EXPECT_EQ(again.schedules, 1U);
+    EXPECT_EQ(again.message, first.message);
+}
+
+TEST(replay, is_offered_by_a_program_that_aborts) {
+    const auto aborts = [] {
+        (void)schedules(1'000, {.strategy = strategy::pct}, [] {
+            shared<int> n{0};
+            const auto add = [&] { n = n + 1; };
+            (void)pilfer::join(add, add);
+            if (n != 2) {
+                std::abort();
+            }
+        });
+    };
+    EXPECT_DEATH(aborts(), "the program ends in a test of schedules; PILFER_SCHEDULE=[cd]1:");
+}
+
+TEST(replay, of_a_long_schedule_is_short) {
+    const auto body = [] {
+        shared<int> n{0};
+        pilfer::scope s;
+        for (int i = 0; i < 2; ++i) {
+            s.fork([&] {
+                for (int k = 0; k < 3'000; ++k) {
+                    n = n + 1;
+                }
+            });
+        }
+        s.sync();
+        require(n == 6'000, "nothing is lost");
+    };
+    const result r =
+        schedules(200, {.strategy = strategy::random, .steps = 1'000'000, .minimise = false}, body);
+    ASSERT_FALSE(r);
+    EXPECT_LE(r.schedule.size(), 4'096U);
+    EXPECT_THAT(r.schedule, testing::StartsWith("r1:"));
+    EXPECT_FALSE(schedules(1, {.steps = 1'000'000, .replay = r.schedule}, body));
+}
+
+TEST(replay, fewer_preemptions_are_left) {
+    const auto noise = [] {
+        shared<int> n{0};
+        shared<int> other{0};
+        pilfer::scope s;
+        for (int i = 0; i < 4; ++i) {
+            s.fork([&] {
+                other += 1;
+                other += 1;
+                other += 1;
+            });
+        }
+        s.fork([&] { n = n + 1; });
+        s.fork([&] { n = n + 1; });
+        s.sync();
+        require(n == 2);
+    };
+    const result whole = schedules(1'000, {.strategy = strategy::random, .minimise = false}, noise);
+    const result least = schedules(1'000, {.strategy = strategy::random}, noise);
+    ASSERT_FALSE(whole);
+    ASSERT_FALSE(least);
+    EXPECT_LT(least.schedule.size(), whole.schedule.size() / 2) << least.schedule << ", " << whole.schedule;
+    EXPECT_LE(std::count(least.schedule.begin(), least.schedule.end(), '-'), 3) << least.schedule;
+}
+
+TEST(replay, says_that_body_is_not_repeatable) {
+    int calls = 0;
+    const result r = schedules(10, {.minimise = false}, [&] { require(++calls != 1); });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("did not lead there again"));
+}
+
+// ---- wrong calls ------------------------------------------------------------------------------
+
+template <class F>
+[[nodiscard]] std::string refusal(F call) {
+    try {
+        (void)call();
+    } catch (const std::exception& e) {
+        return e.what();
+    }
+    return "taken";
+}
+
+TEST(wrong_calls, say_what_is_wrong) {
+    const auto nothing = [] {};
+    EXPECT_THAT(refusal([&] { return schedules(0, nothing); }), HasSubstr("0 schedules"));
+    EXPECT_THAT(refusal([&] { return schedules(1, {.depth = 0}, nothing); }),
+                HasSubstr("depth must be from 1"));
+    EXPECT_THAT(refusal([&] { return schedules(1, {.depth = 1'001}, nothing); }), HasSubstr("not 1001"));
+    EXPECT_THAT(refusal([&] { return schedules(1, {.steps = 0}, nothing); }),
+                HasSubstr("steps must be at least 1"));
+    EXPECT_THAT(refusal([&] { return schedules(1, {.strategy = static_cast<strategy>(9)}, nothing); }),
+                HasSubstr("not 9"));
+    EXPECT_THAT(refusal([&] { return schedules(1, {.replay = "d1:1-x"}, nothing); }),
+                HasSubstr("is no schedule"));
+    EXPECT_THAT(refusal([&] { return schedules(1, std::function<void()>()); }), HasSubstr("body is empty"));
+}
+
+TEST(wrong_calls, inside_a_task) {
+    const auto nested = [] { (void)schedules(1, [] {}); };
+    const result r = schedules(1, nested);
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, HasSubstr("called by a task"));
+    pilfer::pool p;
+    EXPECT_THROW(p.run(nested), pilfer::usage_error);
+}
+
+TEST(wrong_calls, two_threads_take_turns) {
+    std::vector<std::thread> threads;
+    shared<int> passed{0};
+    for (int i = 0; i < 3; ++i) {
+        threads.emplace_back([&] { passed += schedules(50, [] { pilfer::yield(); }) ? 1 : 0; });
+    }
+    for (std::thread& t : threads) {
+        t.join();
+    }
+    EXPECT_EQ(passed.load(), 3);
+}
+
+} // namespace
