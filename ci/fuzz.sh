@@ -5,12 +5,12 @@ source "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/lib.sh"
 seconds=${1:-15}
 folder=${PILFER_BUILD:-build}/fuzz
 cmake --preset fuzz -B "$folder" >/dev/null
-cmake --build "$folder" -j "$(nproc)" --target text_fuzz calls_fuzz -- --quiet
+cmake --build "$folder" -j "$(nproc)" --target text_fuzz calls_fuzz wire_fuzz -- --quiet
 mkdir -p "$folder/findings"
 export UBSAN_OPTIONS=print_stacktrace=1
 total=0
 declare -A running
-for name in text calls; do
+for name in text calls wire; do
     echo "== $name: $seconds s"
     mkdir -p "$folder/corpus/$name"
     # What it finds interesting goes to the first folder, for the next time; the second one is only read.

@@ -26,7 +26,7 @@ import tempfile
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
     base trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
-    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph explore capi capi_objects adapters everything
+    scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph explore capi capi_objects adapters everything cluster
 """.split()
 
 # A room that may use less than what is below it.
@@ -59,6 +59,7 @@ PUBLIC = {
     "explore": "test",
     "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
     "everything": "pilfer",
+    "cluster": "cluster",
 }
 # Files of include/pilfer/detail/ that are in no room's folder.
 LOOSE = {"fwd.hpp": "base"}

@@ -16,7 +16,8 @@ if(PILFER_THREADPOOL_OBJECT)
     install(FILES "${pilfer_threadpool_object}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
 install(DIRECTORY include/pilfer DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}" FILES_MATCHING PATTERN "*.hpp"
-                                                                             PATTERN "*.h")
+                                                                             PATTERN "*.h"
+        PATTERN "cluster" EXCLUDE PATTERN "cluster.hpp" EXCLUDE) # of an optional library, below
 
 install(FILES tools/gdb/pilfer.py DESTINATION "${CMAKE_INSTALL_DATADIR}/pilfer/gdb")
 if(TARGET pilfer_tool)
@@ -39,6 +40,13 @@ endif()
 
 set(pilfer_cmake_dir "${CMAKE_INSTALL_LIBDIR}/cmake/pilfer")
 install(EXPORT pilferTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
+if(pilfer_cluster_built) # the component cluster of the CMake package
+    install(TARGETS pilfer_cluster EXPORT pilferClusterTargets ARCHIVE COMPONENT devel)
+    install(EXPORT pilferClusterTargets NAMESPACE pilfer:: DESTINATION "${pilfer_cmake_dir}")
+    install(FILES include/pilfer/cluster.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
+    install(DIRECTORY include/pilfer/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer")
+    install(DIRECTORY include/pilfer/detail/cluster DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/pilfer/detail")
+endif()
 include(PilferSanitizer)
 pilfer_sanitizer(pilfer_built_with)
 configure_package_config_file(cmake/pilferConfig.cmake.in "${PROJECT_BINARY_DIR}/pilferConfig.cmake"

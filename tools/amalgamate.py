@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 INCLUDE = ROOT / "include"
 SRC = ROOT / "src"
+OPTIONAL = SRC / "cluster"  # a library of its own, which needs MPI
 LEFT_OUT = SRC / "capi" / "threadpool.cpp"  # CMakeLists.txt builds a second library from this file
 
 INCLUDE_LINE = re.compile(r'\s*#\s*include\s*(<[^>]+>|"[^"]+")')
@@ -136,7 +137,8 @@ def main():
     header = Writer()
     header.include("<pilfer/pilfer.hpp>")
     for path in sorted(INCLUDE.rglob("*.hpp")):
-        if not {"detail", "adapters"} & set(path.parts):  # adapters need other libraries
+        # Adapters and the cluster need other libraries.
+        if not {"detail", "adapters", "cluster"} & {*path.parts[len(INCLUDE.parts):], path.stem}:
             header.include(f"<{path.relative_to(INCLUDE)}>")
     header.write(folder / "pilfer.hpp", [*notice, "#pragma once", *static])
 
@@ -149,8 +151,8 @@ def main():
 
     library = Writer(header.seen)
     library.lines += ["#define PILFER_BUILDING", '#include "pilfer.hpp"']
-    sources = sorted(path for path in SRC.rglob("*.cpp") if path != LEFT_OUT)
-    if len(sources) == len(list(SRC.rglob("*.cpp"))):
+    sources = sorted(path for path in SRC.rglob("*.cpp") if path != LEFT_OUT and path.parent != OPTIONAL)
+    if not LEFT_OUT.is_file():
         raise SystemExit(f"amalgamate.py: {LEFT_OUT} is gone")
     for path in sources:
         library.copy(path)

@@ -34,6 +34,8 @@ foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
     set(library pilfer::pilfer)
     if(name STREQUAL testing) # includes <pilfer/test.hpp>
         set(library pilfer::test)
+    elseif(name STREQUAL cluster)
+        set(library pilfer_cluster_parts) # one rank needs no MPI
     endif()
     target_link_libraries(guide_${name} PRIVATE ${library})
     target_compile_features(guide_${name} PRIVATE cxx_std_20)
@@ -47,6 +49,7 @@ if(TARGET guide_adapters)
         target_compile_options(guide_adapters PRIVATE "SHELL:-include ${header}")
     endforeach()
 endif()
+set_tests_properties(docs.guide_cluster PROPERTIES PASS_REGULAR_EXPRESSION "^75025 121392 7.485 100 rank 0: no name\n0 tasks taken\n$")
 set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
 
 # Only if its tools are installed: ./docs/build installs them, a test does not.

@@ -1,0 +1,154 @@
+// What cluster.py measures. bench-cluster join | theft | uts | idle SECONDS, also under mpirun.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <ranges>
+#include <string>
+#include <vector>
+
+#include <pilfer/cluster.hpp>
+
+#include "common/uts.hpp"
+
+namespace {
+
+namespace cluster = pilfer::cluster;
+using clock_type = std::chrono::steady_clock;
+
+double seconds_since(clock_type::time_point begin) {
+    return std::chrono::duration<double>(clock_type::now() - begin).count();
+}
+
+struct fib {
+    int n;
+    long operator()() const {
+        if (n < 2) {
+            return n;
+        }
+        auto [a, b] = cluster::join(fib{n - 1}, fib{n - 2});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(fib);
+
+/// The same program, without a cluster.
+struct plain_fib {
+    int n;
+    long operator()() const {
+        if (n < 2) {
+            return n;
+        }
+        const plain_fib x{n - 1};
+        const plain_fib y{n - 2};
+        auto [a, b] = pilfer::join([&] { return x(); }, [&] { return y(); });
+        return a + b;
+    }
+};
+
+template <const bench::uts::tree& Tree>
+struct uts {
+    bench::uts::node n;
+    std::uint64_t operator()() const {
+        const auto children = std::views::iota(0u, bench::uts::children_of(n, Tree));
+        return 1 + cluster::sum(children, [this](unsigned i) { return uts{bench::uts::child_of(n, i)}; });
+    }
+};
+using t3 = uts<bench::uts::t3>;
+PILFER_CLUSTER_TASK(t3);
+
+double skewed(int i) {
+    double x = 1;
+    for (int k = 0; k < i * i / 10; ++k) {
+        x = x * 0.999 + 0.5 / (k + 1);
+    }
+    return x;
+}
+
+/// When the task begins, by the clock that all processes of this machine share.
+struct stamp {
+    long operator()() const { return static_cast<long>(clock_type::now().time_since_epoch().count()); }
+};
+PILFER_CLUSTER_TASK(stamp);
+struct busy {
+    double seconds;
+    long operator()() const {
+        const auto begin = clock_type::now();
+        while (seconds_since(begin) < seconds) {
+        }
+        return static_cast<long>(begin.time_since_epoch().count());
+    }
+};
+PILFER_CLUSTER_TASK(busy);
+/// Offers one branch and keeps its worker until the branch has been taken and has run elsewhere.
+struct theft {
+    double seconds;
+    long operator()() const {
+        auto [offered, begun] = cluster::join(busy{seconds}, stamp{});
+        return begun - offered; // nanoseconds
+    }
+};
+PILFER_CLUSTER_TASK(theft);
+
+void join_rows(cluster::session& s) {
+    constexpr int n = 32;
+    constexpr double joins = 3524577; // fib(33) - 1
+    std::vector<double> ours;
+    std::vector<double> plain;
+    for (int i = 0; i < 21; ++i) { // interleaved
+        auto begin = clock_type::now();
+        (void)s.run(fib{n});
+        ours.push_back(seconds_since(begin));
+        begin = clock_type::now();
+        (void)s.pool().run(plain_fib{n});
+        plain.push_back(seconds_since(begin));
+    }
+    const auto median = [](std::vector<double>& v) {
+        std::ranges::sort(v);
+        return v[v.size() / 2];
+    };
+    std::printf("cluster_join_ns %.3f\npilfer_join_ns %.3f\n", median(ours) / joins * 1e9,
+                median(plain) / joins * 1e9);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const std::string mode = argc > 1 ? argv[1] : "";
+    cluster::session s(argc, argv, {.stack_size = std::size_t{8} << 20});
+    const auto begin = clock_type::now();
+    if (mode == "join") {
+        join_rows(s);
+    } else if (mode == "uts") {
+        const std::uint64_t nodes = s.run(t3{bench::uts::root_of(bench::uts::t3)});
+        if (s.rank() == 0) {
+            std::printf("seconds %.4f\nexact %d\n", seconds_since(begin),
+                        nodes == bench::uts::t3.nodes ? 1 : 0);
+        }
+    } else if (mode == "skewed") {
+        const double sum = s.map_reduce(0, 2000, 0.0, skewed, std::plus<>{});
+        if (s.rank() == 0) {
+            std::printf("seconds %.4f\nsum %a\n", seconds_since(begin), sum);
+        }
+    } else if (mode == "theft") {
+        std::vector<long> ns;
+        for (int i = 0; i < 200; ++i) {
+            ns.push_back(s.run(theft{0.01}));
+        }
+        std::ranges::sort(ns);
+        if (s.rank() == 0) {
+            std::printf("median_us %.1f\nworst_us %.1f\n", static_cast<double>(ns[ns.size() / 2]) / 1e3,
+                        static_cast<double>(ns.back()) / 1e3);
+        }
+    } else if (mode == "idle") {
+        const std::clock_t cpu = std::clock();
+        const double seconds = argc > 2 ? std::atof(argv[2]) : 3;
+        // Rank 0 has one branch that no rank can help with; the others wait.
+        (void)s.run(busy{seconds});
+        if (s.rank() == 1) {
+            std::printf("percent %.3f\n", 100.0 * static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC /
+                                              seconds_since(begin));
+        }
+    }
+}

@@ -1,0 +1,55 @@
+# <pilfer/cluster.hpp>: the optional library pilfer::cluster, where PILFER_CLUSTER wants it and MPI is there.
+if(NOT PILFER_CLUSTER MATCHES "^(AUTO|ON|OFF)$")
+    message(FATAL_ERROR "PILFER_CLUSTER is '${PILFER_CLUSTER}', but must be AUTO, ON or OFF")
+endif()
+
+# AUTO: not in a cross build, which finds this machine's MPI; not with a sanitizer, which reports what MPI does inside; not in
+# the Debian packages, which must not depend on it.
+set(pilfer_cluster_built OFF)
+if(PILFER_CLUSTER STREQUAL "ON")
+    find_package(MPI COMPONENTS CXX REQUIRED)
+elseif(PILFER_CLUSTER STREQUAL "AUTO"
+       AND PROJECT_IS_TOP_LEVEL
+       AND PILFER_SANITIZE STREQUAL "none"
+       AND NOT PILFER_FUZZ
+       AND NOT PILFER_PACKAGE
+       AND NOT CMAKE_CROSSCOMPILING)
+    find_package(MPI COMPONENTS CXX QUIET)
+endif()
+if(MPI_CXX_FOUND)
+    set(pilfer_cluster_built ON)
+endif()
+if(PROJECT_IS_TOP_LEVEL)
+    message(STATUS "pilfer: cluster ${pilfer_cluster_built}")
+endif()
+
+# pilfer_cluster_library(<target> <source>...)
+function(pilfer_cluster_library target)
+    add_library(${target} STATIC ${ARGN})
+    target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${target} PUBLIC pilfer)
+    set_target_properties(
+        ${target}
+        PROPERTIES POSITION_INDEPENDENT_CODE ON
+                   CXX_EXTENSIONS OFF
+                   CXX_VISIBILITY_PRESET hidden
+                   VISIBILITY_INLINES_HIDDEN ON)
+    pilfer_own_target(${target})
+endfunction()
+
+file(GLOB pilfer_cluster_sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/src/cluster/*.cpp")
+if(pilfer_cluster_built)
+    list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/no_group\\.cpp$")
+    # Static, also beside a shared libpilfer: MPI must not become one of its dependencies.
+    pilfer_cluster_library(pilfer_cluster ${pilfer_cluster_sources})
+    list(APPEND pilfer_cluster_sources "${PROJECT_SOURCE_DIR}/src/cluster/no_group.cpp")
+    add_library(pilfer::cluster ALIAS pilfer_cluster)
+    set_target_properties(pilfer_cluster PROPERTIES EXPORT_NAME cluster)
+    # The interface of MPI for C is enough, and that for C++ has warnings.
+    target_compile_definitions(pilfer_cluster PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)
+    target_link_libraries(pilfer_cluster PRIVATE MPI::MPI_CXX)
+endif()
+
+# All but MPI, for tests and fuzzers that need none.
+list(FILTER pilfer_cluster_sources EXCLUDE REGEX "/mpi_group\\.cpp$")
+pilfer_cluster_library(pilfer_cluster_parts EXCLUDE_FROM_ALL ${pilfer_cluster_sources})

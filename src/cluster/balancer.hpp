@@ -1,0 +1,122 @@
+// Balances the work of one run between ranks. It knows no MPI, no threads and no clock.
+//
+// Lifelines: Saraswat, Kambadur, Kodali, Grove and Krishnamoorthy, "Lifeline-based global load balancing",
+// PPoPP 2011. States and the argument: README.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "cluster/transport.hpp"
+#include "cluster/wire.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// A message that breaks the rules, or a rank that is silent. The run cannot go on.
+struct balance_error : std::runtime_error {
+    explicit balance_error(const std::string& what) : std::runtime_error(what) {}
+};
+
+/// The work of this rank, as the balancer sees it.
+class local_work {
+public:
+    local_work() = default;
+    local_work(const local_work&) = delete;
+    local_work& operator=(const local_work&) = delete;
+    virtual ~local_work() = default;
+
+    /// About how many tasks another rank could take. Of tasks of other ranks that wait here, at most half:
+    /// see branch_bag::take_half().
+    [[nodiscard]] virtual std::size_t available() const = 0;
+    /// True if a worker has nothing to do, and no task waits that it could take.
+    [[nodiscard]] virtual bool hungry() = 0;
+    /// About half of the tasks that wait, the oldest ones.
+    [[nodiscard]] virtual std::vector<parcel> take_half() = 0;
+    virtual void start(parcel&& p) = 0;
+    /// The result of a parcel that take_half() gave. Throws balance_error for a ticket that it does not know.
+    virtual void complete(parcel_result&& r) = 0;
+
+    struct finished {
+        std::uint32_t origin;
+        parcel_result result;
+    };
+    /// Parcels of start() that have ended since the last call.
+    [[nodiscard]] virtual std::vector<finished> take_finished() = 0;
+};
+
+class balancer {
+public:
+    struct settings {
+        std::uint64_t seed = 1;                     ///< of the choice of victims
+        std::uint32_t tasks = 0;                    ///< types of tasks in this program
+        std::uint32_t root = 0;                     ///< the type of the run's task
+        std::uint64_t beat_every = 1'000'000'000;   ///< nanoseconds
+        std::uint64_t silent_after = 8'000'000'000; ///< nanoseconds; 0: no rank is ever given up
+    };
+    balancer(transport& t, local_work& w, const settings& s);
+
+    /// Handles what has arrived and does what is due. `now` in nanoseconds never decreases. True if something
+    /// has moved. Throws balance_error, archive_error, std::bad_alloc.
+    bool step(std::uint64_t now);
+    /// Rank 0: the root has ended, and with it every task.
+    void finish(parcel_result&& end);
+    /// True if all ranks know the end, and no message is under way.
+    [[nodiscard]] bool is_over() const noexcept { return m_stage == stage::over; }
+    /// The result of the run, once it is over.
+    [[nodiscard]] parcel_result& end() noexcept { return m_end; }
+    /// The last tallies of all ranks, once it is over.
+    [[nodiscard]] const std::vector<rank_tally>& tallies() const noexcept { return m_tallies; }
+    /// True if a rank sleeps until this one sends it work.
+    [[nodiscard]] bool is_awaited() const noexcept { return !m_sleepers.empty(); }
+
+private:
+    enum class stage { balancing, ending, exchanging, leaving, over };
+    static constexpr unsigned nobody = UINT32_MAX;
+
+    void handle(unsigned from, message&& m, std::uint64_t now);
+    void send(unsigned to, const message& m);
+    bool give(unsigned to, bool answer);
+    bool send_finished();
+    bool feed_sleepers();
+    bool ask(std::uint64_t now);
+    void note_hunger(bool hungry, std::uint64_t now);
+    bool beat(std::uint64_t now);
+    bool settle();
+    [[noreturn]] static void refuse(unsigned from, const char* what);
+    [[nodiscard]] unsigned random_other() noexcept;
+
+    transport& m_transport;
+    local_work& m_work;
+    settings m_settings;
+    std::uint64_t m_random;
+    stage m_stage = stage::balancing;
+
+    // As a thief.
+    std::vector<unsigned> m_lifelines; // the other end of each
+    std::vector<bool> m_registered;    // that end has promised to send work
+    unsigned m_asked = nobody;         // it owes an answer
+    bool m_asked_to_sleep = false;     // by that ask
+    std::size_t m_next = 0;            // 0: a random rank; then the lifelines
+    bool m_was_hungry = false;
+    std::uint64_t m_hungry_since = 0;
+
+    // As a victim: ranks that sleep until this one has work.
+    std::vector<unsigned> m_sleepers;
+
+    std::uint64_t m_next_beat = 0;
+    std::uint64_t m_heard = 0; // of the rank before this one; 0: nothing yet
+    std::uint64_t m_looked = 0;
+
+    rank_tally m_mine;
+    std::vector<rank_tally> m_tallies;
+    parcel_result m_end;
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,200 @@
+// The work of this rank in one run.
+#include "cluster/rank_work.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// Of one description or result. MPI counts the bytes of a message by an int.
+constexpr std::size_t most_bytes = std::size_t{1} << 30;
+constexpr std::size_t most_text = 4096;
+
+[[nodiscard]] std::vector<std::byte> bytes_of(const char* text) {
+    const auto* begin = reinterpret_cast<const std::byte*>(text);
+    return {begin, begin + std::min(std::strlen(text), most_text)};
+}
+
+} // namespace
+
+/// A task from another rank. Another rank may take it again as long as no worker has begun it.
+class rank_work::foreign_branch final : public shared_branch {
+public:
+    foreign_branch(cluster_task& type, parcel&& p) : shared_branch(type), content(std::move(p)) {}
+    void write(cluster::archive&) const override {} // its description has been written: see content
+    parcel content;
+};
+
+rank_work::rank_work(pool& p, std::uint32_t rank)
+    : m_pool(p), m_rank(rank), m_bag(p.workers()), m_here(cluster_bag, &m_bag) {}
+
+rank_work::~rank_work() = default;
+
+template <class F>
+parcel_result rank_work::result_of(F&& f) const noexcept {
+    parcel_result r;
+    try {
+        try {
+            cluster::archive out;
+            f(out);
+            if (out.bytes().size() > most_bytes) {
+                throw cluster::archive_error("a result of more than 1 GiB");
+            }
+            r.bytes = std::move(out.bytes());
+            return r;
+        } catch (...) {
+            throw_as_remote();
+        }
+    } catch (const cluster::remote_error& e) {
+        r.rank = static_cast<std::uint32_t>(e.rank);
+        r.bytes = bytes_of(e.what());
+    } catch (const stopped&) {
+        r.rank = m_rank;
+        r.bytes = bytes_of("the task was stopped");
+    }
+    r.failed = 1;
+    return r;
+}
+
+template <class F>
+void rank_work::submit(F f) {
+    m_tasks.fetch_add(1, rlx); // before the task exists
+    try {
+        m_pool.submit(std::move(f));
+    } catch (...) {
+        ends_task();
+        throw;
+    }
+}
+
+void rank_work::start_root(std::function<void(cluster::archive&)> root) {
+    submit([this, root = std::move(root)] {
+        m_root = result_of(root);
+        m_root_done.store(true, rel); // is_root_done()
+        ring();
+        ends_task();
+    });
+}
+
+bool rank_work::hungry() {
+    if (m_bag.size() != 0) {
+        m_bell->idle.store(false, rlx);
+        return false;
+    }
+    if (m_bell->idle.load(rlx)) {
+        return true;
+    }
+    // A task of the lowest priority asks the workers: one that begins it has found nothing else.
+    if (!m_bell->looking.exchange(true, rlx)) {
+        try {
+            m_pool.submit({.priority = priority::low}, [b = m_bell] {
+                b->idle.store(true, rlx);
+                b->looking.store(false, rlx);
+                b->ring();
+            });
+        } catch (...) {
+            m_bell->looking.store(false, rlx);
+            throw;
+        }
+    }
+    return false;
+}
+
+std::vector<parcel> rank_work::take_half() {
+    std::vector<parcel> parcels;
+    for (shared_branch* b : m_bag.take_half(most_parcels)) {
+        if (auto* foreign = dynamic_cast<foreign_branch*>(b)) {
+            parcels.push_back(std::move(foreign->content));
+            foreign->ends({});
+            continue;
+        }
+        parcel_result written = result_of([b](cluster::archive& out) {
+            if (b->type().number == cluster_task::unnumbered) {
+                throw cluster::archive_error("this type of tasks was loaded after the session had begun");
+            }
+            b->write(out);
+        });
+        if (written.failed != 0) {
+            b->ends({.bytes = std::move(written.bytes), .rank = m_rank, .failed = true});
+            continue;
+        }
+        const std::uint64_t ticket = ++m_last_ticket;
+        parcels.push_back({.origin = m_rank,
+                           .task = b->type().number,
+                           .ticket = ticket,
+                           .description = std::move(written.bytes)});
+        m_shipped.emplace(ticket, b);
+    }
+    return parcels;
+}
+
+void rank_work::start(parcel&& p) {
+    m_bell->idle.store(false, rlx);
+    cluster_task* type = cluster_tasks().at(p.task);
+    auto* b = new foreign_branch(*type, std::move(p));
+    m_bag.put(*b);
+    m_open.fetch_add(1, rlx);
+    submit([this, b] { run(b); });
+}
+
+void rank_work::run(foreign_branch* b) noexcept {
+    if (m_bag.take_back(*b)) {
+        const parcel& p = b->content;
+        parcel_result r = result_of([&](cluster::archive& out) {
+            cluster::archive in(p.description);
+            b->type().run(in, out);
+        });
+        r.ticket = p.ticket;
+        const std::lock_guard hold(m_lock);
+        m_finished.push_back({.origin = p.origin, .result = std::move(r)});
+    } else {
+        b->wait_to_the_end(); // until its content has been moved away
+    }
+    delete b;
+    if (m_open.fetch_sub(1, rlx) == 1) {
+        ring(); // else the next look sends several results in one message
+    }
+    ends_task();
+}
+
+void rank_work::complete(parcel_result&& r) {
+    const auto at = m_shipped.find(r.ticket);
+    if (at == m_shipped.end()) {
+        throw balance_error("the result of a task that no rank was given");
+    }
+    shared_branch* b = at->second;
+    m_shipped.erase(at);
+    b->ends({.bytes = std::move(r.bytes), .rank = r.rank, .failed = r.failed != 0});
+}
+
+std::vector<local_work::finished> rank_work::take_finished() {
+    std::vector<finished> all;
+    const std::lock_guard hold(m_lock);
+    all.swap(m_finished);
+    return all;
+}
+
+void rank_work::bell::ring() noexcept {
+    events.fetch_add(1,
+                     std::memory_order_seq_cst); // either sleep() sees this event, or `sleeps` is seen here
+    if (sleeps.load(std::memory_order_seq_cst)) {
+        futex_park::wake(events);
+    }
+}
+
+void rank_work::sleep(std::uint32_t seen, std::uint64_t ns) noexcept {
+    m_bell->sleeps.store(true, std::memory_order_seq_cst);
+    if (m_bell->events.load(std::memory_order_seq_cst) == seen) {
+        futex_park::wait_for(m_bell->events, seen, ns);
+    }
+    m_bell->sleeps.store(false, rlx);
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,94 @@
+// The work of this rank in one run: its tasks in the pool, its bag, and what other ranks have of it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include <pilfer/cluster.hpp>
+
+#include "cluster/balancer.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The types of tasks by number.
+[[nodiscard]] const std::vector<cluster_task*>& cluster_tasks();
+
+class rank_work final : public local_work {
+public:
+    rank_work(pool& p, std::uint32_t rank);
+    /// All tasks must have ended: see is_quiet().
+    ~rank_work() override;
+
+    /// Runs `root` as a task; is_root_done() says when it has ended.
+    void start_root(std::function<void(cluster::archive&)> root);
+    [[nodiscard]] bool is_root_done() const noexcept { return m_root_done.load(acq); } // start_root()
+    [[nodiscard]] parcel_result& root() noexcept { return m_root; }
+
+    [[nodiscard]] std::size_t available() const override { return m_bag.available(); }
+    [[nodiscard]] bool hungry() override;
+    [[nodiscard]] std::vector<parcel> take_half() override;
+    void start(parcel&& p) override;
+    void complete(parcel_result&& r) override;
+    [[nodiscard]] std::vector<finished> take_finished() override;
+
+    /// True if a task of another rank is here.
+    [[nodiscard]] bool has_guests() const noexcept { return m_open.load(rlx) != 0; }
+    /// True if no branch waits, here or for another rank.
+    [[nodiscard]] bool has_no_branches() const noexcept { return m_bag.size() == 0 && m_shipped.empty(); }
+    /// True if none of its tasks is in the pool.
+    [[nodiscard]] bool is_quiet() const noexcept { return m_tasks.load(acq) == 0; } // ends_task()
+
+    /// The number of events so far, for sleep().
+    [[nodiscard]] std::uint32_t events() const noexcept { return m_bell->events.load(rlx); }
+    /// Blocks the thread for about `ns`, or until an event after `seen`.
+    void sleep(std::uint32_t seen, std::uint64_t ns) noexcept;
+
+private:
+    class foreign_branch;
+    /// What a look touches. Other tasks of the pool may keep it waiting beyond the end of the run.
+    struct bell {
+        std::atomic<bool> idle{false};    // a worker had nothing better to do than to look
+        std::atomic<bool> looking{false}; // that look waits in the pool
+        std::atomic<std::uint32_t> events{0};
+        std::atomic<bool> sleeps{false};
+        void ring() noexcept;
+    };
+    static constexpr std::size_t most_parcels = 4096; ///< of one take_half()
+
+    template <class F>
+    void submit(F f);
+    void run(foreign_branch* b) noexcept;
+    void ends_task() noexcept { m_tasks.fetch_sub(1, rel); } // the last access of a task: is_quiet()
+    /// Runs `f(archive&)` into a result.
+    template <class F>
+    [[nodiscard]] parcel_result result_of(F&& f) const noexcept;
+    void ring() noexcept { m_bell->ring(); }
+
+    pool& m_pool;
+    std::uint32_t m_rank;
+    branch_bag m_bag;
+    set_while<branch_bag> m_here;
+
+    // Of the communicating thread.
+    std::unordered_map<std::uint64_t, shared_branch*> m_shipped; // by ticket
+    std::uint64_t m_last_ticket = 0;
+
+    parcel_result m_root;
+    std::atomic<bool> m_root_done{false};
+    std::atomic<std::uint32_t> m_tasks{0};
+    std::atomic<std::uint32_t> m_open{0}; // parcels that have not ended
+    std::shared_ptr<bell> m_bell = std::make_shared<bell>();
+
+    raw_lock<std_atom, futex_park> m_lock;
+    std::vector<finished> m_finished; // under the lock
+};
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,105 @@
+// The types of tasks of this program, and the errors of a cluster.
+#include <algorithm>
+#include <cstring>
+#include <exception>
+
+#include "cluster/rank_work.hpp"
+#include "cluster/tasks.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+constinit cluster_task* newest_task = nullptr; // the list of all; written before main()
+
+} // namespace
+
+cluster_task::cluster_task(const char* n, const char* t, std::size_t b, std::size_t r,
+                           run_function f) noexcept
+    : name(n), type(t), bytes(b), result_bytes(r), run(f), next(newest_task) {
+    newest_task = this;
+}
+
+const std::vector<cluster_task*>& cluster_tasks() {
+    // In the order of their names. Types of equal names, of two files, keep the order in which they were
+    // entered, which is the same in each process of a program.
+    static const std::vector<cluster_task*> tasks = [] {
+        std::vector<cluster_task*> all;
+        for (cluster_task* t = newest_task; t != nullptr; t = t->next) {
+            t->number = static_cast<std::uint32_t>(all.size());
+            all.push_back(t);
+        }
+        std::sort(all.begin(), all.end(), [](const auto* a, const auto* b) {
+            const int order = std::strcmp(a->type, b->type);
+            return order != 0 ? order < 0 : a->number < b->number;
+        });
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            all[i]->number = static_cast<std::uint32_t>(i);
+        }
+        return all;
+    }();
+    return tasks;
+}
+
+program_facts facts_of_program() {
+    program_facts facts;
+    for (const cluster_task* t : cluster_tasks()) {
+        facts.tasks.push_back({t->name, t->type, t->bytes, t->result_bytes});
+    }
+    return facts;
+}
+
+std::string difference(const program_facts& here, const program_facts& there) {
+    if (here.wire != there.wire) {
+        return "version " + std::to_string(there.wire) + " of pilfer's messages instead of " +
+               std::to_string(here.wire);
+    }
+    const auto find = [](const program_facts& in, const program_facts::task& t) {
+        return std::find_if(in.tasks.begin(), in.tasks.end(),
+                            [&](const auto& other) { return other.type == t.type; });
+    };
+    for (const auto& t : here.tasks) {
+        const auto other = find(there, t);
+        if (other == there.tasks.end()) {
+            return "no task " + t.name;
+        }
+        if (other->bytes != t.bytes || other->result_bytes != t.result_bytes) {
+            return "a task " + t.name + " of " + std::to_string(other->bytes) + " bytes with a result of " +
+                   std::to_string(other->result_bytes) + " bytes instead of " + std::to_string(t.bytes) +
+                   " and " + std::to_string(t.result_bytes);
+        }
+    }
+    for (const auto& t : there.tasks) {
+        if (find(here, t) == here.tasks.end()) {
+            return "one more task, " + t.name;
+        }
+    }
+    return here == there ? "" : "other tasks of the same names";
+}
+
+void throw_as_remote() {
+    try {
+        throw;
+    } catch (const cluster::remote_error&) {
+        throw;
+    } catch (const stopped&) {
+        throw;
+    } catch (const std::exception& e) {
+        throw cluster::remote_error(this_rank.load(rlx), e.what());
+    } catch (...) {
+        throw cluster::remote_error(this_rank.load(rlx), "an exception that is no std::exception");
+    }
+}
+
+} // namespace detail
+
+namespace cluster {
+
+remote_error::remote_error(int where, const std::string& text) : std::runtime_error(text), rank(where) {}
+remote_error::~remote_error() = default;
+mismatch_error::~mismatch_error() = default;
+
+} // namespace cluster
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,47 @@
+// What ranks compare before they work together.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <pilfer/cluster/archive.hpp>
+
+#include "cluster/wire.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+
+/// The number of this process; 0 without a session.
+inline constinit std::atomic<int> this_rank{0};
+
+/// What has to be equal in all programs of a run.
+struct program_facts {
+    struct task {
+        std::string name;
+        std::string type;
+        std::uint64_t bytes;
+        std::uint64_t result_bytes;
+
+        bool operator==(const task&) const = default;
+    };
+    std::uint32_t wire = wire_version;
+    std::vector<task> tasks;
+
+    bool operator==(const program_facts&) const = default;
+};
+inline void serialize(cluster::archive& a, program_facts::task& t) {
+    a(t.name, t.type, t.bytes, t.result_bytes);
+}
+inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks); }
+
+[[nodiscard]] program_facts facts_of_program();
+/// What `there` has, in words; empty if there is no difference.
+[[nodiscard]] std::string difference(const program_facts& here, const program_facts& there);
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

@@ -1,0 +1,194 @@
+// The balancing between ranks, in one process: exact results for every order of messages, silence without
+// work, and errors.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "cluster/simulated.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace simulated;
+
+constexpr std::uint64_t most_steps = 2'000'000;
+
+TEST(balancing, result_is_exact_for_every_order_of_messages) {
+    constexpr unsigned rounds = 60;
+    std::uint64_t moved = 0;
+    for (const unsigned ranks : {2u, 3u, 4u, 7u, 8u, 16u}) {
+        for (unsigned round = 0; round < rounds; ++round) {
+            const node root{.depth = 7, .state = (round + 3) * 0x1234'5678'9abcu};
+            const std::uint64_t longest_delay = round % 3 == 0 ? 0 : (round % 3 == 1 ? 5 : 100);
+            simulated::cluster all(ranks, round * 100 + ranks, longest_delay);
+            all.works[0]->start_root(root);
+            std::uint64_t steps = 0;
+            while (!all.is_over() && ++steps < most_steps) {
+                all.step();
+            }
+            ASSERT_TRUE(all.is_over()) << ranks << " ranks, round " << round;
+            EXPECT_TRUE(all.net.is_empty()) << "a message would be received in the next run";
+            std::uint64_t run = 0;
+            for (unsigned r = 0; r < ranks; ++r) {
+                archive in(all.balancers[r]->end().bytes);
+                EXPECT_EQ(in.take<std::uint64_t>(), root.count()) << "rank " << r;
+                EXPECT_TRUE(all.works[r]->is_empty()) << "rank " << r;
+                run += all.works[r]->nodes_run;
+                moved += all.balancers[0]->tallies()[r].stats.tasks_in;
+            }
+            EXPECT_EQ(run, root.count()) << "a node ran twice, or never";
+            EXPECT_EQ(all.balancers[0]->tallies().size(), ranks);
+        }
+    }
+    EXPECT_GT(moved, 1000u) << "nothing was balanced";
+}
+
+TEST(balancing, every_rank_gets_work) {
+    simulated::cluster all(8, 5, 3);
+    const node root{.depth = 13, .state = 0x7777'1234'5678u};
+    ASSERT_GT(root.count(), 2000u);
+    all.works[0]->start_root(root);
+    for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
+        all.step();
+    }
+    ASSERT_TRUE(all.is_over());
+    for (const auto& work : all.works) {
+        EXPECT_GT(work->nodes_run, root.count() / 100);
+    }
+}
+
+TEST(balancing, ranks_without_work_are_silent) {
+    simulated::cluster all(8, 1, 3);
+    for (auto& b : all.balancers) {
+        EXPECT_FALSE(b->is_awaited());
+    }
+    for (int i = 0; i < 500; ++i) {
+        all.step();
+    }
+    const auto asks = [&] { return all.net.sent; };
+    const std::uint64_t before = asks();
+    for (int i = 0; i < 100'000; ++i) {
+        all.step();
+    }
+    // The beats: one per rank and thousand steps.
+    EXPECT_LE(asks() - before, 8u * 101);
+    for (auto& b : all.balancers) {
+        EXPECT_TRUE(b->is_awaited()) << "each end of a lifeline has promised";
+    }
+}
+
+TEST(balancing, sleeping_ranks_are_sent_work_that_comes_later) {
+    simulated::cluster all(5, 3, 3);
+    for (int i = 0; i < 500; ++i) {
+        all.step();
+    }
+    const node root{.depth = 12, .state = 0x7777'1234'5678u};
+    all.works[0]->start_root(root);
+    for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
+        all.step();
+    }
+    ASSERT_TRUE(all.is_over());
+    for (const auto& work : all.works) {
+        EXPECT_GT(work->nodes_run, 0u);
+    }
+}
+
+TEST(balancing, silent_rank_is_named) {
+    simulated::cluster all(3, 1, 3, 50'000);
+    for (int i = 0; i < 3000; ++i) {
+        all.step();
+    }
+    // Rank 1 is dead from here on: rank 2 hears nothing from it.
+    try {
+        for (int i = 0; i < 100'000; ++i) {
+            ++all.net.now;
+            (void)all.balancers[0]->step(all.net.now);
+            (void)all.balancers[2]->step(all.net.now);
+        }
+        ADD_FAILURE() << "nobody has noticed";
+    } catch (const detail::balance_error& e) {
+        EXPECT_THAT(e.what(), testing::HasSubstr("rank 1 has been silent"));
+    }
+}
+
+TEST(balancing, rank_that_was_stopped_itself_accuses_nobody) {
+    simulated::cluster all(2, 1, 3, 50'000);
+    for (int i = 0; i < 3000; ++i) {
+        all.step();
+    }
+    // Messages lie in the system, but have not reached this process yet.
+    all.net.now += 1'000'000;
+    EXPECT_NO_THROW((void)all.balancers[0]->step(all.net.now));
+    EXPECT_NO_THROW((void)all.balancers[0]->step(all.net.now + 1));
+}
+
+TEST(balancing, idle_time_lasts_to_the_end) {
+    simulated::cluster all(2, 1, 3);
+    for (int i = 0; i < 1000; ++i) {
+        all.step();
+    }
+    all.works[0]->start_root({.depth = 0, .state = 0});
+    for (std::uint64_t steps = 0; !all.is_over() && steps < most_steps; ++steps) {
+        all.step();
+    }
+    ASSERT_TRUE(all.is_over());
+    EXPECT_GT(all.balancers[0]->tallies()[1].stats.idle_ns, 900u) << "this rank never had work";
+}
+
+TEST(balancing, rank_that_has_not_come_yet_is_waited_for) {
+    simulated::cluster all(2, 1, 3, 50'000);
+    for (int i = 0; i < 200'000; ++i) {
+        ++all.net.now;
+        EXPECT_NO_THROW((void)all.balancers[0]->step(all.net.now));
+    }
+}
+
+struct lone_rank {
+    lone_rank() : all(3, 1, 0) {}
+    /// What rank 0 says of a message of rank 1.
+    std::string refusal(std::vector<std::byte> bytes) {
+        all.net.send(1, 0, std::move(bytes));
+        ++all.net.now;
+        try {
+            (void)all.balancers[0]->step(all.net.now);
+        } catch (const detail::balance_error& e) {
+            return e.what();
+        }
+        return "";
+    }
+    simulated::cluster all;
+};
+
+TEST(balancing, wrong_messages_are_refused_with_the_name_of_their_sender) {
+    using detail::message_kind;
+    const auto refused = [](const detail::message& m) { return lone_rank().refusal(detail::encode(m)); };
+    EXPECT_THAT(lone_rank().refusal(std::vector<std::byte>(3)), testing::StartsWith("rank 1 sent"));
+    EXPECT_THAT(refused({.kind = message_kind::done, .results = {{}}}),
+                testing::HasSubstr("rank 1 sent an end that is not its to say"));
+    EXPECT_THAT(refused({.kind = message_kind::results, .results = {{.ticket = 9}}}),
+                testing::HasSubstr("an unknown ticket"));
+    EXPECT_THAT(refused({.kind = message_kind::give, .parcels = {{.task = 1}}}),
+                testing::HasSubstr("a task that this program does not have"));
+    EXPECT_EQ(refused({.kind = message_kind::beat}), "");
+}
+
+TEST(balancing, other_call_on_another_rank_is_named) {
+    simulated::network net(2, 1, 0);
+    simulated::end_point end(net, 1);
+    simulated::tree_work work(1);
+    detail::balancer::settings s;
+    s.tasks = 2;
+    s.root = 1;
+    detail::balancer b(end, work, s);
+    net.send(0, 1, detail::encode({.kind = detail::message_kind::done, .task = 0, .results = {{}}}));
+    ++net.now;
+    try {
+        (void)b.step(net.now);
+        ADD_FAILURE() << "accepted";
+    } catch (const detail::balance_error& e) {
+        EXPECT_THAT(e.what(), testing::HasSubstr("not in the same call"));
+    }
+}
+
+} // namespace

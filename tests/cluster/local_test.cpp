@@ -1,0 +1,334 @@
+// A session without other ranks, and the bag of branches that others may take.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pilfer/cluster.hpp>
+
+#include "cluster/rank_work.hpp"
+#include "cluster/tree.hpp"
+#include "support/harness.hpp"
+
+namespace {
+
+using namespace tasks;
+namespace cluster = pilfer::cluster;
+
+/// A process makes one session.
+cluster::session& session() {
+    static cluster::session only(0, nullptr, {.workers = 3});
+    return only;
+}
+
+TEST(alone, is_one_rank) {
+    EXPECT_EQ(session().rank(), 0);
+    EXPECT_EQ(session().size(), 1);
+    EXPECT_EQ(session().pool().workers(), 3u);
+    EXPECT_EQ(session().stats().size(), 1u);
+}
+
+TEST(alone, programs_have_their_results) {
+    EXPECT_EQ(session().run(fib{20}), 6765);
+    EXPECT_EQ(session().run(uts_small{bench::uts::root_of(small_tree)}),
+              count_serially(bench::uts::root_of(small_tree), small_tree));
+    EXPECT_EQ(session().run(queens{8, 0, 0, 0, 0}), 92);
+    EXPECT_EQ(session().run(mixed{2}), "hello you,hello 1,hello 2");
+    session().run(nothing{});
+    auto sorted = numbers(10'000);
+    EXPECT_EQ(session().run(merge_sort{sorted}), (std::sort(sorted.begin(), sorted.end()), sorted));
+}
+
+TEST(alone, ranges_are_mapped_and_reduced) {
+    EXPECT_EQ(session().map_reduce(
+                  0, 1000, 5L, [](int i) { return long{i}; }, std::plus<>{}),
+              499'505);
+    EXPECT_EQ(session().map_reduce(
+                  3, 3, 5, [](int i) { return i; }, std::plus<>{}),
+              5);
+    EXPECT_EQ(session().map_reduce(
+                  -3, 3, 0, [](int i) { return i; }, std::plus<>{}),
+              -3);
+    const auto squares = session().map_collect(0, 20'000, [](int i) { return i * i; });
+    ASSERT_EQ(squares.size(), 20'000u);
+    for (int i = 0; i < 20'000; ++i) {
+        ASSERT_EQ(squares[static_cast<std::size_t>(i)], i * i);
+    }
+    EXPECT_TRUE(session().map_collect(1, 0, [](int i) { return i; }).empty());
+}
+
+TEST(alone, exceptions_have_the_form_that_they_have_on_every_rank) {
+    const auto error_of = [](const thrower& t) -> std::string {
+        try {
+            (void)session().run(t);
+        } catch (const cluster::remote_error& e) {
+            EXPECT_EQ(e.rank, 0);
+            return e.what();
+        }
+        return "";
+    };
+    EXPECT_EQ(error_of({3, 0, 5, false}), "leaf 5");
+    EXPECT_EQ(error_of({3, 0, 5, true}), "an exception that is no std::exception");
+    EXPECT_EQ(error_of({3, 0, 99, false}), "");
+    EXPECT_EQ(session().run(catcher{2}), 4);
+    try {
+        (void)session().map_reduce(
+            0, 10, 0, [](int i) { return i == 7 ? throw std::runtime_error("seven") : i; }, std::plus<>{});
+        ADD_FAILURE() << "nothing thrown";
+    } catch (const cluster::remote_error& e) {
+        EXPECT_STREQ(e.what(), "seven");
+    }
+}
+
+TEST(alone, misuse_is_refused) {
+    EXPECT_EQ(session().run(fib{5}), 5);
+    EXPECT_THROW(cluster::session(0, nullptr), pilfer::usage_error) << "a second session";
+    EXPECT_THROW(session().pool().run([] { return session().run(fib{3}); }), pilfer::usage_error)
+        << "in a task";
+    std::thread([] {
+        EXPECT_THROW((void)session().run(fib{3}), pilfer::usage_error) << "another thread";
+    }).join();
+    EXPECT_EQ(session().run(fib{10}), 55) << "goes on";
+}
+
+/// The work of one rank, with this test as the other ranks.
+struct one_rank {
+    explicit one_rank(unsigned workers = 1) : pool({.workers = workers}), work(pool, 0) {
+        (void)pilfer::detail::cluster_tasks();
+    }
+    ~one_rank() {
+        while (!work.is_quiet()) {
+            std::this_thread::yield();
+        }
+    }
+    template <class T>
+    void start(const T& task) {
+        work.start_root([task](archive& out) { out.put(pilfer::detail::call_task(task)); });
+    }
+    template <class R>
+    R result() {
+        while (!work.is_root_done()) {
+            std::this_thread::yield();
+        }
+        archive in(work.root().bytes);
+        return in.take<R>();
+    }
+    /// Takes what is offered, once there is something.
+    std::vector<pilfer::detail::parcel> take() {
+        std::vector<pilfer::detail::parcel> parcels;
+        while (parcels.empty()) {
+            parcels = work.take_half();
+        }
+        return parcels;
+    }
+    pilfer::pool pool;
+    pilfer::detail::rank_work work;
+};
+
+/// Runs one function beside a branch that the test takes.
+std::function<void()> beside;
+struct offers {
+    int kind;
+    struct left {
+        int kind;
+        int operator()() const {
+            beside();
+            return kind == 1 ? throw std::runtime_error("left") : 1;
+        }
+    };
+    int operator()() const {
+        auto [a, b] = pilfer::cluster::join(left{kind}, offers{7});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(offers);
+
+/// Lets `beside` return. Until then it keeps its worker, which could run the branch otherwise.
+struct hold {
+    hold() {
+        beside = [this] {
+            while (!m_open) {
+                std::this_thread::yield();
+            }
+        };
+    }
+    void open() { m_open = true; }
+
+private:
+    std::atomic<bool> m_open{false};
+};
+
+TEST(answer, parent_is_suspended_until_the_result_is_there) {
+    one_rank r;
+    hold left;
+    r.start(offers{0});
+    auto parcels = r.take();
+    ASSERT_EQ(parcels.size(), 1u);
+    archive in(parcels[0].description);
+    EXPECT_EQ(in.take<offers>().kind, 7);
+    left.open();
+    // The only worker is free while the parent waits.
+    EXPECT_EQ(r.pool.run([] { return 5; }), 5);
+    EXPECT_FALSE(r.work.is_root_done());
+    r.work.complete({.ticket = parcels[0].ticket, .bytes = [] {
+                         archive out;
+                         out.put(41);
+                         return out.bytes();
+                     }()});
+    EXPECT_EQ(r.result<int>(), 42);
+}
+
+TEST(answer, error_is_thrown_in_the_parent) {
+    one_rank r;
+    hold left;
+    r.start(offers{0});
+    auto parcels = r.take();
+    left.open();
+    const std::string text = "far away";
+    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+    r.work.complete(
+        {.ticket = parcels[0].ticket, .rank = 3, .failed = 1, .bytes = {bytes, bytes + text.size()}});
+    while (!r.work.is_root_done()) {
+    }
+    EXPECT_EQ(r.work.root().failed, 1);
+    EXPECT_EQ(r.work.root().rank, 3u);
+    EXPECT_EQ(r.work.root().bytes.size(), text.size());
+}
+
+TEST(answer, parent_that_throws_waits_for_the_branch_that_is_elsewhere) {
+    one_rank r;
+    hold left;
+    r.start(offers{1});
+    auto parcels = r.take();
+    left.open();
+    (void)r.pool.run([] { return 0; });
+    EXPECT_FALSE(r.work.is_root_done()) << "its frame is known elsewhere";
+    r.work.complete({.ticket = parcels[0].ticket});
+    while (!r.work.is_root_done()) {
+    }
+    EXPECT_EQ(r.work.root().failed, 1);
+    EXPECT_EQ(r.work.root().bytes.size(), 4u) << "left";
+}
+
+TEST(answer, branch_that_nobody_took_runs_here) {
+    one_rank r;
+    beside = [] {};
+    r.start(fib{15});
+    EXPECT_EQ(r.result<long>(), 610);
+    EXPECT_EQ(r.work.available(), 0u);
+}
+
+TEST(answer, result_of_another_type_is_an_error) {
+    one_rank r;
+    hold left;
+    r.start(offers{0});
+    auto parcels = r.take();
+    left.open();
+    r.work.complete({.ticket = parcels[0].ticket, .bytes = std::vector<std::byte>(3)});
+    while (!r.work.is_root_done()) {
+    }
+    EXPECT_EQ(r.work.root().failed, 1);
+}
+
+TEST(answer, unknown_ticket_is_refused) {
+    one_rank r;
+    EXPECT_THROW(r.work.complete({.ticket = 1}), pilfer::detail::balance_error);
+}
+
+pilfer::detail::parcel parcel_of(const fib& f, std::uint64_t ticket) {
+    archive out;
+    out.put(f);
+    return {.origin = 2,
+            .task = pilfer::detail::entry_of<fib>().number,
+            .ticket = ticket,
+            .description = std::move(out.bytes())};
+}
+
+TEST(guests, run_and_answer_their_origin) {
+    one_rank r(2);
+    constexpr std::uint64_t many = 200;
+    for (std::uint64_t t = 1; t <= many; ++t) {
+        r.work.start(parcel_of({10}, t));
+    }
+    std::uint64_t seen = 0;
+    std::uint64_t tickets = 0;
+    while (seen < many) {
+        for (auto& f : r.work.take_finished()) {
+            ++seen;
+            tickets += f.result.ticket;
+            EXPECT_EQ(f.origin, 2u);
+            archive in(f.result.bytes);
+            EXPECT_EQ(in.take<long>(), 55);
+        }
+    }
+    EXPECT_EQ(tickets, many * (many + 1) / 2);
+}
+
+TEST(guests, travel_on_while_no_worker_has_begun_them) {
+    one_rank r;
+    std::atomic<bool> go_on{false};
+    std::atomic<bool> busy{false};
+    r.pool.submit([&] {
+        busy = true;
+        while (!go_on) { // without giving the worker away
+        }
+    });
+    while (!busy) {
+    }
+    for (std::uint64_t t = 1; t <= 8; ++t) {
+        r.work.start(parcel_of({1}, t));
+    }
+    const auto away = r.work.take_half();
+    ASSERT_EQ(away.size(), 4u);
+    for (const auto& p : away) {
+        EXPECT_EQ(p.origin, 2u);
+        EXPECT_LE(p.ticket, 4u) << "the oldest ones";
+    }
+    go_on = true;
+    std::size_t here = 0;
+    while (here < 4) {
+        here += r.work.take_finished().size();
+    }
+}
+
+TEST(guests, description_that_is_none_is_an_error_of_the_task) {
+    one_rank r;
+    auto p = parcel_of({1}, 1);
+    p.description.pop_back();
+    r.work.start(std::move(p));
+    std::vector<pilfer::detail::local_work::finished> ended;
+    while (ended.empty()) {
+        ended = r.work.take_finished();
+    }
+    EXPECT_EQ(ended[0].result.failed, 1);
+}
+
+TEST(hunger, is_there_once_a_worker_has_nothing_to_do) {
+    one_rank r;
+    std::atomic<bool> go_on{false};
+    std::atomic<bool> busy{false};
+    r.pool.submit([&] {
+        busy = true;
+        while (!go_on) {
+        }
+    });
+    while (!busy) {
+    }
+    for (int i = 0; i < 100; ++i) {
+        EXPECT_FALSE(r.work.hungry()) << "the only worker is busy";
+    }
+    go_on = true;
+    while (!r.work.hungry()) {
+        std::this_thread::yield();
+    }
+    r.work.start(parcel_of({1}, 1));
+    while (r.work.take_finished().empty()) {
+    }
+    EXPECT_FALSE(r.work.hungry()) << "asks anew";
+}
+
+} // namespace

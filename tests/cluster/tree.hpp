@@ -1,0 +1,202 @@
+// Tasks of the tests of clusters.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <ranges>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <pilfer/cluster.hpp>
+
+#include "bench/common/uts.hpp"
+
+namespace tasks {
+
+using pilfer::cluster::archive;
+
+struct fib {
+    int n;
+    long operator()() const {
+        if (n < 2) {
+            return n;
+        }
+        auto [a, b] = pilfer::cluster::join(fib{n - 1}, fib{n - 2});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(fib);
+
+/// Nodes of an unbalanced tree; leaves are not descriptions of their own below `alone` nodes.
+template <const bench::uts::tree& Tree>
+struct uts {
+    bench::uts::node n;
+    std::uint64_t operator()() const {
+        const auto children = std::views::iota(0u, bench::uts::children_of(n, Tree));
+        return 1 +
+               pilfer::cluster::sum(children, [this](unsigned i) { return uts{bench::uts::child_of(n, i)}; });
+    }
+};
+using uts_t1 = uts<bench::uts::t1>;
+using uts_t3 = uts<bench::uts::t3>;
+inline constexpr bench::uts::tree small_tree{bench::uts::tree::shape::geometric, 4, 6, 0, 0, 19, 0};
+using uts_small = uts<small_tree>;
+PILFER_CLUSTER_TASK(uts_t1);
+PILFER_CLUSTER_TASK(uts_t3);
+PILFER_CLUSTER_TASK(uts_small);
+
+inline std::uint64_t count_serially(const bench::uts::node& n, const bench::uts::tree& t) {
+    std::uint64_t sum = 1;
+    for (unsigned i = 0; i < bench::uts::children_of(n, t); ++i) {
+        sum += count_serially(bench::uts::child_of(n, i), t);
+    }
+    return sum;
+}
+
+struct queens {
+    int n, row;
+    std::uint32_t columns, left, right;
+
+    [[nodiscard]] bool is_free(int c) const { return ((columns >> c | left >> c | right >> c) & 1) == 0; }
+    [[nodiscard]] queens place(int c) const {
+        const std::uint32_t bit = 1u << c;
+        return {n, row + 1, columns | bit, (left | bit) << 1, (right | bit) >> 1};
+    }
+    long operator()() const {
+        if (row == n) {
+            return 1;
+        }
+        std::vector<int> free;
+        for (int c = 0; c < n; ++c) {
+            if (is_free(c)) {
+                free.push_back(c);
+            }
+        }
+        if (row >= 4) {
+            long sum = 0;
+            for (const int c : free) {
+                sum += place(c)();
+            }
+            return sum;
+        }
+        return pilfer::cluster::sum(free, [this](int c) { return place(c); });
+    }
+};
+PILFER_CLUSTER_TASK(queens);
+
+/// Sorts by merging. The description is the data.
+struct merge_sort {
+    std::vector<int> values;
+    std::vector<int> operator()() const {
+        if (values.size() <= 1000) {
+            auto sorted = values;
+            std::sort(sorted.begin(), sorted.end());
+            return sorted;
+        }
+        const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+        auto [a, b] =
+            pilfer::cluster::join(merge_sort{{values.begin(), middle}}, merge_sort{{middle, values.end()}});
+        std::vector<int> sorted(values.size());
+        std::merge(a.begin(), a.end(), b.begin(), b.end(), sorted.begin());
+        return sorted;
+    }
+};
+inline void serialize(archive& a, merge_sort& m) { a(m.values); }
+PILFER_CLUSTER_TASK(merge_sort);
+
+inline std::vector<int> numbers(std::size_t n) {
+    std::vector<int> values(n);
+    std::uint32_t x = 12345;
+    for (int& v : values) {
+        x = x * 1664525 + 1013904223;
+        v = static_cast<int>(x >> 4);
+    }
+    return values;
+}
+
+/// Two branches of different types, one of them without a result.
+struct greeting {
+    std::string name;
+    std::string operator()() const { return "hello " + name; }
+};
+inline void serialize(archive& a, greeting& g) { a(g.name); }
+PILFER_CLUSTER_TASK(greeting);
+struct nothing {
+    void operator()() const {}
+};
+PILFER_CLUSTER_TASK(nothing);
+struct mixed {
+    int depth;
+    std::string operator()() const {
+        if (depth == 0) {
+            auto [text, none] = pilfer::cluster::join(greeting{"you"}, nothing{});
+            (void)none;
+            return text;
+        }
+        auto [a, b] = pilfer::cluster::join(mixed{depth - 1}, greeting{std::to_string(depth)});
+        return a + "," + b;
+    }
+};
+PILFER_CLUSTER_TASK(mixed);
+
+/// Throws at one leaf of a binary tree. Other ranks get some, if each leaf takes a moment.
+struct thrower {
+    int depth;
+    unsigned place; // of this node in its level
+    unsigned bad;   // the leaf that throws; beyond all: none
+    bool odd;       // what it throws is no std::exception
+    int pause_us = 0;
+    long operator()() const {
+        if (depth == 0) {
+            if (pause_us != 0) {
+                std::this_thread::sleep_for(std::chrono::microseconds(pause_us));
+            }
+            if (place != bad) {
+                return 1;
+            }
+            if (odd) {
+                throw 42;
+            }
+            throw std::out_of_range("leaf " + std::to_string(place));
+        }
+        auto [a, b] = pilfer::cluster::join(thrower{depth - 1, 2 * place, bad, odd, pause_us},
+                                            thrower{depth - 1, 2 * place + 1, bad, odd, pause_us});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(thrower);
+
+/// Catches the error of a branch, and goes on.
+struct catcher {
+    int depth;
+    long operator()() const {
+        if (depth == 0) {
+            try {
+                return thrower{6, 0, 13, false}();
+            } catch (const pilfer::cluster::remote_error& e) {
+                return std::string(e.what()) == "leaf 13" ? 1 : 1'000'000;
+            }
+        }
+        auto [a, b] = pilfer::cluster::join(catcher{depth - 1}, catcher{depth - 1});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(catcher);
+
+/// A sum of floating-point numbers whose grouping shows.
+struct fraction {
+    int denominator;
+    double operator()() const { return 1.0 / denominator; }
+};
+PILFER_CLUSTER_TASK(fraction);
+struct harmonic {
+    int n;
+    double operator()() const {
+        return pilfer::cluster::sum(std::views::iota(1, n + 1), [](int i) { return fraction{i}; });
+    }
+};
+PILFER_CLUSTER_TASK(harmonic);
+
+} // namespace tasks
