@@ -6,7 +6,7 @@ source "$(dirname "$0")/lib.sh"
 failed=0
 
 folders=()
-for folder in include src tests examples bench showcase study tools docs; do
+for folder in include src dropin tests examples bench showcase study tools docs; do
     [[ ! -d $folder ]] || folders+=("$folder")
 done
 mapfile -t sources < <(find "${folders[@]}" -type f \( -name '*.hpp' -o -name '*.cpp' -o -name '*.[ch]' \) | sort)

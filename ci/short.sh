@@ -3,7 +3,7 @@
 # g++ leg uses. That leg has the benchmarks, the tools, the showcase and the two longest tests on top.
 source "$(dirname "$0")/lib.sh"
 PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} $(only_some_optimised -O1) -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
-    -DPILFER_TOOLS=OFF -DPILFER_TEST_LONG=OFF $(rooms_but chaos consume docs fuzz headers showcase study tools)"
+    -DPILFER_TOOLS=OFF -DPILFER_TBB=OFF -DPILFER_TEST_LONG=OFF $(rooms_but chaos consume docs fuzz headers showcase study tbb tools)"
 export PILFER_CMAKE_ARGS
 release_leg
 # The order of rooms, as what is linked shows it.

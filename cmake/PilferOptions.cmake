@@ -58,6 +58,28 @@ set_property(CACHE PILFER_SANITIZE PROPERTY STRINGS none address thread)
 option(PILFER_SANITIZED_VARIANTS "Install libpilfer_asan and libpilfer_tsan too, for programs with a sanitizer" OFF)
 
 option(PILFER_FUZZ "Build the fuzzers, with clang: the library is instrumented for libFuzzer" OFF)
+set(PILFER_TBB AUTO CACHE STRING "Build libpilfer-tbb, a libtbb.so.12: AUTO (at top level without sanitizers, if oneTBB's headers are there), ON or OFF")
+set_property(CACHE PILFER_TBB PROPERTY STRINGS AUTO ON OFF)
+if(NOT PILFER_TBB MATCHES "^(AUTO|ON|OFF|TRUE|FALSE|1|0)$")
+    message(FATAL_ERROR "PILFER_TBB is '${PILFER_TBB}', but must be AUTO, ON or OFF")
+endif()
+if(PILFER_TBB)
+    find_path(pilfer_tbb_headers oneapi/tbb/version.h)
+    if(PILFER_TBB STREQUAL "AUTO")
+        if(PROJECT_IS_TOP_LEVEL
+           AND pilfer_tbb_headers
+           AND NOT CMAKE_CROSSCOMPILING
+           AND PILFER_SANITIZE STREQUAL "none"
+           AND NOT PILFER_FUZZ)
+            set(PILFER_TBB ON)
+        else()
+            set(PILFER_TBB OFF)
+        endif()
+    elseif(NOT pilfer_tbb_headers)
+        message(FATAL_ERROR "PILFER_TBB is ON, but oneapi/tbb/version.h was not found: install libtbb-dev")
+    endif()
+endif()
+
 option(PILFER_VALGRIND "Run an example under Valgrind too, where it is installed" OFF)
 
 option(PILFER_TEST_PCH "Compile the tests with precompiled headers: faster, and blind to a missing #include" OFF)

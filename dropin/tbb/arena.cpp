@@ -1,0 +1,558 @@
+// Arenas: slots, queues and the jobs of workers; task_arena's entries.
+#include "scheduler.hpp"
+
+#include <exception>
+
+namespace tbb::detail::r1 {
+
+// --- queues ------------------------------------------------------------------------------------------------
+
+void task_queue::push(d1::task& t) noexcept {
+    task_accessor::set_next(t, nullptr);
+    const guard held(m_lock);
+    if (m_last != nullptr) {
+        task_accessor::set_next(*m_last, &t);
+    } else {
+        m_first = &t;
+    }
+    m_last = &t;
+    m_size.fetch_add(1, std::memory_order_seq_cst);
+}
+
+d1::task* task_queue::pop(std::intptr_t isolation) noexcept {
+    const guard held(m_lock);
+    d1::task* before = nullptr;
+    d1::task* t = m_first;
+    while (t != nullptr && isolation != 0 && task_accessor::isolation(*t) != isolation) {
+        before = t;
+        t = task_accessor::next(*t);
+    }
+    if (t != nullptr) {
+        d1::task* const after = task_accessor::next(*t);
+        if (before != nullptr) {
+            task_accessor::set_next(*before, after);
+        } else {
+            m_first = after;
+        }
+        if (after == nullptr) {
+            m_last = before;
+        }
+        m_size.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return t;
+}
+
+// --- arenas ------------------------------------------------------------------------------------------------
+
+bool arena::s_reaches_all = pilfer::detail::heavy_fence_reaches_all();
+
+namespace arenas {
+namespace {
+short_lock lock;
+chain<arena> all;
+} // namespace
+std::atomic<int> explicit_ones{0};
+
+void add(arena& a) noexcept {
+    const guard held(lock);
+    all.push_back(a);
+    a.set_job_limit();
+}
+void remove(arena& a) noexcept {
+    const guard held(lock);
+    all.remove(a);
+}
+void set_job_limits() noexcept {
+    const guard held(lock);
+    for (arena* a = all.first(); a != nullptr; a = a->next) {
+        a->set_job_limit();
+    }
+}
+void forget_threads() noexcept {
+    (void)lock.open_for_good();
+    for (arena* a = all.first(); a != nullptr; a = a->next) {
+        a->forget_threads();
+    }
+}
+} // namespace arenas
+
+// A worker that a queued task needs has a place beyond the reserved ones, whatever the concurrency.
+arena::arena(unsigned concurrency, unsigned reserved, d1::task_arena_base::priority level)
+    : m_concurrency(concurrency), m_reserved(std::min(reserved, concurrency)),
+      m_slot_count(std::max({concurrency, m_reserved + 1, 2U})),
+      m_level(level == d1::task_arena_base::priority::high  ? 0
+              : level == d1::task_arena_base::priority::low ? 2
+                                                            : 1),
+      m_slots(new slot[m_slot_count]), m_default_context(d1::task_group_context::isolated) {
+    task_group_context_impl::capture_fp(m_default_context);
+    arenas::add(*this);
+}
+
+arena::~arena() { arenas::remove(*this); }
+
+void arena::remove_reference() noexcept {
+    if (m_references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        delete this;
+    }
+}
+
+unsigned arena::take_slot(bool is_worker) noexcept {
+    const auto take = [this](unsigned i) {
+        if (m_slots[i].taken.load(std::memory_order_seq_cst) ||
+            m_slots[i].taken.exchange(true, std::memory_order_seq_cst)) {
+            return false;
+        }
+        unsigned used = m_used.load(std::memory_order_relaxed);
+        while (used <= i && !m_used.compare_exchange_weak(used, i + 1, std::memory_order_release,
+                                                          std::memory_order_relaxed)) {
+        }
+        return true;
+    };
+    // An arena of one has a second place for a thread that calls, as in oneTBB: two threads that call into
+    // each other's arena would wait for ever.
+    const unsigned places = is_worker ? m_concurrency : std::max(m_concurrency, 2U);
+    for (unsigned i = is_worker ? m_reserved : 0; i < places; ++i) {
+        if (take(i)) {
+            return i;
+        }
+    }
+    if (is_worker && m_concurrency <= m_reserved) {
+        // For queued tasks alone. A reserved slot has a number that the program expects.
+        for (unsigned i = 0; i < m_slot_count; ++i) {
+            if (take(i)) {
+                return i;
+            }
+        }
+    }
+    return none;
+}
+
+void arena::give_slot(unsigned i) noexcept {
+    m_slots[i].taken.store(false, std::memory_order_seq_cst);
+    if (m_slot_seekers.load(std::memory_order_seq_cst) != 0) {
+        sleepers::wake_for_slot(*this);
+    }
+    // Queued tasks, and what is left in any slot, rely on this look.
+    if (m_turned_away.load(std::memory_order_seq_cst) && m_turned_away.exchange(false) && has_work()) {
+        ask_for_worker(true);
+    }
+}
+
+d1::task* arena::steal(thread_data& t, std::intptr_t isolation, bool exact) {
+    const unsigned used = m_used.load(std::memory_order_acquire);
+    if (used < 2) {
+        return nullptr;
+    }
+    t.random = t.random * 1664525U + 1013904223U;
+    const bool only_left = t.is_worker && workers_only_queued();
+    unsigned i = static_cast<unsigned>(std::uint64_t{t.random} * used >> 32);
+    for (unsigned n = 0; n < used; ++n, i = i + 1 == used ? 0 : i + 1) {
+        if (i == t.slot_index || (only_left && m_slots[i].taken.load(std::memory_order_relaxed))) {
+            continue;
+        }
+        if (d1::task* stolen = m_slots[i].tasks.steal(isolation, exact)) {
+            return stolen;
+        }
+    }
+    return nullptr;
+}
+
+bool arena::has_work() noexcept {
+    if (has_queued()) {
+        return true;
+    }
+    const bool only_left = workers_only_queued();
+    if (!only_left && m_call_count.load(std::memory_order_seq_cst) != 0) {
+        return true;
+    }
+    const unsigned used = m_used.load(std::memory_order_acquire);
+    for (unsigned i = 0; i < used; ++i) {
+        if ((!only_left || !m_slots[i].taken.load(std::memory_order_seq_cst)) &&
+            m_slots[i].tasks.has_tasks()) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void arena::enqueue(d1::task& t) noexcept {
+    m_queued.push(t);
+    ask_for_worker(true);
+    advertise(0);
+}
+
+void arena::enqueue_critical(d1::task& t) noexcept {
+    m_critical.push(t);
+    ask_for_worker(true);
+    advertise(0);
+}
+
+void arena::set_job_limit() noexcept {
+    m_job_limit.store(static_cast<int>(std::min(m_concurrency - m_reserved, workers::allowed() - 1)),
+                      std::memory_order_seq_cst);
+}
+
+void arena::ask_for_worker(bool force) noexcept {
+    const int limit = std::max(m_job_limit.load(std::memory_order_relaxed), force ? 1 : 0);
+    int jobs = m_jobs.load(std::memory_order_seq_cst);
+    do {
+        if (jobs >= limit) {
+            return;
+        }
+    } while (!m_jobs.compare_exchange_weak(jobs, jobs + 1, std::memory_order_seq_cst));
+    add_reference();
+    if (!workers::submit(m_level, &arena::run_job, this)) {
+        // Without a pool the threads that wait run all that was spawned.
+        m_jobs.fetch_sub(1, std::memory_order_seq_cst);
+        remove_reference();
+    }
+}
+
+void arena::wake_one(std::intptr_t isolation) noexcept { sleepers::wake_for_task(*this, isolation); }
+
+void arena::pass_wake_up_on() noexcept {
+    if (m_sleepers.load(std::memory_order_seq_cst) == 0) {
+        return;
+    }
+    bool is_there = has_queued();
+    const unsigned used = m_used.load(std::memory_order_acquire);
+    for (unsigned i = 0; !is_there && i < used; ++i) {
+        is_there = m_slots[i].tasks.has_tasks();
+    }
+    if (is_there) {
+        sleepers::wake_all_in(*this);
+    }
+}
+
+void arena::run_job(arena* a) noexcept {
+    workers::job_begins();
+    thread_data& t = thread_data::of_worker();
+    const unsigned i = a->take_slot(true);
+    if (i != none) {
+        t.enter(*a, i);
+        t.run(nullptr, nullptr);
+        t.leave();
+    }
+    workers::job_ends();
+    a->end_job(i != none);
+}
+
+void arena::end_job(bool had_slot) noexcept {
+    m_jobs.fetch_sub(1, std::memory_order_seq_cst);
+    // A task that was published before this has been seen, or its publisher sees that a job is missing.
+    pilfer::detail::heavy_fence();
+    // Dekker with give_slot(): it sees this, or its slot is seen here.
+    if (!had_slot) {
+        m_turned_away.store(true, std::memory_order_seq_cst);
+    }
+    bool is_room = had_slot;
+    const bool all_reserved = m_concurrency <= m_reserved; // as in take_slot()
+    const unsigned end = all_reserved ? m_slot_count : m_concurrency;
+    for (unsigned i = all_reserved ? 0 : m_reserved; !is_room && i < end; ++i) {
+        is_room = !m_slots[i].taken.load(std::memory_order_seq_cst);
+    }
+    // Without a free slot the next thread that leaves one looks.
+    if (is_room && has_work()) {
+        ask_for_worker(true);
+    }
+    remove_reference();
+}
+
+void arena::forget_threads() noexcept {
+    m_jobs.store(0, std::memory_order_relaxed);
+    m_sleepers.store(0, std::memory_order_relaxed);
+    m_slot_seekers.store(0, std::memory_order_relaxed);
+    m_queued.forget_threads();
+    m_critical.forget_threads();
+    (void)m_calls_lock.open_for_good();
+    m_calls = {};
+    m_call_count.store(0, std::memory_order_relaxed);
+    observers.forget_threads();
+    for (unsigned i = 0; i < m_slot_count; ++i) {
+        m_slots[i].taken.store(false, std::memory_order_relaxed);
+        m_slots[i].tasks.forget_threads();
+    }
+}
+
+// --- calls into other arenas -------------------------------------------------------------------------------
+
+stay::stay(thread_data& t, arena& a, unsigned i)
+    : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(nullptr) {
+    t.stays = this;
+    t.enter(a, i);
+    // A thread that is inside a task takes no queued tasks, which may be long, while it waits here.
+    t.is_outermost = m_before.is_outermost;
+}
+
+stay::stay(thread_data& t, position& again)
+    : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(&again) {
+    t.stays = this;
+    static_cast<position&>(t) = again;
+    t.is_outermost = false;
+    t.context = nullptr;
+    t.isolation = 0;
+}
+
+stay::~stay() {
+    if (m_again != nullptr) {
+        m_again->last_observer = m_thread.last_observer;
+    } else {
+        m_thread.leave();
+    }
+    static_cast<position&>(m_thread) = m_before;
+    m_thread.stays = m_below;
+}
+
+void stay::take_slots_again(thread_data& t) noexcept {
+    for (const stay* s = t.stays; s != nullptr; s = s->m_below) {
+        s->m_before.place->at(s->m_before.slot_index).taken.store(true, std::memory_order_relaxed);
+    }
+}
+
+position* stay::find(thread_data& t, const arena& a) noexcept {
+    for (stay* s = t.stays; s != nullptr; s = s->m_below) {
+        if (s->m_before.place == &a) {
+            return &s->m_before;
+        }
+    }
+    return nullptr;
+}
+
+// --- task_arena --------------------------------------------------------------------------------------------
+
+/// A call that task_arena::execute() could not make, because the arena had no free slot. It is on the stack
+/// of the caller. Either a thread of the arena takes it from the list and runs it, or the caller takes it
+/// back when a slot becomes free.
+struct delegated_call final : d1::task {
+    explicit delegated_call(d1::delegate_base& d) : call(&d) {}
+    d1::task* execute(d1::execution_data& ed) override {
+        thread_data& t = *static_cast<execution_data_ext&>(ed).thread;
+        t.context = nullptr; // as in a direct call: no task
+        try {
+            (void)(*call)();
+        } catch (...) {
+            error = std::current_exception();
+        }
+        done.release(); // From here on it may be gone.
+        return nullptr;
+    }
+    d1::task* cancel(d1::execution_data& ed) override { return execute(ed); }
+
+    d1::delegate_base* const call;
+    d1::wait_context done{1};
+    std::exception_ptr error;
+    delegated_call* previous = nullptr;
+    delegated_call* next = nullptr;
+    bool listed = false;
+};
+
+void arena::list_call(delegated_call& c) noexcept {
+    {
+        const guard held(m_calls_lock);
+        m_calls.push_back(c);
+        c.listed = true;
+        m_call_count.fetch_add(1, std::memory_order_seq_cst);
+    }
+    advertise(0);
+}
+
+bool arena::unlist_call(delegated_call& c) noexcept {
+    const guard held(m_calls_lock);
+    if (!c.listed) {
+        return false;
+    }
+    m_calls.remove(c);
+    c.listed = false;
+    m_call_count.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+}
+
+d1::task* arena::pop_call() noexcept {
+    if (m_call_count.load(std::memory_order_seq_cst) == 0) {
+        return nullptr;
+    }
+    const guard held(m_calls_lock);
+    delegated_call* c = m_calls.first();
+    if (c != nullptr) {
+        m_calls.remove(*c);
+        c->listed = false;
+        m_call_count.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return c;
+}
+
+namespace {
+void prepare(d1::task& t, d1::task_group_context& c, std::intptr_t isolation = 0) noexcept {
+    task_accessor::set(t, c, isolation, d1::no_slot, d1::no_slot);
+}
+} // namespace
+
+struct task_arena_impl {
+    static arena* of(const d1::task_arena_base& ta) noexcept {
+        return ta.my_arena.load(std::memory_order_acquire);
+    }
+
+    static void initialize(d1::task_arena_base& ta) {
+        // A number that is not positive is automatic.
+        const unsigned concurrency =
+            ta.my_max_concurrency > 0 ? static_cast<unsigned>(ta.my_max_concurrency) : workers::granted();
+        ta.my_max_concurrency = static_cast<int>(concurrency);
+        auto* a = new arena(concurrency, ta.my_num_reserved_slots, ta.my_priority);
+        ta.my_arena.store(a, std::memory_order_release);
+        arenas::explicit_ones.fetch_add(1, std::memory_order_relaxed);
+    }
+
+    static void terminate(d1::task_arena_base& ta) noexcept {
+        arena* a = ta.my_arena.exchange(nullptr, std::memory_order_acq_rel);
+        if (a != nullptr) {
+            arenas::explicit_ones.fetch_sub(1, std::memory_order_relaxed);
+            a->remove_reference();
+        }
+    }
+
+    static bool attach(d1::task_arena_base& ta) {
+        thread_data* t = thread_data::if_there();
+        if (t == nullptr || t->place == nullptr) {
+            return false;
+        }
+        arena& a = *t->place;
+        a.add_reference();
+        arenas::explicit_ones.fetch_add(1, std::memory_order_relaxed);
+        ta.my_num_reserved_slots = a.reserved();
+        ta.my_max_concurrency = static_cast<int>(a.concurrency());
+        ta.my_arena.store(&a, std::memory_order_release);
+        return true;
+    }
+
+    static void execute(d1::task_arena_base& ta, d1::delegate_base& d) {
+        thread_data& t = thread_data::here();
+        arena& a = *of(ta);
+        if (t.place == &a) {
+            // In its own arena the call has neither the isolation nor the context of the running task.
+            d1::task_group_context* const context = t.context;
+            const std::intptr_t isolation = t.isolation;
+            t.context = context != nullptr ? &a.default_context() : nullptr;
+            t.isolation = 0;
+            const auto back = [&] {
+                t.context = context;
+                t.isolation = isolation;
+            };
+            try_call([&] { (void)d(); }).on_completion(back);
+            return;
+        }
+        if (position* below = stay::find(t, a)) {
+            const stay inside(t, *below);
+            (void)d();
+            return;
+        }
+        unsigned i = a.take_slot(false);
+        if (i == arena::none) {
+            i = call_or_wait_for_slot(a, d);
+            if (i == arena::none) {
+                return;
+            }
+        }
+        const stay inside(t, a, i);
+        (void)d();
+    }
+
+    static int asked(const d1::task_arena_base& ta) noexcept { return ta.my_max_concurrency; }
+
+private:
+    /// Returns a slot, or none after a thread of the arena has run `d`. Then it throws what `d` threw.
+    static unsigned call_or_wait_for_slot(arena& a, d1::delegate_base& d) {
+        delegated_call call(d);
+        prepare(call, a.default_context());
+        a.list_call(call);
+        bool is_taken = false;
+        while (external_waiter::is_running(call.done)) {
+            sleeper s;
+            s.released = reinterpret_cast<std::uintptr_t>(&call.done);
+            s.place = is_taken ? nullptr : &a;
+            s.wants_slot = true;
+            sleepers::add(s);
+            pilfer::detail::heavy_fence();
+            const unsigned i = is_taken ? arena::none : a.take_slot(false);
+            if (i == arena::none && external_waiter::is_running(call.done)) {
+                s.rest.sleep();
+            }
+            sleepers::remove(s);
+            if (i != arena::none) {
+                if (a.unlist_call(call)) {
+                    call.done.release();
+                    return i;
+                }
+                a.give_slot(i);
+                is_taken = true; // A thread of the arena runs it, and this one needs no slot any more.
+            }
+        }
+        // A slot may have woken this thread, which takes none any more.
+        sleepers::wake_for_slot(a);
+        if (call.error) {
+            std::rethrow_exception(call.error);
+        }
+        return arena::none;
+    }
+};
+
+void initialize(d1::task_arena_base& ta) { task_arena_impl::initialize(ta); }
+void terminate(d1::task_arena_base& ta) { task_arena_impl::terminate(ta); }
+bool attach(d1::task_arena_base& ta) { return task_arena_impl::attach(ta); }
+void execute(d1::task_arena_base& ta, d1::delegate_base& d) { task_arena_impl::execute(ta, d); }
+
+int max_concurrency(const d1::task_arena_base* ta) {
+    const arena* a = ta != nullptr ? task_arena_impl::of(*ta) : nullptr;
+    if (a == nullptr && ta == nullptr) {
+        const thread_data* t = thread_data::if_there();
+        a = t != nullptr ? t->place : nullptr;
+    }
+    if (a != nullptr) {
+        return static_cast<int>(a->concurrency());
+    }
+    return ta != nullptr && task_arena_impl::asked(*ta) == 1 ? 1 : static_cast<int>(workers::granted());
+}
+
+void enqueue(d1::task& t, d1::task_group_context& c, d1::task_arena_base* ta) {
+    thread_data& here = thread_data::here();
+    arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *here.place;
+    task_group_context_impl::bind(c, here);
+    prepare(t, c);
+    a.enqueue(t);
+}
+
+void enqueue(d1::task& t, d1::task_arena_base* ta) {
+    arena& a = ta != nullptr ? *task_arena_impl::of(*ta) : *thread_data::here().place;
+    prepare(t, a.default_context());
+    a.enqueue(t);
+}
+
+void submit(d1::task& t, d1::task_group_context& c, arena* a, std::uintptr_t as_critical) {
+    thread_data& here = thread_data::here();
+    task_group_context_impl::bind(c, here);
+    if (as_critical == 0 && here.place == a) {
+        here.spawn(t, c, d1::no_slot);
+        return;
+    }
+    prepare(t, c, here.isolation);
+    if (as_critical != 0) {
+        a->enqueue_critical(t);
+    } else {
+        a->enqueue(t);
+    }
+}
+
+// Returns when the arena has neither tasks nor workers. For debugging: the thread looks again and again.
+void wait(d1::task_arena_base& ta) {
+    struct turns final : d1::delegate_base {
+        bool operator()() const override {
+            thread_data& t = thread_data::here();
+            while (t.run_one() || t.place->is_busy()) {
+                pilfer::detail::backoff(1);
+            }
+            return true;
+        }
+    } all;
+    execute(ta, all);
+}
+
+} // namespace tbb::detail::r1

@@ -1,0 +1,408 @@
+// Threads, arenas and how a thread runs tasks while it waits. README.md explains the protocols.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "headers.hpp"
+#include "lock.hpp"
+#include "slot_deque.hpp"
+
+namespace tbb::detail::r1 {
+
+struct delegated_call;
+class small_pool;
+
+/// The first exception of a context, from the task that threw it until reset() or destroy().
+class tbb_exception_ptr {
+public:
+    std::exception_ptr error;
+};
+
+/// The words that a task keeps for the scheduler.
+struct task_accessor {
+    static void set(d1::task& t, d1::task_group_context& c, std::intptr_t isolation, d1::slot_id affinity,
+                    d1::slot_id origin) noexcept {
+        t.m_reserved[0] = reinterpret_cast<std::uintptr_t>(&c);
+        t.m_reserved[1] = static_cast<std::uint64_t>(isolation);
+        t.m_reserved[2] = std::uint64_t{affinity} << 16 | origin;
+    }
+    static d1::task_group_context& context(const d1::task& t) noexcept {
+        return *reinterpret_cast<d1::task_group_context*>(t.m_reserved[0]);
+    }
+    static std::intptr_t isolation(const d1::task& t) noexcept {
+        return static_cast<std::intptr_t>(t.m_reserved[1]);
+    }
+    static d1::slot_id affinity(const d1::task& t) noexcept {
+        return static_cast<d1::slot_id>(t.m_reserved[2] >> 16);
+    }
+    /// The slot that spawned it, or no_slot.
+    static d1::slot_id origin(const d1::task& t) noexcept {
+        return static_cast<d1::slot_id>(t.m_reserved[2]);
+    }
+
+    /// The next task of a queue.
+    static d1::task* next(const d1::task& t) noexcept { return reinterpret_cast<d1::task*>(t.m_reserved[3]); }
+    static void set_next(d1::task& t, d1::task* n) noexcept {
+        t.m_reserved[3] = reinterpret_cast<std::uintptr_t>(n);
+    }
+};
+
+/// Asks what the header keeps private.
+class external_waiter {
+public:
+    [[nodiscard]] static bool is_running(const d1::wait_context& w) noexcept {
+        return w.continue_execution();
+    }
+};
+
+/// The execution_data of a task, followed by data of the scheduler.
+struct execution_data_ext : d1::execution_data {
+    thread_data* thread{};
+};
+
+/// A first-in-first-out queue of tasks, for any thread.
+class task_queue {
+public:
+    void push(d1::task& t) noexcept;
+    /// The oldest task, or null. With an isolation other than 0 the oldest one that has it.
+    d1::task* pop(std::intptr_t isolation) noexcept;
+    /// Exact for a thread that has fenced after its own last step.
+    [[nodiscard]] bool empty() const noexcept { return m_size.load(std::memory_order_seq_cst) == 0; }
+    void forget_threads() noexcept { (void)m_lock.open_for_good(); }
+
+private:
+    short_lock m_lock;
+    d1::task* m_first = nullptr;
+    d1::task* m_last = nullptr;
+    std::atomic<std::size_t> m_size{0};
+};
+
+/// The observers of one arena.
+class observer_list {
+public:
+    void add(observer_proxy& p) noexcept;
+    void remove(observer_proxy& p) noexcept;
+    [[nodiscard]] std::uint64_t newest() const noexcept { return m_newest.load(std::memory_order_acquire); }
+    void enter(thread_data& t);
+    void leave(thread_data& t);
+    void forget_threads() noexcept { (void)m_lock.open_for_good(); }
+
+private:
+    void call_each(thread_data& t, std::uint64_t after, std::uint64_t upto, bool entry);
+    short_lock m_lock;
+    chain<observer_proxy> m_proxies;
+    std::atomic<std::uint64_t> m_newest{0};
+};
+
+/// One place of an arena, which one thread at a time takes.
+struct alignas(128) slot {
+    std::atomic<bool> taken{false};
+    slot_deque tasks;
+};
+
+/// Slots, tasks and the worker jobs of the pool that run them.
+class arena {
+public:
+    arena(unsigned concurrency, unsigned reserved, d1::task_arena_base::priority level);
+    arena(const arena&) = delete;
+    arena& operator=(const arena&) = delete;
+
+    void add_reference() noexcept { m_references.fetch_add(1, std::memory_order_relaxed); }
+    void remove_reference() noexcept;
+
+    [[nodiscard]] unsigned concurrency() const noexcept { return m_concurrency; }
+    [[nodiscard]] unsigned reserved() const noexcept { return m_reserved; }
+    [[nodiscard]] d1::task_group_context& default_context() noexcept { return m_default_context; }
+    [[nodiscard]] slot& at(unsigned i) noexcept { return m_slots[i]; }
+
+    static constexpr unsigned none = ~0U;
+    /// A free slot, or none.
+    [[nodiscard]] unsigned take_slot(bool is_worker) noexcept;
+    void give_slot(unsigned i) noexcept;
+
+    /// By a thread in slot `own`: a task of another slot, a queued one, or null.
+    d1::task* steal(thread_data& t, std::intptr_t isolation, bool exact);
+    d1::task* pop_critical(std::intptr_t isolation) noexcept {
+        return m_critical.empty() ? nullptr : m_critical.pop(isolation);
+    }
+    d1::task* pop_queued() noexcept { return m_queued.empty() ? nullptr : m_queued.pop(0); }
+    /// A call that waits for a slot, or null.
+    d1::task* pop_call() noexcept;
+    void list_call(delegated_call& c) noexcept;
+    /// False if a thread of the arena has taken it.
+    bool unlist_call(delegated_call& c) noexcept;
+    /// True if a worker would find a task.
+    [[nodiscard]] bool has_work() noexcept;
+    [[nodiscard]] bool has_queued() const noexcept { return !m_queued.empty() || !m_critical.empty(); }
+    [[nodiscard]] bool is_busy() noexcept {
+        return m_jobs.load(std::memory_order_seq_cst) != 0 || has_work();
+    }
+
+    void enqueue(d1::task& t) noexcept;
+    void enqueue_critical(d1::task& t) noexcept;
+    /// After a task of `isolation` was published: asks for a worker, and wakes a thread that sleeps here.
+    void advertise(std::intptr_t isolation) noexcept {
+        if (!s_reaches_all) {
+            std::atomic_thread_fence(std::memory_order_seq_cst);
+        } else {
+            std::atomic_signal_fence(std::memory_order_seq_cst);
+        }
+        if (m_jobs.load(std::memory_order_relaxed) < m_job_limit.load(std::memory_order_relaxed)) {
+            ask_for_worker(false);
+        }
+        if (m_sleepers.load(std::memory_order_relaxed) != 0) {
+            wake_one(isolation);
+        }
+    }
+    /// Submits a job to the pool unless enough are there; at least one if forced.
+    void ask_for_worker(bool force) noexcept;
+    void wake_one(std::intptr_t isolation) noexcept;
+    /// Wakes all threads that sleep here, if a task is there.
+    void pass_wake_up_on() noexcept;
+    /// After the number of allowed threads has changed.
+    void set_job_limit() noexcept;
+    [[nodiscard]] bool too_many_jobs() const noexcept {
+        return m_jobs.load(std::memory_order_relaxed) >
+               std::max(1, m_job_limit.load(std::memory_order_relaxed));
+    }
+    [[nodiscard]] bool workers_only_queued() const noexcept {
+        return m_job_limit.load(std::memory_order_relaxed) == 0;
+    }
+
+    void forget_threads() noexcept;
+
+    observer_list observers;
+    // Of the list of all arenas, and of sleepers, by the code that keeps them.
+    arena* previous = nullptr;
+    arena* next = nullptr;
+    std::atomic<int> m_sleepers{0};
+    std::atomic<int> m_slot_seekers{0};
+
+    /// True if heavy_fence() orders other threads. Otherwise advertise() needs a fence of its own.
+    static bool s_reaches_all;
+
+private:
+    ~arena();
+    static void run_job(arena* a) noexcept;
+    void end_job(bool had_slot) noexcept;
+
+    const unsigned m_concurrency;
+    const unsigned m_reserved;
+    const unsigned m_slot_count;
+    const int m_level;
+    std::atomic<std::intptr_t> m_references{1};
+    std::atomic<int> m_jobs{0}; // submitted or running
+    std::atomic<int> m_job_limit{0};
+    std::atomic<bool> m_turned_away{false}; // a job has found no slot since a thread has looked
+    std::atomic<unsigned> m_used{0};        // slots from 0 that have ever been taken
+    std::unique_ptr<slot[]> m_slots;
+    task_queue m_queued;
+    task_queue m_critical;
+    short_lock m_calls_lock;
+    chain<delegated_call> m_calls;
+    std::atomic<int> m_call_count{0};
+    d1::task_group_context m_default_context;
+};
+
+/// The place of a thread in an arena, and what runs there.
+struct position {
+    arena* place = nullptr;
+    unsigned slot_index = 0;
+    bool is_outermost = true; // no task is on this stack, since it entered `place`
+    d1::task_group_context* context = nullptr;
+    std::intptr_t isolation = 0;
+    std::uint64_t last_observer = 0; // whose entry this thread has seen in `place`
+};
+
+/// A thread's call into another arena.
+class stay {
+public:
+    stay(thread_data& t, arena& a, unsigned i);
+    /// A thread that is in `a` below on its stack uses its slot again: it would wait for itself.
+    stay(thread_data& t, position& again);
+    stay(const stay&) = delete;
+    stay& operator=(const stay&) = delete;
+    ~stay();
+    /// The place of the thread in `a` below on its stack, or null.
+    static position* find(thread_data& t, const arena& a) noexcept;
+    /// In the child of fork(): the slots of the calls of `t` are taken.
+    static void take_slots_again(thread_data& t) noexcept;
+
+private:
+    thread_data& m_thread;
+    position m_before;
+    stay* const m_below;
+    position* const m_again;
+};
+
+/// The data of one thread.
+class thread_data : public position {
+public:
+    /// Of the calling thread. The first call gives the thread an arena of its own, in slot 0.
+    static thread_data& here();
+    static thread_data* if_there() noexcept { return s_here; }
+    /// Of a worker of the pool, which has no arena of its own.
+    static thread_data& of_worker();
+
+    bool is_worker = false;
+    stay* stays = nullptr;
+    std::uint32_t random = 1;
+    std::uint32_t number = 0; // no other thread has it
+    std::uint32_t isolations = 0;
+    small_pool* pool = nullptr;
+    context_list* contexts = nullptr;
+
+    [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
+
+    /// Runs `first`, and then tasks until `*until` is released. A worker (`until` is null) returns when its
+    /// arena has no work.
+    void run(d1::task* first, d1::wait_context* until);
+    void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity);
+    /// Runs one task of any kind. False if there is none.
+    bool run_one();
+
+    void enter(arena& a, unsigned i);
+    void leave();
+
+    void forget_threads() noexcept;
+
+private:
+    thread_data();
+    ~thread_data();
+    static void at_thread_end(void* p);
+    static thread_data& make(bool is_worker);
+
+    /// Exact: for a thread that sleeps if there is none, it waits for thieves that only look.
+    d1::task* find(std::intptr_t isolation, bool outermost, bool exact);
+    d1::task* find_elsewhere(std::intptr_t isolation, bool outermost, bool exact);
+    d1::task* find_or_wait(std::intptr_t isolation, d1::wait_context* until, bool outermost);
+    d1::task* sleep(std::intptr_t isolation, d1::wait_context& until, bool outermost);
+    void execute(d1::task* t, std::uint64_t& floating_point);
+
+    friend class arena;
+    static thread_local thread_data* s_here __attribute__((tls_model("initial-exec")));
+};
+
+/// Access to the private half of a context.
+struct task_group_context_impl {
+    /// Makes `c` a child of the running task's context, at its first use. Later calls do nothing.
+    static void bind(d1::task_group_context& c, thread_data& t) {
+        const auto state = c.my_state.load(std::memory_order_acquire);
+        if (state == d1::task_group_context::state::created ||
+            state == d1::task_group_context::state::locked) {
+            bind_slowly(c, t);
+        }
+    }
+    static void initialize(d1::task_group_context& c) noexcept;
+    static void destroy(d1::task_group_context& c) noexcept;
+    static void reset(d1::task_group_context& c) noexcept;
+    static bool cancel(d1::task_group_context& c) noexcept;
+    [[nodiscard]] static bool is_cancelled(const d1::task_group_context& c) noexcept {
+        return c.my_cancellation_requested.load(std::memory_order_relaxed) != 0;
+    }
+    [[nodiscard]] static std::uint64_t floating_point(const d1::task_group_context& c) noexcept {
+        return c.my_cpu_ctl_env;
+    }
+    static void capture_fp(d1::task_group_context& c) noexcept;
+    /// Keeps the exception that is being handled, if no other one was first.
+    static void keep_exception(d1::task_group_context& c) noexcept;
+    static void rethrow(d1::task_group_context& c);
+    static d1::task_group_context& of(d1::intrusive_list_node& n) noexcept;
+    /// How many bound contexts have `c` as their parent, in bytes that the header leaves free.
+    static std::atomic_ref<std::uint32_t> children_of(d1::task_group_context& c) noexcept;
+    static void insert(d1::task_group_context& c, d1::intrusive_list_node& head, short_lock& lock) noexcept;
+    static void erase(d1::task_group_context& c, short_lock& lock) noexcept;
+
+private:
+    static void bind_slowly(d1::task_group_context& c, thread_data& t);
+};
+
+/// The bound contexts that one thread has bound. It outlives the thread: contexts may live on.
+class context_list {
+public:
+    static context_list& adopt();
+    void abandon() noexcept;
+    void add(d1::task_group_context& c) noexcept;
+    void remove(d1::task_group_context& c) noexcept;
+    /// Calls f for each bound context of the process, under the lock of its list.
+    template <class F>
+    static void for_each_bound(F f) noexcept;
+    /// In a child of fork().
+    static void forget_all_threads() noexcept;
+
+private:
+    short_lock m_lock;
+    d1::intrusive_list_node m_head{};
+    context_list* m_next_of_all = nullptr;
+    context_list* m_next_free = nullptr;
+};
+
+/// The settings of floating point that a context carries, 0 for none.
+[[nodiscard]] std::uint64_t read_floating_point() noexcept;
+void write_floating_point(std::uint64_t settings) noexcept;
+
+/// The workers of the process.
+namespace workers {
+/// Threads that the machine grants this process (PILFER_WORKERS, else CPUs), with the one that asks.
+[[nodiscard]] unsigned granted() noexcept;
+/// The bound of threads that run tasks at once, by global_control.
+[[nodiscard]] unsigned allowed() noexcept;
+/// Submits a job. False if no pool can be made.
+[[nodiscard]] bool submit(int level, void (*job)(arena*), arena* a) noexcept;
+/// True if jobs should leave: another job waits for a worker and none is free, or the pool ends.
+[[nodiscard]] bool are_wanted() noexcept;
+void job_begins() noexcept;
+void job_ends() noexcept;
+/// After global_control has changed.
+void set_allowed(unsigned n) noexcept;
+/// Ends the threads of the pool. The next submission makes new ones.
+void end();
+} // namespace workers
+
+/// The arenas of the process.
+namespace arenas {
+void add(arena& a) noexcept;
+void remove(arena& a) noexcept;
+void set_job_limits() noexcept;
+/// task_arena objects that are initialized.
+extern std::atomic<int> explicit_ones;
+} // namespace arenas
+
+/// Threads that sleep until a wait_context is released, or their arena has a task or a slot for them.
+struct sleeper {
+    nap rest;
+    std::uintptr_t released = 0;
+    arena* place = nullptr;
+    std::intptr_t isolation = 0;
+    bool wants_slot = false;
+    sleeper* previous = nullptr;
+    sleeper* next = nullptr;
+};
+namespace sleepers {
+void add(sleeper& s) noexcept;
+void remove(sleeper& s) noexcept;
+void wake_for_task(arena& a, std::intptr_t isolation) noexcept;
+void wake_all_in(arena& a) noexcept;
+void wake_for_slot(arena& a) noexcept;
+void wake_for_release(std::uintptr_t released) noexcept;
+void forget_threads() noexcept;
+} // namespace sleepers
+
+/// Memory of a thread's small objects.
+void adopt_pool(thread_data& t);
+void abandon_pool(thread_data& t) noexcept;
+
+/// True if global_control asks for an end of the program at the first exception of a task.
+[[nodiscard]] bool terminates_on_exception() noexcept;
+[[nodiscard]] std::size_t stack_size() noexcept;
+
+/// Registers what a child of fork() needs, once.
+void prepare_for_fork() noexcept;
+
+} // namespace tbb::detail::r1

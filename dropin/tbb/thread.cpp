@@ -1,0 +1,418 @@
+// How a thread finds tasks, runs them and waits.
+#include "scheduler.hpp"
+
+#include <chrono>
+
+#include <pthread.h>
+
+#include <pilfer/detail/base/ticks.hpp>
+
+namespace tbb::detail::r1 {
+
+thread_local thread_data* thread_data::s_here = nullptr;
+
+namespace {
+
+pthread_key_t thread_end;
+std::once_flag key_once;
+
+/// How many fruitless looks a thread makes before it sleeps or leaves its arena: some 50 us.
+constexpr unsigned looks = 100;
+
+void pause(unsigned round) noexcept {
+    if (round >= 60) {
+        pilfer::detail::backoff(round);
+        return;
+    }
+    for (unsigned i = 0; i < 1U + round / 2; ++i) {
+#if defined(__x86_64__) || defined(__i386__)
+        __builtin_ia32_pause();
+#elif defined(__aarch64__)
+        asm volatile("yield");
+#endif
+    }
+}
+
+std::uint64_t microseconds() noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(
+                                          std::chrono::steady_clock::now().time_since_epoch())
+                                          .count());
+}
+
+} // namespace
+
+thread_data::thread_data() {
+    adopt_pool(*this);
+    contexts = &context_list::adopt();
+    static std::atomic<std::uint32_t> threads{0};
+    number = threads.fetch_add(1, std::memory_order_relaxed);
+    random = number * 2654435761U | 1U;
+}
+
+thread_data::~thread_data() {
+    if (place != nullptr) {
+        leave();
+    }
+    contexts->abandon();
+    abandon_pool(*this);
+}
+
+void thread_data::at_thread_end(void* p) {
+    // An observer may use TBB in its last call, so the thread is known until then.
+    delete static_cast<thread_data*>(p);
+    s_here = nullptr;
+}
+
+thread_data& thread_data::make(bool is_worker) {
+    std::call_once(key_once, [] {
+        (void)pthread_key_create(&thread_end, &thread_data::at_thread_end);
+        prepare_for_fork();
+    });
+    auto* t = new thread_data;
+    t->is_worker = is_worker;
+    s_here = t;
+    // If the key is refused, the thread's arena stays until the program ends.
+    (void)pthread_setspecific(thread_end, t);
+    return *t;
+}
+
+thread_data& thread_data::here() {
+    if (s_here != nullptr && s_here->place != nullptr) [[likely]] {
+        return *s_here;
+    }
+    thread_data& t = s_here != nullptr ? *s_here : make(false);
+    auto* a = new arena(workers::granted(), 1, d1::task_arena_base::priority::normal);
+    t.enter(*a, a->take_slot(false));
+    a->remove_reference(); // the thread in it keeps it
+    return t;
+}
+
+thread_data& thread_data::of_worker() { return s_here != nullptr ? *s_here : make(true); }
+
+void thread_data::enter(arena& a, unsigned i) {
+    a.add_reference();
+    place = &a;
+    slot_index = i;
+    is_outermost = true;
+    context = nullptr;
+    isolation = 0;
+    last_observer = 0;
+    if (a.observers.newest() != 0) {
+        a.observers.enter(*this);
+    }
+}
+
+void thread_data::leave() {
+    arena& a = *place;
+    if (last_observer != 0) {
+        a.observers.leave(*this);
+    }
+    const bool left_tasks = own().tasks.has_tasks();
+    a.give_slot(slot_index);
+    place = nullptr;
+    // A job looks at its end, but not a worker that was here from another arena.
+    if (left_tasks && (!is_worker || stays != nullptr)) {
+        a.ask_for_worker(true);
+    }
+    a.remove_reference();
+}
+
+void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity) {
+    task_group_context_impl::bind(c, *this);
+    task_accessor::set(t, c, isolation, affinity, static_cast<d1::slot_id>(slot_index));
+    const std::intptr_t tag = isolation;
+    own().tasks.push(t, tag);
+    place->advertise(tag);
+}
+
+void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
+    execution_data_ext ed;
+    d1::task_group_context& c = task_accessor::context(*t);
+    const auto slot = static_cast<d1::slot_id>(slot_index);
+    ed.context = &c;
+    ed.affinity_slot = task_accessor::affinity(*t);
+    ed.original_slot = task_accessor::origin(*t) == d1::no_slot ? slot : task_accessor::origin(*t);
+    ed.thread = this;
+    context = &c;
+    isolation = task_accessor::isolation(*t);
+    const std::uint64_t wanted = task_group_context_impl::floating_point(c);
+    if (wanted != floating_point && wanted != 0) {
+        write_floating_point(wanted);
+        floating_point = wanted;
+    }
+    while (t != nullptr) {
+        if (task_group_context_impl::is_cancelled(c)) {
+            // A task that throws while it is dropped cannot be dropped again.
+            t = [&]() noexcept { return t->cancel(ed); }();
+        } else {
+            try {
+                do {
+                    t = t->execute(ed);
+                    // The returned task runs next, with this context and isolation, on this slot.
+                    ed.original_slot = slot;
+                    ed.affinity_slot = d1::no_slot;
+                } while (t != nullptr && !task_group_context_impl::is_cancelled(c));
+            } catch (...) {
+                if (terminates_on_exception()) {
+                    std::terminate();
+                }
+                // The task that threw is now cancelled like the others, which ends it.
+                task_group_context_impl::keep_exception(c);
+            }
+        }
+    }
+}
+
+d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
+    d1::task* t = place->pop_critical(wanted);
+    if (t == nullptr) {
+        t = own().tasks.pop(wanted, exact);
+        if (t != nullptr) {
+            return t;
+        }
+        t = find_elsewhere(wanted, outermost, exact);
+    }
+    if (t != nullptr && place->observers.newest() != last_observer) {
+        place->observers.enter(*this);
+    }
+    return t;
+}
+
+d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool exact) {
+    if (outermost && wanted == 0) {
+        if (d1::task* t = place->pop_queued()) {
+            return t;
+        }
+        if (d1::task* t = is_worker && place->workers_only_queued() ? nullptr : place->pop_call()) {
+            return t;
+        }
+    }
+    return place->steal(*this, wanted, exact);
+}
+
+d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
+    sleeper s;
+    s.released = reinterpret_cast<std::uintptr_t>(&until);
+    s.place = place;
+    s.isolation = wanted;
+    sleepers::add(s);
+    // Either this thread sees what was published before, or the publisher sees the sleeper.
+    pilfer::detail::heavy_fence();
+    d1::task* t = nullptr;
+    if (external_waiter::is_running(until)) {
+        t = find(wanted, outermost, true);
+        if (t == nullptr) {
+            s.rest.sleep();
+        }
+    }
+    sleepers::remove(s);
+    if (t == nullptr && !external_waiter::is_running(until)) {
+        place->pass_wake_up_on(); // A task may have woken this thread, which runs none any more.
+    }
+    return t;
+}
+
+d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* until, bool outermost) {
+    for (unsigned round = 0;; ++round) {
+        if (until != nullptr ? !external_waiter::is_running(*until)
+                             : place->too_many_jobs() || workers::are_wanted()) {
+            return nullptr;
+        }
+        d1::task* t = nullptr;
+        if (round < looks) {
+            pause(round);
+            t = find(wanted, outermost, false);
+        } else if (until == nullptr) {
+            return nullptr;
+        } else {
+            t = sleep(wanted, *until, outermost);
+            round = 0;
+        }
+        if (t != nullptr) {
+            return t;
+        }
+    }
+}
+
+void thread_data::run(d1::task* first, d1::wait_context* until) {
+    const std::intptr_t wanted = isolation;
+    const bool outermost = is_outermost;
+    d1::task_group_context* const outer = context;
+    const std::uint64_t before = read_floating_point();
+    std::uint64_t floating_point = before;
+    const std::uint64_t since = until == nullptr ? microseconds() : 0;
+    is_outermost = false;
+    for (d1::task* t = first;;) {
+        if (t != nullptr) {
+            execute(t, floating_point);
+            context = outer; // the task's own may be gone
+        }
+        if (until != nullptr) {
+            if (!external_waiter::is_running(*until)) {
+                break;
+            }
+        } else if (place->too_many_jobs() || (workers::are_wanted() && microseconds() - since > 200)) {
+            break;
+        }
+        t = find(wanted, outermost, false);
+        if (t == nullptr) {
+            t = find_or_wait(wanted, until, outermost);
+            if (t == nullptr) {
+                break;
+            }
+        }
+    }
+    is_outermost = outermost;
+    context = outer;
+    isolation = wanted;
+    if (read_floating_point() != before) {
+        write_floating_point(before);
+    }
+}
+
+bool thread_data::run_one() {
+    d1::task* t = find(0, true, false);
+    if (t == nullptr) {
+        return false;
+    }
+    d1::task_group_context* const outer = context;
+    const std::intptr_t before = isolation;
+    const bool outermost = is_outermost;
+    is_outermost = false;
+    std::uint64_t floating_point = read_floating_point();
+    execute(t, floating_point);
+    is_outermost = outermost;
+    context = outer;
+    isolation = before;
+    return true;
+}
+
+void thread_data::forget_threads() noexcept {
+    if (place != nullptr) {
+        own().taken.store(true, std::memory_order_relaxed);
+    }
+    stay::take_slots_again(*this);
+}
+
+// --- the entries of tasks ----------------------------------------------------------------------------------
+
+void spawn(d1::task& t, d1::task_group_context& c) { thread_data::here().spawn(t, c, d1::no_slot); }
+
+void spawn(d1::task& t, d1::task_group_context& c, d1::slot_id id) { thread_data::here().spawn(t, c, id); }
+
+void execute_and_wait(d1::task& t, d1::task_group_context& t_ctx, d1::wait_context& w,
+                      d1::task_group_context& w_ctx) {
+    thread_data& here = thread_data::here();
+    task_group_context_impl::bind(t_ctx, here);
+    task_accessor::set(t, t_ctx, here.isolation, d1::no_slot, d1::no_slot);
+    here.run(&t, &w);
+    task_group_context_impl::rethrow(w_ctx);
+}
+
+void wait(d1::wait_context& w, d1::task_group_context& c) {
+    thread_data::here().run(nullptr, &w);
+    task_group_context_impl::rethrow(c);
+}
+
+d1::slot_id execution_slot(const d1::execution_data* ed) {
+    const thread_data* t =
+        ed != nullptr ? static_cast<const execution_data_ext*>(ed)->thread : thread_data::if_there();
+    return t != nullptr && t->place != nullptr ? static_cast<d1::slot_id>(t->slot_index) : d1::no_slot;
+}
+
+d1::task_group_context* current_context() {
+    const thread_data* t = thread_data::if_there();
+    return t != nullptr ? t->context : nullptr;
+}
+
+void notify_waiters(std::uintptr_t released) { sleepers::wake_for_release(released); }
+
+void isolate_within_arena(d1::delegate_base& d, std::intptr_t isolation) {
+    thread_data& t = thread_data::here();
+    const std::intptr_t before = t.isolation;
+    // Odd, so it is no address that a caller passes. A thread uses a number again after 2^32 regions.
+    const auto own =
+        static_cast<std::intptr_t>(std::uint64_t{t.number} << 33 | std::uint64_t{++t.isolations} << 1 | 1);
+    t.isolation = isolation != 0 ? isolation : own;
+    try {
+        (void)d();
+    } catch (...) {
+        t.isolation = before;
+        throw;
+    }
+    t.isolation = before;
+}
+
+// --- sleepers ----------------------------------------------------------------------------------------------
+
+namespace sleepers {
+namespace {
+short_lock lock;
+chain<sleeper> all;
+std::atomic<int> count{0};
+
+template <class Wanted>
+void wake(Wanted wanted, bool one) noexcept {
+    const guard held(lock);
+    for (sleeper* s = all.first(); s != nullptr; s = s->next) {
+        if (!s->rest.woken() && wanted(*s)) {
+            s->rest.wake();
+            if (one) {
+                return;
+            }
+        }
+    }
+}
+} // namespace
+
+void add(sleeper& s) noexcept {
+    const guard held(lock);
+    all.push_back(s);
+    count.fetch_add(1, std::memory_order_seq_cst);
+    if (s.place != nullptr) {
+        (s.wants_slot ? s.place->m_slot_seekers : s.place->m_sleepers)
+            .fetch_add(1, std::memory_order_seq_cst);
+    }
+}
+
+void remove(sleeper& s) noexcept {
+    const guard held(lock);
+    all.remove(s);
+    count.fetch_sub(1, std::memory_order_relaxed);
+    if (s.place != nullptr) {
+        (s.wants_slot ? s.place->m_slot_seekers : s.place->m_sleepers)
+            .fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+void wake_for_task(arena& a, std::intptr_t isolation) noexcept {
+    wake(
+        [&](const sleeper& s) {
+            return s.place == &a && !s.wants_slot && (s.isolation == 0 || s.isolation == isolation);
+        },
+        true);
+}
+
+void wake_all_in(arena& a) noexcept {
+    wake([&](const sleeper& s) { return s.place == &a && !s.wants_slot; }, false);
+}
+
+void wake_for_slot(arena& a) noexcept {
+    wake([&](const sleeper& s) { return s.place == &a && s.wants_slot; }, true);
+}
+
+void wake_for_release(std::uintptr_t released) noexcept {
+    // After the last release, which is a seq_cst read-modify-write of the caller's.
+    if (count.load(std::memory_order_seq_cst) != 0) {
+        wake([&](const sleeper& s) { return s.released == released; }, false);
+    }
+}
+
+void forget_threads() noexcept {
+    (void)lock.open_for_good();
+    all = {};
+    count.store(0, std::memory_order_relaxed);
+}
+} // namespace sleepers
+
+} // namespace tbb::detail::r1

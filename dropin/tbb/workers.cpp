@@ -1,0 +1,327 @@
+// The pool that runs the jobs of all arenas, global_control and task_scheduler_handle.
+#include "scheduler.hpp"
+
+#include <array>
+#include <cstdio>
+#include <set>
+
+#include <pthread.h>
+
+#include <pilfer/pool.hpp>
+
+#include "base/cpus.hpp"
+
+namespace tbb::detail::r1 {
+
+namespace workers {
+namespace {
+
+struct state {
+    short_lock lock;
+    std::shared_ptr<pilfer::pool> pool; // under the lock
+    std::atomic<int> waiting{0};        // jobs that are submitted and have not begun
+    std::atomic<int> running{0};
+    std::atomic<int> ending{0};               // calls of end() that wait for jobs
+    std::atomic<int> size{0};                 // workers of the pool
+    std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
+};
+
+/// Never destroyed: threads may use it while the program ends.
+state& all() {
+    static state& s = *new state;
+    return s;
+}
+
+/// The pool cannot grow beyond this number of workers.
+unsigned most() { return std::max(32U, 2 * granted()); }
+
+unsigned workers_for(unsigned threads) { return std::clamp(threads, 2U, most() + 1) - 1; }
+
+std::shared_ptr<pilfer::pool> pool_of(state& s) {
+    const guard held(s.lock);
+    if (!s.pool) {
+        pilfer::options o;
+        o.workers = workers_for(s.allowed.load(std::memory_order_relaxed));
+        o.max_workers = std::max(most(), o.workers);
+        o.name = "pilfer-tbb";
+        o.stack_size = std::clamp(stack_size(), std::size_t{64} * 1024, std::size_t{1} << 30);
+        o.max_extra_workers = 0;
+        // An unchanged program gets no signal handler and no reports.
+        o.debug.overflow_message = false;
+        o.debug.stall_report = 0;
+        s.pool = std::make_shared<pilfer::pool>(o);
+        s.size.store(static_cast<int>(s.pool->workers()), std::memory_order_relaxed);
+    }
+    return s.pool;
+}
+
+} // namespace
+
+unsigned granted() noexcept {
+    static const unsigned n = [] {
+        try {
+            return pilfer::os::automatic_workers();
+        } catch (const std::exception& e) {
+            std::fprintf(stderr, "libpilfer-tbb: %s; it is ignored\n", e.what());
+            return pilfer::os::granted_cpus();
+        }
+    }();
+    return n;
+}
+
+unsigned allowed() noexcept { return all().allowed.load(std::memory_order_relaxed); }
+
+bool submit(int level, void (*job)(arena*), arena* a) noexcept {
+    state& s = all();
+    s.waiting.fetch_add(1, std::memory_order_relaxed);
+    for (;;) {
+        try {
+            constexpr std::array levels{pilfer::priority::high, pilfer::priority::normal,
+                                        pilfer::priority::low};
+            pool_of(s)->submit({.priority = levels[static_cast<std::size_t>(level)]}, [job, a] { job(a); });
+            return true;
+        } catch (const pilfer::pool_closed&) {
+            // finalize() has ended this pool after pool_of() has returned it. The next one is another.
+        } catch (const std::exception& e) {
+            s.waiting.fetch_sub(1, std::memory_order_relaxed);
+            static std::atomic<bool> said{false};
+            if (!said.exchange(true)) {
+                std::fprintf(stderr, "libpilfer-tbb: no workers, waiting threads run all tasks: %s\n",
+                             e.what());
+            }
+            return false;
+        }
+    }
+}
+
+bool are_wanted() noexcept {
+    state& s = all();
+    return s.ending.load(std::memory_order_relaxed) > 0 ||
+           (s.waiting.load(std::memory_order_relaxed) > 0 &&
+            s.running.load(std::memory_order_relaxed) >= s.size.load(std::memory_order_relaxed));
+}
+
+void job_begins() noexcept {
+    state& s = all();
+    s.waiting.fetch_sub(1, std::memory_order_relaxed);
+    s.running.fetch_add(1, std::memory_order_relaxed);
+}
+
+void job_ends() noexcept { all().running.fetch_sub(1, std::memory_order_relaxed); }
+
+void set_allowed(unsigned n) noexcept {
+    state& s = all();
+    if (s.allowed.exchange(n, std::memory_order_relaxed) == n) {
+        return;
+    }
+    {
+        const guard held(s.lock);
+        if (s.pool) {
+            try {
+                s.size.store(static_cast<int>(s.pool->resize(workers_for(n))), std::memory_order_relaxed);
+            } catch (const std::exception& e) {
+                std::fprintf(stderr, "libpilfer-tbb: the number of workers stays: %s\n", e.what());
+            }
+        }
+    }
+    arenas::set_job_limits();
+}
+
+void end() {
+    state& s = all();
+    std::shared_ptr<pilfer::pool> pool;
+    {
+        const guard held(s.lock);
+        pool = std::move(s.pool);
+        s.pool.reset();
+    }
+    if (pool) {
+        // A submitter may still hold it, and the last holder must not be one that a worker waits for.
+        // Its jobs leave arenas that never run dry, too, and go on in the next pool.
+        s.ending.fetch_add(1, std::memory_order_relaxed);
+        pool->shutdown();
+        s.ending.fetch_sub(1, std::memory_order_relaxed);
+    }
+}
+
+void forget_threads() noexcept {
+    state& s = all();
+    (void)s.lock.open_for_good();
+    // The pool of the parent has no threads here. It is kept, because its destructor would look for them.
+    new (&s.pool) std::shared_ptr<pilfer::pool>;
+    s.waiting.store(0, std::memory_order_relaxed);
+    s.running.store(0, std::memory_order_relaxed);
+    s.ending.store(0, std::memory_order_relaxed);
+}
+
+} // namespace workers
+
+// --- global_control ----------------------------------------------------------------------------------------
+
+struct global_control_impl {
+    static std::size_t value(const d1::global_control& c) noexcept { return c.my_value; }
+    static d1::global_control::parameter parameter(const d1::global_control& c) noexcept {
+        return c.my_param;
+    }
+};
+
+namespace {
+
+constexpr std::size_t parameters = d1::global_control::parameter_max;
+
+struct controls {
+    short_lock lock;
+    std::array<std::multiset<std::size_t>, parameters> active;
+    std::array<std::atomic<std::size_t>, parameters> value{};
+};
+
+std::size_t usual(std::size_t parameter) noexcept {
+    switch (parameter) {
+    case d1::global_control::max_allowed_parallelism:
+        return workers::granted();
+    case d1::global_control::thread_stack_size:
+        return std::size_t{4} << 20;
+    default:
+        return 0;
+    }
+}
+
+controls& all_controls() {
+    static controls& c = *[] {
+        auto* made = new controls;
+        for (std::size_t p = 0; p < parameters; ++p) {
+            made->value[p].store(usual(p), std::memory_order_relaxed);
+        }
+        return made;
+    }();
+    return c;
+}
+
+void update(controls& c, std::size_t p) noexcept {
+    const auto& set = c.active[p];
+    // The smallest number of threads, the largest stack, and any other one if it is set.
+    const std::size_t n = set.empty()                                        ? usual(p)
+                          : p == d1::global_control::max_allowed_parallelism ? *set.begin()
+                                                                             : *set.rbegin();
+    c.value[p].store(n, std::memory_order_relaxed);
+}
+
+void use_allowed() noexcept {
+    const std::size_t n =
+        all_controls().value[d1::global_control::max_allowed_parallelism].load(std::memory_order_relaxed);
+    workers::set_allowed(static_cast<unsigned>(std::clamp<std::size_t>(n, 1, 1U << 20)));
+}
+
+} // namespace
+
+bool terminates_on_exception() noexcept {
+    return all_controls().value[d1::global_control::terminate_on_exception].load(std::memory_order_relaxed) !=
+           0;
+}
+
+std::size_t stack_size() noexcept {
+    return all_controls().value[d1::global_control::thread_stack_size].load(std::memory_order_relaxed);
+}
+
+void create(d1::global_control& g) {
+    controls& c = all_controls();
+    const auto p = static_cast<std::size_t>(global_control_impl::parameter(g));
+    {
+        const guard held(c.lock);
+        c.active[p].insert(global_control_impl::value(g));
+        update(c, p);
+        use_allowed(); // under the lock: the last change decides
+    }
+}
+
+void destroy(d1::global_control& g) {
+    controls& c = all_controls();
+    const auto p = static_cast<std::size_t>(global_control_impl::parameter(g));
+    {
+        const guard held(c.lock);
+        const auto found = c.active[p].find(global_control_impl::value(g));
+        if (found != c.active[p].end()) {
+            c.active[p].erase(found);
+        }
+        update(c, p);
+        use_allowed();
+    }
+}
+
+std::size_t global_control_active_value(int parameter) {
+    if (parameter < 0 || static_cast<std::size_t>(parameter) >= parameters) {
+        return 0;
+    }
+    return all_controls().value[static_cast<std::size_t>(parameter)].load(std::memory_order_relaxed);
+}
+
+// --- task_scheduler_handle ---------------------------------------------------------------------------------
+
+void get(d1::task_scheduler_handle& h) {
+    h.m_ctl = new d1::global_control(d1::global_control::scheduler_handle, 1);
+}
+
+void release_impl(d1::task_scheduler_handle& h) {
+    delete h.m_ctl;
+    h.m_ctl = nullptr;
+}
+
+/// Ends the pool's threads, unless a task runs on this thread, or a task_arena or another handle is active.
+bool finalize_impl(d1::task_scheduler_handle& h) {
+    release_impl(h);
+    const thread_data* t = thread_data::if_there();
+    if (t != nullptr && (t->context != nullptr || t->is_worker || !t->is_outermost)) {
+        return false;
+    }
+    {
+        controls& c = all_controls();
+        const guard held(c.lock);
+        if (!c.active[d1::global_control::scheduler_handle].empty()) {
+            return false;
+        }
+    }
+    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0) {
+        return false;
+    }
+    workers::end();
+    return true;
+}
+
+bool finalize(d1::task_scheduler_handle& h, std::intptr_t mode) {
+    if (mode == d1::release_nothrowing) {
+        release_impl(h);
+        return true;
+    }
+    const bool ended = finalize_impl(h);
+    if (!ended && mode == d1::finalize_throwing) {
+        throw_exception(exception_id::unsafe_wait);
+    }
+    return ended;
+}
+
+// --- fork() ------------------------------------------------------------------------------------------------
+
+namespace arenas {
+void forget_threads() noexcept;
+}
+void forget_waiters() noexcept;
+void open_pools() noexcept;
+
+void prepare_for_fork() noexcept {
+    // The child has the forking thread alone. The locks of other threads are opened, and the next job makes a
+    // new pool.
+    (void)pthread_atfork(nullptr, nullptr, [] {
+        workers::forget_threads();
+        sleepers::forget_threads();
+        forget_waiters();
+        open_pools();
+        context_list::forget_all_threads();
+        (void)all_controls().lock.open_for_good();
+        arenas::forget_threads();
+        if (thread_data* t = thread_data::if_there()) {
+            t->forget_threads();
+        }
+    });
+}
+
+} // namespace tbb::detail::r1
