@@ -4,7 +4,7 @@
 # Of the tests it takes those that rest on what the optimiser makes
 # of the library: the sanitizers' legs have clang compile the others.
 source "$(dirname "$0")/lib.sh"
-export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_TEST_LONG=OFF -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
+export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF -DPILFER_TEST_LONG=OFF -DPILFER_BENCH=OFF -DPILFER_SHOWCASE=OFF \
     -DPILFER_TOOLS=OFF $(only_some_optimised) $(no_examples) \
     $(only_rooms base capi context coroutine deque future headers idle join parallel scope sync worker)"
 whole_leg clang -LE '^(consume|names)$'
