@@ -1,4 +1,4 @@
-// What cluster.py measures. bench-cluster join | theft | uts | idle SECONDS, also under mpirun.
+// The program behind cluster.py: bench-cluster join | theft | uts | idle SECONDS, also under mpirun.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -33,7 +33,7 @@ struct fib {
 };
 PILFER_CLUSTER_TASK(fib);
 
-/// The same program, without a cluster.
+/// fib without a cluster.
 struct plain_fib {
     int n;
     long operator()() const {

@@ -50,15 +50,15 @@ struct mismatch_error : std::runtime_error {
     ~mismatch_error() override;
 };
 
-/// What one rank has done since its session began.
+/// The work of one rank since its session began.
 struct rank_stats {
-    std::uint64_t messages = 0;  ///< sent
-    std::uint64_t bytes = 0;     ///< sent
-    std::uint64_t asks = 0;      ///< requests for work that it sent
-    std::uint64_t thefts = 0;    ///< of them and of lifelines, those that brought work
-    std::uint64_t tasks_in = 0;  ///< descriptions that it took from other ranks
-    std::uint64_t tasks_out = 0; ///< descriptions that other ranks took
-    std::uint64_t idle_ns = 0;   ///< time in which it wanted work and had none
+    std::uint64_t messages = 0;  ///< Messages sent.
+    std::uint64_t bytes = 0;     ///< Bytes sent.
+    std::uint64_t asks = 0;      ///< Requests for work that it sent.
+    std::uint64_t thefts = 0;    ///< Requests and lifelines that brought work.
+    std::uint64_t tasks_in = 0;  ///< Descriptions that it took from other ranks.
+    std::uint64_t tasks_out = 0; ///< Descriptions that other ranks took.
+    std::uint64_t idle_ns = 0;   ///< Time without work, in nanoseconds.
 };
 
 /// Runs both tasks, and returns both results as a pair; void gives std::monostate. An idle rank may take the

@@ -137,8 +137,8 @@ private:
     std::optional<value> m_value;
 };
 
-/// Runs `left` here, and the branch wherever it is first taken: by this frame, by a worker of this rank, or
-/// by another rank. Then returns both results.
+/// Runs `left` here. This frame, a worker of this rank or another rank runs the branch: the first that takes
+/// it. Then returns both results.
 template <class Left, class Run, class Write>
 std::tuple<result_t<const Left>, result_t<const Run>>
 fork_shared(branch_bag& bag, cluster_task& type, const Left& left, const Run& run, const Write& write) {
@@ -158,7 +158,7 @@ fork_shared(branch_bag& bag, cluster_task& type, const Left& left, const Run& ru
         return {std::get<0>(std::move(results)), right.template take_end<value>()};
     }
     PILFER_CATCH_ALL {
-        // Nobody else may know this frame when it ends.
+        // No other thread may know this frame when it ends.
         if (!bag.take_back(right) && right.is_shipped()) {
             right.wait_to_the_end();
         }
