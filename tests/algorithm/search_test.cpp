@@ -51,15 +51,19 @@ TEST_P(algorithm_search, find_gives_the_lowest_index) {
     });
 }
 
+// The first pieces of a loop are shorter than a block.
+constexpr pilfer::grain one_piece{1000};
+
 template <class T>
 void search_at_every_position(T other, T wanted) {
     std::vector<T> v;
     for (std::size_t n = 0; n <= 100; ++n, v.push_back(other)) {
-        EXPECT_TRUE(pilfer::find(v, wanted) == v.end()) << n;
+        EXPECT_TRUE(pilfer::find(v, wanted, {}, one_piece) == v.end()) << n;
         for (std::size_t at = 0; at != n; ++at) {
             v[at] = wanted;
             v[n - 1] = wanted;
-            EXPECT_EQ(pilfer::find(v, wanted) - v.begin(), static_cast<std::ptrdiff_t>(at)) << n;
+            EXPECT_EQ(pilfer::find(v, wanted, {}, one_piece) - v.begin(), static_cast<std::ptrdiff_t>(at))
+                << n;
             v[at] = other;
             v[n - 1] = other;
         }
@@ -81,16 +85,16 @@ TEST_P(algorithm_search, find_compares_numbers_as_the_operator_does) {
     pilfer::pool pool(with_workers());
     pool.run([] {
         std::vector<double> v(70, std::numeric_limits<double>::quiet_NaN());
-        EXPECT_TRUE(pilfer::find(v, v[0]) == v.end());
+        EXPECT_TRUE(pilfer::find(v, v[0], {}, one_piece) == v.end());
         v[50] = -0.0;
-        EXPECT_TRUE(pilfer::find(v, 0.0) == v.begin() + 50);
-        EXPECT_TRUE(pilfer::find(v, 0) == v.begin() + 50);
+        EXPECT_TRUE(pilfer::find(v, 0.0, {}, one_piece) == v.begin() + 50);
+        EXPECT_TRUE(pilfer::find(v, 0, {}, one_piece) == v.begin() + 50);
         const std::vector<unsigned char> bytes(70, 255);
-        EXPECT_TRUE(pilfer::find(bytes, -1) == bytes.end()); // after the promotion of 255
-        EXPECT_TRUE(pilfer::find(bytes, 255L) == bytes.begin());
+        EXPECT_TRUE(pilfer::find(bytes, -1, {}, one_piece) == bytes.end()); // after the promotion of 255
+        EXPECT_TRUE(pilfer::find(bytes, 255L, {}, one_piece) == bytes.begin());
         std::vector<bool> bits(70);
         bits[40] = true;
-        EXPECT_TRUE(pilfer::find(bits, true) == bits.begin() + 40);
+        EXPECT_TRUE(pilfer::find(bits, true, {}, one_piece) == bits.begin() + 40);
     });
 }
 
