@@ -3,34 +3,20 @@
 #include <array>
 #include <cstddef>
 #include <exception>
-#include <span>
 
 #include <benchmark/benchmark.h>
 
 #include <pilfer/adapters/parallel_scheduler.hpp>
 #include <pilfer/pilfer.hpp>
 
+#include "adapters/replaceable.hpp"
+
 namespace {
 
-struct receiver_proxy {
-    virtual ~receiver_proxy() = default;
-    virtual void set_value() noexcept = 0;
-    virtual void set_error(std::exception_ptr) noexcept = 0;
-    virtual void set_stopped() noexcept = 0;
-};
-struct bulk_item_receiver_proxy : receiver_proxy {
-    virtual void execute(std::size_t first, std::size_t end) noexcept = 0;
-};
-struct interface {
-    virtual ~interface() = default;
-    virtual void schedule(receiver_proxy&, std::span<std::byte>) noexcept = 0;
-    virtual void schedule_bulk_chunked(std::size_t, bulk_item_receiver_proxy&,
-                                       std::span<std::byte>) noexcept = 0;
-    virtual void schedule_bulk_unchunked(std::size_t, bulk_item_receiver_proxy&,
-                                         std::span<std::byte>) noexcept = 0;
-};
+using replaceable::bulk_item_receiver_proxy;
 using backend =
-    pilfer::adapters::parallel_scheduler_backend<interface, receiver_proxy, bulk_item_receiver_proxy>;
+    pilfer::adapters::parallel_scheduler_backend<replaceable::parallel_scheduler_backend,
+                                                 replaceable::receiver_proxy, bulk_item_receiver_proxy>;
 
 struct empty_items final : bulk_item_receiver_proxy {
     pilfer::event done;
