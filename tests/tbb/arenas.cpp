@@ -1,0 +1,350 @@
+// Arenas and isolation.
+#include "user.hpp"
+
+namespace {
+
+// --- arenas ------------------------------------------------------------------------------------------------
+
+TEST(tbb_arenas, slot_numbers_are_below_the_concurrency_and_unique) {
+    tbb::task_arena arena(4);
+    std::vector<std::atomic<int>> inside(4);
+    std::atomic<int> wrong{0};
+    arena.execute([&] {
+        tbb::parallel_for(
+            0, 2000,
+            [&](int) {
+                const int i = tbb::this_task_arena::current_thread_index();
+                if (i < 0 || i >= 4) {
+                    ++wrong;
+                    return;
+                }
+                wrong += inside[static_cast<std::size_t>(i)]++ != 0;
+                inside[static_cast<std::size_t>(i)]--;
+            },
+            tbb::simple_partitioner());
+    });
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(tbb_arenas, execute_returns_results_and_passes_exceptions) {
+    tbb::task_arena arena(2);
+    EXPECT_EQ(arena.execute([] { return std::string("result"); }), "result");
+    EXPECT_THROW(arena.execute([] { throw std::domain_error("arena"); }), std::domain_error);
+    EXPECT_EQ(arena.execute([] { return tbb::this_task_arena::max_concurrency(); }), 2);
+}
+
+TEST(tbb_arenas, two_threads_call_into_each_others_arena_of_one) {
+    tbb::task_arena first(1);
+    tbb::task_arena second(1);
+    std::atomic<int> inside{0};
+    std::atomic<int> calls{0};
+    const auto meet = [&](tbb::task_arena& own, tbb::task_arena& other) {
+        own.execute([&] {
+            ++inside;
+            EXPECT_TRUE(comes([&] { return inside == 2; }));
+            other.execute([&] { ++calls; });
+        });
+    };
+    std::thread thread([&] { meet(second, first); });
+    meet(first, second);
+    thread.join();
+    EXPECT_EQ(calls, 2);
+}
+
+TEST(tbb_arenas, a_queued_task_may_wait_for_a_call_into_its_arena_of_one) {
+    tbb::task_arena arena(1);
+    std::atomic<bool> runs{false};
+    std::atomic<bool> called{false};
+    std::atomic<bool> ended{false};
+    arena.enqueue([&] {
+        runs = true;
+        EXPECT_TRUE(comes([&] { return called.load(); }));
+        ended = true;
+    });
+    EXPECT_TRUE(comes([&] { return runs.load(); }));
+    arena.execute([&] {
+        EXPECT_EQ(tbb::task::current_context(), nullptr);
+        arena.execute([] { EXPECT_EQ(tbb::task::current_context(), nullptr); });
+        called = true;
+    });
+    EXPECT_TRUE(comes([&] { return ended.load(); }));
+}
+
+TEST(tbb_arenas, more_threads_than_slots) {
+    tbb::task_arena arena(2);
+    std::atomic<int> calls{0};
+    std::atomic<int> thrown{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 8; ++t) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 100; ++i) {
+                try {
+                    arena.execute([&] {
+                        ++calls;
+                        tbb::parallel_for(0, 10, [](int) {});
+                        if (i % 10 == 9) {
+                            throw i;
+                        }
+                    });
+                } catch (int) {
+                    ++thrown;
+                }
+            }
+        });
+    }
+    for (auto& t : threads) {
+        t.join();
+    }
+    EXPECT_EQ(calls, 800);
+    EXPECT_EQ(thrown, 80);
+}
+
+TEST(tbb_arenas, enqueued_tasks_run_without_a_waiter) {
+    for (const int concurrency : {1, 2, 4}) {
+        tbb::task_arena arena(concurrency);
+        std::atomic<int> calls{0};
+        for (int i = 0; i < 100; ++i) {
+            arena.enqueue([&] { ++calls; });
+        }
+        EXPECT_TRUE(comes([&] { return calls == 100; })) << concurrency;
+    }
+}
+
+TEST(tbb_arenas, enqueue_in_the_current_arena) {
+    std::atomic<int> calls{0};
+    tbb::task_arena arena(2);
+    arena.execute([&] { tbb::this_task_arena::enqueue([&] { ++calls; }); });
+    tbb::this_task_arena::enqueue([&] { ++calls; });
+    EXPECT_TRUE(comes([&] { return calls == 2; }));
+}
+
+TEST(tbb_arenas, an_enqueued_handle_counts_for_its_group) {
+    tbb::task_arena arena(2);
+    tbb::task_group g;
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 100; ++i) {
+        arena.enqueue(g.defer([&] { ++calls; }));
+    }
+    arena.execute([&] { g.wait(); });
+    EXPECT_EQ(calls, 100);
+}
+
+TEST(tbb_arenas, a_group_runs_in_one_arena_and_is_awaited_outside) {
+    tbb::task_arena arena(2);
+    tbb::task_group g;
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 200; ++i) {
+        arena.execute([&] { g.run([&] { ++calls; }); });
+        arena.execute([&] { g.wait(); });
+    }
+    EXPECT_EQ(calls, 200);
+}
+
+TEST(tbb_arenas, arenas_in_arenas) {
+    tbb::task_arena a(2);
+    tbb::task_arena b(2);
+    std::atomic<int> calls{0};
+    a.execute([&] {
+        tbb::parallel_for(0, 50, [&](int) {
+            b.execute([&] { tbb::parallel_for(0, 10, [&](int) { a.execute([&] { ++calls; }); }); });
+        });
+    });
+    EXPECT_EQ(calls, 500);
+}
+
+TEST(tbb_arenas, attach_is_the_arena_of_the_thread) {
+    tbb::task_arena outer(3);
+    outer.execute([&] {
+        tbb::task_arena same{tbb::task_arena::attach{}};
+        EXPECT_TRUE(same.is_active());
+        EXPECT_EQ(same.max_concurrency(), 3);
+        const int index = tbb::this_task_arena::current_thread_index();
+        same.execute([&] { EXPECT_EQ(tbb::this_task_arena::current_thread_index(), index); });
+    });
+    tbb::task_arena again;
+    again.initialize();
+    EXPECT_TRUE(again.is_active());
+    again.terminate();
+    EXPECT_FALSE(again.is_active());
+}
+
+TEST(tbb_arenas, priorities_run_all) {
+    tbb::task_arena low(2, 1, tbb::task_arena::priority::low);
+    tbb::task_arena high(2, 1, tbb::task_arena::priority::high);
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 100; ++i) {
+        low.enqueue([&] { ++calls; });
+        high.enqueue([&] { ++calls; });
+    }
+    EXPECT_TRUE(comes([&] { return calls == 200; }));
+}
+
+TEST(tbb_arenas, one_arena_does_not_keep_the_workers_of_another) {
+    tbb::task_arena busy(2);
+    tbb::task_arena other(2);
+    std::atomic<bool> stop{false};
+    std::atomic<int> rounds{0};
+    // Each task enqueues the next one, so the arena never runs dry.
+    std::function<void()> again = [&] {
+        ++rounds;
+        if (!stop) {
+            busy.enqueue([&] { again(); });
+        } else {
+            rounds = -1;
+        }
+    };
+    busy.enqueue([&] { again(); });
+    ASSERT_TRUE(comes([&] { return rounds > 10; }));
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 10; ++i) {
+        other.enqueue([&] { ++calls; });
+    }
+    EXPECT_TRUE(comes([&] { return calls == 10; }));
+    stop = true;
+    EXPECT_TRUE(comes([&] { return rounds == -1; }));
+}
+
+TEST(tbb_arenas, an_arena_goes_while_its_tasks_are_queued) {
+    std::atomic<int> calls{0};
+    for (int i = 0; i < 200; ++i) {
+        tbb::task_arena arena(2);
+        arena.enqueue([&] { ++calls; });
+    }
+    EXPECT_TRUE(comes([&] { return calls == 200; }));
+}
+
+TEST(tbb_arenas, a_queued_task_outlives_calls_that_fill_its_arena) {
+    const tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
+    tbb::task_arena outer(3);
+    tbb::task_arena full(2);
+    std::atomic<int> inside{0};
+    std::atomic<bool> leave{false};
+    std::atomic<bool> ran{false};
+    // Two workers of `outer` take both places of `full`.
+    for (int i = 0; i < 2; ++i) {
+        outer.enqueue([&] {
+            full.execute([&] {
+                ++inside;
+                EXPECT_TRUE(comes([&] { return leave.load(); }));
+            });
+            --inside;
+        });
+    }
+    EXPECT_TRUE(comes([&] { return inside == 2; }));
+    full.enqueue([&] { ran = true; });
+    std::this_thread::sleep_for(50ms); // a worker has found no place
+    leave = true;
+    EXPECT_TRUE(comes([&] { return inside == 0; }));
+    EXPECT_TRUE(comes([&] { return ran.load(); }));
+}
+
+TEST(tbb_arenas, a_spawned_task_outlives_the_call_that_spawned_it) {
+    const tbb::global_control four(tbb::global_control::max_allowed_parallelism, 4);
+    tbb::task_arena arena(2);
+    tbb::task_group g;
+    std::atomic<int> inside{0};
+    std::atomic<bool> leave{false};
+    std::atomic<bool> ran{false};
+    std::thread other;
+    arena.execute([&] {
+        other = std::thread([&] {
+            arena.execute([&] {
+                ++inside;
+                EXPECT_TRUE(comes([&] { return leave.load(); }));
+            });
+        });
+        EXPECT_TRUE(comes([&] { return inside == 1; }));
+        g.run([&] { ran = true; });
+        std::this_thread::sleep_for(20ms); // a worker has found no place
+    });
+    std::this_thread::sleep_for(50ms); // nor after this call
+    leave = true;
+    other.join();
+    EXPECT_TRUE(comes([&] { return ran.load(); }));
+    arena.execute([&] { g.wait(); });
+}
+
+TEST(tbb_arenas, a_thread_whose_wait_is_over_passes_its_wake_up_on) {
+    tbb::task_arena arena(3, 3);
+    std::array<tbb::task_group, 2> awaited;
+    std::array<tbb::task_handle, 2> held;
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < 2; ++i) {
+        held[i] = awaited[i].defer([] {});
+        threads.emplace_back([&, i] { arena.execute([&, i] { awaited[i].wait(); }); });
+        std::this_thread::sleep_for(30ms); // it sleeps, and is woken in this order
+    }
+    arena.execute([&] {
+        std::atomic<bool> ran{false};
+        tbb::task_group g;
+        g.run([&] { ran = true; });   // wakes the first thread,
+        held[0] = tbb::task_handle(); // whose wait is over before it looks
+        EXPECT_TRUE(comes([&] { return ran.load(); }));
+        g.wait();
+    });
+    held[1] = tbb::task_handle();
+    for (auto& t : threads) {
+        t.join();
+    }
+}
+
+TEST(tbb_arenas, a_thread_that_has_used_no_arena_has_no_index) {
+    std::thread([] {
+        EXPECT_EQ(tbb::this_task_arena::current_thread_index(), int{tbb::task_arena::not_initialized});
+        EXPECT_EQ(tbb::task::current_context(), nullptr);
+        tbb::parallel_for(0, 10, [](int) {});
+        EXPECT_EQ(tbb::this_task_arena::current_thread_index(), 0);
+    }).join();
+}
+
+// --- isolation ---------------------------------------------------------------------------------------------
+
+TEST(tbb_isolation, a_wait_runs_no_task_from_outside) {
+    std::atomic<int> wrong{0};
+    static thread_local bool inside = false;
+    tbb::parallel_for(
+        0, 200,
+        [&](int) {
+            wrong += inside;
+            inside = true;
+            tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, 50, [](int) {}); });
+            inside = false;
+        },
+        tbb::simple_partitioner());
+    EXPECT_EQ(wrong, 0);
+}
+
+TEST(tbb_isolation, results_and_exceptions_pass) {
+    EXPECT_EQ(tbb::this_task_arena::isolate([] { return 42; }), 42);
+    EXPECT_THROW(tbb::this_task_arena::isolate([] { throw 1; }), int);
+    // The region has ended by the exception.
+    std::atomic<int> calls{0};
+    tbb::parallel_for(0, 100, [&](int) { ++calls; });
+    EXPECT_EQ(calls, 100);
+}
+
+TEST(tbb_isolation, nested_regions) {
+    std::atomic<int> calls{0};
+    tbb::parallel_for(0, 20, [&](int) {
+        tbb::this_task_arena::isolate([&] {
+            tbb::parallel_for(0, 20, [&](int) {
+                tbb::this_task_arena::isolate([&] { tbb::parallel_for(0, 20, [&](int) { ++calls; }); });
+            });
+        });
+    });
+    EXPECT_EQ(calls, 8000);
+}
+
+TEST(tbb_isolation, collaborative_call_once_calls_once) {
+    tbb::collaborative_once_flag once;
+    std::atomic<int> calls{0};
+    tbb::parallel_for(0, 1000, [&](int) {
+        tbb::collaborative_call_once(once, [&] {
+            ++calls;
+            tbb::parallel_for(0, 100, [](int) {});
+        });
+    });
+    EXPECT_EQ(calls, 1);
+}
+
+} // namespace
