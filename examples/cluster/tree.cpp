@@ -24,7 +24,7 @@ struct node {
 PILFER_CLUSTER_TASK(node);
 
 int main(int argc, char** argv) {
-    pilfer::cluster::session s(argc, argv);
+    pilfer::cluster::session s(argc, argv, {.stack_size = 8 << 20}); // the tree is deep
     const long nodes = s.run(node{42, 0});
     if (s.rank() == 0) {
         std::printf("nodes: %ld\n", nodes);

@@ -23,7 +23,7 @@ struct node {
 };
 
 int main() {
-    pilfer::pool pool;
+    pilfer::pool pool({.stack_size = 8 << 20}); // the tree is deep
     const long nodes = pool.run(node{42, 0});
     std::printf("nodes: %ld\n", nodes);
 }
