@@ -3,7 +3,8 @@
 source "$(dirname "$0")/lib.sh"
 # At the end of a process that still has threads it waits a second for their races; a fifth of that is many times what
 # a task here takes.
-# Not the rooms in which one thread reads text or counts, nor explore: one thread runs all tasks there.
+# Not the rooms in which one thread reads text or counts, nor explore: one thread runs all tasks there, and
+# tests/consume/sanitized.sh has a program of it.
 export PILFER_CMAKE_ARGS="${PILFER_CMAKE_ARGS:-} -DPILFER_INSTALL=OFF $(no_examples) \
     $(rooms_but bad_input docs explore profile study tools)"
 export TSAN_OPTIONS="atexit_sleep_ms=200 ${TSAN_OPTIONS:-}"

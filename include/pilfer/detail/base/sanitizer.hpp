@@ -1,9 +1,9 @@
 // Notifies AddressSanitizer and ThreadSanitizer of stacks that change hands.
 //
-// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack. It is switched
-// with the flag that creates no happens-before edge. The edges that the model really has (spawn to child,
-// child to sync) are announced by name. So ThreadSanitizer sees a race between two tasks even if both ran on
-// one thread.
+// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack. A switch creates
+// no happens-before edge, except in a build with PILFER_TEST. The edges that the model really has (spawn to
+// child, child to sync) are announced by name. So ThreadSanitizer sees a race between two tasks even if both
+// ran on one thread.
 #pragma once
 
 #include <cstddef>
@@ -48,6 +48,12 @@ PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
 #endif
 }
 
+#if defined(PILFER_TSAN) && defined(PILFER_TEST)
+/// Each switch is an edge: the one worker whose schedules are explored may keep plain data of all tasks.
+inline constexpr unsigned switch_flag = 0;
+#elif defined(PILFER_TSAN)
+inline constexpr unsigned switch_flag = __tsan_switch_to_fiber_no_sync;
+#endif
 /// Called right before the switch, from an always-inline caller. A null `from` gives the stack up. `edge` is
 /// released after the last look at `to`. An instrumented caller's look must come before any code runs on that
 /// stack, because the stack's memory may be reused soon.
@@ -59,7 +65,7 @@ PILFER_SAME_FRAME void leave([[maybe_unused]] stack_view* from, [[maybe_unused]]
 #if defined(PILFER_TSAN)
     void* const fiber = to.fiber;
     release(edge);
-    __tsan_switch_to_fiber(fiber, 1);
+    __tsan_switch_to_fiber(fiber, switch_flag);
 #endif
 }
 /// Called first on the stack that was switched to.
