@@ -1,7 +1,7 @@
 // Algorithms by several runtimes in one process, taking turns: one line of JSON with the seconds of every
 // round.
 //
-// bench-algorithms WORKERS ROUNDS ELEMENTS. Every result is compared with the serial one's. The runtimes are
+// bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]. Every result is compared with the serial one's. The runtimes are
 // std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as far as each
 // has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the others from the
 // main thread. The rows of parlaylib are there if its headers are: parlay.hpp. A short call is repeated, and
@@ -359,8 +359,8 @@ bool same(double a, double b) { return std::abs(a - b) <= 1e-9 * std::max(std::a
 } // namespace
 
 int main(int argc, char** argv) {
-    if (argc != 4) {
-        std::fprintf(stderr, "usage: bench-algorithms WORKERS ROUNDS ELEMENTS\n");
+    if (argc != 4 && argc != 5) {
+        std::fprintf(stderr, "usage: bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]\n");
         return 2;
     }
     const auto workers = static_cast<unsigned>(std::atoi(argv[1]));
@@ -393,6 +393,9 @@ int main(int argc, char** argv) {
     bool first_row = true;
     for (row r : {transform_row(in), reduce_row(in), scan_row(in), filter_row(in), find_row(in),
                   histogram_row(in), sort_row(in), sort_words_row(in)}) {
+        if (argc == 5 && r.name != argv[4]) {
+            continue;
+        }
 #if defined(BENCH_PARLAY)
         add_parlaylib(r, in);
 #endif

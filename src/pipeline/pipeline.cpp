@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <limits>
@@ -16,7 +17,9 @@
 #include "pipeline/gate.hpp"
 #include "scope/nesting.hpp"
 #include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/ticks.hpp>
 #include <pilfer/detail/cancel/points.hpp>
+#include <pilfer/event.hpp>
 #include <pilfer/scope.hpp>
 
 namespace pilfer {
@@ -71,6 +74,34 @@ struct alignas(line_bytes) station {
     std::optional<gate> at;
 };
 
+/// Whether items are so short that one task carries them faster than two: a handshake between two workers
+/// takes longer. All words are hints, so their accesses are relaxed.
+class item_length {
+public:
+    static constexpr unsigned sample = 32;
+
+    [[nodiscard]] bool is_short() const noexcept { return m_is_short.load(rlx); }
+    /// How often a task has measured.
+    [[nodiscard]] std::uint64_t samples() const noexcept { return m_samples.load(rlx); }
+    /// `ticks`: of `sample` items, one after another in one task.
+    void took(std::uint64_t ticks) noexcept {
+        m_is_short.store(ticks < m_limit, rlx);
+        m_samples.store(m_samples.load(rlx) + 1, rlx);
+    }
+    void is_unknown() noexcept { m_is_short.store(false, rlx); }
+
+private:
+    const std::uint64_t m_limit = piece_ticks() * sample / 16; // a quarter of a microsecond for each
+    std::atomic<bool> m_is_short{false};
+    std::atomic<std::uint64_t> m_samples{0};
+};
+
+/// The items that a task has fetched since it last looked at the clock.
+struct fetched_items {
+    std::uint64_t since = cheap_ticks();
+    unsigned count = 0;
+};
+
 /// A pipeline that runs, in the frame of its call.
 class line {
 public:
@@ -122,26 +153,58 @@ public:
 
 private:
     using trip = signal_word<std_atom>;
+    /// Counts a task while it carries items.
+    struct carrier {
+        explicit carrier(std::atomic<unsigned>& c) noexcept : count(c) { count.fetch_add(1, rlx); }
+        carrier(const carrier&) = delete;
+        carrier& operator=(const carrier&) = delete;
+        ~carrier() { count.fetch_sub(1, rlx); }
+        std::atomic<unsigned>& count;
+    };
 
     /// Carries `i`, then items of the source, until there is nothing left to do here.
     void work(item* i, bool is_scout, nesting here) noexcept {
         try {
             if (i == nullptr) {
                 look();
+                if (is_scout) {
+                    stand_by(here);
+                }
                 i = claim(is_scout);
             }
+            const carrier counted(m_carriers);
+            fetched_items own;
             while (!m_has_failed.load(rlx) && (i != nullptr || (i = take_kept()) != nullptr)) {
-                i = i->stage == 0 ? fetch(i, here) : carry(i, here);
+                i = i->stage == 0 ? fetch(i, here, own) : carry(i, here);
             }
         } catch (...) {
             fail();
         }
     }
+    /// Waits while items are short and another task carries them. An item that waits lets the next one begin
+    /// after a millisecond. A scout that is a call of its forker does not wait for it.
+    void stand_by(nesting here) {
+        while (m_length.is_short() && m_carriers.load(rlx) != 0 && !here.is_call()) {
+            const std::uint64_t before = m_length.samples();
+            if (m_is_ending.wait_for(std::chrono::milliseconds(1))) {
+                return;
+            }
+            if (m_length.samples() == before) {
+                m_length.is_unknown();
+            }
+        }
+    }
     /// Calls the source, to which the caller has the right. Returns `i`, or null if the input has ended.
-    [[nodiscard]] item* fetch(item* i, nesting here) {
+    [[nodiscard]] item* fetch(item* i, nesting here, fetched_items& own) {
+        if (++own.count == item_length::sample) {
+            const std::uint64_t now = cheap_ticks();
+            m_length.took(now - own.since);
+            own = {now, 0};
+        }
         const stage_entry& source = m_plan.stages[0];
         if (!source.call(source.function, nullptr, m_store.value(i, 0))) {
             m_tokens.ended(i);
+            m_is_ending.set();
             return nullptr;
         }
         i->stage = 1;
@@ -156,7 +219,7 @@ private:
         look();
         if (!here.at) {
             call(here, i);
-            return goes_on(i) ? i : m_tokens.reuse(i);
+            return goes_on(i) ? i : go_back(i, nested);
         }
         if (!here.at->enter(i)) {
             return claim(false);
@@ -165,7 +228,7 @@ private:
             call(here, i);
             item* const next = here.at->leave();
             if (next == nullptr) {
-                return goes_on(i) ? i : m_tokens.reuse(i);
+                return goes_on(i) ? i : go_back(i, nested);
             }
             // The stage is what others wait for, so this task stays in it. Another one carries `i` further.
             if (goes_on(i)) {
@@ -179,6 +242,16 @@ private:
                 return nullptr;
             }
         }
+    }
+    /// The item of `i` is through. Returns `i` if this task fetches another item with it.
+    [[nodiscard]] item* go_back(item* i, nesting nested) {
+        if (m_length.is_short() && m_carriers.load(rlx) > 1) {
+            if (m_tokens.give_back(i)) {
+                fork_scout(nested);
+            }
+            return nullptr;
+        }
+        return m_tokens.reuse(i);
     }
     void call(const station& here, item* i) {
         const std::size_t s = i->stage;
@@ -252,6 +325,7 @@ private:
         }
         m_lock.unlock();
         m_has_failed.store(true, rlx); // a hint: what is read after it comes by pipeline.E5
+        m_is_ending.set();
     }
 
     const pipeline_plan& m_plan;
@@ -264,6 +338,9 @@ private:
     bool m_is_stopped = false;
     std::exception_ptr m_error;
     std::uint64_t m_others = 0;
+    item_length m_length;
+    std::atomic<unsigned> m_carriers{0}; // tasks that carry items; a hint
+    event m_is_ending;                   // the source has ended, or a stage has failed
     alignas(line_bytes) token_box<std_atom, futex_park> m_tokens;
 };
 

@@ -23,6 +23,7 @@ public:
     [[nodiscard]] nesting begun() const noexcept {
         return nesting(nullptr, this_activation()->ctx == m_forker ? m_depth + 1 : 0);
     }
+    [[nodiscard]] bool is_call() const noexcept { return m_depth != 0; }
     [[nodiscard]] bool is_deep() const noexcept { return m_depth >= most; }
 
 private:

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -108,6 +109,45 @@ TEST_P(pipeline_waits, a_serial_stage_that_waits_holds_up_its_own_items_only) {
     EXPECT_TRUE(ok);
     EXPECT_EQ(in_order, 200);
     EXPECT_EQ(as_they_come, 200);
+}
+
+// Short items are carried by one task, and the scout stands by until one of them waits.
+TEST_P(pipeline_waits, an_item_after_many_short_ones_waits_for_a_later_item) {
+    constexpr int n = 200'000;
+    pilfer::pool pool(with_workers());
+    pilfer::event later;
+    EXPECT_EQ(sum_in_order(pool, 4, n,
+                           [&](int i) {
+                               if (i == n - 10) {
+                                   later.wait();
+                               } else if (i == n - 8) {
+                                   later.set();
+                               }
+                           }),
+              sum_of(n));
+}
+
+TEST_P(pipeline_waits, many_short_items_end_by_an_error_or_a_cancellation) {
+    constexpr int n = 100'000;
+    pilfer::pool pool(with_workers());
+    const auto throws = [](int i) {
+        if (i == n - 1) {
+            throw std::runtime_error("the last item");
+        }
+    };
+    EXPECT_THROW((void)sum_in_order(pool, 4, n, throws), std::runtime_error);
+    pool.run([&] {
+        pilfer::scope outer;
+        outer.fork([&] {
+            (void)sum_in_order(pool, 4, n, [&](int i) {
+                if (i == n / 2) {
+                    outer.cancel();
+                }
+            });
+            ADD_FAILURE() << "the pipeline was not stopped";
+        });
+        outer.sync();
+    });
 }
 
 TEST_P(pipeline_waits, the_caller_gives_its_worker_away_while_items_wait) {
