@@ -7,6 +7,7 @@ every file that it names.
 --check measures nothing and ends with 1 if that page differs from the records that it names.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import re
@@ -32,6 +33,8 @@ def arguments():
     parser.add_argument("--rounds", type=int, default=5, help="rounds (default: 5)")
     parser.add_argument("--output", help="results file (default: bench/results/sort-<machine>.json)")
     parser.add_argument("--no-page", action="store_true", help="leave the page as it is")
+    parser.add_argument("--limit", action="store_true",
+                        help="only print the gain of two programs of one worker at once: no sort on two workers gains more")
     parser.add_argument("--check", action="store_true", help="only compare the page with the records that it names")
     return parser.parse_args()
 
@@ -44,6 +47,20 @@ def once(options, case):
     if done.returncode != 0:
         sys.exit(f"sort.py: {' '.join(done.args)} ended with {done.returncode}")
     return json.loads(done.stdout)
+
+
+def print_limit(options):
+    for data in options.inputs.split(","):
+        case = ("pilfer", data, 1, options.count // 10 if data in ("strings", "lines") else options.count)
+        both = case[:2] + (2,) + case[3:]
+        gains = {"two programs": [], "two workers": []}
+        with concurrent.futures.ThreadPoolExecutor(2) as pair:
+            for _ in range(options.rounds):
+                alone = once(options, case)["seconds"]
+                slower = max(report["seconds"] for report in pair.map(once, [options] * 2, [case] * 2))
+                gains["two programs"].append(2 * alone / slower)
+                gains["two workers"].append(alone / once(options, both)["seconds"])
+        print(f"{data:<10}" + "".join(f"  {name} {statistics.median(gain):.2f}" for name, gain in gains.items()))
 
 
 def measure(options):
@@ -117,6 +134,9 @@ def filled(text, wanted=None, data=None):
 
 def main():
     options = arguments()
+    if options.limit:
+        print_limit(options)
+        return 0
     with open(PAGE, encoding="utf-8") as file:
         text = file.read()
     named = [match.group(2) for match in PLACE.finditer(text)]
