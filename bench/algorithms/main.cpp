@@ -1,11 +1,11 @@
 // Algorithms by several runtimes in one process, taking turns: one line of JSON with the seconds of every
 // round.
 //
-// bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]. Every result is compared with the serial one's. The runtimes are
-// std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as far as each
-// has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the others from the
-// main thread. The rows of parlaylib are there if its headers are: parlay.hpp. A short call is repeated, and
-// the mean of its repetitions is one round.
+// bench-algorithms WORKERS ROUNDS ELEMENTS [ROW]. Every result is compared with the serial one's. The
+// runtimes are std (one thread), pilfer, std::execution::par of the standard library, oneTBB and OpenMP, as
+// far as each has the algorithm. Each calls from where its users do: pilfer from a task of its pool, the
+// others from the main thread. The rows of parlaylib are there if its headers are: parlay.hpp. A short call
+// is repeated, and the mean of its repetitions is one round.
 #include <omp.h>
 #include <tbb/blocked_range.h>
 #include <tbb/enumerable_thread_specific.h>

@@ -55,8 +55,8 @@ public:
 ///
 /// Cost of an item: two short locks for the source and for each serial stage, an indirect call for each
 /// stage; an item that was parked also costs a fork. Items that take less than about 0.25 us are carried by
-/// one task, because a second worker would cost more than it does. Memory: a record for each token that is in use, and 8 to
-/// 16 bytes a token for each stage in order.
+/// one task, because a second worker would cost more than it does. Memory: a record for each token that is in
+/// use, and 8 to 16 bytes a token for each stage in order.
 template <class Source, class... Stages>
 void pipeline(std::size_t tokens, Source source, Stages... stages) {
     detail::run_stages(tokens, source, stages...);

@@ -1,9 +1,9 @@
 // Notifies AddressSanitizer and ThreadSanitizer of stacks that change hands.
 //
-// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack. A switch creates
-// no happens-before edge, except in a build with PILFER_TEST. The edges that the model really has (spawn to
-// child, child to sync) are announced by name. So ThreadSanitizer sees a race between two tasks even if both
-// ran on one thread.
+// Without a sanitizer every function here is empty. ThreadSanitizer gets one fiber per stack. A switch
+// creates no happens-before edge, except in a build with PILFER_TEST. The edges that the model really has
+// (spawn to child, child to sync) are announced by name. So ThreadSanitizer sees a race between two tasks
+// even if both ran on one thread.
 #pragma once
 
 #include <cstddef>
