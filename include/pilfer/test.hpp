@@ -4,6 +4,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <iosfwd>
@@ -41,10 +42,13 @@ struct options {
     std::uint64_t preemptions = UINT64_MAX;
     /// A schedule that makes more steps fails: it does not end. At least 1.
     std::uint64_t steps = 100'000;
+    /// A schedule fails if a task holds the only thread for so long of real time, asleep or computing, without
+    /// an operation of the library. Time in which the thread waits for a processor does not count. 0: never.
+    std::chrono::nanoseconds patience = std::chrono::seconds(60);
     /// A failing schedule is repeated without each of its preemptions in turn, as long as it fails.
     bool minimise = true;
-    /// result::schedule of an earlier call: only that one runs. Empty: the environment variable
-    /// PILFER_SCHEDULE, if it is set.
+    /// result::schedule of an earlier call: only that one runs. It fails if it does not fit the program. Empty:
+    /// the environment variable PILFER_SCHEDULE, if it is set.
     std::string replay{};
 };
 
@@ -54,6 +58,9 @@ struct result {
     bool passed = true;
     /// Schedules that ran, without repetitions of the failing one. If `complete`: as many as there are.
     std::uint64_t schedules = 0;
+    /// False: options::replay is of another program, or of another version. So it says nothing about this one,
+    /// and `passed` is false.
+    bool fits = true;
     /// The number of the schedule that failed, from 0.
     std::uint64_t failed = 0;
     /// The failure, with the waits of a deadlock. Empty if nothing has failed.
@@ -83,7 +90,7 @@ struct result {
 ///
 /// A schedule fails if an exception leaves `body` or a task without a waiter, or if require() is false. It
 /// fails if tasks wait for ever, also after the end of `body`. Then their memory is lost. It fails after
-/// options::steps steps.
+/// options::steps steps, and if a task holds the thread for options::patience.
 ///
 /// Throws std::invalid_argument for `n` = 0, wrong options or a malformed schedule, usage_error inside a
 /// task, and what making a pool throws. A call waits while another thread is in one.

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace pilfer {
@@ -30,8 +31,6 @@ struct function {
 
 /// One loaded file.
 struct module {
-    std::uintptr_t base = 0; // the difference between addresses in memory and in the file
-    std::string path;
     bool read = false;
     std::vector<function> functions;
 };
@@ -68,9 +67,9 @@ private:
     return bytes;
 }
 
-void read_functions(module& m) {
+void read_functions(module& m, const std::string& path) {
     m.read = true;
-    const descriptor file(m.path.c_str());
+    const descriptor file(path.c_str());
     ElfW(Ehdr) head;
     if (!file.read(&head, sizeof head, 0) ||
         std::string_view(reinterpret_cast<char*>(head.e_ident), 4) != ELFMAG ||
@@ -157,25 +156,32 @@ struct symbols::tables {
 symbols::symbols() : m_tables(std::make_unique<tables>()) {}
 symbols::~symbols() = default;
 
-std::string symbols::name(const void* address, bool returns) {
-    search s{reinterpret_cast<std::uintptr_t>(address) - (returns ? 1 : 0)};
+loaded_from file_around(std::uintptr_t address) {
+    search s{address};
     s.path.reserve(longest_path);
     if (dl_iterate_phdr(&look_at_object, &s) == 0) {
+        return {};
+    }
+    return {std::move(s.path), address - s.base, true};
+}
+
+std::string path_to_open(const loaded_from& f) { return !f.path.empty() ? f.path : "/proc/self/exe"; }
+
+std::string symbols::name(const void* address, bool returns) {
+    const loaded_from from = file_around(reinterpret_cast<std::uintptr_t>(address) - (returns ? 1 : 0));
+    if (!from.found) {
         return "?";
     }
-    module& m = m_tables->modules[s.path];
+    module& m = m_tables->modules[from.path];
     if (!m.read) {
-        m.base = s.base;
-        m.path = !s.path.empty() ? s.path : "/proc/self/exe"; // the program itself has no name in the list
-        read_functions(m);
+        read_functions(m, path_to_open(from));
     }
-    const std::uintptr_t in_file = s.address - m.base;
     for (const function& f : m.functions) {
-        if (in_file >= f.start && in_file - f.start < f.size) {
+        if (from.address >= f.start && from.address - f.start < f.size) {
             return readable(f.name);
         }
     }
-    return "? (" + (!s.path.empty() ? s.path : "the program") + " + " + hexadecimal(in_file) + ")";
+    return "? (" + (!from.path.empty() ? from.path : "the program") + " + " + hexadecimal(from.address) + ")";
 }
 
 } // namespace os

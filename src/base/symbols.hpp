@@ -2,12 +2,24 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
 namespace pilfer {
 inline namespace v0 {
 namespace os {
+
+/// The file that an address was loaded from.
+struct loaded_from {
+    std::string path;            ///< Empty: the program itself.
+    std::uintptr_t address = 0;  ///< In the file.
+    bool found = false;
+};
+/// Throws std::bad_alloc.
+[[nodiscard]] loaded_from file_around(std::uintptr_t address);
+/// /proc/self/exe for the program itself.
+[[nodiscard]] std::string path_to_open(const loaded_from& f);
 
 /// Reads the files that the program was loaded from, so it also knows functions that are not exported; in a
 /// stripped file only exported ones. Keeps what it has read until it is destroyed. Not for signal handlers.

@@ -22,8 +22,9 @@ public:
     explicit reader(std::string_view all) noexcept : m_all(all), m_left(all) {}
 
     [[nodiscard]] bool at_end() const noexcept { return m_left.empty(); }
+    [[nodiscard]] bool is_at(std::string_view what) const noexcept { return m_left.starts_with(what); }
     [[nodiscard]] bool skip(std::string_view what) noexcept {
-        if (!m_left.starts_with(what)) {
+        if (!is_at(what)) {
             return false;
         }
         m_left.remove_prefix(what.size());
@@ -44,7 +45,15 @@ public:
             malformed(m_all, why);
         }
     }
-    void end() const {
+    /// The end, perhaps after a fingerprint.
+    void end(plan& p) {
+        if (skip("@")) {
+            fingerprint f;
+            f.choices = number();
+            expect(":", "its fingerprint has no end");
+            f.steps = static_cast<std::uint32_t>(number(UINT32_MAX));
+            p.found_in = f;
+        }
         if (!at_end()) {
             malformed(m_all, "there is something after its end");
         }
@@ -59,6 +68,7 @@ constexpr std::uint64_t most_depth = 1'000;
 /// pct: priorities of changes are above this one, and those of yields are not.
 constexpr std::uint64_t changed = std::uint64_t{1} << 62;
 
+/// What follows a seed.
 [[nodiscard]] std::string bound_of(const plan& p) {
     std::string text;
     if (p.preemptions != UINT64_MAX) {
@@ -68,15 +78,26 @@ constexpr std::uint64_t changed = std::uint64_t{1} << 62;
     return text;
 }
 
+[[nodiscard]] std::string fingerprint_of(const plan& p) {
+    std::string text;
+    if (p.found_in) {
+        text = "@";
+        text += std::to_string(p.found_in->choices);
+        text += ":";
+        text += std::to_string(p.found_in->steps);
+    }
+    return text;
+}
+
 } // namespace
 
 std::string text_of(const plan& p) {
     switch (p.how) {
     case plan::kind::random:
-        return "r1:" + std::to_string(p.seed) + bound_of(p);
+        return "r1:" + std::to_string(p.seed) + bound_of(p) + fingerprint_of(p);
     case plan::kind::pct:
         return "c1:" + std::to_string(p.seed) + ":" + std::to_string(p.depth) + ":" +
-               std::to_string(p.length) + bound_of(p);
+               std::to_string(p.length) + bound_of(p) + fingerprint_of(p);
     case plan::kind::script:
     case plan::kind::prefix:
         break;
@@ -92,7 +113,7 @@ std::string text_of(const plan& p) {
         }
         last = d.at;
     }
-    return text;
+    return text + fingerprint_of(p);
 }
 
 plan plan_of(std::string_view text) {
@@ -104,11 +125,10 @@ plan plan_of(std::string_view text) {
     if (r.skip("r1:")) {
         p.how = plan::kind::random;
         p.seed = r.number();
-        if (!r.at_end()) {
-            r.expect(":", "there is something after its end");
+        if (r.skip(":")) {
             p.preemptions = r.number();
         }
-        r.end();
+        r.end(p);
         return p;
     }
     if (r.skip("c1:")) {
@@ -118,16 +138,15 @@ plan plan_of(std::string_view text) {
         p.depth = static_cast<unsigned>(r.number(most_depth));
         r.expect(":", "its length is missing");
         p.length = r.number();
-        if (!r.at_end()) {
-            r.expect(":", "there is something after its end");
+        if (r.skip(":")) {
             p.preemptions = r.number();
         }
-        r.end();
+        r.end(p);
         return p;
     }
     r.expect("d1:", "it begins with none of d1:, r1: and c1:");
     std::uint64_t at = 0;
-    while (!r.at_end()) {
+    while (!r.at_end() && !r.is_at("@")) {
         if (!p.script.empty()) {
             r.expect("-", "its numbers are not separated by -");
         }
@@ -145,6 +164,7 @@ plan plan_of(std::string_view text) {
         }
         p.script.push_back(d);
     }
+    r.end(p);
     return p;
 }
 
@@ -156,6 +176,7 @@ void chooser::begin(const plan& p) {
     m_state = mixed(p.seed);
     m_preempted = 0;
     m_next = 0;
+    m_impossible.reset();
     m_lowered.clear();
     m_yielded = 0;
     m_changes.clear();
@@ -185,15 +206,14 @@ std::uint32_t chooser::choose(std::span<const std::uint32_t> tasks, bool runs) {
 
 std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
     const std::uint64_t now = m_taken.size();
-    const auto possible = [&](std::uint32_t index) { return index < tasks.size() ? index : 0; };
     switch (m_plan.how) {
     case plan::kind::random:
         return static_cast<std::uint32_t>((draw() >> 32) % tasks.size());
     case plan::kind::prefix:
-        return now < m_plan.prefix.size() ? possible(m_plan.prefix[now]) : 0;
+        return now < m_plan.prefix.size() ? planned(m_plan.prefix[now], tasks.size()) : 0;
     case plan::kind::script:
         if (m_next < m_plan.script.size() && m_plan.script[m_next].at == now) {
-            return possible(m_plan.script[m_next++].index);
+            return planned(m_plan.script[m_next++].index, tasks.size());
         }
         return 0;
     case plan::kind::pct:
@@ -203,6 +223,32 @@ std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
         lower(tasks[highest(tasks)], m_changes.back().priority);
     }
     return highest(tasks);
+}
+
+std::uint32_t chooser::planned(std::uint32_t index, std::size_t among) {
+    if (index < among) {
+        return index;
+    }
+    if (!m_impossible) {
+        m_impossible = impossible{{m_taken.size(), index}, among};
+    }
+    return 0;
+}
+
+std::string chooser::misfit() const {
+    const auto number = [](std::uint64_t n) { return std::to_string(n); };
+    if (m_impossible) {
+        return "its choice " + number(m_impossible->asked.at) + " is candidate " +
+               number(m_impossible->asked.index) + ", and there were only the candidates 0 to " +
+               number(m_impossible->among - 1);
+    }
+    const bool is_script = m_plan.how == plan::kind::script;
+    if (is_script ? m_next < m_plan.script.size() : m_taken.size() < m_plan.prefix.size()) {
+        const std::uint64_t last = is_script ? m_plan.script.back().at : m_plan.prefix.size() - 1;
+        return "it has a choice " + number(last) + ", and there were only " + number(m_taken.size()) +
+               " choices";
+    }
+    return {};
 }
 
 std::uint32_t chooser::highest(std::span<const std::uint32_t> tasks) const noexcept {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,13 @@ struct deviation {
     friend bool operator==(const deviation&, const deviation&) = default;
 };
 
+/// Of the program that a schedule was found in, to notice that another one repeats it.
+struct fingerprint {
+    std::uint64_t choices = 0; ///< That the schedule made.
+    std::uint32_t steps = 0;   ///< A hash of what the tasks did.
+    friend bool operator==(const fingerprint&, const fingerprint&) = default;
+};
+
 /// How one schedule is chosen.
 struct plan {
     enum class kind {
@@ -45,12 +53,14 @@ struct plan {
     std::uint64_t preemptions = UINT64_MAX; ///< The most that are chosen, except by a script.
     std::vector<deviation> script{};        ///< In ascending order.
     std::vector<std::uint32_t> prefix{};
+    std::optional<fingerprint> found_in{};
 };
 
 /// The longest text of a schedule.
 inline constexpr std::size_t longest_text = 4096;
 /// "d1:12.2-28": the choice 12 is 2, and the choice 12 + 28 is 1. "r1:SEED" and "c1:SEED:DEPTH:LENGTH" stand
-/// for random and pct; a bound of preemptions comes last, after one more colon. A prefix has no text.
+/// for random and pct, and a bound of preemptions comes after one more colon. "@CHOICES:STEPS", the
+/// fingerprint, comes last. A prefix has no text.
 [[nodiscard]] std::string text_of(const plan& p);
 /// Throws std::invalid_argument that says what is wrong with the text.
 [[nodiscard]] plan plan_of(std::string_view text);
@@ -72,11 +82,14 @@ public:
 
     /// The choices so far, without those between fewer than two tasks.
     [[nodiscard]] const std::vector<choice>& taken() const noexcept { return m_taken; }
+    /// Why the choices of a script or a prefix could not all be made; empty: they were.
+    [[nodiscard]] std::string misfit() const;
     /// `taken()` without the usual choices.
     [[nodiscard]] std::vector<deviation> deviations() const;
 
 private:
     [[nodiscard]] std::uint32_t decide(std::span<const std::uint32_t> tasks);
+    [[nodiscard]] std::uint32_t planned(std::uint32_t index, std::size_t among);
     [[nodiscard]] std::uint32_t highest(std::span<const std::uint32_t> tasks) const noexcept;
     [[nodiscard]] std::uint64_t priority_of(std::uint32_t task) const noexcept;
     void lower(std::uint32_t task, std::uint64_t priority);
@@ -87,6 +100,11 @@ private:
     std::uint64_t m_state = 0;
     std::uint64_t m_preempted = 0;
     std::size_t m_next = 0; // of the script
+    struct impossible {
+        deviation asked;
+        std::size_t among;
+    };
+    std::optional<impossible> m_impossible; // the first choice that could not be made
     struct change {
         std::uint64_t at;       // before this choice
         std::uint64_t priority; // by chance: the later one of two may be the higher one

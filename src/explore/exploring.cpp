@@ -16,6 +16,8 @@
 
 #include "backend/work_stealing.hpp"
 #include "base/os.hpp"
+#include "base/source_lines.hpp"
+#include "base/stop_thread.hpp"
 #include "base/symbols.hpp"
 #include "explore/outcome_text.hpp"
 #include "idle/audit.hpp"
@@ -42,6 +44,43 @@ constexpr std::uint64_t yields_in_vain = 4;
 /// In the text of a deadlock.
 constexpr std::size_t most_awaited = 8;
 constexpr std::size_t most_frames_said = 3;
+/// The kinds of objects in the texts of steps and waits. A promise and its future share one object.
+constexpr struct {
+    std::string_view text;
+    std::string_view kind;
+} kinds[] = {{"a shared mutex", "shared mutex"},
+             {"a mutex", "mutex"},
+             {"a condition variable", "condition variable"},
+             {"an event", "event"},
+             {"a latch", "latch"},
+             {"a barrier", "barrier"},
+             {"a semaphore", "semaphore"},
+             {"a channel", "channel"},
+             {"a future", "future"},
+             {"a promise", "future"},
+             {"an atomic", "atomic"},
+             {"a scope", "scope"}};
+
+/// The innermost functions that are not the library's, one a line.
+[[nodiscard]] std::string frames_said(const void* const* frames, std::size_t depth) {
+    os::symbols symbols;
+    std::string text;
+    std::size_t said = 0;
+    for (std::size_t i = 0; i < depth && said < most_frames_said; ++i) {
+        const std::string symbol = symbols.name(frames[i], true);
+        if (!is_of_library(symbol) && !symbol.starts_with('?')) {
+            text += (said++ == 0 ? "\n    in " : "\n    called by ") + symbol;
+        }
+    }
+    return text;
+}
+
+/// FNV-1a.
+void add_to_hash(std::uint32_t& hash, std::string_view text) noexcept {
+    for (const char c : text) {
+        hash = (hash ^ static_cast<unsigned char>(c)) * 16'777'619;
+    }
+}
 
 } // namespace
 
@@ -73,19 +112,86 @@ struct exploring::preempted : suspension {
 exploring::exploring(team& t, pool_core& p, exploration& x) : work_stealing(t), m_pool(p), m_exploration(x) {}
 exploring::~exploring() = default;
 
-bool exploring::explore() noexcept {
+const run_report& exploring::explore() noexcept {
     m_asked.store(1, rel);
     os::futex_wake(&m_asked, 1);
-    while (m_answered.load(acq) == 0) {
+    if (m_exploration.most_time() != 0) {
+        watch();
+    }
+    while (!m_report.holds_thread && m_answered.load(acq) == 0) {
         os::futex_wait(m_answered, 0);
     }
-    return m_report.abandoned;
+    return m_report;
+}
+
+/// Returns after the answer, or once a task has held the thread for too long. Time counts in which the thread
+/// sleeps, or uses its processor. A thread that only waits for a processor is innocent.
+void exploring::watch() noexcept {
+    const std::uint64_t most = m_exploration.most_time();
+    const std::uint64_t pause = std::clamp<std::uint64_t>(most / 8, 1'000'000, 1'000'000'000);
+    std::uint64_t moves = 0;
+    std::uint64_t asleep = 0;
+    std::uint64_t busy = 0;
+    std::uint64_t used = 0;
+    for (;;) {
+        os::futex_wait_for(m_answered, 0, pause);
+        if (m_answered.load(acq) != 0) {
+            return;
+        }
+        const std::uint64_t thread = m_thread.load(acq);
+        const std::uint64_t before = std::exchange(used, os::cpu_ns_of(thread));
+        const std::uint64_t moved = m_moves.load(rlx);
+        if (std::exchange(moves, moved) != moved || !m_runs.load(rlx)) {
+            asleep = busy = 0;
+            continue;
+        }
+        busy += used - std::min(before, used);
+        asleep += thread != 0 && os::is_blocked(thread) ? pause : 0;
+        if (asleep >= most || busy >= most) {
+            holds_its_thread(asleep >= most);
+            return;
+        }
+    }
+}
+
+/// The thread is stopped for good first, so that no task can go on as the caller of explore() goes on.
+void exploring::holds_its_thread(bool blocked) noexcept {
+    std::array<const void*, most_frames> frames{};
+    unsigned depth = 0;
+    if (!os::stop_thread(m_team.at(0).thread, frames.data(), most_frames, depth)) {
+        os::write_error("pilfer: a task holds its thread in a test of schedules, and cannot be stopped\n");
+        std::abort();
+    }
+    m_report.holds_thread = true;
+    if (m_answered.load(acq) != 0) {
+        m_report.abandoned = true; // it has answered in the last moment
+        return;
+    }
+    const activation* const a = m_here->current.load(rlx);
+    const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
+    const std::string who = a == nullptr ? "the pool" : "task " + std::to_string(number_of(a->ctx));
+    std::string text = who + (name != nullptr ? std::string(" \"") + name + '"' : "");
+    text += blocked ? " blocks the thread, and thus all tasks" : " computes without a step";
+    text += std::string("; the last step was: ") + m_last_step.load(rlx) + frames_said(frames.data(), depth);
+    bool elsewhere = false;
+    if (const std::string others = waits(elsewhere); !others.empty()) {
+        text += "\nThe other tasks:\n" + others;
+    }
+    text += blocked ? "A std::mutex, a read from a pipe, and other calls that block are not explored: what would end the "
+                      "wait needs this thread, too. Use pilfer::mutex, or pilfer::test::atomic"
+                    : "A loop that reads a plain variable or a std::atomic never ends here: no other task runs. Use "
+                      "pilfer::test::atomic and pilfer::yield()";
+    m_report.abandoned = true;
+    fails(verdict::blocked, std::move(text));
+    m_exploration.ran(m_chooser, m_report, m_trace);
 }
 
 // ---- the worker -------------------------------------------------------------------------------
 
 void exploring::run(scheduler& w) noexcept {
     m_here = &w;
+    os::may_be_stopped();
+    m_thread.store(os::thread_id(), rel);
     m_clock = now();
     w.explores = true;
     w.recording = true; // loops are split although the pool has one worker
@@ -97,7 +203,9 @@ void exploring::run(scheduler& w) noexcept {
     if (!m_team.stopping()) {
         while (const plan* p = m_exploration.next()) {
             begin_schedule(*p);
+            m_runs.store(true, rlx);
             run_schedule();
+            m_runs.store(false, rlx);
             judge();
             m_exploration.ran(m_chooser, m_report, m_trace);
             if (m_report.abandoned) {
@@ -142,6 +250,7 @@ void exploring::begin_schedule(const plan& p) {
     m_trace.clear();
     m_objects.clear();
     m_report = {};
+    m_moves.store(m_moves.load(rlx) + 1, rlx);
 }
 
 void exploring::run_schedule() noexcept {
@@ -484,27 +593,50 @@ std::uint32_t exploring::number_of(const context* c) {
 
 std::uint32_t exploring::running() { return number_of(m_here->current.load(rlx)->ctx); }
 
-std::uint32_t exploring::number_of_object(const void* object) {
-    return object == nullptr
-               ? 0
-               : m_objects.emplace(object, static_cast<std::uint32_t>(m_objects.size() + 1)).first->second;
+/// "locks a mutex" becomes "locks mutex 2": the second object that this schedule has used.
+std::string exploring::with_name(std::string what, const void* object) {
+    if (object == nullptr) {
+        return what;
+    }
+    const auto number = [&](std::string_view kind) {
+        return std::to_string(
+            m_objects.try_emplace({object, kind}, static_cast<unsigned>(m_objects.size() + 1)).first->second);
+    };
+    for (const auto& k : kinds) {
+        if (const std::size_t at = what.find(k.text); at != std::string::npos) {
+            const bool is_promise = k.text == "a promise";
+            return what.replace(at, k.text.size(),
+                                (is_promise ? "the promise of " : "") + std::string(k.kind) + ' ' + number(k.kind));
+        }
+    }
+    return what + " (object " + number("") + ")";
 }
 
 void exploring::note(const char* what, const void* object, std::uint32_t other, const char* of) {
+    m_moves.store(m_moves.load(rlx) + 1, rlx);
+    m_last_step.store(what, rlx);
     if (!m_traces) {
         return;
     }
     const activation* const a = m_here->current.load(rlx);
     const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
-    m_trace.push_back({a != nullptr ? number_of(a->ctx) : 0, name != nullptr ? name : "", what, of,
-                       number_of_object(object), other});
+    const std::uint32_t task = a != nullptr ? number_of(a->ctx) : 0;
+    add_to_hash(m_report.hash, what);
+    add_to_hash(m_report.hash, of);
+    add_to_hash(m_report.hash, std::to_string(task));
+    std::string text = what;
+    text += *of != '\0' ? std::string(" ") + of : "";
+    trace_step s{task, name != nullptr ? name : "", with_name(std::move(text), object), other};
+    if (a != nullptr && !m_report.holds_thread) {
+        s.depth = os::return_addresses(s.frames.data(), static_cast<unsigned>(s.frames.size()));
+    }
+    m_trace.push_back(std::move(s));
 }
 
 /// A line for each task that waits: for what, for whom, and where in the code. `elsewhere`: one of them waits
 /// for another pool.
 std::string exploring::waits(bool& elsewhere) {
     const snapshot s = take_snapshot(&m_pool);
-    os::symbols symbols;
     const auto name = [this](const waiting_context& k) {
         return "task " + std::to_string(number_of(k.at)) + (k.name.empty() ? "" : " \"" + k.name + '"');
     };
@@ -514,10 +646,8 @@ std::string exploring::waits(bool& elsewhere) {
             continue;
         }
         elsewhere = elsewhere || k.facts.elsewhere != nullptr;
-        std::string line = "  " + name(k) + " waits for " + (k.why != nullptr ? k.why->what : "its turn");
-        if (const std::uint32_t object = number_of_object(k.object)) {
-            line += " (object " + std::to_string(object) + ")";
-        }
+        std::string line = "  " + name(k) + " waits for " +
+                           (k.why != nullptr ? with_name(k.why->what, k.object) : "its turn");
         if (k.facts.state != nullptr && k.awaits.empty()) {
             line += std::string(", which is ") + k.facts.state;
         }
@@ -529,15 +659,9 @@ std::string exploring::waits(bool& elsewhere) {
         for (std::size_t i = 0; i < awaited.size() && i < most_awaited; ++i) {
             line += (i == 0 ? ", that is for " : " and ") + awaited[i];
         }
-        std::size_t frames = 0;
-        for (void* const at : k.frames) {
-            const std::string symbol = symbols.name(at, true);
-            if (frames < most_frames_said && symbol.find("pilfer") == std::string::npos) {
-                line += (frames++ == 0 ? "\n    in " : "\n    called by ") + symbol;
-            }
-        }
-        lines.push_back(line);
+        lines.push_back(line + frames_said(k.frames.data(), k.frames.size()));
     }
+    os::symbols symbols;
     for (const waiting_coroutine& c : s.coroutines) {
         lines.push_back("  a coroutine, " + symbols.name(c.code.front(), false) + ", waits for " + c.what);
     }

@@ -3,12 +3,16 @@
 
 #if defined(PILFER_TEST)
 
+#include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "backend/work_stealing.hpp"
@@ -19,23 +23,29 @@ inline namespace v0 {
 namespace detail {
 
 /// Why a schedule failed, in the order of how much the reason explains.
-enum class verdict { passed, exception, requirement, outsider, deadlock, left_waiting, endless };
+enum class verdict { passed, exception, requirement, outsider, deadlock, left_waiting, endless, blocked, misfit };
+
+/// Return addresses of a step of a task, innermost first. As many as are between a place in a user's code and
+/// the step.
+using step_frames = std::array<const void*, 16>;
 
 /// One step of a schedule.
 struct trace_step {
     std::uint32_t task; ///< 0: no task, but the pool.
     std::string name;   ///< of the task; empty: it has none
-    const char* what;
-    const char* of;       ///< The awaited thing, or empty.
-    std::uint32_t object; ///< 0: there is none. Numbered in the order of their first steps.
-    std::uint32_t other;  ///< Another task; 0: there is none.
+    std::string what;   ///< With the object's name.
+    std::uint32_t other; ///< Another task; 0: there is none.
+    step_frames frames{};
+    unsigned depth = 0; ///< Of the frames.
 };
 
 /// The result of one schedule.
 struct run_report {
     verdict how = verdict::passed;
     std::string message{};
-    bool abandoned = false; ///< Tasks wait for ever: the pool is not used again.
+    bool abandoned = false;     ///< Tasks wait for ever: the pool is not used again.
+    bool holds_thread = false;  ///< A task has blocked its thread, which never goes on.
+    std::uint32_t hash = 2'166'136'261; ///< Of the steps, if they were traced.
 };
 
 /// Says what to run, and hears what came of it. On the worker's own stack.
@@ -47,6 +57,8 @@ public:
     virtual void call_body() = 0; ///< In a task.
     virtual void ran(const chooser& c, run_report& r, std::vector<trace_step>& trace) = 0;
     [[nodiscard]] virtual std::uint64_t most_steps() const noexcept = 0;
+    /// For so many nanoseconds a task may block its thread, or compute without a step. 0: for ever.
+    [[nodiscard]] virtual std::uint64_t most_time() const noexcept = 0;
 
 protected:
     ~exploration() = default;
@@ -58,9 +70,9 @@ public:
     ~exploring() override;
 
     // ---- called by the thread that explores
-    /// Returns when all schedules have run, or one has left tasks that wait for ever. Then the result is
-    /// true, and the thread of the worker ends.
-    [[nodiscard]] bool explore() noexcept;
+    /// Returns when all schedules have run, or one has left tasks that wait for ever, and then says so. The
+    /// thread of the worker ends after that, unless a task holds it.
+    [[nodiscard]] const run_report& explore() noexcept;
 
     // ---- inside tasks
     void point(const char* what, const void* object) noexcept;
@@ -116,6 +128,8 @@ private:
     struct root;
     struct preempted;
 
+    void watch() noexcept;
+    void holds_its_thread(bool blocked) noexcept;
     void run_schedule() noexcept;
     void begin_schedule(const plan& p);
     void step() noexcept;
@@ -129,7 +143,7 @@ private:
     [[nodiscard]] std::size_t choose(turn how, std::uint64_t owes = 0);
     [[nodiscard]] bool has_older(std::uint64_t number) const noexcept;
     void note(const char* what, const void* object = nullptr, std::uint32_t other = 0, const char* of = "");
-    [[nodiscard]] std::uint32_t number_of_object(const void* object);
+    [[nodiscard]] std::string with_name(std::string what, const void* object);
     [[nodiscard]] std::string waits(bool& elsewhere);
     [[nodiscard]] std::uint32_t number_of(const context* c);
     [[nodiscard]] std::uint32_t running();
@@ -140,6 +154,10 @@ private:
     scheduler* m_here = nullptr; // the one worker
     std::atomic<std::uint32_t> m_asked{0};
     std::atomic<std::uint32_t> m_answered{0};
+    std::atomic<std::uint64_t> m_moves{0};  // steps, of all schedules
+    std::atomic<std::uint64_t> m_thread{0}; // the worker's number in the system
+    std::atomic<bool> m_runs{false};        // a schedule does
+    std::atomic<const char*> m_last_step{""};
     std::mutex m_outside_mutex;
     std::vector<ready> m_from_outside; // under the mutex
     std::atomic<bool> m_any_outside{false};
@@ -162,7 +180,7 @@ private:
     bool m_body_over = false;
     bool m_traces = false;
     std::vector<trace_step> m_trace;
-    std::unordered_map<const void*, std::uint32_t> m_objects; // that the trace names
+    std::map<std::pair<const void*, std::string_view>, unsigned> m_objects; // numbers of those that are named
     run_report m_report;
     std::vector<std::uint32_t> m_candidates; // numbers of tasks
     std::vector<std::size_t> m_places;       // of the candidates

@@ -11,6 +11,8 @@
 #include <new>
 #include <ostream>
 #include <stdexcept>
+#include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -19,6 +21,8 @@
 #include "backend/make.hpp"
 #include "base/clock.hpp"
 #include "base/os.hpp"
+#include "base/source_lines.hpp"
+#include "base/symbols.hpp"
 #include "base/ticks.hpp"
 #include "explore/exploring.hpp"
 #include "explore/outcome_text.hpp"
@@ -72,6 +76,69 @@ constexpr unsigned most_repetitions = 600;
 constexpr unsigned most_left_behind = 120;
 /// Schedules by chance that estimate how many there are.
 constexpr std::uint64_t probes = 50;
+constexpr std::uint64_t a_second = 1'000'000'000;
+/// "@", two numbers and ":".
+constexpr std::size_t longest_fingerprint = 32;
+constexpr const char* not_repeatable = ": body does not do the same each time (it may ask for the time, an address "
+                                       "or a thread, or keep something)";
+
+/// Where in the user's code the steps of a trace are.
+class source_places {
+public:
+    source_places(const std::vector<trace_step>& trace, std::size_t first) : m_guard(one_at_a_time) {
+        std::vector<const void*> all;
+        for (std::size_t i = first; i < trace.size(); ++i) {
+            const trace_step& s = trace[i];
+            all.insert(all.end(), s.frames.begin(), s.frames.begin() + s.depth);
+        }
+        lines().learn(all);
+    }
+    /// " (account.cpp:12)", or the function if its line is not known. Empty: no frame is the user's.
+    [[nodiscard]] std::string of(const trace_step& s) {
+        for (unsigned i = 0; i < s.depth; ++i) {
+            const std::vector<os::source_line>& known = lines().at(s.frames[i]);
+            for (const os::source_line& l : known) {
+                if (!is_of_library(l.function) && !is_file_of_library(l.file)) {
+                    return " (" + l.file.substr(l.file.rfind('/') + 1) + ":" + std::to_string(l.line) + ")";
+                }
+            }
+            if (!known.empty()) {
+                continue;
+            }
+            std::string& name = m_names[s.frames[i]];
+            if (name.empty()) {
+                name = m_symbols.name(s.frames[i], true);
+            }
+            if (!is_of_library(name) && !name.starts_with('?')) {
+                return " (in " + name + ")";
+            }
+        }
+        return {};
+    }
+
+private:
+    [[nodiscard]] static os::source_lines& lines() {
+        static os::source_lines all; // under one_at_a_time
+        return all;
+    }
+    /// Inlined functions may have no qualified names.
+    [[nodiscard]] static bool is_file_of_library(std::string_view file) {
+        constexpr std::string_view here = __FILE__;
+        constexpr std::string_view mine = "src/explore/schedules.cpp";
+        if (file.find("/include/pilfer/") != std::string_view::npos ||
+            file.find("/include/c++/") != std::string_view::npos || file == here) {
+            return true;
+        }
+        return here.ends_with(mine) &&
+               file.starts_with(std::string(here.substr(0, here.size() - mine.size())) + "src/");
+    }
+
+    static std::mutex one_at_a_time;
+    std::lock_guard<std::mutex> m_guard;
+    os::symbols m_symbols;
+    std::unordered_map<const void*, std::string> m_names;
+};
+std::mutex source_places::one_at_a_time;
 
 class explored_call final : public exploration {
 public:
@@ -119,13 +186,22 @@ public:
         }
         return &m_plan;
     }
-    [[nodiscard]] bool traces() const noexcept override { return m_phase == phase::showing; }
+    [[nodiscard]] bool traces() const noexcept override { return m_replays || m_phase == phase::showing; }
     void call_body() override { m_body(); }
     [[nodiscard]] std::uint64_t most_steps() const noexcept override { return m_options.steps; }
+    /// A schedule that has held its thread once is not waited for as long again.
+    [[nodiscard]] std::uint64_t most_time() const noexcept override {
+        const auto most = static_cast<std::uint64_t>(m_options.patience.count());
+        return m_failed == verdict::blocked ? std::max<std::uint64_t>(most / 8, std::min(most, a_second)) : most;
+    }
     void ran(const chooser& c, run_report& r, std::vector<trace_step>& trace) override {
         switch (m_phase) {
         case phase::searching:
-            searched(c, r);
+            if (m_replays) {
+                replayed(c, r, trace);
+            } else {
+                searched(c, r);
+            }
             break;
         case phase::shortening:
             ++m_repetitions;
@@ -138,7 +214,7 @@ public:
             }
             break;
         case phase::showing:
-            shown(r, trace);
+            shown(c, r, trace);
             m_phase = phase::over;
             break;
         case phase::over:
@@ -184,12 +260,58 @@ private:
         }
         return p;
     }
+    [[nodiscard]] static fingerprint fingerprint_of(const chooser& c, const run_report& r) {
+        return {c.taken().size(), r.hash};
+    }
+    /// Why a schedule is of another program; empty: it may be of this one. A text that a dying program has
+    /// written has no fingerprint.
+    [[nodiscard]] std::string misfit(const chooser& c, const run_report& r) const {
+        std::string why = c.misfit();
+        if (why.empty() && m_replay.found_in && *m_replay.found_in != fingerprint_of(c, r)) {
+            why = m_replay.found_in->choices != c.taken().size()
+                      ? "it was found with " + std::to_string(m_replay.found_in->choices) +
+                            " choices, and there were " + std::to_string(c.taken().size())
+                      : "the tasks do other steps than those that it was found with";
+        }
+        return why;
+    }
+    void replayed(const chooser& c, const run_report& r, const std::vector<trace_step>& trace) {
+        m_phase = phase::over;
+        m_result.schedules = 1;
+        const std::string why = misfit(c, r);
+        m_result.fits = why.empty();
+        if (r.how == verdict::passed && m_result.fits) {
+            return;
+        }
+        m_result.passed = false;
+        m_result.schedule = text_of(m_replay);
+        m_result.trace = text_of_trace(trace);
+        m_result.message = r.message;
+        if (!m_result.fits) {
+            m_result.message += r.how == verdict::passed ? "" : "\n";
+            m_result.message += "the schedule does not fit this program: " + why +
+                                ". It may be of another version, build or call of schedules(), or body does not do "
+                                "the same each time";
+            m_result.message += r.how == verdict::passed
+                                    ? ". So nothing is known: run the test without PILFER_SCHEDULE and options::replay"
+                                    : ". So the failure may be another one";
+        }
+    }
     void searched(const chooser& c, const run_report& r) {
         m_length = std::max<std::uint64_t>(m_length, c.taken().size());
         ++m_number;
         m_result.schedules = m_number;
+        if (const std::string why = m_plan.how == plan::kind::prefix ? c.misfit() : ""; !why.empty()) {
+            m_result.passed = false;
+            m_result.failed = m_number - 1;
+            m_result.message = r.message + (r.message.empty() ? "" : "\n") +
+                               "the search cannot go on, because a prefix of an earlier schedule did not come again: " +
+                               why + not_repeatable;
+            m_phase = phase::over;
+            return;
+        }
         if (r.how == verdict::passed) {
-            if (m_options.strategy == test::strategy::exhaustive && !m_replays) {
+            if (m_options.strategy == test::strategy::exhaustive) {
                 if (m_probes) {
                     m_tree.probe(c.taken());
                 } else if (!m_tree.advance(c.taken())) {
@@ -208,23 +330,25 @@ private:
         m_said = r.message;
         m_failed_plan = m_plan;
         m_best = c.deviations();
-        m_phase = m_options.minimise && !m_replays ? phase::shortening : phase::showing;
+        // Each repetition of a blocked thread would take long.
+        const bool shortens = m_options.minimise && r.how != verdict::blocked;
+        m_phase = shortens ? phase::shortening : phase::showing;
         m_chunk = std::max<std::size_t>(m_best.size() / 2, 1);
-        if (m_phase == phase::showing && !m_replays) {
+        if (m_phase == phase::showing) {
             choose_shown();
         }
     }
     /// By its choices, or by its seed if these are too many.
     void choose_shown() {
         m_plan = script_of(m_best);
-        if (text_of(m_plan).size() > longest_text) {
+        if (text_of(m_plan).size() > longest_text - longest_fingerprint) {
             m_plan = m_failed_plan;
         }
     }
     /// Texts of waits differ by what a trace has numbered.
     [[nodiscard]] bool same(const run_report& r) const {
-        return r.how == m_failed &&
-               (r.how == verdict::deadlock || r.how == verdict::left_waiting || r.message == m_said);
+        return r.how == m_failed && (r.how == verdict::deadlock || r.how == verdict::left_waiting ||
+                                     r.how == verdict::blocked || r.message == m_said);
     }
     /// Delta debugging: the next schedule to try leaves out some choices of the best one. False: nothing is
     /// left to try.
@@ -251,6 +375,7 @@ private:
         plan p = m_plan;
         if (p.how == plan::kind::prefix) {
             p = plan{};
+            p.found_in = m_plan.found_in;
             for (std::size_t i = 0; i < m_plan.prefix.size(); ++i) {
                 if (m_plan.prefix[i] != 0) {
                     p.script.push_back({i, m_plan.prefix[i]});
@@ -259,15 +384,17 @@ private:
         }
         return text_of(p);
     }
-    void shown(const run_report& r, const std::vector<trace_step>& trace) {
+    void shown(const chooser& c, const run_report& r, const std::vector<trace_step>& trace) {
+        if (r.how != verdict::blocked) { // the end of such a schedule is not there
+            m_plan.found_in = fingerprint_of(c, r);
+        }
         m_result.schedule = name_of_running();
         if (m_result.schedule.size() > longest_text) {
             m_result.schedule.clear(); // an exhaustive search has no seed
         }
         m_result.message = same(r) ? r.message : m_said;
-        if (!same(r) && !m_replays) {
-            m_result.message += "\nThe same choices did not lead there again: body does not do the same each "
-                                "time (it may ask for the time, an address or a thread, or keep something)";
+        if (!same(r)) {
+            m_result.message += std::string("\nThe same choices did not lead there again") + not_repeatable;
         }
         m_result.trace = text_of_trace(trace);
     }
@@ -304,6 +431,7 @@ std::string explored_call::text_of_trace(const std::vector<trace_step>& trace) {
     if (first != 0) {
         text = "  ... " + std::to_string(first) + " steps before\n";
     }
+    source_places places(trace, first);
     for (std::size_t i = first; i < trace.size(); ++i) {
         const trace_step& s = trace[i];
         const auto add = [&text](const char* before, std::size_t number, const char* after) {
@@ -319,13 +447,10 @@ std::string explored_call::text_of_trace(const std::vector<trace_step>& trace) {
         }
         text += s.name.empty() ? "" : '"' + s.name + "\" ";
         text += s.what;
-        text += *s.of != '\0' ? std::string(" ") + s.of : "";
-        if (s.object != 0) {
-            add(" (object ", s.object, ")");
-        }
         if (s.other != 0) {
             add(" task ", s.other, "");
         }
+        text += places.of(s);
         text += "\n";
     }
     return text;
@@ -388,9 +513,11 @@ void run(explored_call& call) {
     while (!call.over()) {
         std::unique_ptr<pool> p = make_pool();
         pool_core& core = p->core();
-        if (static_cast<exploring&>(core.backend()).explore()) {
+        if (const run_report& r = static_cast<exploring&>(core.backend()).explore(); r.abandoned) {
             // Its tasks wait for ever, and what they wait for may end: no report must look at them.
-            os::thread_join(core.at(0).thread);
+            if (!r.holds_thread) {
+                os::thread_join(core.at(0).thread);
+            }
             registry::remove(core);
             core.abandon();
             static auto* const left_behind = new std::vector<pool*>; // for tools that look for lost memory
@@ -418,6 +545,9 @@ void check_call(std::uint64_t n, const test::options& o, const std::function<voi
     }
     if (o.steps == 0) {
         wrong("options.steps must be at least 1");
+    }
+    if (o.patience < std::chrono::nanoseconds(0)) {
+        wrong("options.patience must not be below 0");
     }
 }
 

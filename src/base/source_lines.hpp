@@ -1,0 +1,46 @@
+// Source lines of return addresses, for reports of tests.
+#pragma once
+
+#if defined(PILFER_TEST)
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pilfer {
+inline namespace v0 {
+namespace os {
+
+/// A place in the source.
+struct source_line {
+    std::string function;
+    std::string file; ///< Empty: not known.
+    unsigned line = 0;
+};
+
+/// Asks the program addr2line, which reads what a compiler wrote for debuggers (-g). Without that program, or
+/// without -g, no line is known. Keeps what it has learned.
+class source_lines {
+public:
+    /// Asks for the lines of these return addresses at once: one run of the program for each loaded file.
+    /// Throws std::bad_alloc.
+    void learn(const std::vector<const void*>& addresses);
+    /// The functions around a return address, of which the inner ones are compiled into the outer one. The
+    /// innermost is first. Empty: nothing is known.
+    [[nodiscard]] const std::vector<source_line>& at(const void* return_address);
+
+private:
+    using place = std::pair<std::string, std::uintptr_t>; // file and address, which survive a dlclose()
+    std::map<place, std::vector<source_line>> m_lines;
+};
+
+/// Writes the return addresses of the calling thread's stack, innermost first, and returns their number.
+[[nodiscard]] unsigned return_addresses(const void** to, unsigned most) noexcept;
+
+} // namespace os
+} // namespace v0
+} // namespace pilfer
+
+#endif
