@@ -56,7 +56,7 @@ PUBLIC = {
     "algorithm": "algorithm sort",
     "pipeline": "pipeline",
     "graph": "graph",
-    "explore": "test",
+    "explore": "test test_atomic",
     "capi": "pilfer.h pilfer_algorithm.h pilfer_graph.h pilfer_io.h pilfer_objects.h pilfer_pipeline.h pilfer_sync.h threadpool.h",
     "everything": "pilfer",
     "cluster": "cluster",

@@ -15,6 +15,7 @@
 #include <pilfer/detail/base/platform.hpp>
 #include <pilfer/detail/base/same_sanitizer.h>
 #include <pilfer/detail/base/test_point.hpp>
+#include <pilfer/test_atomic.hpp>
 
 namespace pilfer {
 inline namespace v0 {
@@ -42,6 +43,9 @@ struct options {
     std::uint64_t preemptions = UINT64_MAX;
     /// A schedule that makes more steps fails: it does not end. At least 1.
     std::uint64_t steps = 100'000;
+    /// The most faults of a schedule: calls of fault() that return true, and calls of
+    /// atomic::compare_exchange_weak() that fail without a reason.
+    std::uint64_t faults = 0;
     /// A schedule fails if a task holds the only thread for so long of real time, asleep or computing, without
     /// an operation of the library. Time in which the thread waits for a processor does not count. 0: never.
     std::chrono::nanoseconds patience = std::chrono::seconds(60);
@@ -127,73 +131,39 @@ inline void point([[maybe_unused]] const char* what = "is at a point") noexcept 
     PILFER_TEST_POINT(what, nullptr);
 }
 
-/// A std::atomic at whose operations other tasks may go on. Every order is taken for sequentially consistent.
-template <class T>
-class atomic {
+/// For functions that may fail: true at some of its calls, by choice, in at most options::faults of a schedule.
+/// `what` is for the trace, and must outlive the call of schedules(). False outside of explored tasks, and in a
+/// program with the usual library.
+[[nodiscard]] inline bool fault([[maybe_unused]] const char* what) noexcept {
+    return PILFER_TEST_FAULT(what, nullptr);
+}
+
+/// A std::atomic_flag at whose operations other tasks may go on.
+class atomic_flag {
     using order = std::memory_order;
     static constexpr order last = std::memory_order_seq_cst;
 
 public:
-    atomic() noexcept = default;
-    /// Begins with `value`.
-    constexpr atomic(T value) noexcept : m_value(value) {} // NOLINT(google-explicit-constructor): as std's
-    atomic(const atomic&) = delete;
-    atomic& operator=(const atomic&) = delete;
+    /// Begins cleared.
+    constexpr atomic_flag() noexcept = default;
+    atomic_flag(const atomic_flag&) = delete;
+    atomic_flag& operator=(const atomic_flag&) = delete;
 
-    /// Stores `value`.
-    void store(T value, order = last) noexcept { at("stores to an atomic").store(value); }
-    /// The value.
-    [[nodiscard]] T load(order = last) const noexcept { return at("loads an atomic").load(); }
-    /// Stores `value`, and returns the one before.
-    T exchange(T value, order = last) noexcept { return at("exchanges an atomic").exchange(value); }
-    /// Stores `value` if the present one is `expected`. False: it is not, and is written to `expected`.
-    bool compare_exchange_strong(T& expected, T value, order = last, order = last) noexcept {
-        return at("compares and exchanges an atomic").compare_exchange_strong(expected, value);
-    }
-    /// As compare_exchange_strong(): it never fails without a reason.
-    bool compare_exchange_weak(T& expected, T value, order = last, order = last) noexcept {
-        return compare_exchange_strong(expected, value);
-    }
-    /// Adds `by`, and returns the value before.
-    template <class D>
-    T fetch_add(D by, order = last) noexcept {
-        return at("adds to an atomic").fetch_add(by);
-    }
-    /// Subtracts `by`, and returns the value before.
-    template <class D>
-    T fetch_sub(D by, order = last) noexcept {
-        return at("subtracts from an atomic").fetch_sub(by);
-    }
-    /// Sets bits, and returns the value before.
-    T fetch_or(T bits, order = last) noexcept { return at("sets bits of an atomic").fetch_or(bits); }
-    /// Clears bits, and returns the value before.
-    T fetch_and(T bits, order = last) noexcept { return at("clears bits of an atomic").fetch_and(bits); }
-    /// Stores `value`, and returns it.
-    T operator=(T value) noexcept { // NOLINT(misc-unconventional-assign-operator): as std's
-        store(value);
-        return value;
-    }
-    /// The value.
-    operator T() const noexcept { return load(); } // NOLINT(google-explicit-constructor): as std's
-    /// Adds 1, and returns the new value.
-    T operator++() noexcept { return static_cast<T>(fetch_add(1) + 1); }
-    /// Adds 1, and returns the value before.
-    T operator++(int) noexcept { return fetch_add(1); }
-    /// Subtracts 1, and returns the new value.
-    T operator--() noexcept { return static_cast<T>(fetch_sub(1) - 1); }
-    /// Subtracts 1, and returns the value before.
-    T operator--(int) noexcept { return fetch_sub(1); }
-    /// Adds `by`, and returns the new value.
-    T operator+=(T by) noexcept { return static_cast<T>(fetch_add(by) + by); }
-    /// Subtracts `by`, and returns the new value.
-    T operator-=(T by) noexcept { return static_cast<T>(fetch_sub(by) - by); }
+    /// True if it is set.
+    [[nodiscard]] bool test(order o = last) const noexcept { return m_value.load(o); }
+    /// Sets it, and returns whether it was set before.
+    bool test_and_set(order o = last) noexcept { return m_value.exchange(true, o); }
+    /// Clears it.
+    void clear(order o = last) noexcept { m_value.store(false, o); }
+    /// As atomic::wait().
+    void wait(bool old, order o = last) const noexcept { m_value.wait(old, o); }
+    /// As atomic::notify_one().
+    void notify_one() noexcept { m_value.notify_one(); }
+    /// As atomic::notify_all().
+    void notify_all() noexcept { m_value.notify_all(); }
 
 private:
-    [[nodiscard]] std::atomic<T>& at([[maybe_unused]] const char* what) const noexcept {
-        PILFER_TEST_POINT(what, this);
-        return m_value;
-    }
-    mutable std::atomic<T> m_value{};
+    atomic<bool> m_value{false};
 };
 
 } // namespace test

@@ -174,6 +174,7 @@ void chooser::begin(const plan& p) {
     m_plan = p;
     m_taken.clear();
     m_state = mixed(p.seed);
+    m_odds = std::uint64_t{2} << (m_state % 5); // early faults in some schedules, late ones in others
     m_preempted = 0;
     m_next = 0;
     m_impossible.reset();
@@ -210,12 +211,8 @@ std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
     case plan::kind::random:
         return static_cast<std::uint32_t>((draw() >> 32) % tasks.size());
     case plan::kind::prefix:
-        return now < m_plan.prefix.size() ? planned(m_plan.prefix[now], tasks.size()) : 0;
     case plan::kind::script:
-        if (m_next < m_plan.script.size() && m_plan.script[m_next].at == now) {
-            return planned(m_plan.script[m_next++].index, tasks.size());
-        }
-        return 0;
+        return planned(tasks.size());
     case plan::kind::pct:
         break;
     }
@@ -225,7 +222,30 @@ std::uint32_t chooser::decide(std::span<const std::uint32_t> tasks) {
     return highest(tasks);
 }
 
-std::uint32_t chooser::planned(std::uint32_t index, std::size_t among) {
+bool chooser::is_by_chance() const noexcept {
+    return m_plan.how == plan::kind::random || m_plan.how == plan::kind::pct;
+}
+
+bool chooser::fault() {
+    if (!is_by_chance()) {
+        m_taken.push_back({planned(2), 2});
+    } else if ((draw() >> 32) % m_odds == 0) {
+        m_taken.push_back({1, 2, static_cast<double>(m_odds)});
+    } else {
+        m_taken.push_back({0, 2, static_cast<double>(m_odds) / static_cast<double>(m_odds - 1)});
+    }
+    return m_taken.back().index != 0;
+}
+
+/// What a script or a prefix wants here.
+std::uint32_t chooser::planned(std::size_t among) {
+    const std::size_t now = m_taken.size();
+    std::uint32_t index = 0;
+    if (m_plan.how == plan::kind::prefix) {
+        index = now < m_plan.prefix.size() ? m_plan.prefix[now] : 0;
+    } else if (m_next < m_plan.script.size() && m_plan.script[m_next].at == now) {
+        index = m_plan.script[m_next++].index;
+    }
     if (index < among) {
         return index;
     }
@@ -241,6 +261,9 @@ std::string chooser::misfit() const {
         return "its choice " + number(m_impossible->asked.at) + " is candidate " +
                number(m_impossible->asked.index) + ", and there were only the candidates 0 to " +
                number(m_impossible->among - 1);
+    }
+    if (is_by_chance()) {
+        return {};
     }
     const bool is_script = m_plan.how == plan::kind::script;
     if (is_script ? m_next < m_plan.script.size() : m_taken.size() < m_plan.prefix.size()) {
@@ -313,7 +336,7 @@ bool search_tree::advance(const std::vector<chooser::choice>& taken) {
 void search_tree::probe(const std::vector<chooser::choice>& taken) noexcept {
     double leaves = 1;
     for (const chooser::choice& c : taken) {
-        leaves *= c.among;
+        leaves *= c.rarity != 0 ? c.rarity : c.among;
     }
     m_sum += leaves;
     ++m_probes;

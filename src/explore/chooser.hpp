@@ -71,12 +71,15 @@ public:
     struct choice {
         std::uint32_t index;
         std::uint32_t among;
+        double rarity = 0; ///< The reciprocal of its probability, if that is not 1 / among.
     };
 
     void begin(const plan& p);
     /// Returns which of `tasks` runs next. `runs`: another one than the first would preempt that one. Index 0
     /// must lead to an end.
     [[nodiscard]] std::uint32_t choose(std::span<const std::uint32_t> tasks, bool runs);
+    /// Whether an operation fails that may: a choice between no, which is the usual one, and yes.
+    [[nodiscard]] bool fault();
     /// The task lets others run: it asks for something again and again.
     void yields(std::uint32_t task);
 
@@ -89,7 +92,8 @@ public:
 
 private:
     [[nodiscard]] std::uint32_t decide(std::span<const std::uint32_t> tasks);
-    [[nodiscard]] std::uint32_t planned(std::uint32_t index, std::size_t among);
+    [[nodiscard]] std::uint32_t planned(std::size_t among);
+    [[nodiscard]] bool is_by_chance() const noexcept;
     [[nodiscard]] std::uint32_t highest(std::span<const std::uint32_t> tasks) const noexcept;
     [[nodiscard]] std::uint64_t priority_of(std::uint32_t task) const noexcept;
     void lower(std::uint32_t task, std::uint64_t priority);
@@ -98,6 +102,7 @@ private:
     plan m_plan;
     std::vector<choice> m_taken;
     std::uint64_t m_state = 0;
+    std::uint64_t m_odds = 2; // by chance: one of so many faults happens
     std::uint64_t m_preempted = 0;
     std::size_t m_next = 0; // of the script
     struct impossible {

@@ -20,6 +20,7 @@
 #include "base/stop_thread.hpp"
 #include "base/symbols.hpp"
 #include "explore/outcome_text.hpp"
+#include "explore/user_frames.hpp"
 #include "idle/audit.hpp"
 #include "observe/snapshot.hpp"
 #include "pool/figures.hpp"
@@ -59,18 +60,15 @@ constexpr struct {
              {"a future", "future"},
              {"a promise", "future"},
              {"an atomic", "atomic"},
-             {"a scope", "scope"}};
+             {"a scope", "scope"},
+             {"its join", "join"}};
 
 /// The innermost functions that are not the library's, one a line.
 [[nodiscard]] std::string frames_said(const void* const* frames, std::size_t depth) {
-    os::symbols symbols;
     std::string text;
-    std::size_t said = 0;
-    for (std::size_t i = 0; i < depth && said < most_frames_said; ++i) {
-        const std::string symbol = symbols.name(frames[i], true);
-        if (!is_of_library(symbol) && !symbol.starts_with('?')) {
-            text += (said++ == 0 ? "\n    in " : "\n    called by ") + symbol;
-        }
+    for (const user_frame& f : user_frames(frames, depth, most_frames_said)) {
+        text += (text.empty() ? "\n    in " : "\n    called by ") + f.function +
+                (f.place.empty() ? "" : " (" + f.place + ")");
     }
     return text;
 }
@@ -107,6 +105,10 @@ struct exploring::preempted : suspension {
     exploring* owner;
     std::uint32_t number;
     std::uint64_t owes;
+};
+
+struct exploring::notified : suspension {
+    exploring* owner;
 };
 
 exploring::exploring(team& t, pool_core& p, exploration& x) : work_stealing(t), m_pool(p), m_exploration(x) {}
@@ -170,12 +172,17 @@ void exploring::holds_its_thread(bool blocked) noexcept {
     const activation* const a = m_here->current.load(rlx);
     const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
     const std::string who = a == nullptr ? "the pool" : "task " + std::to_string(number_of(a->ctx));
+    if (m_traces) {
+        learn_lines({frames.data(), frames.data() + depth});
+    }
     std::string text = who + (name != nullptr ? std::string(" \"") + name + '"' : "");
     text += blocked ? " blocks the thread, and thus all tasks" : " computes without a step";
     text += std::string("; the last step was: ") + m_last_step.load(rlx) + frames_said(frames.data(), depth);
     bool elsewhere = false;
     if (const std::string others = waits(elsewhere); !others.empty()) {
         text += "\nThe other tasks:\n" + others;
+    } else {
+        text += "\n";
     }
     text += blocked ? "A std::mutex, a read from a pipe, and other calls that block are not explored: what would end the "
                       "wait needs this thread, too. Use pilfer::mutex, or pilfer::test::atomic"
@@ -245,6 +252,8 @@ void exploring::begin_schedule(const plan& p) {
     m_joined = 0;
     m_yielded.clear();
     m_steps = 0;
+    m_faults = 0;
+    m_notified.clear();
     m_body_over = false;
     m_traces = m_exploration.traces();
     m_trace.clear();
@@ -381,6 +390,45 @@ std::size_t exploring::choose(turn how, std::uint64_t owes) {
 void exploring::point(const char* what, const void* object) noexcept {
     note(what, object);
     goes_on(turn::goes_on);
+}
+
+bool exploring::fault(const char* what, const void* object) noexcept {
+    if (m_faults == m_exploration.most_faults() || !m_chooser.fault()) {
+        return false;
+    }
+    ++m_faults;
+    note("has a fault:", object, 0, what);
+    return true;
+}
+
+/// No point is between the caller's look and this wait, as with a futex.
+void exploring::wait_for(const void* object) noexcept {
+    static constexpr wait_kind kind{"a change of an atomic", [](const suspension&, wait_facts&) noexcept {}};
+    notified s;
+    s.owner = this;
+    s.why = &kind;
+    s.object = object;
+    s.publish = [](suspension& self) noexcept {
+        auto& n = static_cast<notified&>(self);
+        n.owner->m_notified.push_back(&n);
+        return true;
+    };
+    suspend(*m_here, s);
+}
+
+void exploring::notify(const void* object, bool all) noexcept {
+    for (std::size_t i = 0; i < m_notified.size();) {
+        notified* const n = m_notified[i];
+        if (n->object != object) {
+            ++i;
+            continue;
+        }
+        m_notified.erase(m_notified.begin() + static_cast<std::ptrdiff_t>(i));
+        make_runnable(*n);
+        if (!all) {
+            return;
+        }
+    }
 }
 
 void exploring::goes_on(turn how) noexcept {
@@ -558,7 +606,9 @@ void exploring::task_begins(scheduler& w, task_word task) noexcept {
     w.deque.signal().set(trip::yield_request | trip::expose);
     if ((task & kind_mask) != kind_continuation) {
         m_numbers[w.current.load(rlx)->ctx] = m_beginning;
+        m_begins = true; // the stack is not its own yet
         note("begins");
+        m_begins = false;
     } else {
         note("goes on after a spawn");
     }
@@ -627,7 +677,7 @@ void exploring::note(const char* what, const void* object, std::uint32_t other, 
     std::string text = what;
     text += *of != '\0' ? std::string(" ") + of : "";
     trace_step s{task, name != nullptr ? name : "", with_name(std::move(text), object), other};
-    if (a != nullptr && !m_report.holds_thread) {
+    if (a != nullptr && !m_report.holds_thread && !m_begins) {
         s.depth = os::return_addresses(s.frames.data(), static_cast<unsigned>(s.frames.size()));
     }
     m_trace.push_back(std::move(s));
@@ -637,6 +687,13 @@ void exploring::note(const char* what, const void* object, std::uint32_t other, 
 /// for another pool.
 std::string exploring::waits(bool& elsewhere) {
     const snapshot s = take_snapshot(&m_pool);
+    if (m_traces) {
+        std::vector<const void*> stacks;
+        for (const waiting_context& k : s.waiting) {
+            stacks.insert(stacks.end(), k.frames.begin(), k.frames.end());
+        }
+        learn_lines(stacks);
+    }
     const auto name = [this](const waiting_context& k) {
         return "task " + std::to_string(number_of(k.at)) + (k.name.empty() ? "" : " \"" + k.name + '"');
     };

@@ -57,6 +57,7 @@ public:
     virtual void call_body() = 0; ///< In a task.
     virtual void ran(const chooser& c, run_report& r, std::vector<trace_step>& trace) = 0;
     [[nodiscard]] virtual std::uint64_t most_steps() const noexcept = 0;
+    [[nodiscard]] virtual std::uint64_t most_faults() const noexcept = 0;
     /// For so many nanoseconds a task may block its thread, or compute without a step. 0: for ever.
     [[nodiscard]] virtual std::uint64_t most_time() const noexcept = 0;
 
@@ -76,6 +77,11 @@ public:
 
     // ---- inside tasks
     void point(const char* what, const void* object) noexcept;
+    /// True if an operation that may fail does.
+    [[nodiscard]] bool fault(const char* what, const void* object) noexcept;
+    /// Waits for notify() of the object.
+    void wait_for(const void* object) noexcept;
+    void notify(const void* object, bool all) noexcept;
     /// The first failure of a schedule is its result.
     void fails(verdict how, std::string message);
 
@@ -127,6 +133,7 @@ private:
     };
     struct root;
     struct preempted;
+    struct notified;
 
     void watch() noexcept;
     void holds_its_thread(bool blocked) noexcept;
@@ -175,10 +182,13 @@ private:
     std::uint32_t m_tasks = 0; // the newest number
     std::uint32_t m_beginning = 0;
     std::uint64_t m_steps = 0;
+    std::uint64_t m_faults = 0;
+    std::vector<notified*> m_notified; // waits that notify() ends, the oldest first
     std::uint64_t m_yields = 0;    // since something became ready, or an alarm fired
     std::uint64_t m_suspended = 0; // contexts that wait, or are preempted
     bool m_body_over = false;
     bool m_traces = false;
+    bool m_begins = false; // a task does
     std::vector<trace_step> m_trace;
     std::map<std::pair<const void*, std::string_view>, unsigned> m_objects; // numbers of those that are named
     run_report m_report;

@@ -11,8 +11,6 @@
 #include <new>
 #include <ostream>
 #include <stdexcept>
-#include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -21,18 +19,17 @@
 #include "backend/make.hpp"
 #include "base/clock.hpp"
 #include "base/os.hpp"
-#include "base/source_lines.hpp"
-#include "base/symbols.hpp"
 #include "base/ticks.hpp"
 #include "explore/exploring.hpp"
 #include "explore/outcome_text.hpp"
+#include "explore/user_frames.hpp"
 #include "pool/pool_core.hpp"
 
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-std::atomic<test_point_function> test_points{nullptr};
+std::atomic<const test_hooks*> test_points{nullptr};
 
 namespace {
 
@@ -42,11 +39,38 @@ namespace {
     return w != nullptr && w->explores ? static_cast<exploring*>(&backend_of(w)) : nullptr;
 }
 
+/// The back-end of the calling task; null: no explored task calls.
+[[nodiscard]] exploring* explored_task() noexcept {
+    exploring* const x = explored_here();
+    return x != nullptr && this_worker()->current.load(rlx) != nullptr ? x : nullptr;
+}
+
 void point_of_task(const char* what, const void* object) noexcept {
-    if (exploring* const x = explored_here(); x != nullptr && this_worker()->current.load(rlx) != nullptr) {
+    if (exploring* const x = explored_task()) {
         x->point(what, object);
     }
 }
+
+bool fault_of_task(const char* what, const void* object) noexcept {
+    exploring* const x = explored_task();
+    return x != nullptr && x->fault(what, object);
+}
+
+bool wait_of_task(const void* object) noexcept {
+    exploring* const x = explored_task();
+    if (x != nullptr) {
+        x->wait_for(object);
+    }
+    return x != nullptr;
+}
+
+void notify_of_task(const void* object, bool all) noexcept {
+    if (exploring* const x = explored_task()) {
+        x->notify(object, all);
+    }
+}
+
+constexpr test_hooks hooks{&point_of_task, &fault_of_task, &wait_of_task, &notify_of_task};
 
 // ---- the clock of an explored pool ------------------------------------------------------------
 
@@ -81,64 +105,6 @@ constexpr std::uint64_t a_second = 1'000'000'000;
 constexpr std::size_t longest_fingerprint = 32;
 constexpr const char* not_repeatable = ": body does not do the same each time (it may ask for the time, an address "
                                        "or a thread, or keep something)";
-
-/// Where in the user's code the steps of a trace are.
-class source_places {
-public:
-    source_places(const std::vector<trace_step>& trace, std::size_t first) : m_guard(one_at_a_time) {
-        std::vector<const void*> all;
-        for (std::size_t i = first; i < trace.size(); ++i) {
-            const trace_step& s = trace[i];
-            all.insert(all.end(), s.frames.begin(), s.frames.begin() + s.depth);
-        }
-        lines().learn(all);
-    }
-    /// " (account.cpp:12)", or the function if its line is not known. Empty: no frame is the user's.
-    [[nodiscard]] std::string of(const trace_step& s) {
-        for (unsigned i = 0; i < s.depth; ++i) {
-            const std::vector<os::source_line>& known = lines().at(s.frames[i]);
-            for (const os::source_line& l : known) {
-                if (!is_of_library(l.function) && !is_file_of_library(l.file)) {
-                    return " (" + l.file.substr(l.file.rfind('/') + 1) + ":" + std::to_string(l.line) + ")";
-                }
-            }
-            if (!known.empty()) {
-                continue;
-            }
-            std::string& name = m_names[s.frames[i]];
-            if (name.empty()) {
-                name = m_symbols.name(s.frames[i], true);
-            }
-            if (!is_of_library(name) && !name.starts_with('?')) {
-                return " (in " + name + ")";
-            }
-        }
-        return {};
-    }
-
-private:
-    [[nodiscard]] static os::source_lines& lines() {
-        static os::source_lines all; // under one_at_a_time
-        return all;
-    }
-    /// Inlined functions may have no qualified names.
-    [[nodiscard]] static bool is_file_of_library(std::string_view file) {
-        constexpr std::string_view here = __FILE__;
-        constexpr std::string_view mine = "src/explore/schedules.cpp";
-        if (file.find("/include/pilfer/") != std::string_view::npos ||
-            file.find("/include/c++/") != std::string_view::npos || file == here) {
-            return true;
-        }
-        return here.ends_with(mine) &&
-               file.starts_with(std::string(here.substr(0, here.size() - mine.size())) + "src/");
-    }
-
-    static std::mutex one_at_a_time;
-    std::lock_guard<std::mutex> m_guard;
-    os::symbols m_symbols;
-    std::unordered_map<const void*, std::string> m_names;
-};
-std::mutex source_places::one_at_a_time;
 
 class explored_call final : public exploration {
 public:
@@ -189,6 +155,7 @@ public:
     [[nodiscard]] bool traces() const noexcept override { return m_replays || m_phase == phase::showing; }
     void call_body() override { m_body(); }
     [[nodiscard]] std::uint64_t most_steps() const noexcept override { return m_options.steps; }
+    [[nodiscard]] std::uint64_t most_faults() const noexcept override { return m_options.faults; }
     /// A schedule that has held its thread once is not waited for as long again.
     [[nodiscard]] std::uint64_t most_time() const noexcept override {
         const auto most = static_cast<std::uint64_t>(m_options.patience.count());
@@ -345,10 +312,10 @@ private:
             m_plan = m_failed_plan;
         }
     }
-    /// Texts of waits differ by what a trace has numbered.
+    /// Texts about waits differ by what a trace has numbered.
     [[nodiscard]] bool same(const run_report& r) const {
-        return r.how == m_failed && (r.how == verdict::deadlock || r.how == verdict::left_waiting ||
-                                     r.how == verdict::blocked || r.message == m_said);
+        const bool is_users = r.how == verdict::exception || r.how == verdict::requirement;
+        return r.how == m_failed && (!is_users || r.message == m_said);
     }
     /// Delta debugging: the next schedule to try leaves out some choices of the best one. False: nothing is
     /// left to try.
@@ -431,7 +398,11 @@ std::string explored_call::text_of_trace(const std::vector<trace_step>& trace) {
     if (first != 0) {
         text = "  ... " + std::to_string(first) + " steps before\n";
     }
-    source_places places(trace, first);
+    std::vector<const void*> stacks;
+    for (std::size_t i = first; i < trace.size(); ++i) {
+        stacks.insert(stacks.end(), trace[i].frames.begin(), trace[i].frames.begin() + trace[i].depth);
+    }
+    learn_lines(stacks);
     for (std::size_t i = first; i < trace.size(); ++i) {
         const trace_step& s = trace[i];
         const auto add = [&text](const char* before, std::size_t number, const char* after) {
@@ -450,7 +421,9 @@ std::string explored_call::text_of_trace(const std::vector<trace_step>& trace) {
         if (s.other != 0) {
             add(" task ", s.other, "");
         }
-        text += places.of(s);
+        for (const user_frame& f : user_frames(s.frames.data(), s.depth, 1)) {
+            text += f.place.empty() ? " (in " + f.function + ")" : " (" + f.place + ")";
+        }
         text += "\n";
     }
     return text;
@@ -466,7 +439,7 @@ class exploring_process {
 public:
     exploring_process() noexcept : m_time(os::current_time_source()) {
         os::set_time_source(&explored_time);
-        test_points.store(&point_of_task, std::memory_order_relaxed);
+        test_points.store(&hooks, std::memory_order_relaxed);
         os::write_at_abort(running_schedule);
     }
     exploring_process(const exploring_process&) = delete;

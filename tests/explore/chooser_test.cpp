@@ -31,7 +31,8 @@ using ::testing::HasSubstr;
 
 TEST(schedule_text, comes_back) {
     for (const char* const text :
-         {"d1:", "d1:0", "d1:12.2-28", "d1:5-1.7-1", "r1:17", "r1:17:2", "c1:9:3:250", "c1:9:3:250:1"}) {
+         {"d1:", "d1:0", "d1:12.2-28", "d1:5-1.7-1", "r1:17", "r1:17:2", "c1:9:3:250", "c1:9:3:250:1",
+          "d1:@0:7", "d1:4-2@9:4294967295", "r1:17@3:4", "r1:17:2@3:4", "c1:9:3:250:1@3:4"}) {
         EXPECT_EQ(text_of(plan_of(text)), text);
     }
     EXPECT_THAT(plan_of("d1:12.2-28").script, ElementsAre(deviation{12, 2}, deviation{40, 1}));
@@ -53,6 +54,11 @@ TEST(schedule_text, says_what_is_wrong) {
     EXPECT_THAT(refusal("c1:1"), HasSubstr("depth is missing"));
     EXPECT_THAT(refusal("c1:1:2"), HasSubstr("length is missing"));
     EXPECT_THAT(refusal("c1:1:1001:5"), HasSubstr("too large"));
+    EXPECT_THAT(refusal("d1:4@"), HasSubstr("a number is missing"));
+    EXPECT_THAT(refusal("d1:4@9"), HasSubstr("fingerprint has no end"));
+    EXPECT_THAT(refusal("d1:4@9:"), HasSubstr("a number is missing"));
+    EXPECT_THAT(refusal("d1:4@9:4294967296"), HasSubstr("too large"));
+    EXPECT_THAT(refusal("r1:4@9:1@"), HasSubstr("after its end"));
     EXPECT_THAT(refusal(std::string(5000, '1')), HasSubstr("4,096"));
 }
 

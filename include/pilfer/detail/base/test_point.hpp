@@ -1,9 +1,12 @@
-// Places at which a test may let other tasks run: see <pilfer/test.hpp>.
+// Places at which a test may let other tasks run, or an operation fail: see <pilfer/test.hpp>.
 //
 // Only a build with PILFER_TEST has them: the target pilfer::test, and the programs that link it. In any
-// other build the macro is empty: no call, no load, no word.
+// other build the macros are empty: no call, no load, no word.
 //
 //   PILFER_TEST_POINT(what, object)   An operation on `object` begins: "locks a mutex".
+//   PILFER_TEST_FAULT(what, object)   True if the test wants it to fail.
+//   PILFER_TEST_WAIT(object)          Waits for a notification; false if the caller is no explored task.
+//   PILFER_TEST_NOTIFY(object, all)   Ends one of these waits, or all.
 #pragma once
 
 #include <atomic>
@@ -16,13 +19,32 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-using test_point_function = void (*)(const char* what, const void* object) noexcept;
+/// What a test does at these places.
+struct test_hooks {
+    void (*point)(const char* what, const void* object) noexcept;
+    bool (*fault)(const char* what, const void* object) noexcept;
+    bool (*wait)(const void* object) noexcept;
+    void (*notify)(const void* object, bool all) noexcept;
+};
 /// Null while no schedule is explored.
-extern PILFER_API std::atomic<test_point_function> test_points;
+extern PILFER_API std::atomic<const test_hooks*> test_points;
 
 inline void test_point(const char* what, const void* object) noexcept {
-    if (const test_point_function f = test_points.load(std::memory_order_relaxed)) {
-        f(what, object);
+    if (const test_hooks* const h = test_points.load(std::memory_order_relaxed)) {
+        h->point(what, object);
+    }
+}
+[[nodiscard]] inline bool test_fault(const char* what, const void* object) noexcept {
+    const test_hooks* const h = test_points.load(std::memory_order_relaxed);
+    return h != nullptr && h->fault(what, object);
+}
+[[nodiscard]] inline bool test_wait(const void* object) noexcept {
+    const test_hooks* const h = test_points.load(std::memory_order_relaxed);
+    return h != nullptr && h->wait(object);
+}
+inline void test_notify(const void* object, bool all) noexcept {
+    if (const test_hooks* const h = test_points.load(std::memory_order_relaxed)) {
+        h->notify(object, all);
     }
 }
 
@@ -31,9 +53,15 @@ inline void test_point(const char* what, const void* object) noexcept {
 } // namespace pilfer
 
 #define PILFER_TEST_POINT(what, object) ::pilfer::detail::test_point(what, object)
+#define PILFER_TEST_FAULT(what, object) ::pilfer::detail::test_fault(what, object)
+#define PILFER_TEST_WAIT(object) ::pilfer::detail::test_wait(object)
+#define PILFER_TEST_NOTIFY(object, all) ::pilfer::detail::test_notify(object, all)
 
 #else
 
 #define PILFER_TEST_POINT(what, object) static_cast<void>(0)
+#define PILFER_TEST_FAULT(what, object) false
+#define PILFER_TEST_WAIT(object) false
+#define PILFER_TEST_NOTIFY(object, all) static_cast<void>(0)
 
 #endif

@@ -1,0 +1,97 @@
+#include "explore/user_frames.hpp"
+
+#if defined(PILFER_TEST)
+
+#include <mutex>
+#include <string_view>
+#include <unordered_map>
+
+#include "base/source_lines.hpp"
+#include "base/symbols.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace {
+
+/// True if a demangled name is of this library, or of C++'s: "void pilfer::scope::sync()", and not
+/// "f(pilfer::mutex&)".
+[[nodiscard]] bool is_of_library(std::string_view function) noexcept {
+    constexpr std::string_view returns = "decltype(auto) ";
+    if (function.starts_with(returns)) {
+        function.remove_prefix(returns.size());
+    }
+    const std::string_view name = function.substr(0, function.find_first_of("(<"));
+    const std::size_t space = name.rfind(' ');
+    const std::string_view qualified = space == std::string_view::npos ? name : name.substr(space + 1);
+    return qualified.starts_with("pilfer::") || qualified.starts_with("pilfer_v0_") ||
+           qualified.starts_with("std::") || qualified.starts_with("__gnu_cxx::") ||
+           qualified.starts_with("__gthread");
+}
+
+/// Inlined functions may have no qualified names.
+[[nodiscard]] bool is_file_of_library(std::string_view file) {
+    constexpr std::string_view here = __FILE__;
+    constexpr std::string_view mine = "src/explore/user_frames.cpp";
+    if (file.find("/include/pilfer/") != std::string_view::npos ||
+        file.find("/include/c++/") != std::string_view::npos || file == here) {
+        return true;
+    }
+    return here.ends_with(mine) &&
+           file.starts_with(std::string(here.substr(0, here.size() - mine.size())) + "src/");
+}
+
+struct cache {
+    os::source_lines lines;
+    os::symbols symbols;
+    std::unordered_map<const void*, std::string> names;
+
+    [[nodiscard]] const std::string& name(const void* at) {
+        std::string& n = names[at];
+        if (n.empty()) {
+            n = symbols.name(at, true);
+        }
+        return n;
+    }
+};
+std::mutex cache_mutex;
+/// Kept for later calls: what the symbol tables of a large program say takes a while to read.
+[[nodiscard]] cache& known() {
+    static cache all;
+    return all;
+}
+
+} // namespace
+
+void learn_lines(const std::vector<const void*>& return_addresses) {
+    const std::lock_guard lock(cache_mutex);
+    known().lines.learn(return_addresses);
+}
+
+std::vector<user_frame> user_frames(const void* const* return_addresses, std::size_t depth,
+                                    std::size_t most) {
+    const std::lock_guard lock(cache_mutex);
+    cache& all = known();
+    std::vector<user_frame> found;
+    for (std::size_t i = 0; i < depth && found.size() < most; ++i) {
+        const std::string& name = all.name(return_addresses[i]);
+        const std::vector<os::source_line>& lines = all.lines.at(return_addresses[i]);
+        for (const os::source_line& l : lines) {
+            if (found.size() < most && !is_of_library(l.function) && !is_file_of_library(l.file)) {
+                const bool is_inlined = &l != &lines.back();
+                found.push_back({is_inlined ? l.function : name,
+                                 l.file.substr(l.file.rfind('/') + 1) + ":" + std::to_string(l.line)});
+            }
+        }
+        if (lines.empty() && !is_of_library(name) && !name.starts_with('?')) {
+            found.push_back({name, ""});
+        }
+    }
+    return found;
+}
+
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif
