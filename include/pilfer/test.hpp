@@ -46,13 +46,17 @@ struct options {
     /// The most faults of a schedule: calls of fault() that return true, and calls of
     /// atomic::compare_exchange_weak() that fail without a reason.
     std::uint64_t faults = 0;
-    /// A schedule fails if a task holds the only thread for so long of real time, asleep or computing, without
-    /// an operation of the library. Time in which the thread waits for a processor does not count. 0: never.
+    /// A schedule fails if a task holds the only thread for so long of real time, asleep or computing,
+    /// without an operation of the library. Time in which the thread waits for a processor does not count. 0:
+    /// never.
     std::chrono::nanoseconds patience = std::chrono::seconds(60);
     /// A failing schedule is repeated without each of its preemptions in turn, as long as it fails.
     bool minimise = true;
-    /// result::schedule of an earlier call: only that one runs. It fails if it does not fit the program. Empty:
-    /// the environment variable PILFER_SCHEDULE, if it is set.
+    /// The steps of a failure, and the waits of a deadlock, name files and lines. It needs a program with
+    /// debug information (-g), and the command addr2line, which is run once. Otherwise they name functions.
+    bool lines = true;
+    /// result::schedule of an earlier call: only that one runs. It fails if it does not fit the program.
+    /// Empty: the environment variable PILFER_SCHEDULE, if it is set.
     std::string replay{};
 };
 
@@ -62,8 +66,8 @@ struct result {
     bool passed = true;
     /// Schedules that ran, without repetitions of the failing one. If `complete`: as many as there are.
     std::uint64_t schedules = 0;
-    /// False: options::replay is of another program, or of another version. So it says nothing about this one,
-    /// and `passed` is false.
+    /// False: options::replay is of another program, or of another version. So it says nothing about this
+    /// one, and `passed` is false.
     bool fits = true;
     /// The number of the schedule that failed, from 0.
     std::uint64_t failed = 0;
@@ -131,39 +135,26 @@ inline void point([[maybe_unused]] const char* what = "is at a point") noexcept 
     PILFER_TEST_POINT(what, nullptr);
 }
 
-/// For functions that may fail: true at some of its calls, by choice, in at most options::faults of a schedule.
-/// `what` is for the trace, and must outlive the call of schedules(). False outside of explored tasks, and in a
-/// program with the usual library.
+/// For functions that may fail: true at some of its calls, by choice, in at most options::faults of a
+/// schedule. `what` is for the trace, and must outlive the call of schedules(). False outside of explored
+/// tasks, and in a program with the usual library.
 [[nodiscard]] inline bool fault([[maybe_unused]] const char* what) noexcept {
     return PILFER_TEST_FAULT(what, nullptr);
 }
 
-/// A std::atomic_flag at whose operations other tasks may go on.
-class atomic_flag {
-    using order = std::memory_order;
-    static constexpr order last = std::memory_order_seq_cst;
-
+/// A std::atomic_flag at whose operations other tasks may go on. Begins cleared.
+class atomic_flag : private atomic<bool> {
 public:
-    /// Begins cleared.
-    constexpr atomic_flag() noexcept = default;
-    atomic_flag(const atomic_flag&) = delete;
-    atomic_flag& operator=(const atomic_flag&) = delete;
+    using atomic<bool>::wait;
+    using atomic<bool>::notify_one;
+    using atomic<bool>::notify_all;
 
     /// True if it is set.
-    [[nodiscard]] bool test(order o = last) const noexcept { return m_value.load(o); }
+    [[nodiscard]] bool test(std::memory_order = std::memory_order_seq_cst) const noexcept { return load(); }
     /// Sets it, and returns whether it was set before.
-    bool test_and_set(order o = last) noexcept { return m_value.exchange(true, o); }
+    bool test_and_set(std::memory_order = std::memory_order_seq_cst) noexcept { return exchange(true); }
     /// Clears it.
-    void clear(order o = last) noexcept { m_value.store(false, o); }
-    /// As atomic::wait().
-    void wait(bool old, order o = last) const noexcept { m_value.wait(old, o); }
-    /// As atomic::notify_one().
-    void notify_one() noexcept { m_value.notify_one(); }
-    /// As atomic::notify_all().
-    void notify_all() noexcept { m_value.notify_all(); }
-
-private:
-    atomic<bool> m_value{false};
+    void clear(std::memory_order = std::memory_order_seq_cst) noexcept { store(false); }
 };
 
 } // namespace test

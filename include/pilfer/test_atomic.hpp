@@ -60,8 +60,8 @@ public:
         return compare_exchange_strong(expected, value);
     }
 
-    /// Waits until the value is not `old`. It is only looked at again after a notification, so a lost one is a
-    /// deadlock. Outside of an explored task: yields until then.
+    /// Waits until the value is not `old`. It is only looked at again after a notification, so a lost one is
+    /// a deadlock. Outside of an explored task: yields until then.
     void wait(T old, order = last) const noexcept {
         (void)at("begins to wait for an atomic");
         for (;;) {
@@ -86,33 +86,23 @@ public:
     }
 
     /// Adds `by`, and returns the value before.
-    T fetch_add(difference_type by, order = last) noexcept
-        requires adds
-    {
+    T fetch_add(difference_type by, order = last) noexcept requires adds {
         return at("adds to an atomic").fetch_add(by);
     }
     /// Subtracts `by`, and returns the value before.
-    T fetch_sub(difference_type by, order = last) noexcept
-        requires adds
-    {
+    T fetch_sub(difference_type by, order = last) noexcept requires adds {
         return at("subtracts from an atomic").fetch_sub(by);
     }
     /// Clears the bits that `bits` has not, and returns the value before.
-    T fetch_and(T bits, order = last) noexcept
-        requires counts
-    {
+    T fetch_and(T bits, order = last) noexcept requires counts {
         return at("clears bits of an atomic").fetch_and(bits);
     }
     /// Sets bits, and returns the value before.
-    T fetch_or(T bits, order = last) noexcept
-        requires counts
-    {
+    T fetch_or(T bits, order = last) noexcept requires counts {
         return at("sets bits of an atomic").fetch_or(bits);
     }
     /// Inverts bits, and returns the value before.
-    T fetch_xor(T bits, order = last) noexcept
-        requires counts
-    {
+    T fetch_xor(T bits, order = last) noexcept requires counts {
         return at("inverts bits of an atomic").fetch_xor(bits);
     }
 
@@ -124,59 +114,23 @@ public:
     /// The value.
     operator T() const noexcept { return load(); } // NOLINT(google-explicit-constructor): as std's
     /// Adds 1, and returns the new value.
-    T operator++() noexcept
-        requires(counts || points)
-    {
-        return static_cast<T>(fetch_add(1) + 1);
-    }
+    T operator++() noexcept requires(counts || points) { return static_cast<T>(fetch_add(1) + 1); }
     /// Adds 1, and returns the value before.
-    T operator++(int) noexcept
-        requires(counts || points)
-    {
-        return fetch_add(1);
-    }
+    T operator++(int) noexcept requires(counts || points) { return fetch_add(1); }
     /// Subtracts 1, and returns the new value.
-    T operator--() noexcept
-        requires(counts || points)
-    {
-        return static_cast<T>(fetch_sub(1) - 1);
-    }
+    T operator--() noexcept requires(counts || points) { return static_cast<T>(fetch_sub(1) - 1); }
     /// Subtracts 1, and returns the value before.
-    T operator--(int) noexcept
-        requires(counts || points)
-    {
-        return fetch_sub(1);
-    }
+    T operator--(int) noexcept requires(counts || points) { return fetch_sub(1); }
     /// Adds `by`, and returns the new value.
-    T operator+=(difference_type by) noexcept
-        requires adds
-    {
-        return static_cast<T>(fetch_add(by) + by);
-    }
+    T operator+=(difference_type by) noexcept requires adds { return static_cast<T>(fetch_add(by) + by); }
     /// Subtracts `by`, and returns the new value.
-    T operator-=(difference_type by) noexcept
-        requires adds
-    {
-        return static_cast<T>(fetch_sub(by) - by);
-    }
+    T operator-=(difference_type by) noexcept requires adds { return static_cast<T>(fetch_sub(by) - by); }
     /// Clears bits, and returns the new value.
-    T operator&=(T bits) noexcept
-        requires counts
-    {
-        return static_cast<T>(fetch_and(bits) & bits);
-    }
+    T operator&=(T bits) noexcept requires counts { return static_cast<T>(fetch_and(bits) & bits); }
     /// Sets bits, and returns the new value.
-    T operator|=(T bits) noexcept
-        requires counts
-    {
-        return static_cast<T>(fetch_or(bits) | bits);
-    }
+    T operator|=(T bits) noexcept requires counts { return static_cast<T>(fetch_or(bits) | bits); }
     /// Inverts bits, and returns the new value.
-    T operator^=(T bits) noexcept
-        requires counts
-    {
-        return static_cast<T>(fetch_xor(bits) ^ bits);
-    }
+    T operator^=(T bits) noexcept requires counts { return static_cast<T>(fetch_xor(bits) ^ bits); }
 
 private:
     [[nodiscard]] std::atomic<T>& at([[maybe_unused]] const char* what) const noexcept {

@@ -31,7 +31,7 @@ constexpr std::size_t addresses_at_once = 2'000;
     return out.str();
 }
 
-/// What the program writes to its standard output; empty if it cannot be run.
+/// The standard output of a program; empty if it cannot be run.
 [[nodiscard]] std::string output_of(std::vector<std::string> command) {
     std::vector<char*> arguments;
     arguments.reserve(command.size() + 1);
@@ -120,8 +120,7 @@ void source_lines::learn(const std::vector<const void*>& addresses) {
         for (std::size_t from = 0; from < all.size(); from += addresses_at_once) {
             const std::size_t to = std::min(from + addresses_at_once, all.size());
             // The child's /proc/self is another program.
-            const std::string file =
-                !path.empty() ? path : "/proc/" + std::to_string(getpid()) + "/exe";
+            const std::string file = !path.empty() ? path : "/proc/" + std::to_string(getpid()) + "/exe";
             std::vector<std::string> command{"addr2line", "-a", "-i", "-f", "-C", "-e", file};
             for (std::size_t i = from; i < to; ++i) {
                 command.push_back(command_address(all[i]));
@@ -145,9 +144,11 @@ void source_lines::learn(const std::vector<const void*>& addresses) {
     }
 }
 
-const std::vector<source_line>& source_lines::at(const void* return_address) {
+const std::vector<source_line>& source_lines::at(const void* return_address) const {
+    static const std::vector<source_line> nothing;
     const loaded_from f = file_around(reinterpret_cast<std::uintptr_t>(return_address) - 1);
-    return m_lines[{f.path, f.address}];
+    const auto found = m_lines.find({f.path, f.address});
+    return found != m_lines.end() ? found->second : nothing;
 }
 
 } // namespace os

@@ -27,9 +27,9 @@ public:
     /// Asks for the lines of these return addresses at once: one run of the program for each loaded file.
     /// Throws std::bad_alloc.
     void learn(const std::vector<const void*>& addresses);
-    /// The functions around a return address, of which the inner ones are compiled into the outer one. The
-    /// innermost is first. Empty: nothing is known.
-    [[nodiscard]] const std::vector<source_line>& at(const void* return_address);
+    /// The function around a return address is last. Functions that are compiled into it come before, the
+    /// innermost one first. Empty: nothing is known.
+    [[nodiscard]] const std::vector<source_line>& at(const void* return_address) const;
 
 private:
     using place = std::pair<std::string, std::uintptr_t>; // file and address, which survive a dlclose()

@@ -32,7 +32,7 @@ struct sigaction before_stop {};
 void wait_for_ever(int) {
     stop_request* const r = stop_asked.exchange(nullptr, std::memory_order_acq_rel);
     if (r == nullptr) {
-        return; // of somebody else
+        return; // the signal comes from elsewhere
     }
     r->count = os::return_addresses(r->frames, r->most);
     stop_done.store(1, std::memory_order_release);

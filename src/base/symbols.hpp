@@ -12,8 +12,8 @@ namespace os {
 
 /// The file that an address was loaded from.
 struct loaded_from {
-    std::string path;            ///< Empty: the program itself.
-    std::uintptr_t address = 0;  ///< In the file.
+    std::string path;           ///< Empty: the program itself.
+    std::uintptr_t address = 0; ///< In the file.
     bool found = false;
 };
 /// Throws std::bad_alloc.

@@ -68,7 +68,7 @@ constexpr std::uint64_t most_depth = 1'000;
 /// pct: priorities of changes are above this one, and those of yields are not.
 constexpr std::uint64_t changed = std::uint64_t{1} << 62;
 
-/// What follows a seed.
+/// The text after a seed.
 [[nodiscard]] std::string bound_of(const plan& p) {
     std::string text;
     if (p.preemptions != UINT64_MAX) {
@@ -237,7 +237,7 @@ bool chooser::fault() {
     return m_taken.back().index != 0;
 }
 
-/// What a script or a prefix wants here.
+/// The choice of a script or a prefix.
 std::uint32_t chooser::planned(std::size_t among) {
     const std::size_t now = m_taken.size();
     std::uint32_t index = 0;

@@ -58,9 +58,9 @@ struct plan {
 
 /// The longest text of a schedule.
 inline constexpr std::size_t longest_text = 4096;
-/// "d1:12.2-28": the choice 12 is 2, and the choice 12 + 28 is 1. "r1:SEED" and "c1:SEED:DEPTH:LENGTH" stand
-/// for random and pct, and a bound of preemptions comes after one more colon. "@CHOICES:STEPS", the
-/// fingerprint, comes last. A prefix has no text.
+/// "d1:12.2-28": the choice 12 is 2, and the choice 12 + 28 is 1. "r1:SEED" stands for random, and
+/// "c1:SEED:DEPTH:LENGTH" for pct. A bound of preemptions comes after one more colon. The fingerprint,
+/// "@CHOICES:STEPS", comes last. A prefix has no text.
 [[nodiscard]] std::string text_of(const plan& p);
 /// Throws std::invalid_argument that says what is wrong with the text.
 [[nodiscard]] plan plan_of(std::string_view text);

@@ -49,19 +49,19 @@ constexpr std::size_t most_frames_said = 3;
 constexpr struct {
     std::string_view text;
     std::string_view kind;
-} kinds[] = {{"a shared mutex", "shared mutex"},
-             {"a mutex", "mutex"},
-             {"a condition variable", "condition variable"},
-             {"an event", "event"},
-             {"a latch", "latch"},
-             {"a barrier", "barrier"},
-             {"a semaphore", "semaphore"},
-             {"a channel", "channel"},
-             {"a future", "future"},
-             {"a promise", "future"},
-             {"an atomic", "atomic"},
-             {"a scope", "scope"},
-             {"its join", "join"}};
+} object_kinds[] = {{"a shared mutex", "shared mutex"},
+                    {"a mutex", "mutex"},
+                    {"a condition variable", "condition variable"},
+                    {"an event", "event"},
+                    {"a latch", "latch"},
+                    {"a barrier", "barrier"},
+                    {"a semaphore", "semaphore"},
+                    {"a channel", "channel"},
+                    {"a future", "future"},
+                    {"a promise", "future"},
+                    {"an atomic", "atomic"},
+                    {"a scope", "scope"},
+                    {"its join", "join"}};
 
 /// The innermost functions that are not the library's, one a line.
 [[nodiscard]] std::string frames_said(const void* const* frames, std::size_t depth) {
@@ -119,9 +119,10 @@ const run_report& exploring::explore() noexcept {
     os::futex_wake(&m_asked, 1);
     if (m_exploration.most_time() != 0) {
         watch();
-    }
-    while (!m_report.holds_thread && m_answered.load(acq) == 0) {
-        os::futex_wait(m_answered, 0);
+    } else {
+        while (m_answered.load(acq) == 0) {
+            os::futex_wait(m_answered, 0);
+        }
     }
     return m_report;
 }
@@ -172,7 +173,7 @@ void exploring::holds_its_thread(bool blocked) noexcept {
     const activation* const a = m_here->current.load(rlx);
     const char* const name = a != nullptr ? a->ctx->name.load(rlx) : nullptr;
     const std::string who = a == nullptr ? "the pool" : "task " + std::to_string(number_of(a->ctx));
-    if (m_traces) {
+    if (m_traces && m_exploration.shows_lines()) {
         learn_lines({frames.data(), frames.data() + depth});
     }
     std::string text = who + (name != nullptr ? std::string(" \"") + name + '"' : "");
@@ -184,11 +185,17 @@ void exploring::holds_its_thread(bool blocked) noexcept {
     } else {
         text += "\n";
     }
-    text += blocked ? "A std::mutex, a read from a pipe, and other calls that block are not explored: what would end the "
-                      "wait needs this thread, too. Use pilfer::mutex, or pilfer::test::atomic"
-                    : "A loop that reads a plain variable or a std::atomic never ends here: no other task runs. Use "
-                      "pilfer::test::atomic and pilfer::yield()";
+    text +=
+        blocked
+            ? "A std::mutex, a read from a pipe, and other calls that block are not explored: the task that "
+              "would end the wait needs this thread, too. Use pilfer::mutex, or pilfer::test::atomic"
+            : "A loop that reads a plain variable or a std::atomic never ends here: no other task runs. Use "
+              "pilfer::test::atomic and pilfer::yield()";
     m_report.abandoned = true;
+    if (m_report.how != verdict::passed) {
+        text += "\nBefore that: " + m_report.message;
+        m_report.how = verdict::passed; // it is not repeated for the sake of the first failure
+    }
     fails(verdict::blocked, std::move(text));
     m_exploration.ran(m_chooser, m_report, m_trace);
 }
@@ -196,9 +203,9 @@ void exploring::holds_its_thread(bool blocked) noexcept {
 // ---- the worker -------------------------------------------------------------------------------
 
 void exploring::run(scheduler& w) noexcept {
-    m_here = &w;
     os::may_be_stopped();
     m_thread.store(os::thread_id(), rel);
+    m_here = &w;
     m_clock = now();
     w.explores = true;
     w.recording = true; // loops are split although the pool has one worker
@@ -652,11 +659,12 @@ std::string exploring::with_name(std::string what, const void* object) {
         return std::to_string(
             m_objects.try_emplace({object, kind}, static_cast<unsigned>(m_objects.size() + 1)).first->second);
     };
-    for (const auto& k : kinds) {
+    for (const auto& k : object_kinds) {
         if (const std::size_t at = what.find(k.text); at != std::string::npos) {
             const bool is_promise = k.text == "a promise";
             return what.replace(at, k.text.size(),
-                                (is_promise ? "the promise of " : "") + std::string(k.kind) + ' ' + number(k.kind));
+                                (is_promise ? "the promise of " : "") + std::string(k.kind) + ' ' +
+                                    number(k.kind));
         }
     }
     return what + " (object " + number("") + ")";
@@ -677,7 +685,7 @@ void exploring::note(const char* what, const void* object, std::uint32_t other, 
     std::string text = what;
     text += *of != '\0' ? std::string(" ") + of : "";
     trace_step s{task, name != nullptr ? name : "", with_name(std::move(text), object), other};
-    if (a != nullptr && !m_report.holds_thread && !m_begins) {
+    if (a != nullptr && !m_report.holds_thread && !m_begins && m_exploration.shows_lines()) {
         s.depth = os::return_addresses(s.frames.data(), static_cast<unsigned>(s.frames.size()));
     }
     m_trace.push_back(std::move(s));
@@ -687,7 +695,7 @@ void exploring::note(const char* what, const void* object, std::uint32_t other, 
 /// for another pool.
 std::string exploring::waits(bool& elsewhere) {
     const snapshot s = take_snapshot(&m_pool);
-    if (m_traces) {
+    if (m_traces && m_exploration.shows_lines()) {
         std::vector<const void*> stacks;
         for (const waiting_context& k : s.waiting) {
             stacks.insert(stacks.end(), k.frames.begin(), k.frames.end());

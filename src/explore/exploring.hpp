@@ -23,7 +23,17 @@ inline namespace v0 {
 namespace detail {
 
 /// Why a schedule failed, in the order of how much the reason explains.
-enum class verdict { passed, exception, requirement, outsider, deadlock, left_waiting, endless, blocked, misfit };
+enum class verdict {
+    passed,
+    exception,
+    requirement,
+    outsider,
+    deadlock,
+    left_waiting,
+    endless,
+    blocked,
+    misfit
+};
 
 /// Return addresses of a step of a task, innermost first. As many as are between a place in a user's code and
 /// the step.
@@ -31,9 +41,9 @@ using step_frames = std::array<const void*, 16>;
 
 /// One step of a schedule.
 struct trace_step {
-    std::uint32_t task; ///< 0: no task, but the pool.
-    std::string name;   ///< of the task; empty: it has none
-    std::string what;   ///< With the object's name.
+    std::uint32_t task;  ///< 0: no task, but the pool.
+    std::string name;    ///< of the task; empty: it has none
+    std::string what;    ///< With the object's name.
     std::uint32_t other; ///< Another task; 0: there is none.
     step_frames frames{};
     unsigned depth = 0; ///< Of the frames.
@@ -43,8 +53,8 @@ struct trace_step {
 struct run_report {
     verdict how = verdict::passed;
     std::string message{};
-    bool abandoned = false;     ///< Tasks wait for ever: the pool is not used again.
-    bool holds_thread = false;  ///< A task has blocked its thread, which never goes on.
+    bool abandoned = false;             ///< Tasks wait for ever: the pool is not used again.
+    bool holds_thread = false;          ///< A task has blocked its thread, which never goes on.
     std::uint32_t hash = 2'166'136'261; ///< Of the steps, if they were traced.
 };
 
@@ -54,6 +64,8 @@ public:
     /// The plan of the next schedule; null: there is none.
     [[nodiscard]] virtual const plan* next() = 0;
     [[nodiscard]] virtual bool traces() const noexcept = 0;
+    /// A trace is to have lines of the source.
+    [[nodiscard]] virtual bool shows_lines() const noexcept = 0;
     virtual void call_body() = 0; ///< In a task.
     virtual void ran(const chooser& c, run_report& r, std::vector<trace_step>& trace) = 0;
     [[nodiscard]] virtual std::uint64_t most_steps() const noexcept = 0;
@@ -184,8 +196,8 @@ private:
     std::uint64_t m_steps = 0;
     std::uint64_t m_faults = 0;
     std::vector<notified*> m_notified; // waits that notify() ends, the oldest first
-    std::uint64_t m_yields = 0;    // since something became ready, or an alarm fired
-    std::uint64_t m_suspended = 0; // contexts that wait, or are preempted
+    std::uint64_t m_yields = 0;        // since something became ready, or an alarm fired
+    std::uint64_t m_suspended = 0;     // contexts that wait, or are preempted
     bool m_body_over = false;
     bool m_traces = false;
     bool m_begins = false; // a task does

@@ -103,8 +103,9 @@ constexpr std::uint64_t probes = 50;
 constexpr std::uint64_t a_second = 1'000'000'000;
 /// "@", two numbers and ":".
 constexpr std::size_t longest_fingerprint = 32;
-constexpr const char* not_repeatable = ": body does not do the same each time (it may ask for the time, an address "
-                                       "or a thread, or keep something)";
+constexpr const char* not_repeatable =
+    ": body does not do the same each time (it may ask for the time, an address "
+    "or a thread, or keep something)";
 
 class explored_call final : public exploration {
 public:
@@ -153,13 +154,15 @@ public:
         return &m_plan;
     }
     [[nodiscard]] bool traces() const noexcept override { return m_replays || m_phase == phase::showing; }
+    [[nodiscard]] bool shows_lines() const noexcept override { return m_options.lines; }
     void call_body() override { m_body(); }
     [[nodiscard]] std::uint64_t most_steps() const noexcept override { return m_options.steps; }
     [[nodiscard]] std::uint64_t most_faults() const noexcept override { return m_options.faults; }
     /// A schedule that has held its thread once is not waited for as long again.
     [[nodiscard]] std::uint64_t most_time() const noexcept override {
         const auto most = static_cast<std::uint64_t>(m_options.patience.count());
-        return m_failed == verdict::blocked ? std::max<std::uint64_t>(most / 8, std::min(most, a_second)) : most;
+        return m_failed == verdict::blocked ? std::max<std::uint64_t>(most / 8, std::min(most, a_second))
+                                            : most;
     }
     void ran(const chooser& c, run_report& r, std::vector<trace_step>& trace) override {
         switch (m_phase) {
@@ -171,7 +174,8 @@ public:
             }
             break;
         case phase::shortening:
-            ++m_repetitions;
+            // A blocked thread takes long to notice, so no shorter schedule is looked for after one.
+            m_repetitions = r.how == verdict::blocked ? most_repetitions : m_repetitions + 1;
             m_left_behind += r.abandoned ? 1 : 0;
             if (same(r)) {
                 m_best = c.deviations();
@@ -256,12 +260,14 @@ private:
         m_result.message = r.message;
         if (!m_result.fits) {
             m_result.message += r.how == verdict::passed ? "" : "\n";
-            m_result.message += "the schedule does not fit this program: " + why +
-                                ". It may be of another version, build or call of schedules(), or body does not do "
-                                "the same each time";
-            m_result.message += r.how == verdict::passed
-                                    ? ". So nothing is known: run the test without PILFER_SCHEDULE and options::replay"
-                                    : ". So the failure may be another one";
+            m_result.message +=
+                "the schedule does not fit this program: " + why +
+                ". It may be of another version, build or call of schedules(), or body does not do "
+                "the same each time";
+            m_result.message +=
+                r.how == verdict::passed
+                    ? ". So nothing is known: run the test without PILFER_SCHEDULE and options::replay"
+                    : ". So the failure may be another one";
         }
     }
     void searched(const chooser& c, const run_report& r) {
@@ -271,9 +277,10 @@ private:
         if (const std::string why = m_plan.how == plan::kind::prefix ? c.misfit() : ""; !why.empty()) {
             m_result.passed = false;
             m_result.failed = m_number - 1;
-            m_result.message = r.message + (r.message.empty() ? "" : "\n") +
-                               "the search cannot go on, because a prefix of an earlier schedule did not come again: " +
-                               why + not_repeatable;
+            m_result.message =
+                r.message + (r.message.empty() ? "" : "\n") +
+                "the search cannot go on, because a prefix of an earlier schedule did not come again: " +
+                why + not_repeatable;
             m_phase = phase::over;
             return;
         }

@@ -34,7 +34,8 @@ namespace {
     constexpr std::string_view here = __FILE__;
     constexpr std::string_view mine = "src/explore/user_frames.cpp";
     if (file.find("/include/pilfer/") != std::string_view::npos ||
-        file.find("/include/c++/") != std::string_view::npos || file == here) {
+        file.find("/include/c++/") != std::string_view::npos || file.ends_with("/pilfer.hpp") ||
+        file == here) {
         return true;
     }
     return here.ends_with(mine) &&

@@ -25,9 +25,13 @@ using ::testing::Not;
 // ---- values -----------------------------------------------------------------------------------
 
 template <class A>
-concept has_add = requires(A a) { a.fetch_add(1); };
+concept has_add = requires(A a) {
+    a.fetch_add(1);
+};
 template <class A>
-concept has_increment = requires(A a) { ++a; };
+concept has_increment = requires(A a) {
+    ++a;
+};
 template <class A>
 concept has_bits = requires(A a, typename A::value_type v) {
     a.fetch_and(v);
@@ -46,10 +50,10 @@ struct pair {
 
 template <class T>
 constexpr bool is_like_std =
-    has_add<pilfer::test::atomic<T>> == has_add<std::atomic<T>> &&
-    has_increment<pilfer::test::atomic<T>> == has_increment<std::atomic<T>> &&
-    has_bits<pilfer::test::atomic<T>> == has_bits<std::atomic<T>> &&
-    pilfer::test::atomic<T>::is_always_lock_free == std::atomic<T>::is_always_lock_free;
+    has_add<pilfer::test::atomic<T>> == has_add<std::atomic<T>>&& has_increment<pilfer::test::atomic<T>> ==
+    has_increment<std::atomic<T>>&& has_bits<pilfer::test::atomic<T>> ==
+    has_bits<std::atomic<T>>&& pilfer::test::atomic<T>::is_always_lock_free ==
+    std::atomic<T>::is_always_lock_free;
 static_assert(is_like_std<int> && is_like_std<unsigned char> && is_like_std<char32_t>);
 static_assert(is_like_std<bool> && is_like_std<double> && is_like_std<pair>);
 static_assert(is_like_std<int*>);
@@ -68,11 +72,28 @@ void both(T first, F f) {
 
 TEST(test_atomic, computes_as_std) {
     both(12, [](auto& a) {
-        return std::array{a.fetch_add(3), a.fetch_sub(1), a.fetch_and(6), a.fetch_or(9), a.fetch_xor(5), a += 4,
-                          a -= 2,         a &= 14,        a |= 1,         a ^= 3,        ++a,            a++,
-                          --a,            a--,            a.exchange(7),  int(a = 8),    a.load(),       int(a)};
+        return std::array{a.fetch_add(3),
+                          a.fetch_sub(1),
+                          a.fetch_and(6),
+                          a.fetch_or(9),
+                          a.fetch_xor(5),
+                          a += 4,
+                          a -= 2,
+                          a &= 14,
+                          a |= 1,
+                          a ^= 3,
+                          ++a,
+                          a++,
+                          --a,
+                          a--,
+                          a.exchange(7),
+                          int(a = 8),
+                          a.load(),
+                          int(a)};
     });
-    both(1.5, [](auto& a) { return std::array{a.fetch_add(3), a.fetch_sub(1), a += 4, a -= 2, a.exchange(7)}; });
+    both(1.5, [](auto& a) {
+        return std::array{a.fetch_add(3), a.fetch_sub(1), a += 4, a -= 2, a.exchange(7)};
+    });
     std::array<int, 9> numbers{};
     both(numbers.data(), [](auto& a) {
         return std::array{a.fetch_add(3), a.fetch_sub(1), a += 4, a -= 2, ++a, a++, --a, a--};
@@ -218,7 +239,7 @@ TEST(faults, weak_exchanges_fail_if_asked_for) {
 }
 
 TEST(faults, are_at_most_so_many) {
-    for (const std::uint64_t most : {0, 1, 3}) {
+    for (const std::uint64_t most : {0U, 1U, 3U}) {
         std::uint64_t seen = 0;
         const result r = schedules(500, {.strategy = strategy::random, .faults = most}, [&] {
             std::uint64_t now = 0;

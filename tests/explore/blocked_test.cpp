@@ -42,7 +42,8 @@ TEST(blocked_thread, is_reported_with_its_task_and_the_others) {
     ASSERT_FALSE(r);
     EXPECT_THAT(r.message, ContainsRegex("^task [23] \"(ann|bob)\" blocks the thread"));
     EXPECT_THAT(r.message, HasSubstr("hold_std_mutex"));
-    EXPECT_THAT(r.message, ContainsRegex("The other tasks:\n(.*\n)*  task [23] \"(ann|bob)\" waits for its turn"));
+    EXPECT_THAT(r.message,
+                ContainsRegex("The other tasks:\n(.*\n)*  task [23] \"(ann|bob)\" waits for its turn"));
     EXPECT_THAT(r.message, HasSubstr("A std::mutex"));
     EXPECT_THAT(r.trace, ContainsRegex("task [23] \"(ann|bob)\" yields"));
     const result again = schedules(1, {.patience = brief, .replay = r.schedule}, &hold_std_mutex);
@@ -82,6 +83,21 @@ TEST(blocked_thread, never_goes_on) {
         EXPECT_TRUE(schedules(100, [] { pilfer::join([] {}, [] {}); }));
     }
     EXPECT_FALSE(goes_on);
+}
+
+TEST(blocked_thread, after_another_failure_is_what_counts) {
+    std::mutex held;
+    held.lock();
+    const result r = schedules(10, {.patience = brief}, [&] {
+        try {
+            pilfer::test::require(false, "first");
+        } catch (const pilfer::test::failure&) {
+        }
+        held.lock();
+    });
+    ASSERT_FALSE(r);
+    EXPECT_THAT(r.message, testing::StartsWith("task 1 blocks the thread"));
+    EXPECT_THAT(r.message, ContainsRegex("Before that: .*first"));
 }
 
 TEST(endless_computation, is_reported) {

@@ -311,10 +311,14 @@ TEST(schedules, a_deadlock_names_who_waits_for_whom) {
     });
     ASSERT_FALSE(r);
     EXPECT_THAT(r.message, HasSubstr("a deadlock"));
-    EXPECT_THAT(r.message,
-                ContainsRegex("\"ann\" waits for mutex [12], that is for task [23] \"bob\"\n    in .*schedules_test.cpp"));
-    EXPECT_THAT(r.message,
-                ContainsRegex("\"bob\" waits for mutex [12], that is for task [23] \"ann\"\n    in .*schedules_test.cpp"));
+    EXPECT_THAT(
+        r.message,
+        ContainsRegex(
+            "\"ann\" waits for mutex [12], that is for task [23] \"bob\"\n    in .*schedules_test.cpp"));
+    EXPECT_THAT(
+        r.message,
+        ContainsRegex(
+            "\"bob\" waits for mutex [12], that is for task [23] \"ann\"\n    in .*schedules_test.cpp"));
     EXPECT_THAT(r.message, ContainsRegex("task 1 waits for the children of scope [0-9]+, that is for task"));
 }
 
@@ -408,7 +412,8 @@ TEST(trace, has_lines_of_the_users_code) {
         require(false);
     });
     ASSERT_FALSE(r);
-    EXPECT_THAT(r.trace, HasSubstr("waits for event 1 (schedules_test.cpp:" + std::to_string(next_line) + ")"));
+    EXPECT_THAT(r.trace,
+                HasSubstr("waits for event 1 (schedules_test.cpp:" + std::to_string(next_line) + ")"));
     EXPECT_THAT(r.trace, ContainsRegex("waits for future [0-9]+ \\(schedules_test.cpp:[0-9]+\\)"));
     EXPECT_THAT(r.trace, ContainsRegex("task 2 begins\n"));
 }

@@ -19,7 +19,7 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 
-/// What a test does at these places.
+/// The reactions of a test to these places.
 struct test_hooks {
     void (*point)(const char* what, const void* object) noexcept;
     bool (*fault)(const char* what, const void* object) noexcept;
