@@ -45,14 +45,14 @@ public:
     /// Randall, PLDI 1998.
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f) {
-        scope_core::spawn(std::forward<F>(f));
+        scope_core::spawn(announced(std::forward<F>(f)));
     }
 
     /// spawn(f) with a weight, of the rest of the caller, or a name, of f. Throws like spawn(f), and
     /// std::invalid_argument. Cost: as spawn(f), and some nanoseconds for the announcement.
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(const task_options& o, F&& f) {
-        scope_core::spawn(o, std::forward<F>(f));
+        scope_core::spawn(o, announced(std::forward<F>(f)));
     }
 
     /// Offers f to idle workers and goes on. Children that no worker has taken run in sync(), newest first.
@@ -64,14 +64,14 @@ public:
     /// no atomic read-modify-write.
     template <class F>
     PILFER_ALWAYS_INLINE void fork(F&& f) {
-        scope_core::fork(std::forward<F>(f));
+        scope_core::fork(announced(std::forward<F>(f)));
     }
 
     /// fork(f) with a weight or a name. Throws like fork(f), and std::invalid_argument. Cost: as fork(f), and
     /// some nanoseconds for the announcement.
     template <class F>
     void fork(const task_options& o, F&& f) {
-        scope_core::fork(o, std::forward<F>(f));
+        scope_core::fork(o, announced(std::forward<F>(f)));
     }
 
     /// Waits for all children, then rethrows the first exception of any of them.

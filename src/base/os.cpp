@@ -32,6 +32,10 @@
 #include "base/clock.hpp"
 #include "base/once.hpp"
 
+#if defined(PILFER_RACE)
+#include <pilfer/detail/base/race.hpp>
+#endif
+
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
 #endif
@@ -40,6 +44,14 @@ namespace pilfer {
 inline namespace v0 {
 namespace os {
 namespace {
+
+#if defined(PILFER_RACE)
+using resting = detail::race::resting;
+#else
+struct resting {
+    resting() noexcept {}
+};
+#endif
 
 long futex(std::atomic<std::uint32_t>* word, int op, std::uint32_t value, const timespec* timeout) noexcept {
     return syscall(SYS_futex, word, op, value, timeout, nullptr, 0);
@@ -149,6 +161,7 @@ void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected) noexce
     if (PILFER_CHAOS_MAYBE(early_return)) {
         return;
     }
+    const resting here;
     futex(&word, FUTEX_WAIT_PRIVATE, expected, nullptr);
 }
 
@@ -163,11 +176,13 @@ void futex_wait_for(std::atomic<std::uint32_t>& word, std::uint32_t expected, st
     timespec t{};
     t.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
     t.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+    const resting here;
     futex(&word, FUTEX_WAIT_PRIVATE, expected, &t);
 }
 
 void futex_wait_either(std::atomic<std::uint32_t>& a, std::uint32_t in_a, std::atomic<std::uint32_t>& b,
                        std::uint32_t in_b, std::uint64_t ns) noexcept {
+    const resting here;
 #if defined(SYS_futex_waitv)
     futex_waitv both[2]{};
     const auto fill = [](futex_waitv& w, std::atomic<std::uint32_t>& word, std::uint32_t value) {

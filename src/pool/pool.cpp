@@ -142,6 +142,10 @@ void choose_governor(options& o) {
         check("workers", o.workers, 1, 4096, " (or 0 for automatic)");
     }
     choose_profile(o, files);
+#if defined(PILFER_RACE)
+    o.workers = 1; // the order of the run is that of a serial program
+    o.max_workers = 1;
+#endif
     if (o.workers == 0) {
         o.workers = os::automatic_workers();
         if (o.max_workers != 0) {

@@ -270,7 +270,7 @@ void scope_core::wait_for_children(worker* home) noexcept {
         break;
     }
     m_children.reset();
-    san::acquire(&m_children);
+    children_have_ended();
     backend_of(this_worker()).synced(this);
     resume_on_origin(home);
 }
@@ -284,7 +284,7 @@ void scope_core::block_for_children() noexcept {
         }
     }
     m_children.reset();
-    san::acquire(&m_children);
+    children_have_ended();
     synced_outside(this);
 }
 
@@ -328,7 +328,7 @@ void scope_core::sync_children(worker* w) {
         }
     w->current.store(child.beneath, rlx);
     if (quiet() && m_children.all_done()) [[likely]] {
-        san::acquire(&m_children);
+        children_have_ended();
         backend_of(w).synced(this);
         resume_on_origin(home);
         return;
@@ -454,7 +454,7 @@ bool scope_core::wait_until(instant until) noexcept {
         break;
     }
     m_children.reset();
-    san::acquire(&m_children);
+    children_have_ended();
     return true;
 }
 
@@ -503,7 +503,7 @@ void scope_core::destroy_cold() noexcept {
     if (!quiet()) {
         settle_at_end();
     }
-    san::acquire(&m_children);
+    children_have_ended();
     leave();
     check_end();
 }

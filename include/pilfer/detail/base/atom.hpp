@@ -63,9 +63,17 @@ struct std_atom {
 };
 
 inline constexpr auto rlx = std::memory_order_relaxed;
+#if defined(PILFER_RACE) && !defined(PILFER_BUILDING)
+// Instrumented code of the library: an order here is no edge between tasks of the user, and one thread at a
+// time runs such code.
+inline constexpr auto acq = rlx;
+inline constexpr auto rel = rlx;
+inline constexpr auto acq_rel = rlx;
+#else
 inline constexpr auto acq = std::memory_order_acquire;
 inline constexpr auto rel = std::memory_order_release;
 inline constexpr auto acq_rel = std::memory_order_acq_rel;
+#endif
 
 } // namespace detail
 } // namespace v0

@@ -8,7 +8,9 @@
 #include <pilfer/detail/base/which_sanitizer.h>
 
 /* A program with PILFER_TEST needs the library with PILFER_TEST: inline functions differ. */
-#if defined(PILFER_TEST) && defined(PILFER_ASAN)
+#if defined(PILFER_RACE)
+#define PILFER_SAME_SANITIZER pilfer_v0_needs_target_pilfer_race__see_docs_races
+#elif defined(PILFER_TEST) && defined(PILFER_ASAN)
 #define PILFER_SAME_SANITIZER                                                                                \
     pilfer_v0_needs_target_pilfer_test_built_with_fsanitize_address__see_docs_testing
 #elif defined(PILFER_TEST) && defined(PILFER_TSAN)

@@ -34,14 +34,14 @@ struct stack_view {
 namespace san {
 
 PILFER_SAME_FRAME void acquire([[maybe_unused]] const void* edge) noexcept {
-#if defined(PILFER_TSAN)
+#if defined(PILFER_TSAN) && !defined(PILFER_RACE)
     if (edge != nullptr) {
         __tsan_acquire(const_cast<void*>(edge));
     }
 #endif
 }
 PILFER_SAME_FRAME void release([[maybe_unused]] const void* edge) noexcept {
-#if defined(PILFER_TSAN)
+#if defined(PILFER_TSAN) && !defined(PILFER_RACE)
     if (edge != nullptr) {
         __tsan_release(const_cast<void*>(edge));
     }

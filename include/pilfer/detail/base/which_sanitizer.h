@@ -9,7 +9,8 @@
 #define PILFER_ASAN 1
 #endif
 #endif
-#if defined(__SANITIZE_THREAD__)
+/* The library of `pilfer race` is not instrumented itself, but takes part in the switches of stacks. */
+#if defined(__SANITIZE_THREAD__) || defined(PILFER_RACE)
 #define PILFER_TSAN 1
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)

@@ -127,7 +127,7 @@ template <class T, class I, class Map, class Combine>
 template <class T, class Leaf, class Combine>
 [[nodiscard]] T run_tree(std::uint64_t first, std::uint64_t n, Leaf& leaf, Combine& combine,
                          common_size& size, common_report report) {
-    if (n <= size.get()) {
+    if (n <= (race::splits_all ? 1 : size.get())) {
         auto part = [&]() -> T { return leaf(first, n); };
         if (!size.learns_from(n)) {
             return detail::as_part(report, part);

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/error.hpp>
@@ -30,6 +31,9 @@ public:
         submits(p, this);
         detail::wait_for(m_done, this, &p);
         san::acquire(this);
+#if defined(PILFER_RACE)
+        m_caller.returns();
+#endif
         if (m_outcome.failed()) {
             detail::note_suppressed(m_suppressed); // the number belongs to the thread that sees the exception
         }
@@ -47,6 +51,9 @@ private:
             detail::count_dropped(w);
         } else {
             detail::note_suppressed(0); // of an earlier task on this thread
+#if defined(PILFER_RACE)
+            const race::caller::call now(s->m_caller);
+#endif
             s->m_outcome.fill(s->m_function);
             if (s->m_outcome.failed()) {
                 s->m_suppressed = suppressed_exceptions();
@@ -64,6 +71,9 @@ private:
     F& m_function;
     std::uint64_t m_suppressed = 0;
     outcome<value> m_outcome;
+#if defined(PILFER_RACE)
+    race::caller m_caller;
+#endif
 };
 
 /// The condition of run_until().

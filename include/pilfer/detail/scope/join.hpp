@@ -10,6 +10,7 @@
 
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/worker/branch.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/pool.hpp>
@@ -278,9 +279,8 @@ PILFER_COLD both_results<F, G> join_signalled(worker* w, passed<F> f, join_spark
     return both_results<F, G>{detail::invoke_regular<F>(f), detail::run_last(spark.function(), report)};
 }
 
-/// Joins two functions. `Functions`: how many functions of the user g stands for.
-template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
-PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
+template <std::uint64_t Functions, class F, class G, class Report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_unannounced(worker* w, F& f, G& g, Report report) {
     join_spark<G, Report> spark(w, g, report);
     if (detail::push_task(w, spark.entry())) [[unlikely]] {
         // Moved: a result that the cold call wrote in place would live in memory on the fast path too.
@@ -288,6 +288,30 @@ PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report r
         return both_results<F, G>(std::move(results));
     }
     return detail::join_announced<Functions>(f, spark, report);
+}
+
+/// Joins two functions. `Functions`: how many functions of the user g stands for.
+template <std::uint64_t Functions = 1, class F, class G, class Report = lone_report>
+PILFER_ALWAYS_INLINE both_results<F, G> join_two(worker* w, F& f, G& g, Report report = {}) {
+#if defined(PILFER_RACE)
+    struct both {
+        race::block block;
+        ~both() { race::join(block); }
+    } here;
+    const race::strand first = race::fork(here.block, race::how::first_of_join);
+    const race::strand second = race::current();
+    auto run_f = [&]() -> decltype(auto) {
+        const race::running now(first, &here.block);
+        return race::in_own_frame(f);
+    };
+    auto run_g = [&]() -> decltype(auto) {
+        const race::running now(second, &here.block);
+        return race::in_own_frame(g);
+    };
+    return detail::join_unannounced<Functions>(w, run_f, run_g, report);
+#else
+    return detail::join_unannounced<Functions>(w, f, g, report);
+#endif
 }
 
 template <class F, class G, class... H>

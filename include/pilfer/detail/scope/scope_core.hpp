@@ -6,6 +6,7 @@
 #include <exception>
 
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/cancel/cancel.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/wait/wait.hpp>
@@ -36,9 +37,18 @@ public:
             again().destroy_cold();
             return;
         }
-        san::acquire(&m_children);
+        children_have_ended();
         owner->node.store(m_link.parent(), rlx);
         check_end();
+    }
+    /// The function as it is, or for `pilfer race` as a strand of this scope.
+    template <class F>
+    [[nodiscard]] PILFER_ALWAYS_INLINE decltype(auto) announced(F&& f) {
+#if defined(PILFER_RACE)
+        return race::announced<std::decay_t<F>>(m_block, std::forward<F>(f));
+#else
+        return std::forward<F>(f);
+#endif
     }
     template <class F>
     PILFER_ALWAYS_INLINE void spawn(F&& f);
@@ -54,7 +64,7 @@ public:
         if (w == nullptr || !std_atom::is(m_owner, w->current.load(rlx))) [[unlikely]] {
             again().sync_cold();
         } else if (quiet()) {
-            san::acquire(&m_children);
+            children_have_ended();
         } else {
             again().sync_children(w);
         }
@@ -88,6 +98,12 @@ public:
         return static_cast<std::uint64_t>(m_children.pending()) | cancel_state().load(rlx);
     }
     [[nodiscard]] bool quiet() const noexcept { return outstanding() == 0; }
+    PILFER_ALWAYS_INLINE void children_have_ended() noexcept {
+        san::acquire(&m_children);
+#if defined(PILFER_RACE)
+        race::join(m_block);
+#endif
+    }
     void check_end() const noexcept {
         ensure([this] { return m_children.at_rest(); }, "a scope ended while children of it were left");
         ensure([this] { return this_activation() == owner(); },
@@ -163,6 +179,9 @@ public:
     union {
         std::exception_ptr m_error; // alive while there are failures
     };
+#if defined(PILFER_RACE)
+    race::block m_block;
+#endif
 };
 
 } // namespace detail

@@ -1,0 +1,169 @@
+// Announcements of the structure of a program to `pilfer race`: forks, joins, edges and locks.
+//
+// Only a build with PILFER_RACE has them: the target pilfer::race, and the programs that link it. In any
+// other build every function here is empty, and no object has a member for it.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include <pilfer/detail/base/platform.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace race {
+
+#if defined(PILFER_RACE)
+
+/// True if every loop has to be split into its elements, because some schedule splits it there.
+inline constexpr bool splits_all = true;
+
+/// The number of a strand: a part of a task without a fork, a join or an edge. 0: none, nothing is checked.
+using strand = std::uint32_t;
+
+/// How a strand began.
+enum class how : std::uint8_t { start, child, rest, joined, first_of_join, second_of_join, async, call };
+
+/// A series-parallel block: forks, and the join that ends it. 0: nothing was forked since the last join.
+struct block {
+    strand join = 0;
+};
+
+/// Forks: the running strand ends, its rest goes on, and the strand of the child is returned.
+[[nodiscard]] strand fork(block& b, how kind) noexcept;
+/// The strand in which the running task goes on.
+[[nodiscard]] strand current() noexcept;
+/// Starts a task that no block joins: whatever waits for it does so by an edge.
+[[nodiscard]] strand fork_apart() noexcept;
+/// Joins all that was forked in `b`.
+void join(block& b) noexcept;
+
+/// Runs a strand on whatever stack this object is made on. `b`: null for a task that no block joins.
+class running {
+public:
+    running(strand child, const block* b) noexcept;
+    running(const running&) = delete;
+    running& operator=(const running&) = delete;
+    ~running();
+
+private:
+    strand m_before;
+    std::uint32_t m_edges_before;
+    strand m_child;
+    strand m_join;
+};
+
+/// Calls f in a frame of its own, which is forgotten when the strand ends. Two functions that were inlined into one frame would
+/// share its memory.
+template <class F>
+PILFER_NOINLINE decltype(auto) in_own_frame(F& f) {
+    return f();
+}
+
+
+/// While it lives, accesses of the running task are not looked at.
+class unseen {
+public:
+    unseen() noexcept;
+    unseen(const unseen&) = delete;
+    unseen& operator=(const unseen&) = delete;
+    ~unseen();
+};
+
+/// The thread waits in the library: another one may run tasks meanwhile.
+class resting {
+public:
+    resting() noexcept;
+    resting(const resting&) = delete;
+    resting& operator=(const resting&) = delete;
+    ~resting();
+
+private:
+    bool m_had_turn;
+};
+
+/// What comes before release(object) is ordered before what follows a later acquire(object).
+void release(const void* object) noexcept;
+void acquire(const void* object) noexcept;
+/// The running task holds `lock` from here on, or no more.
+void locks(const void* lock) noexcept;
+void unlocks(const void* lock) noexcept;
+/// The running task uses something that is not followed, which is named in the report.
+void cannot_follow(const char* what) noexcept;
+
+/// A function on behalf of a caller that waits for it: the caller's strand, on another stack.
+class caller {
+public:
+    caller() noexcept;
+    /// On the caller's thread, after the wait.
+    void returns() noexcept;
+
+    class call {
+    public:
+        explicit call(caller& c) noexcept;
+        call(const call&) = delete;
+        call& operator=(const call&) = delete;
+        ~call();
+
+    private:
+        caller& m_caller;
+        strand m_before;
+        std::uint32_t m_edges_before;
+    };
+
+private:
+    strand m_strand;
+    std::uint32_t m_edges;
+};
+
+/// A child of a scope. Moves of the function, and its end, belong to no strand.
+template <class F>
+class announced {
+public:
+    template <class G>
+    announced(block& b, G&& g) : m_function(std::forward<G>(g)), m_child(race::fork(b, how::child)), m_block(&b) {}
+    announced(announced&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
+        : announced(std::move(other), unseen()) {}
+    announced(const announced& other) : announced(other, unseen()) {}
+    announced& operator=(const announced&) = delete;
+    ~announced() {
+        const unseen here;
+        m_function.~F();
+    }
+    decltype(auto) operator()() {
+        const running here(m_child, m_block);
+        return race::in_own_frame(m_function);
+    }
+
+private:
+    announced(announced&& other, const unseen&) noexcept(std::is_nothrow_move_constructible_v<F>)
+        : m_function(std::move(other.m_function)), m_child(other.m_child), m_block(other.m_block) {}
+    announced(const announced& other, const unseen&)
+        : m_function(other.m_function), m_child(other.m_child), m_block(other.m_block) {}
+    union {
+        F m_function;
+    };
+    strand m_child;
+    block* m_block;
+};
+
+#else
+
+inline constexpr bool splits_all = false;
+
+struct block {};
+PILFER_SAME_FRAME void join(block&) noexcept {}
+PILFER_SAME_FRAME void release(const void*) noexcept {}
+PILFER_SAME_FRAME void acquire(const void*) noexcept {}
+PILFER_SAME_FRAME void locks(const void*) noexcept {}
+PILFER_SAME_FRAME void unlocks(const void*) noexcept {}
+PILFER_SAME_FRAME void cannot_follow(const char*) noexcept {}
+
+#endif
+
+} // namespace race
+} // namespace detail
+} // namespace v0
+} // namespace pilfer

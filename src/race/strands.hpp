@@ -1,0 +1,120 @@
+// Strands, and the answer to "does this strand come before that one in every schedule?"
+//
+// Two lists hold all strands: the English one has a child before the rest of its parent, the Hebrew one after
+// it. A strand precedes another one if it is in front of it in both (SP-order: Bender, Fineman, Gilbert and
+// Leiserson, SPAA 2004). The lists keep tags, as in Bender, Cole, Demaine, Farach-Colton and Zito, ESA 2002.
+// Edges that are not series-parallel are a graph beside it, which is searched only if the tags say "parallel".
+#pragma once
+
+#if defined(PILFER_RACE)
+
+#include <pilfer/detail/base/race.hpp>
+
+#include "race/arena.hpp"
+
+namespace pilfer {
+inline namespace v0 {
+namespace detail {
+namespace race {
+
+struct place {
+    std::uint64_t tag;
+    std::uint32_t next;
+    std::uint32_t previous;
+};
+
+struct strand_record {
+    std::uint32_t parent; ///< in which it was forked; first: the list of free records
+    std::uint32_t depth;
+    place order[2];      ///< English, Hebrew
+    std::uint32_t part;  ///< Strands of two parts are ordered by edges only.
+    std::uint32_t edges; ///< at its beginning, or for a join what its children bring
+    std::uint32_t born;  ///< the number of edges when it began
+    std::uint32_t calls; ///< where it was forked
+    std::uint64_t site;
+    how kind;
+    bool live;
+    bool marked;
+    std::uint16_t pins; ///< of objects of the program that know it
+};
+
+/// The end of a strand from which an edge goes out, or (strand 0) two sets of edges together.
+struct edge {
+    std::uint32_t from;
+    std::uint32_t one;
+    std::uint32_t two;
+    std::uint32_t seen; ///< the last search that came here
+};
+
+class strands {
+public:
+    [[nodiscard]] strand_record& operator[](std::uint32_t s) noexcept { return m_all[s]; }
+    [[nodiscard]] std::uint32_t live() const noexcept { return m_all.live(); }
+    [[nodiscard]] std::uint32_t end() const noexcept { return m_all.end(); }
+
+    /// The first strand of a new part.
+    [[nodiscard]] std::uint32_t start(std::uint32_t parent, std::uint32_t edges, how kind) noexcept;
+    /// A strand right after `where` in both lists.
+    [[nodiscard]] std::uint32_t after(std::uint32_t where, std::uint32_t edges, how kind) noexcept;
+    /// Forks: a child and the rest of `parent`. Before the first fork of a block, `join` is 0 and made, too.
+    void fork(std::uint32_t parent, std::uint32_t edges, how child_is, how rest_is, std::uint32_t& child,
+              std::uint32_t& rest, std::uint32_t& join) noexcept;
+    void give(std::uint32_t s) noexcept;
+    /// Strands were given, and their numbers may come again.
+    void forget_answers() noexcept {
+        for (answer& a : m_known) {
+            a = {};
+        }
+    }
+
+    /// True if `a` is `b` or comes before it by forks and joins alone.
+    [[nodiscard]] bool in_series(std::uint32_t a, std::uint32_t b) noexcept {
+        const strand_record& x = m_all[a];
+        const strand_record& y = m_all[b];
+        return x.part == y.part && x.order[0].tag <= y.order[0].tag && x.order[1].tag <= y.order[1].tag;
+    }
+    /// True if `a` comes before what strand `b` does when it has these edges.
+    [[nodiscard]] bool before(std::uint32_t a, std::uint32_t b, std::uint32_t edges) noexcept {
+        return in_series(a, b) || (edges != 0 && reached(a, edges));
+    }
+
+    [[nodiscard]] std::uint32_t edge_from(std::uint32_t s, std::uint32_t one, std::uint32_t two) noexcept;
+    [[nodiscard]] std::uint32_t both(std::uint32_t one, std::uint32_t two) noexcept;
+    [[nodiscard]] std::uint32_t edge_count() const noexcept { return m_edges.end(); }
+    /// Searches that were given up, and taken for an order.
+    [[nodiscard]] std::uint64_t given_up() const noexcept { return m_given_up; }
+    /// f(strand) for the strands that edges start from.
+    template <class F>
+    void each_edge(F f) noexcept {
+        for (std::uint32_t i = 1; i < m_edges.end(); ++i) {
+            if (m_edges[i].from != 0) {
+                f(m_edges[i].from);
+            }
+        }
+    }
+
+private:
+    [[nodiscard]] std::uint32_t make(std::uint32_t parent, std::uint32_t edges, how kind) noexcept;
+    void insert(unsigned list, std::uint32_t where, std::uint32_t s) noexcept;
+    void make_room(unsigned list, std::uint32_t where) noexcept;
+    [[nodiscard]] bool reached(std::uint32_t a, std::uint32_t edges) noexcept;
+
+    table<strand_record, (1U << 28)> m_all;
+    table<edge, (1U << 28)> m_edges;
+    std::uint32_t m_last[2] = {0, 0};
+    std::uint32_t m_parts = 0;
+    std::uint32_t m_search = 0;
+    std::uint64_t m_given_up = 0;
+    struct answer {
+        std::uint32_t from, edges;
+        bool yes;
+    };
+    answer m_known[4096] = {};
+};
+
+} // namespace race
+} // namespace detail
+} // namespace v0
+} // namespace pilfer
+
+#endif
