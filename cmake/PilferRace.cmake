@@ -25,7 +25,10 @@ if(pilfer_race_possible)
         pilfer_race
         PRIVATE PILFER_BUILDING
         PUBLIC PILFER_RACE PILFER_STATIC $<$<BOOL:${PILFER_CHECKED}>:PILFER_CHECKED>)
-    target_compile_options(pilfer_race INTERFACE -fsanitize=thread -g $<$<CXX_COMPILER_ID:GNU>:-Wno-tsan>)
+    # Copies of known size that are compiled in place would not be seen.
+    target_compile_options(
+        pilfer_race INTERFACE -fsanitize=thread -g -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset
+                              $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-tsan>)
     set_target_properties(pilfer_race PROPERTIES EXPORT_NAME race POSITION_INDEPENDENT_CODE ON CXX_EXTENSIONS OFF
                                                  EXCLUDE_FROM_ALL ${pilfer_race_is_left_out})
     pilfer_own_target(pilfer_race)

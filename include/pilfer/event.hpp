@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdint>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/fwd.hpp>
 #include <pilfer/detail/wait/wait.hpp>
@@ -36,7 +37,13 @@ public:
     /// True if the event is set. Writes before set() are visible to a caller that gets true.
     [[nodiscard]] bool is_set() const noexcept {
         PILFER_TEST_POINT("looks at an event", this);
-        return m_set.load(detail::acq); // the store in set()
+        const bool set = m_set.load(detail::acq); // the store in set()
+#if defined(PILFER_RACE)
+        if (set) {
+            detail::race::acquire(this);
+        }
+#endif
+        return set;
     }
 
     /// Waits until the event is set. Throws stopped if the task is cancelled.

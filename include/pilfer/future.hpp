@@ -50,6 +50,11 @@ public:
     /// True if the result or the exception is there.
     [[nodiscard]] bool ready() const {
         PILFER_TEST_POINT("looks whether a future is ready", m_state);
+#if defined(PILFER_RACE)
+        if (state().is_done()) {
+            detail::race::acquire(static_cast<detail::future_core*>(m_state));
+        }
+#endif
         return state().is_done();
     }
     /// Waits until the result is there. A worker of the task's pool runs a task that has not started here;

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/objects/objects_core.hpp>
 
 namespace pilfer {
@@ -55,6 +56,7 @@ public:
     template <class F>
     detail::call_result_t<F, const T> read(F&& f) const {
         m_core.lock().enter();
+        detail::race::acquire(&m_core);
         const unchanged guard{m_core};
         return std::invoke(f, m_value);
     }
@@ -69,6 +71,7 @@ public:
         if (m_core.wait(self, detail::never) == ending::given) {
             return changing(f);
         }
+        detail::race::acquire(&m_core);
         return static_cast<detail::call_result_t<F, T>>(self.result.take());
     }
     /// call_when() without a wait: returns nothing if a call is inside, or ready(const T&) does not hold.
@@ -108,11 +111,17 @@ private:
 
     struct changed {
         core& object;
-        ~changed() { object.leave(); }
+        ~changed() {
+            detail::race::release(&object);
+            object.leave();
+        }
     };
     struct unchanged {
         core& object;
-        ~unchanged() { object.lock().leave(); }
+        ~unchanged() {
+            detail::race::release(&object);
+            object.lock().leave();
+        }
     };
 
     /// A call that waits; in its caller's frame, and so are `ready` and `f`.
@@ -140,7 +149,9 @@ private:
                 return queue::verdict::given;
             }
             auto run = [&c]() -> decltype(auto) { return std::invoke(c.f, c.object.m_value); };
+            detail::race::acquire(&c.object.m_core);
             c.result.fill(run);
+            detail::race::release(&c.object.m_core);
             return queue::verdict::served;
         }
     };
@@ -156,6 +167,7 @@ private:
                 }
             }
         } guard{&m_core};
+        detail::race::acquire(&m_core);
         const bool holds = std::invoke(ready, std::as_const(m_value));
         guard.object = nullptr;
         return holds;
@@ -163,11 +175,13 @@ private:
     /// Inside. Leaves after f.
     template <class F>
     detail::call_result_t<F, T> changing(F& f) {
+        detail::race::acquire(&m_core);
         const changed guard{m_core};
         return std::invoke(f, m_value);
     }
     template <class F>
     [[nodiscard]] detail::tried_t<F, T> tried(F& f) {
+        detail::race::acquire(&m_core);
         const changed guard{m_core};
         return detail::tried(f, m_value);
     }
@@ -184,6 +198,7 @@ private:
         case ending::given:
             return tried(f);
         case ending::served:
+            detail::race::acquire(&m_core);
             return self.result.take();
         case ending::over:
             break;

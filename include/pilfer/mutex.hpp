@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/detail/sync/mutex_protocol.hpp>
@@ -130,9 +131,13 @@ private:
 #else
     PILFER_ALWAYS_INLINE bool took() noexcept {
         m_owner.store(holder(), detail::rlx); // sync.O1
+        detail::race::locks(this);
         return true;
     }
-    PILFER_ALWAYS_INLINE void leaves() noexcept { m_owner.store(nullptr, detail::rlx); }
+    PILFER_ALWAYS_INLINE void leaves() noexcept {
+        detail::race::unlocks(this);
+        m_owner.store(nullptr, detail::rlx);
+    }
 #endif
 
     struct owner_wait;

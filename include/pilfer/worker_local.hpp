@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/park.hpp>
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/objects/instances.hpp>
@@ -49,9 +50,12 @@ private:
     friend class worker_local<T>;
     using instance = typename worker_local<T>::instance;
 
-    worker_lease(detail::instances& owner, instance& i) noexcept : m_owner(&owner), m_instance(&i) {}
+    worker_lease(detail::instances& owner, instance& i) noexcept : m_owner(&owner), m_instance(&i) {
+        detail::race::acquire(m_instance);
+    }
     void end() noexcept {
         if (m_instance != nullptr) {
+            detail::race::release(m_instance);
             m_owner->give(std::exchange(m_instance, nullptr));
         }
     }

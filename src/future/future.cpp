@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 
 #include "base/os.hpp"
@@ -327,6 +328,7 @@ void future_core::wait_to_the_end() noexcept {
 }
 
 void future_core::record_wait() noexcept {
+    race::acquire(this);
     if (m_end == nullptr) {
         return;
     }

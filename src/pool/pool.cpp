@@ -286,6 +286,9 @@ void pool::shutdown(shutdown_mode mode) {
                                     std::to_string(static_cast<int>(mode)));
     }
     m_core->shutdown(mode);
+#if defined(PILFER_RACE)
+    detail::race::acquire(detail::race::detached_tasks);
+#endif
 }
 
 namespace {

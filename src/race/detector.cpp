@@ -200,6 +200,16 @@ void sweep() noexcept;
     lock_sets[i] = s;
     return i;
 }
+/// Two readers of a shared lock do not exclude each other.
+[[nodiscard]] bool excludes(std::uint32_t set, std::uintptr_t lock) noexcept {
+    const lock_set& s = lock_sets[set];
+    for (std::uint32_t i = 0; i < s.count; ++i) {
+        if ((s.at[i] | 1) == (lock | 1) && (s.at[i] & lock & 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
 [[nodiscard]] bool holds(std::uint32_t set, std::uintptr_t lock) noexcept {
     const lock_set& s = lock_sets[set];
     for (std::uint32_t i = 0; i < s.count; ++i) {
@@ -214,7 +224,7 @@ void sweep() noexcept;
         return false;
     }
     for (std::uint32_t i = 0; i < lock_sets[a].count; ++i) {
-        if (holds(b, lock_sets[a].at[i])) {
+        if (excludes(b, lock_sets[a].at[i])) {
             return true;
         }
     }
@@ -775,6 +785,9 @@ running::running(strand child, const block* b) noexcept
     m_edges_before = f->edges;
     pin(m_before);
     m_child = child;
+    if (m_before == 0 && child != 0) {
+        f->frames->calls = all[child].calls; // a stack of its own: its callers are those of the fork
+    }
     clear(*f, stack_of_caller(__builtin_frame_address(0)));
     begin_strand(*f, child);
     f->edges = child != 0 ? all[child].edges : 0;
@@ -807,7 +820,8 @@ unseen::~unseen() {
     }
 }
 
-void release(const void* object) noexcept {
+namespace {
+void release(const void* object, bool first) noexcept {
     const inside here;
     fiber* const f = here.checked();
     if (f == nullptr || f->unseen != 0) {
@@ -815,10 +829,17 @@ void release(const void* object) noexcept {
     }
     edges_used = true;
     std::uint32_t& known = object_edges[reinterpret_cast<std::uintptr_t>(object)];
+    if (first) {
+        known = 0;
+    }
     known = all.edge_from(f->strand, known, f->edges);
     const std::uint32_t next = all.after(f->strand, f->edges, how::call);
     begin_strand(*f, next);
 }
+} // namespace
+
+void release(const void* object) noexcept { release(object, false); }
+void release_first(const void* object) noexcept { release(object, true); }
 
 void acquire(const void* object) noexcept {
     const inside here;
@@ -882,8 +903,14 @@ void cannot_follow(const char* what) noexcept {
     }
 }
 
-caller::caller() noexcept : m_strand(current()), m_edges(m_strand != 0 ? running_fiber->edges : 0) {
-    pin(m_strand);
+caller::caller() noexcept : m_strand(0), m_edges(0), m_calls(0) {
+    const inside inner;
+    if (fiber* const f = inner.checked()) {
+        m_strand = f->strand;
+        m_edges = f->edges;
+        m_calls = record_calls(*f);
+        pin(m_strand);
+    }
 }
 void caller::returns() noexcept {
     unpin(m_strand);
@@ -899,6 +926,9 @@ caller::call::call(caller& c) noexcept : m_caller(c), m_before(0), m_edges_befor
         m_before = f->strand;
         m_edges_before = f->edges;
         pin(m_before);
+        if (m_before == 0) {
+            f->frames->calls = c.m_calls;
+        }
         clear(*f, stack_of_caller(__builtin_frame_address(0)));
         begin_strand(*f, c.m_strand);
         f->edges = c.m_edges;

@@ -26,12 +26,12 @@ struct module {
 };
 
 int add_module(dl_phdr_info* object, std::size_t, void* to) {
-    auto& all = *static_cast<std::vector<module>*>(to);
+    auto& found = *static_cast<std::vector<module>*>(to);
     for (unsigned i = 0; i < object->dlpi_phnum; ++i) {
         const auto& segment = object->dlpi_phdr[i];
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
             const std::uint64_t from = object->dlpi_addr + segment.p_vaddr;
-            all.push_back({*object->dlpi_name != '\0' ? object->dlpi_name : "/proc/self/exe", object->dlpi_addr,
+            found.push_back({*object->dlpi_name != '\0' ? object->dlpi_name : "/proc/self/exe", object->dlpi_addr,
                            from, from + segment.p_memsz});
         }
     }

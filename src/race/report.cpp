@@ -24,6 +24,12 @@ namespace {
 enum class whose { program, library, standard, unknown };
 
 [[nodiscard]] whose owner(const source_line& l) {
+    if (has(l.file, "detail/base/race.hpp") || has(l.function, "pilfer::detail::race::of_program<")) {
+        return whose::program; // nothing but calls of its functions
+    }
+    if (l.line == "?" || l.line == "0") {
+        return has(l.function, "pilfer::") ? whose::library : whose::unknown;
+    }
     if (l.file.empty()) {
         if (l.function.compare(0, 8, "pilfer::") == 0) {
             return whose::library;
@@ -60,7 +66,7 @@ enum class whose { program, library, standard, unknown };
     for (unsigned i = 0; i < s.depth; ++i) {
         for (const source_line& l : lines.at(s.at[i])) {
             any.push_back(l);
-            if (owner(l) == whose::program) {
+            if (owner(l) == whose::program && !has(l.file, "include/pilfer/")) {
                 own.push_back(l);
             }
         }
@@ -75,7 +81,8 @@ void add_stack(std::string& to, const line_table& lines, const stack_of& s, unsi
             to += "      ...\n";
             break;
         }
-        to += "      " + (l.file.empty() ? std::string("?") : l.file + ":" + l.line) + "  " + l.function + "\n";
+        to += "      " + (l.file.empty() ? std::string("?") : l.file + ":" + l.line);
+        to += has(l.function, "pilfer::detail::") ? "\n" : "  " + l.function + "\n";
     }
     if (n == 0) {
         char number[64];

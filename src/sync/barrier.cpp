@@ -1,6 +1,7 @@
 #include <pilfer/barrier.hpp>
 
 #include <pilfer/cancel.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -21,16 +22,19 @@ barrier_core::~barrier_core() {
 
 barrier_core::arrival barrier_core::arrive(std::ptrdiff_t update, bool leave) noexcept {
     PILFER_TEST_POINT("arrives at a barrier", this);
+    race::release(this);
     m_waiting.lock();
     ensure([&] { return update > 0 && update <= m_left; }, "more arrive at a barrier than it expects");
     m_left -= update;
     m_expected -= leave ? 1 : 0;
     const arrival a{m_phase, m_left == 0};
     m_waiting.unlock();
+    race::acquire(this); // the last one runs the completion
     return a;
 }
 
 void barrier_core::begin_next() noexcept {
+    race::release(this);
     m_waiting.lock();
     ++m_phase;
     m_left = m_expected;
@@ -44,12 +48,14 @@ bool barrier_core::wait(std::uint64_t phase, instant until) noexcept {
     m_waiting.lock();
     if (m_phase != phase) {
         m_waiting.unlock();
+        race::acquire(this);
         return true;
     }
     waiters::entry self;
     m_waiting.add(self);
     m_waiting.unlock();
     wait_in(m_waiting, self, until, barrier_kind, this);
+    race::acquire(this);
     return self.end == waiters::fate::notified;
 }
 
@@ -58,6 +64,7 @@ void barrier_core::wait_or_drop(std::uint64_t phase) {
         m_waiting.lock();
         if (m_phase != phase) {
             m_waiting.unlock();
+            race::acquire(this);
             return;
         }
         if (must_leave()) {
@@ -71,6 +78,7 @@ void barrier_core::wait_or_drop(std::uint64_t phase) {
         m_waiting.unlock();
         wait_in(m_waiting, self, never, barrier_kind, this, awaited::anything, leaves::when_stopped);
         if (self.end == waiters::fate::notified) {
+            race::acquire(this);
             return;
         }
     }

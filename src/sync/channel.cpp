@@ -1,5 +1,6 @@
 #include <pilfer/channel.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -21,6 +22,7 @@ channel_core::~channel_core() {
 
 bool channel_core::send(cell& c, instant until) {
     PILFER_TEST_POINT("sends into a channel", this);
+    race::release_first(&c);
     using step = protocol::step;
     protocol::entry self;
     const auto o = m_protocol.offer(c, until != 0 ? &self : nullptr);
@@ -38,6 +40,12 @@ bool channel_core::send(cell& c, instant until) {
 }
 
 channel_core::cell* channel_core::receive(instant until) {
+    cell* const got = receive_unseen(until);
+    race::acquire(got != nullptr ? static_cast<const void*>(got) : this);
+    return got;
+}
+
+channel_core::cell* channel_core::receive_unseen(instant until) {
     PILFER_TEST_POINT("receives from a channel", this);
     using step = protocol::step;
     protocol::entry self;
@@ -64,6 +72,7 @@ void channel_core::put_back(cell& c) noexcept {
 
 void channel_core::close() noexcept {
     PILFER_TEST_POINT("closes a channel", this);
+    race::release(this);
     go_on_all(m_protocol.close());
 }
 

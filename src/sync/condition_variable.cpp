@@ -1,5 +1,6 @@
 #include <pilfer/condition_variable.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 
 #include "sync/kinds.hpp"
@@ -18,6 +19,7 @@ condition_variable::~condition_variable() {
 
 void condition_variable::notify_one() noexcept {
     PILFER_TEST_POINT("notifies one waiter of a condition variable", this);
+    detail::race::release(this);
     m_waiting.lock();
     entry* const first = m_waiting.first();
     if (first != nullptr) {
@@ -31,6 +33,7 @@ void condition_variable::notify_one() noexcept {
 
 void condition_variable::notify_all() noexcept {
     PILFER_TEST_POINT("notifies all waiters of a condition variable", this);
+    detail::race::release(this);
     m_waiting.lock();
     entry* const all = m_waiting.take_all();
     m_waiting.unlock();
@@ -46,6 +49,7 @@ void condition_variable::enter(entry& e) noexcept {
 
 bool condition_variable::wait_in(entry& e, detail::instant until, detail::leaves when) noexcept {
     detail::wait_in(m_waiting, e, until, condition_kind, this, detail::awaited::anything, when);
+    detail::race::acquire(this);
     return e.end == detail::waiters::fate::notified;
 }
 

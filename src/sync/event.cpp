@@ -1,5 +1,6 @@
 #include <pilfer/event.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -19,6 +20,7 @@ event::~event() {
 
 void event::set() noexcept {
     PILFER_TEST_POINT("sets an event", this);
+    detail::race::release(this);
     m_waiting.lock();
     m_set.store(true, detail::rel); // is_set()
     ++m_times;
@@ -41,6 +43,7 @@ bool event::wait_within(detail::instant until) {
     m_waiting.lock();
     if (m_set.load(detail::rlx)) {
         m_waiting.unlock();
+        detail::race::acquire(this);
         return true;
     }
     detail::waiters::entry self;
@@ -51,6 +54,8 @@ bool event::wait_within(detail::instant until) {
     const bool set = self.end == detail::waiters::fate::notified;
     if (!set) {
         detail::leave_if_stopped();
+    } else {
+        detail::race::acquire(this);
     }
     return set;
 }

@@ -1,5 +1,6 @@
 #include <pilfer/latch.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -19,6 +20,7 @@ latch::~latch() {
 
 void latch::count_down(std::ptrdiff_t update) noexcept {
     PILFER_TEST_POINT("counts a latch down", this);
+    detail::race::release(this);
     detail::waiters::entry* all = nullptr;
     m_waiting.lock();
     detail::ensure([&] { return update >= 0 && update <= m_left; }, "more arrive at a latch than it expects");
@@ -35,6 +37,9 @@ bool latch::try_wait() const noexcept {
     m_waiting.lock(); // as in wait_within()
     const bool open = m_left == 0;
     m_waiting.unlock();
+    if (open) {
+        detail::race::acquire(this);
+    }
     return open;
 }
 
@@ -43,6 +48,7 @@ bool latch::wait_within(detail::instant until) const {
     m_waiting.lock(); // a waiter that returns may destroy it: the opener is done after this lock
     if (m_left == 0) {
         m_waiting.unlock();
+        detail::race::acquire(this);
         return true;
     }
     detail::waiters::entry self;
@@ -53,6 +59,8 @@ bool latch::wait_within(detail::instant until) const {
     const bool open = self.end == detail::waiters::fate::notified;
     if (!open) {
         detail::leave_if_stopped();
+    } else {
+        detail::race::acquire(this);
     }
     return open;
 }

@@ -1,5 +1,6 @@
 #include <pilfer/semaphore.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -20,6 +21,7 @@ semaphore_core::~semaphore_core() {
 
 void semaphore_core::release(std::ptrdiff_t update, [[maybe_unused]] std::ptrdiff_t max) noexcept {
     PILFER_TEST_POINT("releases a semaphore", this);
+    race::release(this);
     ensure([update] { return update >= 0; }, "less than nothing was released to a semaphore");
     waiters::entry* chain = nullptr;
     waiters::entry** end = &chain;
@@ -43,6 +45,7 @@ bool semaphore_core::acquire(instant until) {
     if (m_count > 0) {
         --m_count;
         m_waiting.unlock();
+        race::acquire(this);
         return true;
     }
     if (until == 0) {
@@ -56,6 +59,8 @@ bool semaphore_core::acquire(instant until) {
     const bool acquired = self.end == waiters::fate::notified;
     if (!acquired) {
         leave_if_stopped();
+    } else {
+        race::acquire(this);
     }
     return acquired;
 }

@@ -1,5 +1,6 @@
 #include <pilfer/shared_mutex.hpp>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/test_point.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 
@@ -13,6 +14,11 @@ constexpr detail::wait_kind write_kind{"a shared mutex, for itself", &detail::no
 constexpr detail::wait_kind read_kind{"a shared mutex, with others", &detail::nothing_known};
 
 // In entry::wants.
+/// The name of a shared lock among those that a task holds.
+[[nodiscard]] [[maybe_unused]] const void* as_reader(const shared_mutex* m) noexcept {
+    return reinterpret_cast<const char*>(m) + 1;
+}
+
 constexpr std::uintptr_t writes = 0;
 constexpr std::uintptr_t reads = 1;
 
@@ -25,6 +31,7 @@ shared_mutex::~shared_mutex() {
 
 void shared_mutex::unlock() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex", this);
+    detail::race::unlocks(this);
     m_waiting.lock();
     detail::ensure([this] { return m_writer; }, "a shared mutex is unlocked that nobody holds for itself");
     m_writer = false;
@@ -36,6 +43,7 @@ void shared_mutex::unlock() noexcept {
 
 void shared_mutex::unlock_shared() noexcept {
     PILFER_TEST_POINT("unlocks a shared mutex that others share", this);
+    detail::race::unlocks(as_reader(this));
     m_waiting.lock();
     detail::ensure([this] { return m_readers > 0; }, "a shared mutex is unlocked that nobody shares");
     --m_readers;
@@ -70,6 +78,7 @@ bool shared_mutex::lock_within(detail::instant until) noexcept {
     const bool owned = try_lock_within(until);
     if (owned) {
         detail::takes_lock(detail::running_task());
+        detail::race::locks(this);
     }
     return owned;
 }
@@ -79,6 +88,7 @@ bool shared_mutex::share_within(detail::instant until) noexcept {
     const bool shares = try_share_within(until);
     if (shares) {
         detail::takes_lock(detail::running_task());
+        detail::race::locks(as_reader(this));
     }
     return shares;
 }
@@ -89,6 +99,7 @@ void shared_mutex::lock_cancellable() {
         detail::leave_if_stopped();
     }
     detail::takes_lock(detail::running_task());
+    detail::race::locks(this);
 }
 
 void shared_mutex::lock_shared_cancellable() {
@@ -97,6 +108,7 @@ void shared_mutex::lock_shared_cancellable() {
         detail::leave_if_stopped();
     }
     detail::takes_lock(detail::running_task());
+    detail::race::locks(as_reader(this));
 }
 
 bool shared_mutex::try_lock_within(detail::instant until, detail::leaves when) noexcept {

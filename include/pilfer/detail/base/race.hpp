@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <type_traits>
 #include <utility>
 
@@ -86,8 +87,13 @@ private:
 
 /// What comes before release(object) is ordered before what follows a later acquire(object).
 void release(const void* object) noexcept;
+/// As release(), and what was released there before is forgotten: the address is that of a new object.
+void release_first(const void* object) noexcept;
 void acquire(const void* object) noexcept;
-/// The running task holds `lock` from here on, or no more.
+/// What the end of a pool acquires from tasks that no other task waits for.
+inline constexpr char detached_order = 0;
+inline constexpr const void* detached_tasks = &detached_order;
+/// The running task holds `lock` from here on, or no more. An odd address: shared with other readers.
 void locks(const void* lock) noexcept;
 void unlocks(const void* lock) noexcept;
 /// The running task uses something that is not followed, which is named in the report.
@@ -116,14 +122,24 @@ public:
 private:
     strand m_strand;
     std::uint32_t m_edges;
+    std::uint32_t m_calls;
 };
 
-/// A child of a scope. Moves of the function, and its end, belong to no strand.
+/// Calls a function of the program, for one part of a loop. No code of the library is inlined into this frame.
+template <class F, class... Arguments>
+PILFER_NOINLINE decltype(auto) of_program(F& f, Arguments&&... arguments) {
+    return std::invoke(f, std::forward<Arguments>(arguments)...);
+}
+
+/// A child of a scope, or a task that no block joins. Moves of the function, and its end, belong to no strand.
 template <class F>
 class announced {
 public:
     template <class G>
     announced(block& b, G&& g) : m_function(std::forward<G>(g)), m_child(race::fork(b, how::child)), m_block(&b) {}
+    struct apart {};
+    template <class G>
+    announced(apart, G&& g) : m_function(std::forward<G>(g)), m_child(race::fork_apart()), m_block(nullptr) {}
     announced(announced&& other) noexcept(std::is_nothrow_move_constructible_v<F>)
         : announced(std::move(other), unseen()) {}
     announced(const announced& other) : announced(other, unseen()) {}
@@ -154,8 +170,8 @@ private:
 inline constexpr bool splits_all = false;
 
 struct block {};
-PILFER_SAME_FRAME void join(block&) noexcept {}
 PILFER_SAME_FRAME void release(const void*) noexcept {}
+PILFER_SAME_FRAME void release_first(const void*) noexcept {}
 PILFER_SAME_FRAME void acquire(const void*) noexcept {}
 PILFER_SAME_FRAME void locks(const void*) noexcept {}
 PILFER_SAME_FRAME void unlocks(const void*) noexcept {}

@@ -10,6 +10,7 @@
 
 #include <pilfer/balance.hpp>
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/future/future_protocol.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
@@ -201,7 +202,11 @@ class async_task final : public future_state<std::invoke_result_t<F&>> {
 public:
     template <class G>
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
-    explicit async_task(G&& g) : m_function(std::forward<G>(g)) {}
+    explicit async_task(G&& g) : m_function(std::forward<G>(g)) {
+#if defined(PILFER_RACE)
+        m_strand = race::fork_apart();
+#endif
+    }
 
 private:
     ~async_task() override {
@@ -212,8 +217,16 @@ private:
     // The function is destroyed with the execution, not with the last handle. So a thread that sees the
     // result also sees released what the function held.
     void execute() noexcept override {
+#if defined(PILFER_RACE)
+        const race::running here(m_strand, nullptr);
+        auto fill = [this] { this->m_outcome.fill(m_function); };
+        race::in_own_frame(fill);
+        std::destroy_at(&m_function);
+        race::release_first(this);
+#else
         this->m_outcome.fill(m_function);
         std::destroy_at(&m_function);
+#endif
     }
     void break_promise() noexcept override {
         this->m_outcome.fail(detail::dropped_error());
@@ -222,6 +235,9 @@ private:
     union {
         F m_function;
     };
+#if defined(PILFER_RACE)
+    race::strand m_strand = 0;
+#endif
 };
 
 /// The argument of a function of `then` or `continue_with`.
@@ -255,6 +271,9 @@ public:
         : future_state<result>(future_source::follower, 2), m_source(&source), m_place(*this),
           m_function(std::forward<G>(g)) {
         source.retain();
+#if defined(PILFER_RACE)
+        m_strand = race::fork_apart();
+#endif
     }
     void start(pool_core* p) { this->start_behind(*m_source, p, m_place); }
 
@@ -265,6 +284,14 @@ private:
         }
     }
     void execute() noexcept override {
+#if defined(PILFER_RACE)
+        const race::running here(m_strand, nullptr);
+        auto body = [this] { this->follow(); };
+        race::in_own_frame(body);
+        race::release_first(this);
+    }
+    void follow() noexcept {
+#endif
         m_source->wait(); // it is done: records the task that waited and the one that it waited for
         if constexpr (How == follows::handle) {
             auto call = [this]() -> result {
@@ -309,6 +336,9 @@ private:
     union {
         F m_function;
     };
+#if defined(PILFER_RACE)
+    race::strand m_strand = 0;
+#endif
 };
 
 /// The state of a promise, with the promise's reference.
@@ -324,6 +354,7 @@ public:
             return false;
         }
         this->m_outcome.fill(make);
+        race::release_first(this);
         this->end();
         return true;
     }
@@ -332,6 +363,7 @@ public:
             return false;
         }
         this->m_outcome.fail(std::move(error));
+        race::release_first(this);
         this->end();
         return true;
     }

@@ -51,7 +51,11 @@ private:
 /// Calls f(begin, end) for one piece. A function of its own, so that the registers are the inner loop's.
 template <class F>
 PILFER_NOINLINE void call_piece(F& f, std::uint64_t first, std::uint64_t stop) {
+#if defined(PILFER_RACE)
+    race::of_program(f, first, stop);
+#else
     f(first, stop);
+#endif
 }
 
 /// Calls f(begin, end) for pieces that cover [first, last), as run_range does for single elements.

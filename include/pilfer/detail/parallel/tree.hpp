@@ -89,6 +89,10 @@ template <std::uint64_t N, class T, class I, class Map, class Combine>
 template <class T, class I, class Map, class Combine>
 [[nodiscard]] T serial_tree(I first, std::uint64_t n, Map& map, Combine& combine) {
     if (n == 1) {
+#if defined(PILFER_RACE)
+        auto one = [&]() -> T { return T(std::invoke(map, detail::element(first))); };
+        return race::of_program(one);
+#endif
         return T(std::invoke(map, detail::element(first)));
     }
     if constexpr (std::is_arithmetic_v<T>) {
@@ -144,6 +148,12 @@ template <class T, class Leaf, class Combine>
     };
     auto both = detail::join_two(this_worker(), lower, upper, report);
     return detail::as_part(report, [&]() -> T {
+#if defined(PILFER_RACE)
+        auto one = [&]() -> T {
+            return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
+        };
+        return race::of_program(one);
+#endif
         // NOLINTNEXTLINE(bugprone-use-after-move): each takes another element
         return std::invoke(combine, std::get<0>(std::move(both)), std::get<1>(std::move(both)));
     });

@@ -6,6 +6,7 @@
 #include <type_traits>
 #include <utility>
 
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/worker/runtime.hpp>
 #include <pilfer/named.hpp>
 
@@ -39,10 +40,22 @@ class detached_function final : public detached_task {
 public:
     template <class G>
     // NOLINTNEXTLINE(bugprone-forwarding-reference-overload): made from functions only
-    explicit detached_function(G&& g) : m_function(std::forward<G>(g)) {}
+    explicit detached_function(G&& g) : m_function(std::forward<G>(g)) {
+#if defined(PILFER_RACE)
+        m_strand = race::fork_apart();
+#endif
+    }
 
 private:
     void execute() override {
+#if defined(PILFER_RACE)
+        const race::running here(m_strand, nullptr);
+        auto body = [this] { this->call(); };
+        race::in_own_frame(body);
+        race::release(race::detached_tasks);
+    }
+    void call() {
+#endif
         if constexpr (is_named<F>) {
             (void)m_function.call_or(true, [] { nobody_waits_for(this_worker(), detail::caught_error()); });
         } else {
@@ -50,6 +63,9 @@ private:
         }
     }
     F m_function;
+#if defined(PILFER_RACE)
+    race::strand m_strand = 0;
+#endif
 };
 
 } // namespace detail

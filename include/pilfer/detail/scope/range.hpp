@@ -139,7 +139,11 @@ template <class I, class Body>
 PILFER_NOINLINE void run_piece(I first, I stop, Body& body) {
     kept_close<Body, decltype(detail::element(first))> close = body;
     for (; first != stop; ++first) {
+#if defined(PILFER_RACE)
+        race::of_program(close, detail::element(first));
+#else
         close(detail::element(first));
+#endif
     }
 }
 
