@@ -25,7 +25,7 @@ import tempfile
 
 # From the ground up: a room may use itself and what is named before it. A room may be here that the tree does not have.
 RANKS = """
-    base trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
+    base race trace profile deque balance machine context memory idle worker cancel wait backend pool governor guest
     scope timer future sync io observe runtime coroutine objects parallel algorithm pipeline graph explore capi capi_objects adapters everything cluster
 """.split()
 

@@ -12,6 +12,12 @@ install(
     TARGETS pilfer_test
     EXPORT pilferTargets
     ARCHIVE COMPONENT devel)
+if(TARGET pilfer_race)
+    install(
+        TARGETS pilfer_race
+        EXPORT pilferTargets
+        ARCHIVE COMPONENT devel)
+endif()
 if(PILFER_THREADPOOL_OBJECT)
     install(FILES "${pilfer_threadpool_object}" DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()

@@ -17,6 +17,7 @@ void add_chaos(CLI::App& app, int& code); // soak and selftest, which are a prog
 void add_study(CLI::App& app, int& code);
 void add_calibrate(CLI::App& app, int& code);
 void add_profile(CLI::App& app, int& code);
+void add_race(CLI::App& app, int& code);
 
 // Those of pilfer-chaos: chaos/main.cpp lists them.
 void add_soak(CLI::App& app, int& code);

@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include <pilfer/detail/base/outcome.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/guest/blocking.hpp>
 #include <pilfer/detail/wait/wait.hpp>
 
@@ -24,7 +25,16 @@ inline namespace v0 {
 /// first time; no allocation.
 template <class F>
 auto blocking(F&& f) -> std::invoke_result_t<F&> {
+#if defined(PILFER_RACE)
+    detail::race::cannot_follow("blocking(), whose functions are not looked at");
+    auto away = [&f]() -> decltype(auto) {
+        const detail::race::resting here;
+        return f();
+    };
+    detail::blocking_call<decltype(away)> call(away);
+#else
     detail::blocking_call<std::remove_reference_t<F>> call(f);
+#endif
     if constexpr (std::is_void_v<std::invoke_result_t<F&>>) {
         (void)call.get();
     } else {

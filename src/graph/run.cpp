@@ -7,6 +7,7 @@
 
 #include <pilfer/cancel.hpp>
 #include <pilfer/detail/base/chaos.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/scope.hpp>
 
@@ -81,6 +82,7 @@ void graph_core::run() {
         return;
     }
     m_unclean = true;
+    race::cannot_follow("graphs, whose tasks count as one after the other");
     m_cut.store(false, rlx);
     m_kept.clear();
     {
@@ -258,7 +260,9 @@ void graph_core::work(vertex* v, nesting here) {
             v = nullptr;
             continue;
         }
+        race::acquire(this);
         const std::int64_t choice = v->run(*this);
+        race::release(this);
         vertex* next = limit != nullptr ? limit->leave() : nullptr;
         has_place = next != nullptr;
         v = choices ? release_guarded(v, choice, next, here) : release(v, 0, v->m_count, next, here);

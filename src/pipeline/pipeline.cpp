@@ -17,6 +17,7 @@
 #include "pipeline/gate.hpp"
 #include "scope/nesting.hpp"
 #include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/ticks.hpp>
 #include <pilfer/detail/cancel/points.hpp>
 #include <pilfer/event.hpp>
@@ -202,7 +203,11 @@ private:
             own = {now, 0};
         }
         const stage_entry& source = m_plan.stages[0];
-        if (!source.call(source.function, nullptr, m_store.value(i, 0))) {
+        race::cannot_follow("pipelines, whose stages count as one after the other");
+        race::acquire(this);
+        const bool made = source.call(source.function, nullptr, m_store.value(i, 0));
+        race::release(this);
+        if (!made) {
             m_tokens.ended(i);
             m_is_ending.set();
             return nullptr;
@@ -255,7 +260,9 @@ private:
     }
     void call(const station& here, item* i) {
         const std::size_t s = i->stage;
+        race::acquire(this);
         here.entry->call(here.entry->function, m_store.value(i, s - 1), m_store.value(i, s));
+        race::release(this);
         i->stage = s + 1 < m_plan.count ? s + 1 : 0;
     }
     [[nodiscard]] static bool goes_on(const item* i) noexcept { return i->stage != 0; }

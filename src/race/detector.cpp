@@ -465,7 +465,7 @@ void sweep() noexcept {
 
 // ---- one thread at a time ------------------------------------------------------------------------------
 
-std::atomic<std::uint32_t> turn{0}; // 0: free, 1: taken, 2: taken, and somebody waits
+std::atomic<std::uint32_t> turn{0}; // 0: free, 1: taken, 2: taken, and a thread waits
 constinit thread_local bool has_turn = false;
 constinit thread_local fiber* fiber_of_thread = nullptr;
 constinit thread_local fiber* on_this_thread = nullptr;

@@ -66,14 +66,14 @@ struct side {
     bool writes;
     std::uint32_t locks;
     stack_of stack;
-    how branch;        ///< what the branch is below the fork that parts the two sides
-    stack_of forked;   ///< where it was forked
+    how branch;      ///< the kind of the branch below the fork that separates the two sides
+    stack_of forked; ///< the stack of that fork
 };
 struct race_found {
     side first, second;
 };
 
-/// What was found, for the report.
+/// The results, for the report.
 struct findings {
     const race_found* races;
     unsigned count;

@@ -20,7 +20,7 @@ namespace {
 
 [[nodiscard]] bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-/// Whose code a line is. The algorithms count as the program's: what they touch is its elements.
+/// The owner of a line of code. The algorithms count as the program's: what they touch is its elements.
 enum class whose { program, library, standard, unknown };
 
 [[nodiscard]] whose owner(const source_line& l) {
@@ -46,7 +46,7 @@ enum class whose { program, library, standard, unknown };
     return whose::program;
 }
 
-/// Whose code makes the access at the top of this stack: calls of the standard library count for its callers.
+/// The owner of the access at the top of this stack. A call of the standard library counts for its caller.
 [[nodiscard]] whose owner(const line_table& lines, const stack_of& s) {
     for (unsigned i = 0; i < s.depth; ++i) {
         for (const source_line& l : lines.at(s.at[i])) {

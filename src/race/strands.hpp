@@ -30,7 +30,7 @@ struct strand_record {
     std::uint32_t part;  ///< Strands of two parts are ordered by edges only.
     std::uint32_t edges; ///< at its beginning, or for a join what its children bring
     std::uint32_t born;  ///< the number of edges when it began
-    std::uint32_t calls; ///< where it was forked
+    std::uint32_t calls; ///< the calls around its fork
     std::uint64_t site;
     how kind;
     bool live;

@@ -40,12 +40,10 @@ bool channel_core::send(cell& c, instant until) {
 }
 
 channel_core::cell* channel_core::receive(instant until) {
-    cell* const got = receive_unseen(until);
-    race::acquire(got != nullptr ? static_cast<const void*>(got) : this);
-    return got;
-}
-
-channel_core::cell* channel_core::receive_unseen(instant until) {
+    const auto received = [this](cell* c) {
+        race::acquire(c != nullptr ? static_cast<const void*>(c) : this); // of the sender, or of close()
+        return c;
+    };
     PILFER_TEST_POINT("receives from a channel", this);
     using step = protocol::step;
     protocol::entry self;
@@ -54,13 +52,13 @@ channel_core::cell* channel_core::receive_unseen(instant until) {
         go_on(*o.next);
     }
     if (o.what != step::wait) {
-        return o.got;
+        return received(o.got);
     }
     wait_in(m_protocol.list(), self, until, value_kind, this, awaited::anything, leaves::when_stopped);
     if (self.end == waiters::fate::withdrawn) {
         leave_if_stopped();
     }
-    return protocol::taken(self);
+    return received(protocol::taken(self));
 }
 
 void channel_core::put_back(cell& c) noexcept {

@@ -38,6 +38,11 @@ foreach(page IN LISTS guides ITEMS "${PROJECT_SOURCE_DIR}/docs/quick-start.md")
     set(library pilfer::pilfer)
     if(name STREQUAL testing) # includes <pilfer/test.hpp>
         set(library pilfer::test)
+    elseif(name STREQUAL races)
+        if(NOT TARGET pilfer_race)
+            continue()
+        endif()
+        set(library pilfer::race)
     elseif(name STREQUAL cluster)
         set(library pilfer_cluster_parts) # one rank needs no MPI
     endif()

@@ -85,12 +85,12 @@ private:
     bool m_had_turn;
 };
 
-/// What comes before release(object) is ordered before what follows a later acquire(object).
+/// An edge: accesses before release(object) are ordered before those after a later acquire(object).
 void release(const void* object) noexcept;
 /// As release(), and what was released there before is forgotten: the address is that of a new object.
 void release_first(const void* object) noexcept;
 void acquire(const void* object) noexcept;
-/// What the end of a pool acquires from tasks that no other task waits for.
+/// The object of the edge from tasks that no other task waits for to the end of their pool.
 inline constexpr char detached_order = 0;
 inline constexpr const void* detached_tasks = &detached_order;
 /// The running task holds `lock` from here on, or no more. An odd address: shared with other readers.

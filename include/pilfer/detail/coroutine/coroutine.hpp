@@ -55,6 +55,10 @@ protected:
         }
         d.next = nullptr;
         f->driver = &d;
+#if defined(PILFER_RACE)
+        const race::unseen here;
+        race::cannot_follow("coroutines, which are not looked at");
+#endif
         f->handle.resume();
     }
     detail::ensure([&d] { return detail::this_activation()->node.load(rlx) == d.parent; },

@@ -26,7 +26,6 @@ public:
     [[nodiscard]] bool send(cell& c, instant until);
     /// Null: closed and empty, or the time is over.
     [[nodiscard]] cell* receive(instant until);
-    [[nodiscard]] cell* receive_unseen(instant until);
     void put_back(cell& c) noexcept;
     void close() noexcept;
     [[nodiscard]] protocol& state() noexcept { return m_protocol; }
