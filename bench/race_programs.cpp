@@ -1,4 +1,5 @@
-// race_programs NAME: one kernel in a pool, for bench/race.py. Prints its seconds and the largest resident memory in KiB.
+// race_programs NAME: one kernel in a pool, for bench/race.py. Prints its seconds and the largest resident
+// memory in KiB.
 #include <sys/resource.h>
 
 #include <chrono>
@@ -80,7 +81,8 @@ long stencil() {
     for (int round = 0; round < 10; ++round) {
         pilfer::for_each(std::size_t{1}, n - 1, [&](std::size_t i) {
             for (std::size_t j = 1; j + 1 < n; ++j) {
-                b[i * n + j] = (a[i * n + j - 1] + a[i * n + j + 1] + a[(i - 1) * n + j] + a[(i + 1) * n + j]) / 4;
+                b[i * n + j] =
+                    (a[i * n + j - 1] + a[i * n + j + 1] + a[(i - 1) * n + j] + a[(i + 1) * n + j]) / 4;
             }
         });
         a.swap(b);
@@ -124,7 +126,8 @@ int queens(int n, int row, unsigned columns, unsigned left, unsigned right) {
 long flat_loop() {
     std::vector<int> v(1'000'000);
     pilfer::for_each(std::size_t{0}, v.size(), [&](std::size_t i) { v[i] = static_cast<int>(i); });
-    return pilfer::reduce(v.begin(), v.end(), 0L, [](int x) { return long(x); }, std::plus<>{});
+    return pilfer::reduce(
+        v.begin(), v.end(), 0L, [](int x) { return long(x); }, std::plus<>{});
 }
 
 long (*kernel(const char* name))() {

@@ -1,4 +1,5 @@
-// pilfer race: runs a program that is linked with pilfer::race, and says what was found and what was promised.
+// pilfer race: runs a program that is linked with pilfer::race, and says what was found and what was
+// promised.
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -73,9 +74,10 @@ struct race_settings {
         return code;
     }
     if (text.empty()) {
-        fmt::print(stderr,
-                   "pilfer: race: there is no report. Either the program is not compiled with -fsanitize=thread "
-                   "and linked with pilfer::race (docs/guides/races.md), or it did not return from main().\n");
+        fmt::print(
+            stderr,
+            "pilfer: race: there is no report. Either the program is not compiled with -fsanitize=thread "
+            "and linked with pilfer::race (docs/guides/races.md), or it did not return from main().\n");
         return code != 0 ? code : exit_failed;
     }
     if (s.report.empty()) {
@@ -96,10 +98,12 @@ struct race_settings {
 void add_race(CLI::App& app, int& code) {
     auto const s = std::make_shared<race_settings>();
     CLI::App* const command = app.add_subcommand(
-        "race", "Runs PROGRAM, which is linked with pilfer::race, and prints races that other schedules may show");
+        "race",
+        "Runs PROGRAM, which is linked with pilfer::race, and prints races that other schedules may show");
     command->add_option("-o,--output", s->report, "file for the report (default: standard error)");
-    command->footer("The exit code is PROGRAM's, or 66 if there is a race; 126 and 127: it could not be executed; "
-                    "1: it left no report.");
+    command->footer(
+        "The exit code is PROGRAM's, or 66 if there is a race; 126 and 127: it could not be executed; "
+        "1: it left no report.");
     command->prefix_command(); // whatever follows the program is its own
     command->callback([command, s, &code] {
         s->program = command->remaining();

@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
-#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/park.hpp>
+#include <pilfer/detail/base/race.hpp>
 #include <pilfer/detail/base/sanitizer.hpp>
 #include <pilfer/detail/objects/instances.hpp>
 #include <pilfer/detail/objects/leases.hpp>

@@ -140,6 +140,9 @@ bool with_affinity(Use use) {
 /// pthread_create, with the mask that the calling thread had before it was pinned: a thread inherits its
 /// maker's.
 int create_thread(pthread_t& thread, void* (*entry)(void*), void* arg) noexcept {
+#if defined(PILFER_RACE)
+    const detail::race::making_thread own;
+#endif
     if (const auto* mask = pinned_instead_of(); mask != nullptr) {
         const cpu_set all = cpu_set::of(*mask);
         pthread_attr_t attributes;

@@ -167,6 +167,7 @@ void sweep() noexcept;
         sweep();
     }
     const std::uint32_t c = record_calls(f);
+    locks_used = locks_used || f.locks != 0;
     const std::uint32_t s = segments.take();
     segments[s] = {f.strand, c, f.locks, true, false};
     f.segment = s;
@@ -620,7 +621,8 @@ findings found() noexcept {
     return f;
 }
 
-// ---- accesses ----------------------------------------------------------------------------------------------
+// ---- accesses
+// ----------------------------------------------------------------------------------------------
 
 void access(fiber& f, std::uintptr_t at, std::size_t size, bool write, std::uint64_t site) noexcept {
     if (f.unseen != 0 || f.strand == 0) {
@@ -675,7 +677,8 @@ void forget(std::uintptr_t at, std::size_t size) noexcept {
     }
 }
 
-// ---- announcements -----------------------------------------------------------------------------------------
+// ---- announcements
+// -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -856,7 +859,6 @@ void locks(const void* lock) noexcept {
     if (f == nullptr) {
         return;
     }
-    locks_used = true;
     lock_set s{};
     if (f->locks != 0) {
         s = lock_sets[f->locks];
@@ -890,6 +892,26 @@ void unlocks(const void* lock) noexcept {
     }
     f->locks = number_of(s);
     f->segment = 0;
+}
+
+void fresh(const void* at, std::size_t bytes) noexcept {
+    const inside inner;
+    if (inner.fiber_here != nullptr) {
+        forget(reinterpret_cast<std::uintptr_t>(at), bytes);
+    }
+}
+
+namespace {
+constinit thread_local bool makes_own = false;
+} // namespace
+
+making_thread::making_thread() noexcept { makes_own = true; }
+making_thread::~making_thread() { makes_own = false; }
+
+void thread_begins() noexcept {
+    if (!makes_own) {
+        outside.fetch_add(1);
+    }
 }
 
 void cannot_follow(const char* what) noexcept {

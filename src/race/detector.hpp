@@ -104,6 +104,8 @@ void forget(std::uintptr_t at, std::size_t size) noexcept;
 void give_fiber(fiber* f) noexcept;
 void switch_to(fiber* f) noexcept;
 void begin_program() noexcept;
+/// The calling thread makes another one.
+void thread_begins() noexcept;
 /// While a thread rests, another one may run tasks.
 [[nodiscard]] bool rests() noexcept;
 void goes_on() noexcept;

@@ -31,8 +31,8 @@ int add_module(dl_phdr_info* object, std::size_t, void* to) {
         const auto& segment = object->dlpi_phdr[i];
         if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0) {
             const std::uint64_t from = object->dlpi_addr + segment.p_vaddr;
-            found.push_back({*object->dlpi_name != '\0' ? object->dlpi_name : "/proc/self/exe", object->dlpi_addr,
-                           from, from + segment.p_memsz});
+            found.push_back({*object->dlpi_name != '\0' ? object->dlpi_name : "/proc/self/exe",
+                             object->dlpi_addr, from, from + segment.p_memsz});
         }
     }
     return 0;
@@ -60,7 +60,8 @@ int add_module(dl_phdr_info* object, std::size_t, void* to) {
         posix_spawn_file_actions_addopen(&files, 2, "/dev/null", 1, 0);
         const char* const arguments[] = {command, "-a", "-i", "-f", "-C", "-e", file.c_str(), nullptr};
         pid_t child = 0;
-        if (posix_spawnp(&child, command, &files, nullptr, const_cast<char* const*>(arguments), environ) == 0) {
+        if (posix_spawnp(&child, command, &files, nullptr, const_cast<char* const*>(arguments), environ) ==
+            0) {
             int status = 0;
             (void)waitpid(child, &status, 0);
             std::rewind(out);

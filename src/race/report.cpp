@@ -18,7 +18,9 @@ namespace detail {
 namespace race {
 namespace {
 
-[[nodiscard]] bool has(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
+[[nodiscard]] bool has(const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+}
 
 /// The owner of a line of code. The algorithms count as the program's: what they touch is its elements.
 enum class whose { program, library, standard, unknown };
@@ -185,7 +187,8 @@ int write_report(const findings& f) {
     unsigned races = 0;
     for (unsigned i = 0; i < f.count; ++i) {
         const race_found& r = f.races[i];
-        bool hidden = owner(lines, r.first.stack) == whose::library || owner(lines, r.second.stack) == whose::library;
+        bool hidden =
+            owner(lines, r.first.stack) == whose::library || owner(lines, r.second.stack) == whose::library;
         for (unsigned t = 0; t < f.thread_count; ++t) {
             hidden = hidden || (r.first.address < f.threads[t] && f.threads[t] - r.first.address <= local);
         }
@@ -198,7 +201,8 @@ int write_report(const findings& f) {
         text += "\n";
     }
     if (!known) {
-        text += "pilfer race: there is no addr2line, so lines are missing and the library's own accesses are shown\n";
+        text += "pilfer race: there is no addr2line, so lines are missing and the library's own accesses are "
+                "shown\n";
     }
     if (races == 0) {
         text += "pilfer race: no race " + promise(f) + "\n";

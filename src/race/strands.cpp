@@ -106,7 +106,8 @@ void strands::make_room(unsigned list, std::uint32_t where) noexcept {
         most *= 2 / 1.4;
         const std::uint64_t low = tag & ~((std::uint64_t{1} << i) - 1);
         const std::uint64_t high = low + (std::uint64_t{1} << i);
-        for (std::uint32_t p; (p = m_all[first].order[list].previous) != 0 && m_all[p].order[list].tag >= low;) {
+        for (std::uint32_t p;
+             (p = m_all[first].order[list].previous) != 0 && m_all[p].order[list].tag >= low;) {
             first = p;
             ++count;
         }

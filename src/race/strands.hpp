@@ -3,7 +3,8 @@
 // Two lists hold all strands: the English one has a child before the rest of its parent, the Hebrew one after
 // it. A strand precedes another one if it is in front of it in both (SP-order: Bender, Fineman, Gilbert and
 // Leiserson, SPAA 2004). The lists keep tags, as in Bender, Cole, Demaine, Farach-Colton and Zito, ESA 2002.
-// Edges that are not series-parallel are a graph beside it, which is searched only if the tags say "parallel".
+// Edges that are not series-parallel are a graph beside it, which is searched only if the tags say
+// "parallel".
 #pragma once
 
 #if defined(PILFER_RACE)

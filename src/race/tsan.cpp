@@ -1,6 +1,7 @@
 // The entry points that -fsanitize=thread calls, and the functions of the C library that are watched.
 #if defined(PILFER_RACE)
 
+#include <cxxabi.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -113,8 +114,12 @@ PILFER_HOOK void __tsan_release(void* object) noexcept { race::release(object); 
     PILFER_HOOK void __tsan_read_write##bytes(void* at) noexcept { seen(at, bytes, true, PILFER_SITE); }     \
     PILFER_HOOK void __tsan_volatile_read##bytes(void* at) noexcept { seen(at, bytes, false, PILFER_SITE); } \
     PILFER_HOOK void __tsan_volatile_write##bytes(void* at) noexcept { seen(at, bytes, true, PILFER_SITE); } \
-    PILFER_HOOK void __tsan_unaligned_read##bytes(void* at) noexcept { seen(at, bytes, false, PILFER_SITE); } \
-    PILFER_HOOK void __tsan_unaligned_write##bytes(void* at) noexcept { seen(at, bytes, true, PILFER_SITE); } \
+    PILFER_HOOK void __tsan_unaligned_read##bytes(void* at) noexcept {                                       \
+        seen(at, bytes, false, PILFER_SITE);                                                                 \
+    }                                                                                                        \
+    PILFER_HOOK void __tsan_unaligned_write##bytes(void* at) noexcept {                                      \
+        seen(at, bytes, true, PILFER_SITE);                                                                  \
+    }                                                                                                        \
     PILFER_HOOK void __tsan_unaligned_read_write##bytes(void* at) noexcept {                                 \
         seen(at, bytes, true, PILFER_SITE);                                                                  \
     }                                                                                                        \
@@ -131,8 +136,12 @@ PILFER_ACCESS(8)
 PILFER_ACCESS(16)
 #undef PILFER_ACCESS
 
-PILFER_HOOK void __tsan_read_range(void* at, std::size_t size) noexcept { seen(at, size, false, PILFER_SITE); }
-PILFER_HOOK void __tsan_write_range(void* at, std::size_t size) noexcept { seen(at, size, true, PILFER_SITE); }
+PILFER_HOOK void __tsan_read_range(void* at, std::size_t size) noexcept {
+    seen(at, size, false, PILFER_SITE);
+}
+PILFER_HOOK void __tsan_write_range(void* at, std::size_t size) noexcept {
+    seen(at, size, true, PILFER_SITE);
+}
 PILFER_HOOK void __tsan_vptr_read(void** at) noexcept { seen(at, sizeof *at, false, PILFER_SITE); }
 PILFER_HOOK void __tsan_vptr_update(void** at, void* value) noexcept {
     if (*at != value) {
@@ -144,8 +153,8 @@ PILFER_HOOK void __tsan_vptr_update(void** at, void* value) noexcept {
 
 namespace {
 
-constexpr int acquires = 1 << __ATOMIC_CONSUME | 1 << __ATOMIC_ACQUIRE | 1 << __ATOMIC_ACQ_REL |
-                         1 << __ATOMIC_SEQ_CST;
+constexpr int acquires =
+    1 << __ATOMIC_CONSUME | 1 << __ATOMIC_ACQUIRE | 1 << __ATOMIC_ACQ_REL | 1 << __ATOMIC_SEQ_CST;
 constexpr int releases = 1 << __ATOMIC_RELEASE | 1 << __ATOMIC_ACQ_REL | 1 << __ATOMIC_SEQ_CST;
 
 [[gnu::always_inline]] inline void before_atomic(const volatile void* at, int order) noexcept {
@@ -209,8 +218,12 @@ PILFER_ATOMIC(64, std::uint64_t)
 #undef PILFER_CHANGE
 #undef PILFER_COMPARE
 
-PILFER_HOOK void __tsan_atomic_thread_fence(int) noexcept { std::atomic_thread_fence(std::memory_order_seq_cst); }
-PILFER_HOOK void __tsan_atomic_signal_fence(int) noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+PILFER_HOOK void __tsan_atomic_thread_fence(int) noexcept {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+}
+PILFER_HOOK void __tsan_atomic_signal_fence(int) noexcept {
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+}
 
 // ---- the C library ----------------------------------------------------------------------------------------
 
@@ -236,8 +249,15 @@ namespace {
 PILFER_HOOK void* malloc(std::size_t size) noexcept { return made(__libc_malloc(size)); }
 PILFER_HOOK void* calloc(std::size_t n, std::size_t size) noexcept { return made(__libc_calloc(n, size)); }
 PILFER_HOOK void* realloc(void* p, std::size_t size) noexcept {
+    const std::size_t before = p != nullptr ? malloc_usable_size(p) : 0;
     void* const q = __libc_realloc(p, size);
-    return q != p ? made(q) : q;
+    if (q != p) {
+        return made(q);
+    }
+    if (const std::size_t now = q != nullptr ? malloc_usable_size(q) : 0; now > before) {
+        race::fresh(static_cast<char*>(q) + before, now - before);
+    }
+    return q;
 }
 PILFER_HOOK void* memalign(std::size_t alignment, std::size_t size) noexcept {
     return made(__libc_memalign(alignment, size));
@@ -317,7 +337,20 @@ PILFER_HOOK void* __tsan_memset(void* to, int value, std::size_t size) noexcept 
     return memset(to, value, size);
 }
 
-// ---- waits outside the library: another thread may run tasks meanwhile -------------------------------------
+// ---- waits outside the library: another thread may run tasks meanwhile
+// -------------------------------------
+
+namespace {
+
+/// Not by the constructor of a static local, which would call __cxa_guard_release.
+template <class Function>
+void find(Function*& known, const char* name) noexcept {
+    if (known == nullptr) {
+        known = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
+    }
+}
+
+} // namespace
 
 #define PILFER_WAITS(call)                                                                                   \
     const bool had = race::rests();                                                                          \
@@ -327,18 +360,63 @@ PILFER_HOOK void* __tsan_memset(void* to, int value, std::size_t size) noexcept 
     }                                                                                                        \
     return result
 
+PILFER_HOOK int pthread_create(pthread_t* thread, const pthread_attr_t* how, void* (*entry)(void*),
+                               void* argument) {
+    static int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*) = nullptr;
+    find(real, "pthread_create");
+    race::thread_begins();
+    return real(thread, how, entry, argument);
+}
+
+// A std::mutex is a lock like one of the library.
+PILFER_HOOK int pthread_mutex_lock(pthread_mutex_t* m) noexcept {
+    static int (*real)(pthread_mutex_t*) = nullptr;
+    find(real, "pthread_mutex_lock");
+    const int result = real(m);
+    if (result == 0) {
+        race::locks(m);
+    }
+    return result;
+}
+PILFER_HOOK int pthread_mutex_trylock(pthread_mutex_t* m) noexcept {
+    static int (*real)(pthread_mutex_t*) = nullptr;
+    find(real, "pthread_mutex_trylock");
+    const int result = real(m);
+    if (result == 0) {
+        race::locks(m);
+    }
+    return result;
+}
+PILFER_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
+    static int (*real)(pthread_mutex_t*) = nullptr;
+    find(real, "pthread_mutex_unlock");
+    race::unlocks(m);
+    return real(m);
+}
+
+// The object of a static local is made once, and its other users come later.
+namespace __cxxabiv1 {
+PILFER_HOOK void __cxa_guard_release(__guard* guard) noexcept {
+    static void (*real)(__guard*) = nullptr;
+    find(real, "__cxa_guard_release");
+    race::release(guard);
+    real(guard);
+}
+} // namespace __cxxabiv1
+
 PILFER_HOOK int pthread_join(pthread_t thread, void** result_of) {
-    static const auto real = reinterpret_cast<int (*)(pthread_t, void**)>(dlsym(RTLD_NEXT, "pthread_join"));
+    static int (*real)(pthread_t, void**) = nullptr;
+    find(real, "pthread_join");
     PILFER_WAITS(real(thread, result_of));
 }
 PILFER_HOOK int clock_nanosleep(clockid_t clock, int flags, const timespec* t, timespec* left) {
-    static const auto real = reinterpret_cast<int (*)(clockid_t, int, const timespec*, timespec*)>(
-        dlsym(RTLD_NEXT, "clock_nanosleep"));
+    static int (*real)(clockid_t, int, const timespec*, timespec*) = nullptr;
+    find(real, "clock_nanosleep");
     PILFER_WAITS(real(clock, flags, t, left));
 }
 PILFER_HOOK int nanosleep(const timespec* t, timespec* left) {
-    static const auto real =
-        reinterpret_cast<int (*)(const timespec*, timespec*)>(dlsym(RTLD_NEXT, "nanosleep"));
+    static int (*real)(const timespec*, timespec*) = nullptr;
+    find(real, "nanosleep");
     PILFER_WAITS(real(t, left));
 }
 

@@ -123,7 +123,7 @@ REPAIRED(shared_scratch) {
 PLANTED(push_back_from_both, "a vector that two branches append to") {
     std::vector<int> out;
     out.reserve(8);
-    join([&] { out.push_back(1); }, // races
+    join([&] { out.push_back(1); },  // races
          [&] { out.push_back(2); }); // races
     keep(out);
 }
@@ -261,7 +261,7 @@ namespace {
 
 unsigned next_random(unsigned& state) {
     state = state * 1'664'525U + 1'013'904'223U; // races
-    return state; // races
+    return state;                                // races
 }
 
 } // namespace

@@ -19,7 +19,10 @@ PLANTED(sum_in_loop, "a sum over all elements") {
     for_each(0, 100, [&](int i) { sum += i; }); // races
     keep(sum);
 }
-REPAIRED(sum_in_loop) { keep(pilfer::reduce(0, 100, 0L, [](int i) { return long(i); }, std::plus<>{})); }
+REPAIRED(sum_in_loop) {
+    keep(pilfer::reduce(
+        0, 100, 0L, [](int i) { return long(i); }, std::plus<>{}));
+}
 
 PLANTED(histogram, "bins of a histogram") {
     std::array<int, 4> bins{};
@@ -79,10 +82,12 @@ PLANTED(combine_with_side_effect, "an operation of a reduction that counts its c
         ++calls; // races
         return a + b;
     };
-    keep(pilfer::reduce(0, 40, 0L, [](int i) { return long(i); }, add));
+    keep(pilfer::reduce(
+        0, 40, 0L, [](int i) { return long(i); }, add));
 }
 REPAIRED(combine_with_side_effect) {
-    keep(pilfer::reduce(0, 40, 0L, [](int i) { return long(i); }, std::plus<>{}));
+    keep(pilfer::reduce(
+        0, 40, 0L, [](int i) { return long(i); }, std::plus<>{}));
 }
 
 namespace {
@@ -98,9 +103,9 @@ PLANTED(index_of_minimum, "the place of the least element") {
     const std::vector<int> v{5, 3, 8, 1, 9, 1};
     best_so_far best;
     for_each(0, int(v.size()), [&](int i) {
-        if (v[std::size_t(i)] < best.value) {   // races
-            best.value = v[std::size_t(i)];     // races
-            best.index = i;                     // races
+        if (v[std::size_t(i)] < best.value) { // races
+            best.value = v[std::size_t(i)];   // races
+            best.index = i;                   // races
         }
     });
     keep(best);
@@ -109,12 +114,17 @@ REPAIRED(index_of_minimum) {
     const std::vector<int> v{5, 3, 8, 1, 9, 1};
     const auto lesser = [](best_so_far a, best_so_far b) { return b.value < a.value ? b : a; };
     keep(pilfer::reduce(
-        0, int(v.size()), best_so_far{}, [&](int i) { return best_so_far{v[std::size_t(i)], i}; }, lesser));
+        0, int(v.size()), best_so_far{},
+        [&](int i) {
+            return best_so_far{v[std::size_t(i)], i};
+        },
+        lesser));
 }
 
 PLANTED(stencil_in_place, "a stencil without a second array") {
     std::vector<double> v(20, 1);
-    for_each(std::size_t{1}, std::size_t{19}, [&](std::size_t i) { v[i] = (v[i - 1] + v[i + 1]) / 2; }); // races
+    for_each(std::size_t{1}, std::size_t{19},
+             [&](std::size_t i) { v[i] = (v[i - 1] + v[i + 1]) / 2; }); // races
     keep(v);
 }
 REPAIRED(stencil_in_place) {

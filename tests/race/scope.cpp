@@ -16,7 +16,7 @@ using pilfer::scope;
 PLANTED(loop_variable, "a loop variable that is captured by reference") {
     std::vector<int> v(5);
     scope all;
-    for (int i = 0; i < 4; ++i) {         // races
+    for (int i = 0; i < 4; ++i) {                 // races
         all.fork([&] { v[std::size_t(i)] = 1; }); // races
     }
     all.sync();
@@ -36,7 +36,7 @@ PLANTED(read_before_sync, "a result that is read before sync()") {
     int x = 0;
     scope all;
     all.spawn([&] { x = 1; }); // races
-    const int seen = x; // races
+    const int seen = x;        // races
     all.sync();
     keep(seen);
 }
@@ -244,7 +244,7 @@ PLANTED(resized_meanwhile, "a vector that grows while a child reads it") {
     int seen = 0;
     scope all;
     all.spawn([&] { seen = v.back(); }); // races
-    v.push_back(2); // races
+    v.push_back(2);                      // races
     all.sync();
     keep(seen);
 }

@@ -276,7 +276,7 @@ REPAIRED(double_checked) {
 PLANTED(continuation_and_caller, "a continuation beside its caller") {
     std::string text;
     auto f = pilfer::async([] { return 1; }).then([&](int n) { text.assign(std::size_t(n), 'x'); }); // races
-    text.clear(); // races
+    text.clear();                                                                                    // races
     f.get();
     keep(text);
 }

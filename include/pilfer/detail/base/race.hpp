@@ -4,6 +4,7 @@
 // other build every function here is empty, and no object has a member for it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -56,13 +57,12 @@ private:
     strand m_join;
 };
 
-/// Calls f in a frame of its own, which is forgotten when the strand ends. Two functions that were inlined into one frame would
-/// share its memory.
+/// Calls f in a frame of its own, which is forgotten when the strand ends. Two functions that were inlined
+/// into one frame would share its memory.
 template <class F>
 PILFER_NOINLINE decltype(auto) in_own_frame(F& f) {
     return f();
 }
-
 
 /// While it lives, accesses of the running task are not looked at.
 class unseen {
@@ -96,6 +96,16 @@ inline constexpr const void* detached_tasks = &detached_order;
 /// The running task holds `lock` from here on, or no more. An odd address: shared with other readers.
 void locks(const void* lock) noexcept;
 void unlocks(const void* lock) noexcept;
+/// This memory is that of a new object.
+void fresh(const void* at, std::size_t bytes) noexcept;
+/// While it lives, a thread that the calling thread makes is one of the library's.
+class making_thread {
+public:
+    making_thread() noexcept;
+    making_thread(const making_thread&) = delete;
+    making_thread& operator=(const making_thread&) = delete;
+    ~making_thread();
+};
 /// The running task uses something that is not followed, which is named in the report.
 void cannot_follow(const char* what) noexcept;
 
@@ -125,18 +135,21 @@ private:
     std::uint32_t m_calls;
 };
 
-/// Calls a function of the program, for one part of a loop. No code of the library is inlined into this frame.
+/// Calls a function of the program, for one part of a loop. No code of the library is inlined into this
+/// frame.
 template <class F, class... Arguments>
 PILFER_NOINLINE decltype(auto) of_program(F& f, Arguments&&... arguments) {
     return std::invoke(f, std::forward<Arguments>(arguments)...);
 }
 
-/// A child of a scope, or a task that no block joins. Moves of the function, and its end, belong to no strand.
+/// A child of a scope, or a task that no block joins. Moves of the function, and its end, belong to no
+/// strand.
 template <class F>
 class announced {
 public:
     template <class G>
-    announced(block& b, G&& g) : m_function(std::forward<G>(g)), m_child(race::fork(b, how::child)), m_block(&b) {}
+    announced(block& b, G&& g)
+        : m_function(std::forward<G>(g)), m_child(race::fork(b, how::child)), m_block(&b) {}
     struct apart {};
     template <class G>
     announced(apart, G&& g) : m_function(std::forward<G>(g)), m_child(race::fork_apart()), m_block(nullptr) {}
@@ -155,9 +168,13 @@ public:
 
 private:
     announced(announced&& other, const unseen&) noexcept(std::is_nothrow_move_constructible_v<F>)
-        : m_function(std::move(other.m_function)), m_child(other.m_child), m_block(other.m_block) {}
+        : m_function(std::move(other.m_function)), m_child(other.m_child), m_block(other.m_block) {
+        race::fresh(this, sizeof *this);
+    }
     announced(const announced& other, const unseen&)
-        : m_function(other.m_function), m_child(other.m_child), m_block(other.m_block) {}
+        : m_function(other.m_function), m_child(other.m_child), m_block(other.m_block) {
+        race::fresh(this, sizeof *this);
+    }
     union {
         F m_function;
     };
@@ -175,6 +192,7 @@ PILFER_SAME_FRAME void release_first(const void*) noexcept {}
 PILFER_SAME_FRAME void acquire(const void*) noexcept {}
 PILFER_SAME_FRAME void locks(const void*) noexcept {}
 PILFER_SAME_FRAME void unlocks(const void*) noexcept {}
+PILFER_SAME_FRAME void fresh(const void*, std::size_t) noexcept {}
 PILFER_SAME_FRAME void cannot_follow(const char*) noexcept {}
 
 #endif

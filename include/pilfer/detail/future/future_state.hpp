@@ -90,10 +90,13 @@ public:
         if (p == nullptr) {
             PILFER_THROW(std::bad_alloc());
         }
+        race::fresh(p, bytes);
         return p;
     }
     [[nodiscard]] static void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
-        return take_block(bytes);
+        void* const p = take_block(bytes);
+        race::fresh(p, p != nullptr ? bytes : 0);
+        return p;
     }
     static void operator delete(void* p, const std::nothrow_t&) noexcept { ::operator delete(p); }
     static void operator delete(void* p, std::size_t bytes) noexcept { put_block(p, bytes); }

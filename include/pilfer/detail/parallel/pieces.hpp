@@ -64,7 +64,8 @@ void run_pieces(std::uint64_t first, std::uint64_t last, F& f, common_report rep
     piece.start();
     while (first != last) {
         const std::uint64_t left = last - first;
-        if (left > 1 && (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 &&
+            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const std::uint64_t middle = last - detail::given_away(left);
             auto lower = [&] { detail::run_pieces(first, middle, f, report, piece.of_lower()); };
             auto upper = [&] { detail::run_pieces(middle, last, f, report, piece.of_upper()); };
@@ -114,7 +115,8 @@ void run_fold(std::uint64_t first, std::uint64_t last, State& state, Fold& fold,
     piece.start();
     while (first != last) {
         const std::uint64_t left = last - first;
-        if (left > 1 && (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 &&
+            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const std::uint64_t middle = last - detail::given_away(left);
             lower_half below;
             std::optional<State> other;

@@ -165,7 +165,8 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
     piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 && (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 &&
+            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const I middle = detail::advanced(first, left - detail::given_away(left));
             auto lower = [&] { detail::run_range(first, middle, body, report, piece.of_lower()); };
             auto upper = [&] { detail::run_range(middle, last, body, report, piece.of_upper()); };
