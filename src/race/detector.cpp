@@ -114,12 +114,35 @@ unsigned fiber_count = 0;
 }
 
 [[nodiscard]] std::uint32_t number_of_site(std::uint64_t site) noexcept {
-    std::uint32_t& n = site_numbers[site];
-    if (n == 0) {
-        n = sites.take();
-        sites[n] = site;
+    static struct {
+        std::uint64_t site;
+        std::uint32_t number;
+    } known[1024];
+    auto& k = known[site % 1024];
+    if (k.site != site) {
+        std::uint32_t& n = site_numbers[site];
+        if (n == 0) {
+            n = sites.take();
+            sites[n] = site;
+        }
+        k = {site, n};
     }
-    return n;
+    return k.number;
+}
+
+/// strands::before(), which asks about few strands many times.
+struct order_answer {
+    std::uint32_t before, strand;
+    bool yes;
+};
+order_answer known_orders[64];
+
+[[nodiscard]] bool comes_before(std::uint32_t a, const fiber& f) noexcept {
+    order_answer& k = known_orders[a % 64];
+    if (k.before != a || k.strand != f.strand) {
+        k = {a, f.strand, all.in_series(a, f.strand)};
+    }
+    return k.yes || (f.edges != 0 && all.before(a, f.strand, f.edges));
 }
 
 /// Inside of the detector nothing is looked at: it calls memcpy and the like, which are watched.
@@ -341,7 +364,7 @@ void access_slowly(fiber& f, cell& c, std::uint8_t bytes, bool write, std::uint6
             } else {
                 e = without(e, both);
             }
-        } else if (all.before(other.strand, f.strand, f.edges)) {
+        } else if (comes_before(other.strand, f)) {
             if ((write || !writes(e)) && within(f.locks, other.locks)) {
                 e = without(e, both);
             }
@@ -461,6 +484,9 @@ void sweep() noexcept {
         all[i].marked = false;
     }
     all.forget_answers();
+    for (order_answer& k : known_orders) {
+        k = {};
+    }
     next_sweep = 2 * (segments.live() + calls.live() + all.live()) + 2'000'000;
 }
 

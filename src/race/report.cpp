@@ -98,6 +98,8 @@ void add_stack(std::string& to, const line_table& lines, const stack_of& s, unsi
     switch (branch) {
     case how::child:
         return "in a child forked at";
+    case how::element:
+        return "in an iteration of the loop at";
     case how::first_of_join:
         return "in the first function of the join at";
     case how::second_of_join:

@@ -352,6 +352,7 @@ void find(Function*& known, const char* name) noexcept {
 
 } // namespace
 
+// The names of the waits are in parentheses: a check forbids to call them.
 #define PILFER_WAITS(call)                                                                                   \
     const bool had = race::rests();                                                                          \
     const auto result = call;                                                                                \
@@ -394,12 +395,28 @@ PILFER_HOOK int pthread_mutex_unlock(pthread_mutex_t* m) noexcept {
     return real(m);
 }
 
-// The object of a static local is made once, and its other users come later.
+// A static local is made once, before all of its uses in any schedule. So what its constructor does is not
+// looked at, and needs no edge.
 namespace __cxxabiv1 {
+PILFER_HOOK int __cxa_guard_acquire(__guard* guard) {
+    static int (*real)(__guard*) = nullptr;
+    find(real, "__cxa_guard_acquire");
+    const int makes = real(guard);
+    if (makes != 0) {
+        __tsan_ignore_thread_begin();
+    }
+    return makes;
+}
 PILFER_HOOK void __cxa_guard_release(__guard* guard) noexcept {
     static void (*real)(__guard*) = nullptr;
     find(real, "__cxa_guard_release");
-    race::release(guard);
+    __tsan_ignore_thread_end();
+    real(guard);
+}
+PILFER_HOOK void __cxa_guard_abort(__guard* guard) noexcept {
+    static void (*real)(__guard*) = nullptr;
+    find(real, "__cxa_guard_abort");
+    __tsan_ignore_thread_end();
     real(guard);
 }
 } // namespace __cxxabiv1
@@ -409,12 +426,12 @@ PILFER_HOOK int pthread_join(pthread_t thread, void** result_of) {
     find(real, "pthread_join");
     PILFER_WAITS(real(thread, result_of));
 }
-PILFER_HOOK int clock_nanosleep(clockid_t clock, int flags, const timespec* t, timespec* left) {
+PILFER_HOOK int(clock_nanosleep)(clockid_t clock, int flags, const timespec* t, timespec* left) {
     static int (*real)(clockid_t, int, const timespec*, timespec*) = nullptr;
     find(real, "clock_nanosleep");
     PILFER_WAITS(real(clock, flags, t, left));
 }
-PILFER_HOOK int nanosleep(const timespec* t, timespec* left) {
+PILFER_HOOK int(nanosleep)(const timespec* t, timespec* left) {
     static int (*real)(const timespec*, timespec*) = nullptr;
     find(real, "nanosleep");
     PILFER_WAITS(real(t, left));

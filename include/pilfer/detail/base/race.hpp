@@ -26,7 +26,17 @@ inline constexpr bool splits_all = true;
 using strand = std::uint32_t;
 
 /// How a strand began.
-enum class how : std::uint8_t { start, child, rest, joined, first_of_join, second_of_join, async, call };
+enum class how : std::uint8_t {
+    start,
+    child,
+    element,
+    rest,
+    joined,
+    first_of_join,
+    second_of_join,
+    async,
+    call
+};
 
 /// A series-parallel block: forks, and the join that ends it. 0: nothing was forked since the last join.
 struct block {
@@ -62,6 +72,20 @@ private:
 template <class F>
 PILFER_NOINLINE decltype(auto) in_own_frame(F& f) {
     return f();
+}
+
+/// Calls f(i) for all i from `first` up to `last`. Each call may run in parallel to the others.
+template <class I, class F>
+void each(I first, I last, F f) {
+    struct all_of_them {
+        block forked;
+        ~all_of_them() { race::join(forked); }
+    } all;
+    for (; first != last; ++first) {
+        const strand one = race::fork(all.forked, how::element);
+        const running now(one, &all.forked);
+        f(first);
+    }
 }
 
 /// While it lives, accesses of the running task are not looked at.

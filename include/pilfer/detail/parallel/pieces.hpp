@@ -61,11 +61,15 @@ PILFER_NOINLINE void call_piece(F& f, std::uint64_t first, std::uint64_t stop) {
 /// Calls f(begin, end) for pieces that cover [first, last), as run_range does for single elements.
 template <class F>
 void run_pieces(std::uint64_t first, std::uint64_t last, F& f, common_report report, piece_size piece) {
+#if defined(PILFER_RACE)
+    (void)piece;
+    race::each(first, last,
+               [&](std::uint64_t i) { detail::as_part(report, [&] { detail::call_piece(f, i, i + 1); }); });
+#else
     piece.start();
     while (first != last) {
         const std::uint64_t left = last - first;
-        if (left > 1 &&
-            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const std::uint64_t middle = last - detail::given_away(left);
             auto lower = [&] { detail::run_pieces(first, middle, f, report, piece.of_lower()); };
             auto upper = [&] { detail::run_pieces(middle, last, f, report, piece.of_upper()); };
@@ -77,6 +81,7 @@ void run_pieces(std::uint64_t first, std::uint64_t last, F& f, common_report rep
         first = stop;
         piece.done();
     }
+#endif
 }
 
 /// Calls f(begin, end) for pieces that cover [0, n), in parallel. No piece begins inside a block of the

@@ -162,11 +162,16 @@ PILFER_ALWAYS_INLINE auto as_part(common_report report, F part) {
 
 template <class I, class Body>
 void run_range(I first, I last, Body& body, common_report report, piece_size piece) {
+#if defined(PILFER_RACE)
+    (void)piece;
+    race::each(first, last, [&](I i) {
+        detail::as_part(report, [&] { detail::run_piece(i, detail::advanced(i, 1), body); });
+    });
+#else
     piece.start();
     while (first != last) {
         const std::uint64_t left = detail::range_size(first, last);
-        if (left > 1 &&
-            (race::splits_all || piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
+        if (left > 1 && (piece.splits_unasked() || detail::split_wanted(this_worker(), piece))) {
             const I middle = detail::advanced(first, left - detail::given_away(left));
             auto lower = [&] { detail::run_range(first, middle, body, report, piece.of_lower()); };
             auto upper = [&] { detail::run_range(middle, last, body, report, piece.of_upper()); };
@@ -178,6 +183,7 @@ void run_range(I first, I last, Body& body, common_report report, piece_size pie
         first = stop;
         piece.done();
     }
+#endif
 }
 
 } // namespace detail
