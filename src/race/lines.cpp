@@ -126,7 +126,8 @@ bool line_table::look_up() {
         }
         const std::string file = m.path == "/proc/self/exe" ? path_of_program() : m.path;
         std::string text;
-        for (const char* command : {"addr2line", "llvm-addr2line", "llvm-addr2line-19"}) {
+        // That of binutils knows few of the inlined calls that clang describes.
+        for (const char* command : {"llvm-addr2line", "llvm-addr2line-19", "addr2line"}) {
             text = output_of(command, file, input);
             if (!text.empty()) {
                 any = true;

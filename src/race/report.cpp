@@ -26,7 +26,8 @@ namespace {
 enum class whose { program, library, standard, unknown };
 
 [[nodiscard]] whose owner(const source_line& l) {
-    if (has(l.file, "detail/base/race.hpp") || has(l.function, "pilfer::detail::race::of_program<")) {
+    if (has(l.file, "detail/base/race.hpp") || has(l.function, "pilfer::detail::race::of_program<") ||
+        (has(l.function, "pilfer::detail::race::in_own_frame<") && !has(l.file, "include/pilfer/"))) {
         return whose::program; // nothing but calls of its functions
     }
     if (l.line == "?" || l.line == "0") {
@@ -42,7 +43,7 @@ enum class whose { program, library, standard, unknown };
         const bool algorithm = has(l.file, "pilfer/algorithm") || has(l.file, "pilfer/detail/algorithm/");
         return algorithm ? whose::program : whose::library;
     }
-    if (has(l.file, "/c++/") || has(l.file, "/include/bits/")) {
+    if (has(l.file, "/c++/") || has(l.file, "/include/bits/") || has(l.file, "/sysdeps/")) {
         return whose::standard;
     }
     return whose::program;
@@ -68,7 +69,7 @@ enum class whose { program, library, standard, unknown };
     for (unsigned i = 0; i < s.depth; ++i) {
         for (const source_line& l : lines.at(s.at[i])) {
             any.push_back(l);
-            if (owner(l) == whose::program && !has(l.file, "include/pilfer/")) {
+            if (owner(l) == whose::program && !has(l.file, "include/pilfer/") && !has(l.file, "/c++/")) {
                 own.push_back(l);
             }
         }

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 
 #include "race/detector.hpp"
@@ -40,6 +41,7 @@ void at_end() noexcept {
     race::stop();
     const int status = race::write_report(race::found());
     if (status >= 0) {
+        std::fflush(nullptr);
         std::_Exit(status);
     }
 }

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
         if (std::string_view(c->name) == argv[1]) {
             pilfer::pool pool;
             pool.run(std::string_view(argv[2]) == "planted" ? c->planted : c->repaired);
+            std::puts("the program has ended");
             return 0;
         }
     }

@@ -17,6 +17,8 @@ def marked_lines(folder):
 
 def run(program, name, which):
     done = subprocess.run([program, name, which], capture_output=True, text=True, timeout=120)
+    if done.stdout != "the program has ended\n":  # the report must not cost the program's own output
+        return -1, done.stderr
     return done.returncode, done.stderr
 
 
