@@ -68,6 +68,10 @@ void set_job_limits() noexcept {
         a->set_job_limit();
     }
 }
+void set_job_limit(arena& a) noexcept {
+    const guard held(lock);
+    a.set_job_limit();
+}
 void forget_threads() noexcept {
     (void)lock.open_for_good();
     for (arena* a = all.first(); a != nullptr; a = a->next) {
@@ -96,22 +100,23 @@ void arena::remove_reference() noexcept {
     }
 }
 
+bool arena::take(unsigned i) noexcept {
+    if (m_slots[i].taken.load(std::memory_order_seq_cst) ||
+        m_slots[i].taken.exchange(true, std::memory_order_seq_cst)) {
+        return false;
+    }
+    unsigned used = m_used.load(std::memory_order_relaxed);
+    while (used <= i && !m_used.compare_exchange_weak(used, i + 1, std::memory_order_release,
+                                                      std::memory_order_relaxed)) {
+    }
+    return true;
+}
+
 unsigned arena::take_slot(bool is_worker) noexcept {
-    const auto take = [this](unsigned i) {
-        if (m_slots[i].taken.load(std::memory_order_seq_cst) ||
-            m_slots[i].taken.exchange(true, std::memory_order_seq_cst)) {
-            return false;
-        }
-        unsigned used = m_used.load(std::memory_order_relaxed);
-        while (used <= i && !m_used.compare_exchange_weak(used, i + 1, std::memory_order_release,
-                                                          std::memory_order_relaxed)) {
-        }
-        return true;
-    };
     // An arena of one has a second place for a thread that calls, as in oneTBB: two threads that call into
     // each other's arena would wait for ever.
     const unsigned places = is_worker ? m_concurrency : std::max(m_concurrency, 2U);
-    for (unsigned i = is_worker ? m_reserved : 0; i < places; ++i) {
+    for (unsigned i = is_worker ? first_of_workers() : 0; i < places; ++i) {
         if (take(i)) {
             return i;
         }
@@ -135,6 +140,59 @@ void arena::give_slot(unsigned i) noexcept {
     // Queued tasks, and what is left in any slot, rely on this look.
     if (m_turned_away.load(std::memory_order_seq_cst) && m_turned_away.exchange(false) && has_work()) {
         ask_for_worker(true);
+    }
+}
+
+unsigned arena::take_slot_again(unsigned before) {
+    const auto take_one = [&] {
+        unsigned i = before;
+        for (unsigned n = 0; n <= m_slot_count; i = n++) {
+            if (take(i)) {
+                return i;
+            }
+        }
+        return none;
+    };
+    unsigned i = take_one();
+    while (i == none) {
+        pilfer::event woken;
+        sleeper s;
+        s.stack = &woken;
+        s.place = this;
+        s.wants_slot = true;
+        sleepers::add(s);
+        pilfer::detail::heavy_fence(); // give_slot() sees the sleeper, or its slot is seen here
+        i = take_one();
+        if (i == none) {
+            woken.wait();
+        }
+        sleepers::remove(s);
+        if (i != none) {
+            sleepers::wake_for_slot(*this); // A slot may have woken this stack, which takes no second one.
+        }
+    }
+    return i;
+}
+
+void arena::begin_absence(bool is_job, bool replaced) noexcept {
+    if (is_job) {
+        m_jobs.fetch_sub(1, std::memory_order_seq_cst);
+    } else if (replaced) {
+        m_absent.fetch_add(1, std::memory_order_relaxed);
+        arenas::set_job_limit(*this);
+    }
+    pilfer::detail::heavy_fence(); // as in end_job()
+    if ((is_job || replaced) && has_work()) {
+        ask_for_worker(true);
+    }
+}
+
+void arena::end_absence(bool is_job, bool replaced) noexcept {
+    if (is_job) {
+        m_jobs.fetch_add(1, std::memory_order_seq_cst);
+    } else if (replaced) {
+        m_absent.fetch_sub(1, std::memory_order_relaxed);
+        arenas::set_job_limit(*this);
     }
 }
 
@@ -188,7 +246,8 @@ void arena::enqueue_critical(d1::task& t) noexcept {
 }
 
 void arena::set_job_limit() noexcept {
-    m_job_limit.store(static_cast<int>(std::min(m_concurrency - m_reserved, workers::allowed() - 1)),
+    const unsigned absent = m_absent.load(std::memory_order_relaxed);
+    m_job_limit.store(static_cast<int>(std::min(m_concurrency - m_reserved, workers::allowed() - 1) + absent),
                       std::memory_order_seq_cst);
 }
 
@@ -229,9 +288,15 @@ void arena::run_job(arena* a) noexcept {
     thread_data& t = thread_data::of_worker();
     const unsigned i = a->take_slot(true);
     if (i != none) {
+        suspend_point_type& point = t.take_point();
+        t.point = &point;
+        t.job = a;
         t.enter(*a, i);
         t.run(nullptr, nullptr);
         t.leave();
+        t.job = nullptr;
+        t.point = nullptr;
+        t.give_point(point);
     }
     workers::job_ends();
     a->end_job(i != none);
@@ -248,7 +313,7 @@ void arena::end_job(bool had_slot) noexcept {
     bool is_room = had_slot;
     const bool all_reserved = m_concurrency <= m_reserved; // as in take_slot()
     const unsigned end = all_reserved ? m_slot_count : m_concurrency;
-    for (unsigned i = all_reserved ? 0 : m_reserved; !is_room && i < end; ++i) {
+    for (unsigned i = all_reserved ? 0 : first_of_workers(); !is_room && i < end; ++i) {
         is_room = !m_slots[i].taken.load(std::memory_order_seq_cst);
     }
     // Without a free slot the next thread that leaves one looks.
@@ -260,6 +325,7 @@ void arena::end_job(bool had_slot) noexcept {
 
 void arena::forget_threads() noexcept {
     m_jobs.store(0, std::memory_order_relaxed);
+    m_absent.store(0, std::memory_order_relaxed);
     m_sleepers.store(0, std::memory_order_relaxed);
     m_slot_seekers.store(0, std::memory_order_relaxed);
     m_queued.forget_threads();
@@ -465,8 +531,12 @@ private:
         prepare(call, a.default_context());
         a.list_call(call);
         bool is_taken = false;
+        thread_data& t = thread_data::here();
         while (external_waiter::is_running(call.done)) {
+            const bool stack = suspended::any();
+            pilfer::event woken;
             sleeper s;
+            s.stack = stack ? &woken : nullptr;
             s.released = reinterpret_cast<std::uintptr_t>(&call.done);
             s.place = is_taken ? nullptr : &a;
             s.wants_slot = true;
@@ -474,7 +544,11 @@ private:
             pilfer::detail::heavy_fence();
             const unsigned i = is_taken ? arena::none : a.take_slot(false);
             if (i == arena::none && external_waiter::is_running(call.done)) {
-                s.rest.sleep();
+                if (stack) {
+                    t.step_out_until(woken);
+                } else if (!suspended::any()) {
+                    s.rest.sleep();
+                }
             }
             sleepers::remove(s);
             if (i != arena::none) {

@@ -81,11 +81,6 @@ int constraints_threads_per_core(const d1::constraints&, std::intptr_t) {
     return d1::task_arena_base::automatic;
 }
 
-/// A name of the calling thread for enumerable_thread_specific. No task moves to another thread.
-suspend_point_type* current_suspend_point() {
-    return reinterpret_cast<suspend_point_type*>(&thread_data::here());
-}
-
 // --- profilers ---------------------------------------------------------------------------------------------
 
 using extra = unsigned long long;

@@ -9,6 +9,8 @@
 #include <memory>
 #include <vector>
 
+#include <pilfer/event.hpp>
+
 #include "headers.hpp"
 #include "lock.hpp"
 #include "slot_deque.hpp"
@@ -65,6 +67,25 @@ public:
 struct execution_data_ext : d1::execution_data {
     thread_data* thread{};
 };
+
+/// One stack of a thread: what task::suspend() hands to its callback, and a key of enumerable_thread_specific.
+/// A thread uses its points again, so that it has as many keys as it ever had stacks at once.
+struct suspend_point_type {
+    explicit suspend_point_type(thread_data& t) noexcept : thread(&t) {}
+    thread_data* const thread;
+    std::atomic<bool> may_be_resumed{false};
+    pilfer::event resumed;
+    suspend_point_type* next = nullptr; // of the thread's free ones
+};
+
+/// How many stacks of the process are suspended, or resumed without a slot yet.
+namespace suspended {
+extern std::atomic<int> count;
+/// True from here on for a thread that has fenced after it was added to the sleepers.
+[[nodiscard]] inline bool any() noexcept { return count.load(std::memory_order_seq_cst) != 0; }
+void begin() noexcept;
+inline void end() noexcept { count.fetch_sub(1, std::memory_order_relaxed); }
+} // namespace suspended
 
 /// A first-in-first-out queue of tasks, for any thread.
 class task_queue {
@@ -125,6 +146,12 @@ public:
     /// A free slot, or none.
     [[nodiscard]] unsigned take_slot(bool is_worker) noexcept;
     void give_slot(unsigned i) noexcept;
+    /// Waits for a slot, `before` if that is free. The stack of a worker suspends meanwhile.
+    [[nodiscard]] unsigned take_slot_again(unsigned before);
+    /// Around a wait of a stack that has given its slot away. A job does not count meanwhile, so another one
+    /// may come. For a thread outside of the pool (not a job) a worker comes, if `replaced`.
+    void begin_absence(bool is_job, bool replaced) noexcept;
+    void end_absence(bool is_job, bool replaced) noexcept;
 
     /// By a thread in slot `own`: a task of another slot, a queued one, or null.
     d1::task* steal(thread_data& t, std::intptr_t isolation, bool exact);
@@ -190,6 +217,12 @@ public:
 private:
     ~arena();
     static void run_job(arena* a) noexcept;
+    /// False if the slot is taken.
+    bool take(unsigned i) noexcept;
+    /// The first slot that workers take.
+    [[nodiscard]] unsigned first_of_workers() const noexcept {
+        return m_absent.load(std::memory_order_relaxed) != 0 ? 0 : m_reserved;
+    }
     void end_job(bool had_slot) noexcept;
 
     const unsigned m_concurrency;
@@ -199,6 +232,7 @@ private:
     std::atomic<std::intptr_t> m_references{1};
     std::atomic<int> m_jobs{0}; // submitted or running
     std::atomic<int> m_job_limit{0};
+    std::atomic<unsigned> m_absent{0}; // threads outside of the pool that a worker replaces
     std::atomic<bool> m_turned_away{false}; // a job has found no slot since a thread has looked
     std::atomic<unsigned> m_used{0};        // slots from 0 that have ever been taken
     std::unique_ptr<slot[]> m_slots;
@@ -233,6 +267,7 @@ public:
     static position* find(thread_data& t, const arena& a) noexcept;
     /// In the child of fork(): the slots of the calls of `t` are taken.
     static void take_slots_again(thread_data& t) noexcept;
+    [[nodiscard]] bool uses_a_slot_again() const noexcept { return m_again != nullptr; }
 
 private:
     thread_data& m_thread;
@@ -257,6 +292,9 @@ public:
     std::uint32_t isolations = 0;
     small_pool* pool = nullptr;
     context_list* contexts = nullptr;
+    suspend_point_type* point = nullptr;   // of the running stack
+    arena* job = nullptr;                  // whose job runs on this stack, for a worker
+    std::atomic<unsigned> resumed_here{0}; // stacks of this thread that wait for it
 
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
 
@@ -269,6 +307,15 @@ public:
 
     void enter(arena& a, unsigned i);
     void leave();
+    /// Calls wait(on) without a slot. The stack of a worker suspends there, and other jobs run on the thread.
+    /// `replaced`: a worker runs tasks of the arena instead of a thread outside of the pool.
+    void step_out(bool replaced, void (*wait)(void* on), void* on);
+    void step_out_until(pilfer::event& e) {
+        step_out(false, [](void* on) { static_cast<pilfer::event*>(on)->wait(); }, &e);
+    }
+    /// By a worker: a point for the stack of a job. Throws std::bad_alloc.
+    suspend_point_type& take_point();
+    void give_point(suspend_point_type& p) noexcept;
 
     void forget_threads() noexcept;
 
@@ -284,6 +331,10 @@ private:
     d1::task* find_or_wait(std::intptr_t isolation, d1::wait_context* until, bool outermost);
     d1::task* sleep(std::intptr_t isolation, d1::wait_context& until, bool outermost);
     void execute(d1::task* t, std::uint64_t& floating_point);
+    /// Lets a stack of this thread go on that was resumed.
+    void let_resumed_go_first();
+
+    suspend_point_type* m_free_points = nullptr;
 
     friend class arena;
     static thread_local thread_data* s_here __attribute__((tls_model("initial-exec")));
@@ -359,6 +410,8 @@ namespace workers {
 [[nodiscard]] bool are_wanted() noexcept;
 void job_begins() noexcept;
 void job_ends() noexcept;
+void job_pauses() noexcept;
+void job_goes_on() noexcept;
 /// After global_control has changed.
 void set_allowed(unsigned n) noexcept;
 /// Ends the threads of the pool. The next submission makes new ones.
@@ -370,6 +423,7 @@ namespace arenas {
 void add(arena& a) noexcept;
 void remove(arena& a) noexcept;
 void set_job_limits() noexcept;
+void set_job_limit(arena& a) noexcept;
 /// task_arena objects that are initialized.
 extern std::atomic<int> explicit_ones;
 } // namespace arenas
@@ -377,18 +431,30 @@ extern std::atomic<int> explicit_ones;
 /// Threads that sleep until a wait_context is released, or their arena has a task or a slot for them.
 struct sleeper {
     nap rest;
+    pilfer::event* stack = nullptr; // if set: a stack that is suspended, not a thread that sleeps
     std::uintptr_t released = 0;
     arena* place = nullptr;
     std::intptr_t isolation = 0;
     bool wants_slot = false;
     sleeper* previous = nullptr;
     sleeper* next = nullptr;
+
+    [[nodiscard]] bool woken() const noexcept { return stack != nullptr ? stack->is_set() : rest.woken(); }
+    void wake() noexcept {
+        if (stack != nullptr) {
+            stack->set();
+        } else {
+            rest.wake();
+        }
+    }
 };
 namespace sleepers {
 void add(sleeper& s) noexcept;
 void remove(sleeper& s) noexcept;
 void wake_for_task(arena& a, std::intptr_t isolation) noexcept;
 void wake_all_in(arena& a) noexcept;
+/// Wakes the sleeping threads of all arenas.
+void wake_threads() noexcept;
 void wake_for_slot(arena& a) noexcept;
 void wake_for_release(std::uintptr_t released) noexcept;
 void forget_threads() noexcept;

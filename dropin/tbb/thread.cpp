@@ -2,10 +2,13 @@
 #include "scheduler.hpp"
 
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 
 #include <pthread.h>
 
 #include <pilfer/detail/base/ticks.hpp>
+#include <pilfer/yield.hpp>
 
 namespace tbb::detail::r1 {
 
@@ -53,6 +56,12 @@ thread_data::~thread_data() {
     if (place != nullptr) {
         leave();
     }
+    if (!is_worker) {
+        give_point(*point);
+    }
+    while (m_free_points != nullptr) {
+        delete &take_point();
+    }
     contexts->abandon();
     abandon_pool(*this);
 }
@@ -70,6 +79,9 @@ thread_data& thread_data::make(bool is_worker) {
     });
     auto* t = new thread_data;
     t->is_worker = is_worker;
+    if (!is_worker) {
+        t->point = &t->take_point();
+    }
     s_here = t;
     // If the key is refused, the thread's arena stays until the program ends.
     (void)pthread_setspecific(thread_end, t);
@@ -117,6 +129,64 @@ void thread_data::leave() {
     a.remove_reference();
 }
 
+suspend_point_type& thread_data::take_point() {
+    suspend_point_type* p = m_free_points;
+    if (p == nullptr) {
+        return *new suspend_point_type(*this);
+    }
+    m_free_points = p->next;
+    return *p;
+}
+
+void thread_data::give_point(suspend_point_type& p) noexcept {
+    p.next = m_free_points;
+    m_free_points = &p;
+}
+
+void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
+    const position before = *this;
+    stay* const stays_before = stays;
+    suspend_point_type* const point_before = point;
+    arena* const job_before = job;
+    arena& a = *place;
+    // Below on the stack is a frame that expects its slot.
+    const bool keeps_slot = stays != nullptr && stays->uses_a_slot_again();
+    a.add_reference();
+    if (!keeps_slot) {
+        leave();
+    }
+    place = nullptr;
+    stays = nullptr;
+    if (is_worker) {
+        point = nullptr;
+        job = nullptr;
+        workers::job_pauses();
+        job_before->begin_absence(true, false);
+    } else {
+        a.begin_absence(false, replaced);
+    }
+    wait(on);
+    if (is_worker) {
+        job_before->end_absence(true, false);
+        workers::job_goes_on();
+    } else {
+        a.end_absence(false, replaced);
+    }
+    const unsigned i = keeps_slot ? before.slot_index : a.take_slot_again(before.slot_index);
+    stays = stays_before;
+    point = point_before;
+    job = job_before;
+    if (keeps_slot) {
+        static_cast<position&>(*this) = before;
+    } else {
+        enter(a, i);
+        is_outermost = before.is_outermost;
+        context = before.context;
+        isolation = before.isolation;
+    }
+    a.remove_reference();
+}
+
 void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affinity) {
     task_group_context_impl::bind(c, *this);
     task_accessor::set(t, c, isolation, affinity, static_cast<d1::slot_id>(slot_index));
@@ -128,10 +198,10 @@ void thread_data::spawn(d1::task& t, d1::task_group_context& c, d1::slot_id affi
 void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
     execution_data_ext ed;
     d1::task_group_context& c = task_accessor::context(*t);
-    const auto slot = static_cast<d1::slot_id>(slot_index);
     ed.context = &c;
     ed.affinity_slot = task_accessor::affinity(*t);
-    ed.original_slot = task_accessor::origin(*t) == d1::no_slot ? slot : task_accessor::origin(*t);
+    ed.original_slot = task_accessor::origin(*t) == d1::no_slot ? static_cast<d1::slot_id>(slot_index)
+                                                                : task_accessor::origin(*t);
     ed.thread = this;
     context = &c;
     isolation = task_accessor::isolation(*t);
@@ -149,7 +219,7 @@ void thread_data::execute(d1::task* t, std::uint64_t& floating_point) {
                 do {
                     t = t->execute(ed);
                     // The returned task runs next, with this context and isolation, on this slot.
-                    ed.original_slot = slot;
+                    ed.original_slot = static_cast<d1::slot_id>(slot_index);
                     ed.affinity_slot = d1::no_slot;
                 } while (t != nullptr && !task_group_context_impl::is_cancelled(c));
             } catch (...) {
@@ -191,7 +261,11 @@ d1::task* thread_data::find_elsewhere(std::intptr_t wanted, bool outermost, bool
 }
 
 d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool outermost) {
+    // With a suspended stack in the process this thread gives its slot away, and its own other stacks go on.
+    const bool stack = suspended::any();
+    pilfer::event woken;
     sleeper s;
+    s.stack = stack ? &woken : nullptr;
     s.released = reinterpret_cast<std::uintptr_t>(&until);
     s.place = place;
     s.isolation = wanted;
@@ -201,7 +275,9 @@ d1::task* thread_data::sleep(std::intptr_t wanted, d1::wait_context& until, bool
     d1::task* t = nullptr;
     if (external_waiter::is_running(until)) {
         t = find(wanted, outermost, true);
-        if (t == nullptr) {
+        if (t == nullptr && stack) {
+            step_out_until(woken);
+        } else if (t == nullptr && !suspended::any()) {
             s.rest.sleep();
         }
     }
@@ -218,6 +294,13 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
                              : place->too_many_jobs() || workers::are_wanted()) {
             return nullptr;
         }
+        if (resumed_here.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+            if (until == nullptr) {
+                return nullptr;
+            }
+            let_resumed_go_first();
+            continue;
+        }
         d1::task* t = nullptr;
         if (round < looks) {
             pause(round);
@@ -232,6 +315,10 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
             return t;
         }
     }
+}
+
+void thread_data::let_resumed_go_first() {
+    step_out(false, [](void*) { pilfer::yield(); }, nullptr);
 }
 
 void thread_data::run(d1::task* first, d1::wait_context* until) {
@@ -251,7 +338,8 @@ void thread_data::run(d1::task* first, d1::wait_context* until) {
             if (!external_waiter::is_running(*until)) {
                 break;
             }
-        } else if (place->too_many_jobs() || (workers::are_wanted() && microseconds() - since > 200)) {
+        } else if (place->too_many_jobs() || (workers::are_wanted() && microseconds() - since > 200) ||
+                   resumed_here.load(std::memory_order_relaxed) != 0) {
             break;
         }
         t = find(wanted, outermost, false);
@@ -314,6 +402,52 @@ void wait(d1::wait_context& w, d1::task_group_context& c) {
     task_group_context_impl::rethrow(c);
 }
 
+// --- suspension --------------------------------------------------------------------------------------------
+
+namespace suspended {
+std::atomic<int> count{0};
+
+void begin() noexcept {
+    if (count.fetch_add(1, std::memory_order_seq_cst) == 0) {
+        // Threads that sleep in waits suspend from now on, so a resumed stack of theirs can go on.
+        std::atomic_thread_fence(std::memory_order_seq_cst);
+        sleepers::wake_threads();
+    }
+}
+} // namespace suspended
+
+void suspend(suspend_callback_type callback, void* user) {
+    thread_data& t = thread_data::here();
+    suspend_point_type& p = *t.point;
+    suspended::begin();
+    p.resumed.reset();
+    p.may_be_resumed.store(true, std::memory_order_release);
+    // After a callback that throws no thread could know whether the stack may be resumed.
+    [&]() noexcept { callback(user, &p); }();
+    const auto wait = [](void* on) {
+        auto& own = *static_cast<suspend_point_type*>(on);
+        own.resumed.wait(); // also for the end of the call that has set it
+        own.thread->resumed_here.fetch_sub(1, std::memory_order_relaxed);
+    };
+    if (p.resumed.is_set()) {
+        wait(&p);
+    } else {
+        t.step_out(true, wait, &p);
+    }
+    suspended::end();
+}
+
+void resume(suspend_point_type* p) {
+    if (p == nullptr || !p->may_be_resumed.exchange(false, std::memory_order_acq_rel)) {
+        std::fprintf(stderr, "libpilfer-tbb: tbb::task::resume() of a task that is not suspended\n");
+        std::abort();
+    }
+    p->thread->resumed_here.fetch_add(1, std::memory_order_relaxed);
+    p->resumed.set();
+}
+
+suspend_point_type* current_suspend_point() { return thread_data::here().point; }
+
 d1::slot_id execution_slot(const d1::execution_data* ed) {
     const thread_data* t =
         ed != nullptr ? static_cast<const execution_data_ext*>(ed)->thread : thread_data::if_there();
@@ -355,8 +489,8 @@ template <class Wanted>
 void wake(Wanted wanted, bool one) noexcept {
     const guard held(lock);
     for (sleeper* s = all.first(); s != nullptr; s = s->next) {
-        if (!s->rest.woken() && wanted(*s)) {
-            s->rest.wake();
+        if (!s->woken() && wanted(*s)) {
+            s->wake();
             if (one) {
                 return;
             }
@@ -395,6 +529,10 @@ void wake_for_task(arena& a, std::intptr_t isolation) noexcept {
 
 void wake_all_in(arena& a) noexcept {
     wake([&](const sleeper& s) { return s.place == &a && !s.wants_slot; }, false);
+}
+
+void wake_threads() noexcept {
+    wake([](const sleeper& s) { return s.stack == nullptr; }, false);
 }
 
 void wake_for_slot(arena& a) noexcept {

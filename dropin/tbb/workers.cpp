@@ -46,6 +46,7 @@ std::shared_ptr<pilfer::pool> pool_of(state& s) {
         o.name = "pilfer-tbb";
         o.stack_size = std::clamp(stack_size(), std::size_t{64} * 1024, std::size_t{1} << 30);
         o.max_extra_workers = 0;
+        o.resume = pilfer::resume::own_thread; // what a program keeps in thread-locals stays its own
         // An unchanged program gets no signal handler and no reports.
         o.debug.overflow_message = false;
         o.debug.stall_report = 0;
@@ -108,6 +109,10 @@ void job_begins() noexcept {
 }
 
 void job_ends() noexcept { all().running.fetch_sub(1, std::memory_order_relaxed); }
+
+void job_pauses() noexcept { job_ends(); }
+
+void job_goes_on() noexcept { all().running.fetch_add(1, std::memory_order_relaxed); }
 
 void set_allowed(unsigned n) noexcept {
     state& s = all();
@@ -313,6 +318,7 @@ void prepare_for_fork() noexcept {
     (void)pthread_atfork(nullptr, nullptr, [] {
         workers::forget_threads();
         sleepers::forget_threads();
+        suspended::count.store(0, std::memory_order_relaxed);
         forget_waiters();
         open_pools();
         context_list::forget_all_threads();
