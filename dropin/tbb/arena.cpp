@@ -82,8 +82,8 @@ void forget_threads() noexcept {
 
 // A worker that a queued task needs has a place beyond the reserved ones, whatever the concurrency.
 arena::arena(unsigned concurrency, unsigned reserved, d1::task_arena_base::priority level)
-    : m_concurrency(concurrency), m_reserved(std::min(reserved, concurrency)),
-      m_slot_count(std::max({concurrency, m_reserved + 1, 2U})),
+    : m_concurrency(std::min(concurrency, most_slots)), m_reserved(std::min(reserved, m_concurrency)),
+      m_slot_count(std::max({m_concurrency, m_reserved + 1, 2U})),
       m_level(level == d1::task_arena_base::priority::high  ? 0
               : level == d1::task_arena_base::priority::low ? 2
                                                             : 1),
@@ -462,8 +462,8 @@ struct task_arena_impl {
         // A number that is not positive is automatic.
         const unsigned concurrency =
             ta.my_max_concurrency > 0 ? static_cast<unsigned>(ta.my_max_concurrency) : workers::granted();
-        ta.my_max_concurrency = static_cast<int>(concurrency);
         auto* a = new arena(concurrency, ta.my_num_reserved_slots, ta.my_priority);
+        ta.my_max_concurrency = static_cast<int>(a->concurrency());
         ta.my_arena.store(a, std::memory_order_release);
         arenas::explicit_ones.fetch_add(1, std::memory_order_relaxed);
     }

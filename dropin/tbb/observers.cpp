@@ -31,7 +31,7 @@ void observer_list::remove(observer_proxy& p) noexcept {
     m_proxies.remove(p);
 }
 
-void observer_list::call_each(thread_data& t, std::uint64_t after, std::uint64_t upto, bool entry) {
+void observer_list::call_each(thread_data& t, std::uint64_t after, std::uint64_t upto, bool entry) noexcept {
     for (;;) {
         d1::task_scheduler_observer* o = nullptr;
         {

@@ -115,7 +115,8 @@ public:
     void forget_threads() noexcept { (void)m_lock.open_for_good(); }
 
 private:
-    void call_each(thread_data& t, std::uint64_t after, std::uint64_t upto, bool entry);
+    /// An observer that throws ends the program, because no code on a worker would catch it.
+    void call_each(thread_data& t, std::uint64_t after, std::uint64_t upto, bool entry) noexcept;
     short_lock m_lock;
     chain<observer_proxy> m_proxies;
     std::atomic<std::uint64_t> m_newest{0};
@@ -143,6 +144,7 @@ public:
     [[nodiscard]] slot& at(unsigned i) noexcept { return m_slots[i]; }
 
     static constexpr unsigned none = ~0U;
+    static constexpr unsigned most_slots = 65'000; // a task keeps the number of a slot in 16 bits
     /// A free slot, or none.
     [[nodiscard]] unsigned take_slot(bool is_worker) noexcept;
     void give_slot(unsigned i) noexcept;

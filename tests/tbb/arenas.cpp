@@ -26,6 +26,21 @@ TEST(tbb_arenas, slot_numbers_are_below_the_concurrency_and_unique) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST(tbb_arenas, an_arena_for_more_threads_than_slot_numbers) {
+    tbb::task_arena arena(70'000);
+    std::atomic<int> calls{0};
+    std::atomic<int> wrong{0};
+    arena.execute([&] {
+        tbb::parallel_for(0, 1000, [&](int) {
+            const int slot = tbb::this_task_arena::current_thread_index();
+            wrong += slot < 0 || slot >= tbb::this_task_arena::max_concurrency();
+            ++calls;
+        });
+    });
+    EXPECT_EQ(calls, 1000);
+    EXPECT_EQ(wrong, 0);
+}
+
 TEST(tbb_arenas, execute_returns_results_and_passes_exceptions) {
     tbb::task_arena arena(2);
     EXPECT_EQ(arena.execute([] { return std::string("result"); }), "result");

@@ -128,7 +128,7 @@ TEST(tbb_suspend, suspended_tasks_hold_no_thread) {
 }
 
 TEST(tbb_suspend, a_task_resumes_one_that_waits_below_it) {
-    // Where one thread runs both, the second task cannot run on top of the first one's stack.
+    // If one thread runs both, the second task cannot run on top of the first one's stack.
     for (int round = 0; round < 50; ++round) {
         std::atomic<suspend_point> first{nullptr};
         std::atomic<int> steps{0};
@@ -314,7 +314,7 @@ TEST(tbb_suspend, several_threads_in_one_small_arena) {
     EXPECT_EQ(after, 6 * 20 * 5);
 }
 
-TEST(tbb_suspend, a_task_goes_on_on_its_thread) {
+TEST(tbb_suspend, a_task_continues_on_its_thread) {
     resumer other;
     std::atomic<int> wrong{0};
     tbb::parallel_for(0, 200, [&](int) {

@@ -173,6 +173,24 @@ TEST(tbb_observers, a_queued_task_finds_its_thread_announced) {
     EXPECT_EQ(seen, 1);
 }
 
+TEST(tbb_observers, an_exception_of_an_observer_ends_the_program) {
+    struct throwing final : tbb::task_scheduler_observer {
+        explicit throwing(tbb::task_arena& a) : tbb::task_scheduler_observer(a) { observe(true); }
+        ~throwing() override { observe(false); }
+        void on_scheduler_entry(bool) override { throw 1; }
+    };
+    EXPECT_DEATH(
+        {
+            tbb::task_arena arena(2);
+            const throwing observer(arena);
+            try {
+                arena.execute([] {});
+            } catch (int) {
+            }
+        },
+        "");
+}
+
 // --- global_control ----------------------------------------------------------------------------------------
 
 TEST(tbb_control, one_thread_runs_all_that_is_spawned) {
