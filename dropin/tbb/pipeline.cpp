@@ -26,43 +26,11 @@ class input_buffer {
 public:
     /// True if `i` may enter at once. Otherwise it is kept.
     bool enter(item& i, bool ordered) {
-        const guard held(m_lock);
-        if (ordered && !i.numbered) {
-            // The first ordered stage that items meet decides their order. What is before it is no longer
-            // ordered.
-            i.number = m_given++;
-            i.numbered = true;
-        }
-        if (!m_busy && (!ordered || i.number == m_turn)) {
-            m_busy = true;
-            return true;
-        }
-        if (ordered) {
-            m_ordered.emplace(i.number, i);
-        } else {
-            m_any.push_back(i);
-        }
-        return false;
+        return ordered ? enter_in_order(i) : enter_in_any_order(i);
     }
     /// After an item has passed: true if `i` is the next one that may enter.
-    bool pass(item& i, bool ordered) {
-        const guard held(m_lock);
-        if (ordered) {
-            ++m_turn;
-            const auto found = m_ordered.find(m_turn);
-            if (found != m_ordered.end()) {
-                i = found->second;
-                m_ordered.erase(found);
-                return true;
-            }
-        } else if (!m_any.empty()) {
-            i = m_any.front();
-            m_any.pop_front();
-            return true;
-        }
-        m_busy = false;
-        return false;
-    }
+    bool pass(item& i, bool ordered) { return ordered ? pass_in_order(i) : pass_in_any_order(i); }
+
     /// Calls f for each kept item. Nothing else is going on any more.
     template <class F>
     void drop(F f) {
@@ -75,17 +43,81 @@ public:
     }
 
 private:
+    // The item whose number is the turn is alone, so it needs no lock.
+    bool enter_in_order(item& i) {
+        if (i.numbered && i.number == m_turn.load(std::memory_order_acquire)) { // pass_in_order()
+            return true;
+        }
+        const guard held(m_lock);
+        if (!i.numbered) {
+            // The first ordered stage that items meet decides their order. What is before it is no longer
+            // ordered.
+            i.number = m_given++;
+            i.numbered = true;
+        }
+        const auto kept = m_ordered.emplace(i.number, i).first;
+        m_kept.store(true, std::memory_order_seq_cst);
+        // Dekker with pass_in_order(): it sees that an item is kept, or its turn is seen here.
+        if (m_turn.load(std::memory_order_seq_cst) != i.number) {
+            return false;
+        }
+        remove(kept);
+        return true;
+    }
+    bool pass_in_order(item& i) {
+        m_turn.store(m_turn.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+        if (!m_kept.load(std::memory_order_seq_cst)) {
+            return false;
+        }
+        const guard held(m_lock);
+        // Items may have passed meanwhile, so the turn is read again.
+        const auto found = m_ordered.find(m_turn.load(std::memory_order_acquire));
+        if (found == m_ordered.end()) {
+            return false;
+        }
+        i = found->second;
+        remove(found);
+        return true;
+    }
+    void remove(std::map<std::uint64_t, item>::iterator kept) noexcept {
+        m_ordered.erase(kept);
+        if (m_ordered.empty()) {
+            m_kept.store(false, std::memory_order_relaxed);
+        }
+    }
+
+    bool enter_in_any_order(item& i) {
+        const guard held(m_lock);
+        if (m_busy) {
+            m_any.push_back(i);
+            return false;
+        }
+        m_busy = true;
+        return true;
+    }
+    bool pass_in_any_order(item& i) {
+        const guard held(m_lock);
+        if (m_any.empty()) {
+            m_busy = false;
+            return false;
+        }
+        i = m_any.front();
+        m_any.pop_front();
+        return true;
+    }
+
+    std::atomic<std::uint64_t> m_turn{0};
+    std::atomic<bool> m_kept{false}; // an item is in m_ordered
     short_lock m_lock;
     bool m_busy = false;
     std::uint64_t m_given = 0;
-    std::uint64_t m_turn = 0;
     std::map<std::uint64_t, item> m_ordered;
     std::deque<item> m_any;
 };
 
 class pipeline {
 public:
-    pipeline(d1::task_group_context& c, std::size_t tokens) : m_context(c), m_tokens(tokens) {}
+    pipeline(d1::task_group_context& c, std::size_t tokens) : m_context(c), m_places(tokens) {}
     pipeline(const pipeline&) = delete;
     pipeline& operator=(const pipeline&) = delete;
     ~pipeline() {
@@ -133,46 +165,39 @@ public:
     /// By an ordered input, which is at one task at a time.
     [[nodiscard]] std::uint64_t next_number() noexcept { return m_numbers++; }
 
-    /// Reserves a place for one more item. False if none is free, or the input has ended or is in use.
-    bool begin_input() noexcept {
-        const guard held(m_lock);
-        return reserve();
+    // An input task of a parallel input has a place for its item before it begins. One of a serial input takes
+    // the place afterwards: m_places is above 0 while such a task is there, or if the input has ended.
+
+    /// Before a parallel input: true if there is a place for one more input task.
+    bool begin_parallel_input() noexcept {
+        std::size_t free = m_places.load(std::memory_order_relaxed);
+        while (free != 0 && !m_ended.load(std::memory_order_relaxed)) {
+            if (m_places.compare_exchange_weak(free, free - 1, std::memory_order_relaxed)) {
+                return true;
+            }
+        }
+        return false;
     }
-    /// After the input has given an item, or has ended. True if a place for the next item is reserved.
-    bool end_input(bool is_over) noexcept {
-        const guard held(m_lock);
-        m_input_busy = false;
-        m_ended = m_ended || is_over;
-        return reserve();
-    }
-    /// After an item has left the last stage. True if its place is reserved for the next one.
+    /// After a serial input has given an item: true if the caller begins the next input task.
+    bool end_serial_input() noexcept { return m_places.fetch_sub(1, std::memory_order_release) > 1; }
+    /// After an item has left the last stage: true if its task becomes an input task.
     bool end_item() noexcept {
-        const guard held(m_lock);
-        ++m_tokens;
-        return reserve();
+        return input_is_serial() ? m_places.fetch_add(1, std::memory_order_acquire) == 0 // end_serial_input()
+                                 : !m_ended.load(std::memory_order_relaxed);
     }
+    void end_parallel_input() noexcept { m_ended.store(true, std::memory_order_relaxed); }
 
     /// Set by the input stage that runs on this thread.
-    static thread_local bool* t_input_ends;
+    static thread_local bool* t_input_ends __attribute__((tls_model("initial-exec")));
 
 private:
-    bool reserve() noexcept {
-        if (m_ended || m_tokens == 0 || (input_is_serial() && m_input_busy)) {
-            return false;
-        }
-        --m_tokens;
-        m_input_busy = true;
-        return true;
-    }
 
     d1::task_group_context& m_context;
     d1::wait_context m_tasks{0};
     std::vector<d1::base_filter*> m_filters;
-    short_lock m_lock;
-    std::size_t m_tokens;
     std::uint64_t m_numbers = 0;
-    bool m_input_busy = false;
-    bool m_ended = false;
+    std::atomic<bool> m_ended{false}; // of a parallel input
+    alignas(64) std::atomic<std::size_t> m_places;
 };
 
 thread_local bool* pipeline::t_input_ends = nullptr;
@@ -187,7 +212,8 @@ public:
 
     d1::task* execute(d1::execution_data& ed) override {
         if (m_stage == 0) {
-            if (!m_pipeline.input_is_serial() && m_pipeline.begin_input()) {
+            const bool serial = m_pipeline.input_is_serial();
+            if (!serial && m_pipeline.begin_parallel_input()) {
                 start_input(ed);
             }
             bool ends = false;
@@ -204,14 +230,14 @@ public:
                 m_item.number = m_pipeline.next_number();
                 m_item.numbered = true;
             }
-            const bool goes_on = m_pipeline.end_input(ends);
             if (ends) {
                 m_item.object = nullptr;
+                m_pipeline.end_parallel_input();
                 return end(ed);
             }
             m_stage = 1;
             m_has_item = m_pipeline.size() > 1;
-            if (goes_on) {
+            if (serial && m_pipeline.end_serial_input()) {
                 start_input(ed);
             }
             if (!enter_stage()) {
@@ -291,7 +317,9 @@ private:
 
 void pipeline::run() {
     d1::small_object_allocator a;
-    (void)begin_input();
+    if (!input_is_serial()) {
+        (void)begin_parallel_input();
+    }
     auto* first = a.new_object<stage_task>(*this, a);
     m_tasks.reserve();
     r1::execute_and_wait(*first, m_context, m_tasks, m_context);
