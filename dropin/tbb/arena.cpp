@@ -346,15 +346,13 @@ stay::stay(thread_data& t, arena& a, unsigned i)
     : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(nullptr) {
     t.stays = this;
     t.enter(a, i);
-    // A thread that is inside a task takes no queued tasks, which may be long, while it waits here.
-    t.is_outermost = m_before.is_outermost;
 }
 
 stay::stay(thread_data& t, position& again)
     : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(&again) {
     t.stays = this;
     static_cast<position&>(t) = again;
-    t.is_outermost = false;
+    t.is_outermost = true;
     t.context = nullptr;
     t.isolation = 0;
 }
@@ -494,12 +492,16 @@ struct task_arena_impl {
         thread_data& t = thread_data::here();
         arena& a = *of(ta);
         if (t.place == &a) {
-            // In its own arena the call has neither the isolation nor the context of the running task.
+            // In its own arena the call has neither the isolation nor the context of the running task. Waits in
+            // it take queued tasks: a flow graph that other threads feed waits for such tasks.
             d1::task_group_context* const context = t.context;
             const std::intptr_t isolation = t.isolation;
             t.context = context != nullptr ? &a.default_context() : nullptr;
             t.isolation = 0;
+            const bool outermost = t.is_outermost;
+            t.is_outermost = true;
             const auto back = [&] {
+                t.is_outermost = outermost;
                 t.context = context;
                 t.isolation = isolation;
             };

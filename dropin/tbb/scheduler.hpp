@@ -250,7 +250,7 @@ private:
 struct position {
     arena* place = nullptr;
     unsigned slot_index = 0;
-    bool is_outermost = true; // no task is on this stack, since it entered `place`
+    bool is_outermost = true; // no task is on this stack, since it entered `place` or called execute()
     d1::task_group_context* context = nullptr;
     std::intptr_t isolation = 0;
     std::uint64_t last_observer = 0; // whose entry this thread has seen in `place`

@@ -325,4 +325,42 @@ TEST(tbb_containers, hash_maps_vectors_and_queues) {
     EXPECT_THROW((void)vector.at(10'000), std::out_of_range);
 }
 
+TEST(tbb_graphs, other_threads_feed_graphs_that_all_threads_wait_for) {
+    // All threads of the arena wait inside tasks, and what feeds the graphs comes from outside.
+    using node = tbb::flow::async_node<int, int>;
+    std::mutex mutex;
+    std::vector<std::pair<int, node::gateway_type*>> given;
+    std::atomic<bool> stop{false};
+    std::thread outside([&] {
+        while (!stop) {
+            std::vector<std::pair<int, node::gateway_type*>> taken;
+            {
+                const std::lock_guard held(mutex);
+                taken.swap(given);
+            }
+            for (auto [value, gateway] : taken) {
+                gateway->try_put(value + 1);
+                gateway->release_wait();
+            }
+            std::this_thread::yield();
+        }
+    });
+    std::atomic<int> sum{0};
+    tbb::parallel_for(0, 20, [&](int i) {
+        tbb::flow::graph g;
+        node ask(g, tbb::flow::unlimited, [&](int value, node::gateway_type& gateway) {
+            gateway.reserve_wait();
+            const std::lock_guard held(mutex);
+            given.emplace_back(value, &gateway);
+        });
+        tbb::flow::function_node<int> add(g, tbb::flow::unlimited, [&](int value) { sum += value; });
+        tbb::flow::make_edge(ask, add);
+        ask.try_put(i);
+        g.wait_for_all();
+    });
+    stop = true;
+    outside.join();
+    EXPECT_EQ(sum, 20 * 19 / 2 + 20);
+}
+
 } // namespace
