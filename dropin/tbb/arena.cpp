@@ -143,17 +143,14 @@ void arena::give_slot(unsigned i) noexcept {
     }
 }
 
-unsigned arena::take_slot_again(unsigned before) {
-    const auto take_one = [&] {
-        unsigned i = before;
-        for (unsigned n = 0; n <= m_slot_count; i = n++) {
-            if (take(i)) {
-                return i;
-            }
-        }
-        return none;
-    };
+unsigned arena::take_slot_again(unsigned before, bool is_worker) {
+    // In a slot for workers a thread outside of the pool would keep workers away as long as it is here.
+    const auto take_one = [&] { return take(before) ? before : is_worker ? take_slot(true) : none; };
     unsigned i = take_one();
+    if (i != none) {
+        return i;
+    }
+    suspended::begin(); // A thread that sleeps in such a slot gives it away.
     while (i == none) {
         pilfer::event woken;
         sleeper s;
@@ -171,6 +168,7 @@ unsigned arena::take_slot_again(unsigned before) {
             sleepers::wake_for_slot(*this); // A slot may have woken this stack, which takes no second one.
         }
     }
+    suspended::end();
     return i;
 }
 

@@ -148,8 +148,8 @@ public:
     /// A free slot, or none.
     [[nodiscard]] unsigned take_slot(bool is_worker) noexcept;
     void give_slot(unsigned i) noexcept;
-    /// Waits for a slot, `before` if that is free. The stack of a worker suspends meanwhile.
-    [[nodiscard]] unsigned take_slot_again(unsigned before);
+    /// Waits for the slot `before`, or any slot for a worker. The stack of a worker suspends meanwhile.
+    [[nodiscard]] unsigned take_slot_again(unsigned before, bool is_worker);
     /// Around a wait of a stack that has given its slot away. A job does not count meanwhile, so another one
     /// may come. For a thread outside of the pool (not a job) a worker comes, if `replaced`.
     void begin_absence(bool is_job, bool replaced) noexcept;

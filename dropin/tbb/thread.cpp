@@ -172,7 +172,7 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
     } else {
         a.end_absence(false, replaced);
     }
-    const unsigned i = keeps_slot ? before.slot_index : a.take_slot_again(before.slot_index);
+    const unsigned i = keeps_slot ? before.slot_index : a.take_slot_again(before.slot_index, is_worker);
     stays = stays_before;
     point = point_before;
     job = job_before;
@@ -536,7 +536,8 @@ void wake_threads() noexcept {
 }
 
 void wake_for_slot(arena& a) noexcept {
-    wake([&](const sleeper& s) { return s.place == &a && s.wants_slot; }, true);
+    // With suspended stacks some wait for one slot and no other.
+    wake([&](const sleeper& s) { return s.place == &a && s.wants_slot; }, !suspended::any());
 }
 
 void wake_for_release(std::uintptr_t released) noexcept {

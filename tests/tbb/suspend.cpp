@@ -173,6 +173,25 @@ TEST(tbb_suspend, loops_in_suspended_loops) {
     EXPECT_EQ(inner, 20 * 5 * 20);
 }
 
+TEST(tbb_suspend, a_thread_outside_of_the_pool_gets_its_slot_back) {
+    // A thread in a slot for workers would keep workers away, also from what is enqueued.
+    resumer other;
+    (void)fib(10);
+    const int slot = tbb::this_task_arena::current_thread_index();
+    for (int round = 0; round < 50; ++round) {
+        tbb::parallel_for(0, 10, [&](int) {
+            tbb::task::suspend([&](suspend_point p) { other.put(p); });
+            tbb::parallel_for(0, 10, [&](int) {
+                tbb::task::suspend([&](suspend_point p) { other.put(p); });
+            });
+        });
+        EXPECT_EQ(tbb::this_task_arena::current_thread_index(), slot);
+    }
+    std::atomic<bool> ran{false};
+    tbb::this_task_arena::enqueue([&] { ran = true; });
+    EXPECT_TRUE(comes([&] { return ran.load(); }));
+}
+
 TEST(tbb_suspend, a_waiting_thread_runs_other_tasks_meanwhile) {
     std::atomic<suspend_point> point{nullptr};
     std::atomic<int> others{0};
