@@ -289,6 +289,7 @@ void arena::run_job(arena* a) noexcept {
         suspend_point_type& point = t.take_point();
         t.point = &point;
         t.job = a;
+        t.limit_stack(__builtin_frame_address(0), workers::stack_of_jobs());
         t.enter(*a, i);
         t.run(nullptr, nullptr);
         t.leave();
@@ -349,7 +350,9 @@ stay::stay(thread_data& t, arena& a, unsigned i)
 stay::stay(thread_data& t, position& again)
     : m_thread(t), m_before(static_cast<position&>(t)), m_below(t.stays), m_again(&again) {
     t.stays = this;
+    const char* const limit = t.stack_limit;
     static_cast<position&>(t) = again;
+    t.stack_limit = limit;
     t.is_outermost = true;
     t.context = nullptr;
     t.isolation = 0;

@@ -253,7 +253,8 @@ struct position {
     bool is_outermost = true; // no task is on this stack, since it entered `place` or called execute()
     d1::task_group_context* context = nullptr;
     std::intptr_t isolation = 0;
-    std::uint64_t last_observer = 0; // whose entry this thread has seen in `place`
+    const char* stack_limit = nullptr; // a frame below it takes no tasks of others: the stack might overflow
+    std::uint64_t last_observer = 0;   // whose entry this thread has seen in `place`
 };
 
 /// A thread's call into another arena.
@@ -298,6 +299,9 @@ public:
     arena* job = nullptr;                  // whose job runs on this stack, for a worker
     std::atomic<unsigned> resumed_here{0}; // stacks of this thread that wait for it
 
+    /// Threads outside of the pool that have used TBB and live.
+    static std::atomic<unsigned> s_outside;
+
     [[nodiscard]] slot& own() noexcept { return place->at(slot_index); }
 
     /// Runs `first`, and then tasks until `*until` is released. A worker (`until` is null) returns when its
@@ -309,6 +313,10 @@ public:
 
     void enter(arena& a, unsigned i);
     void leave();
+    /// Half of a stack is for tasks that a waiting thread takes from others, and half for what these call.
+    void limit_stack(const void* top, std::size_t bytes) noexcept {
+        stack_limit = static_cast<const char*>(top) - bytes / 2;
+    }
     /// Calls wait(on) without a slot. The stack of a worker suspends there, and other jobs run on the thread.
     /// `replaced`: a worker runs tasks of the arena instead of a thread outside of the pool.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
@@ -410,6 +418,8 @@ namespace workers {
 [[nodiscard]] bool submit(int level, void (*job)(arena*), arena* a) noexcept;
 /// True if jobs should leave: another job waits for a worker and none is free, or the pool ends.
 [[nodiscard]] bool are_wanted() noexcept;
+/// In bytes.
+[[nodiscard]] std::size_t stack_of_jobs() noexcept;
 void job_begins() noexcept;
 void job_ends() noexcept;
 void job_pauses() noexcept;

@@ -13,6 +13,7 @@
 namespace tbb::detail::r1 {
 
 thread_local thread_data* thread_data::s_here = nullptr;
+std::atomic<unsigned> thread_data::s_outside{0};
 
 namespace {
 
@@ -58,6 +59,7 @@ thread_data::~thread_data() {
     }
     if (!is_worker) {
         give_point(*point);
+        s_outside.fetch_sub(1, std::memory_order_relaxed);
     }
     while (m_free_points != nullptr) {
         delete &take_point();
@@ -81,6 +83,16 @@ thread_data& thread_data::make(bool is_worker) {
     t->is_worker = is_worker;
     if (!is_worker) {
         t->point = &t->take_point();
+        s_outside.fetch_add(1, std::memory_order_relaxed);
+        pthread_attr_t attributes;
+        if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+            void* lowest = nullptr;
+            std::size_t bytes = 0;
+            if (pthread_attr_getstack(&attributes, &lowest, &bytes) == 0) {
+                t->limit_stack(static_cast<char*>(lowest) + bytes, bytes);
+            }
+            (void)pthread_attr_destroy(&attributes);
+        }
     }
     s_here = t;
     // If the key is refused, the thread's arena stays until the program ends.
@@ -183,6 +195,7 @@ void thread_data::step_out(bool replaced, void (*wait)(void* on), void* on) {
         is_outermost = before.is_outermost;
         context = before.context;
         isolation = before.isolation;
+        stack_limit = before.stack_limit;
     }
     a.remove_reference();
 }
@@ -239,6 +252,10 @@ d1::task* thread_data::find(std::intptr_t wanted, bool outermost, bool exact) {
         t = own().tasks.pop(wanted, exact);
         if (t != nullptr) {
             return t;
+        }
+        // In an infinite recursion of waits that take tasks of others each thread would overflow its stack.
+        if (static_cast<const char*>(__builtin_frame_address(0)) < stack_limit) [[unlikely]] {
+            return nullptr;
         }
         t = find_elsewhere(wanted, outermost, exact);
     }

@@ -23,6 +23,7 @@ struct state {
     std::atomic<int> running{0};
     std::atomic<int> ending{0};               // calls of end() that wait for jobs
     std::atomic<int> size{0};                 // workers of the pool
+    std::atomic<std::size_t> stack{0};        // bytes, of each context of the pool
     std::atomic<unsigned> allowed{granted()}; // threads, with one outside of the pool
 };
 
@@ -45,6 +46,7 @@ std::shared_ptr<pilfer::pool> pool_of(state& s) {
         o.max_workers = std::max(most(), o.workers);
         o.name = "pilfer-tbb";
         o.stack_size = std::clamp(stack_size(), std::size_t{64} * 1024, std::size_t{1} << 30);
+        s.stack.store(o.stack_size, std::memory_order_relaxed);
         o.max_extra_workers = 0;
         o.resume = pilfer::resume::own_thread; // what a program keeps in thread-locals stays its own
         // An unchanged program gets no signal handler and no reports.
@@ -101,6 +103,8 @@ bool are_wanted() noexcept {
            (s.waiting.load(std::memory_order_relaxed) > 0 &&
             s.running.load(std::memory_order_relaxed) >= s.size.load(std::memory_order_relaxed));
 }
+
+std::size_t stack_of_jobs() noexcept { return all().stack.load(std::memory_order_relaxed); }
 
 void job_begins() noexcept {
     state& s = all();
@@ -271,7 +275,8 @@ void release_impl(d1::task_scheduler_handle& h) {
     h.m_ctl = nullptr;
 }
 
-/// Ends the pool's threads, unless a task runs on this thread, or a task_arena or another handle is active.
+/// Ends the pool's threads, unless a task runs on this thread, or a task_arena, another handle or another thread that
+/// uses TBB is there.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
     const thread_data* t = thread_data::if_there();
@@ -285,7 +290,8 @@ bool finalize_impl(d1::task_scheduler_handle& h) {
             return false;
         }
     }
-    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0) {
+    if (arenas::explicit_ones.load(std::memory_order_acquire) != 0 ||
+        thread_data::s_outside.load(std::memory_order_relaxed) > (t != nullptr ? 1U : 0U)) {
         return false;
     }
     workers::end();
@@ -319,6 +325,7 @@ void prepare_for_fork() noexcept {
         workers::forget_threads();
         sleepers::forget_threads();
         suspended::count.store(0, std::memory_order_relaxed);
+        thread_data::s_outside.store(thread_data::if_there() != nullptr ? 1 : 0, std::memory_order_relaxed);
         forget_waiters();
         open_pools();
         context_list::forget_all_threads();
