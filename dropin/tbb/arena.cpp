@@ -106,8 +106,8 @@ bool arena::take(unsigned i) noexcept {
         return false;
     }
     unsigned used = m_used.load(std::memory_order_relaxed);
-    while (used <= i && !m_used.compare_exchange_weak(used, i + 1, std::memory_order_release,
-                                                      std::memory_order_relaxed)) {
+    while (used <= i &&
+           !m_used.compare_exchange_weak(used, i + 1, std::memory_order_release, std::memory_order_relaxed)) {
     }
     return true;
 }
@@ -393,11 +393,14 @@ struct delegated_call final : d1::task {
     d1::task* execute(d1::execution_data& ed) override {
         thread_data& t = *static_cast<execution_data_ext&>(ed).thread;
         t.context = nullptr; // as in a direct call: no task
+        const bool outermost = t.is_outermost;
+        t.is_outermost = true;
         try {
             (void)(*call)();
         } catch (...) {
             error = std::current_exception();
         }
+        t.is_outermost = outermost;
         done.release(); // From here on it may be gone.
         return nullptr;
     }
@@ -452,6 +455,27 @@ void prepare(d1::task& t, d1::task_group_context& c, std::intptr_t isolation = 0
 }
 } // namespace
 
+/// A call runs with the floating-point settings of its arena.
+class settings_of {
+public:
+    explicit settings_of(arena& a) noexcept : m_before(read_floating_point()) {
+        const std::uint64_t wanted = task_group_context_impl::floating_point(a.default_context());
+        if (wanted != 0 && wanted != m_before) {
+            write_floating_point(wanted);
+        }
+    }
+    settings_of(const settings_of&) = delete;
+    settings_of& operator=(const settings_of&) = delete;
+    ~settings_of() {
+        if (read_floating_point() != m_before) {
+            write_floating_point(m_before);
+        }
+    }
+
+private:
+    const std::uint64_t m_before;
+};
+
 struct task_arena_impl {
     static arena* of(const d1::task_arena_base& ta) noexcept {
         return ta.my_arena.load(std::memory_order_acquire);
@@ -493,14 +517,15 @@ struct task_arena_impl {
         thread_data& t = thread_data::here();
         arena& a = *of(ta);
         if (t.place == &a) {
-            // In its own arena the call has neither the isolation nor the context of the running task. Waits in
-            // it take queued tasks: a flow graph that other threads feed waits for such tasks.
+            // In its own arena the call has neither the isolation nor the context of the running task. Waits
+            // in it take queued tasks: a flow graph that other threads feed waits for such tasks.
             d1::task_group_context* const context = t.context;
             const std::intptr_t isolation = t.isolation;
             t.context = context != nullptr ? &a.default_context() : nullptr;
             t.isolation = 0;
             const bool outermost = t.is_outermost;
             t.is_outermost = true;
+            const settings_of own(a);
             const auto back = [&] {
                 t.is_outermost = outermost;
                 t.context = context;
@@ -511,6 +536,7 @@ struct task_arena_impl {
         }
         if (position* below = stay::find(t, a)) {
             const stay inside(t, *below);
+            const settings_of own(a);
             (void)d();
             return;
         }
@@ -522,6 +548,7 @@ struct task_arena_impl {
             }
         }
         const stay inside(t, a, i);
+        const settings_of own(a);
         (void)d();
     }
 

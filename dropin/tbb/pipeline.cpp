@@ -25,9 +25,7 @@ struct item {
 class input_buffer {
 public:
     /// True if `i` may enter at once. Otherwise it is kept.
-    bool enter(item& i, bool ordered) {
-        return ordered ? enter_in_order(i) : enter_in_any_order(i);
-    }
+    bool enter(item& i, bool ordered) { return ordered ? enter_in_order(i) : enter_in_any_order(i); }
     /// After an item has passed: true if `i` is the next one that may enter.
     bool pass(item& i, bool ordered) { return ordered ? pass_in_order(i) : pass_in_any_order(i); }
 
@@ -165,8 +163,8 @@ public:
     /// By an ordered input, which is at one task at a time.
     [[nodiscard]] std::uint64_t next_number() noexcept { return m_numbers++; }
 
-    // An input task of a parallel input has a place for its item before it begins. One of a serial input takes
-    // the place afterwards: m_places is above 0 while such a task is there, or if the input has ended.
+    // An input task of a parallel input has a place for its item before it begins. One of a serial input
+    // takes the place afterwards: m_places is above 0 while such a task is there, or if the input has ended.
 
     /// Before a parallel input: true if there is a place for one more input task.
     bool begin_parallel_input() noexcept {
@@ -191,7 +189,6 @@ public:
     static thread_local bool* t_input_ends __attribute__((tls_model("initial-exec")));
 
 private:
-
     d1::task_group_context& m_context;
     d1::wait_context m_tasks{0};
     std::vector<d1::base_filter*> m_filters;

@@ -68,8 +68,9 @@ struct execution_data_ext : d1::execution_data {
     thread_data* thread{};
 };
 
-/// One stack of a thread: what task::suspend() hands to its callback, and a key of enumerable_thread_specific.
-/// A thread uses its points again, so that it has as many keys as it ever had stacks at once.
+/// One stack of a thread: what task::suspend() hands to its callback, and a key of
+/// enumerable_thread_specific. A thread uses its points again, so that it has as many keys as it ever had
+/// stacks at once.
 struct suspend_point_type {
     explicit suspend_point_type(thread_data& t) noexcept : thread(&t) {}
     thread_data* const thread;
@@ -234,7 +235,7 @@ private:
     std::atomic<std::intptr_t> m_references{1};
     std::atomic<int> m_jobs{0}; // submitted or running
     std::atomic<int> m_job_limit{0};
-    std::atomic<unsigned> m_absent{0}; // threads outside of the pool that a worker replaces
+    std::atomic<unsigned> m_absent{0};      // threads outside of the pool that a worker replaces
     std::atomic<bool> m_turned_away{false}; // a job has found no slot since a thread has looked
     std::atomic<unsigned> m_used{0};        // slots from 0 that have ever been taken
     std::unique_ptr<slot[]> m_slots;
@@ -321,7 +322,8 @@ public:
     /// `replaced`: a worker runs tasks of the arena instead of a thread outside of the pool.
     void step_out(bool replaced, void (*wait)(void* on), void* on);
     void step_out_until(pilfer::event& e) {
-        step_out(false, [](void* on) { static_cast<pilfer::event*>(on)->wait(); }, &e);
+        step_out(
+            false, [](void* on) { static_cast<pilfer::event*>(on)->wait(); }, &e);
     }
     /// By a worker: a point for the stack of a job. Throws std::bad_alloc.
     suspend_point_type& take_point();

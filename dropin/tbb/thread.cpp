@@ -335,7 +335,8 @@ d1::task* thread_data::find_or_wait(std::intptr_t wanted, d1::wait_context* unti
 }
 
 void thread_data::let_resumed_go_first() {
-    step_out(false, [](void*) { pilfer::yield(); }, nullptr);
+    step_out(
+        false, [](void*) { pilfer::yield(); }, nullptr);
 }
 
 void thread_data::run(d1::task* first, d1::wait_context* until) {

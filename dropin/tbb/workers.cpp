@@ -275,8 +275,8 @@ void release_impl(d1::task_scheduler_handle& h) {
     h.m_ctl = nullptr;
 }
 
-/// Ends the pool's threads, unless a task runs on this thread, or a task_arena, another handle or another thread that
-/// uses TBB is there.
+/// Ends the pool's threads, unless a task runs on this thread, or a task_arena, another handle or another
+/// thread that uses TBB is there.
 bool finalize_impl(d1::task_scheduler_handle& h) {
     release_impl(h);
     const thread_data* t = thread_data::if_there();

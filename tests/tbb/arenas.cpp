@@ -41,6 +41,53 @@ TEST(tbb_arenas, an_arena_for_more_threads_than_slot_numbers) {
     EXPECT_EQ(wrong, 0);
 }
 
+TEST(tbb_arenas, calls_that_wait_in_calls_that_threads_of_the_arena_run) {
+    // More threads than slots. Each call waits for a later one, which a waiting thread of the arena must run.
+    tbb::task_arena arena(1);
+    constexpr int n = 6;
+    std::array<std::atomic<bool>, n + 1> done{};
+    std::array<tbb::task_group, n + 1> groups;
+    std::vector<tbb::task_handle> handles;
+    for (int i = 0; i <= n; ++i) {
+        handles.push_back(groups[static_cast<std::size_t>(i)].defer(
+            [&done, i] { done[static_cast<std::size_t>(i)] = true; }));
+    }
+    std::vector<std::thread> threads;
+    for (int i = 0; i < n; ++i) {
+        threads.emplace_back([&, i] {
+            arena.execute([&, i] {
+                groups[static_cast<std::size_t>(i)].run(std::move(handles[static_cast<std::size_t>(i)]));
+                groups[static_cast<std::size_t>(i + 1)].wait();
+            });
+        });
+    }
+    groups[n].run(std::move(handles[n]));
+    groups[n].wait();
+    for (auto& t : threads) {
+        t.join();
+    }
+    EXPECT_TRUE(std::all_of(done.begin(), done.end(), [](const auto& d) { return d.load(); }));
+}
+
+TEST(tbb_arenas, calls_have_the_floating_point_settings_of_the_arena) {
+    const int before = std::fegetround();
+    tbb::task_arena arena(2);
+    arena.initialize();
+    std::fesetround(FE_UPWARD);
+    int inside = -1;
+    int nested = -1;
+    arena.execute([&] {
+        inside = std::fegetround();
+        std::fesetround(FE_DOWNWARD);
+        arena.execute([&] { nested = std::fegetround(); });
+        std::fesetround(FE_DOWNWARD);
+    });
+    EXPECT_EQ(inside, before);
+    EXPECT_EQ(nested, before);
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    std::fesetround(before);
+}
+
 TEST(tbb_arenas, execute_returns_results_and_passes_exceptions) {
     tbb::task_arena arena(2);
     EXPECT_EQ(arena.execute([] { return std::string("result"); }), "result");

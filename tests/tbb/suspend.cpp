@@ -181,9 +181,8 @@ TEST(tbb_suspend, a_thread_outside_of_the_pool_gets_its_slot_back) {
     for (int round = 0; round < 50; ++round) {
         tbb::parallel_for(0, 10, [&](int) {
             tbb::task::suspend([&](suspend_point p) { other.put(p); });
-            tbb::parallel_for(0, 10, [&](int) {
-                tbb::task::suspend([&](suspend_point p) { other.put(p); });
-            });
+            tbb::parallel_for(0, 10,
+                              [&](int) { tbb::task::suspend([&](suspend_point p) { other.put(p); }); });
         });
         EXPECT_EQ(tbb::this_task_arena::current_thread_index(), slot);
     }
@@ -237,9 +236,8 @@ TEST(tbb_suspend, a_call_into_another_arena_returns_on_its_thread) {
         tbb::parallel_for(0, 50, [&](int) {
             const auto thread = std::this_thread::get_id();
             inner.execute([&] {
-                tbb::parallel_for(0, 5, [&](int) {
-                    tbb::task::suspend([&](suspend_point p) { other.put(p); });
-                });
+                tbb::parallel_for(0, 5,
+                                  [&](int) { tbb::task::suspend([&](suspend_point p) { other.put(p); }); });
             });
             wrong += std::this_thread::get_id() != thread;
         });
