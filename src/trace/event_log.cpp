@@ -12,6 +12,12 @@ PILFER_COLD void event_log::note_slice_cold(trace::what what, trace::task task, 
     m_trace->add(what, task, who, n);
 }
 
+PILFER_COLD void event_log::note_wait_cold(const char* why, const void* object,
+                                           const void* context) noexcept {
+    m_trace->add(trace::what::suspended, static_cast<trace::task>(trace::number_of_reason(why)),
+                 trace::identity(object), trace::identity(context));
+}
+
 PILFER_COLD void event_log::note_missed() noexcept {
     const std::uint64_t failed = m_count.steals_failed.get() - m_noted_failed;
     const std::uint64_t lost = m_count.steals_lost.get() - m_noted_lost;

@@ -35,12 +35,25 @@ public:
                   std::uint32_t n = 0) noexcept {
         note_slice(what, static_cast<trace::task>(entry & 3), who, n); // the kinds of worker/scheduler.cpp
     }
+    /// The context suspends. `why`: a text that is never freed; null: it waits for its turn.
+    void note_wait(const char* why, const void* object, const void* context) noexcept {
+        if (m_trace != nullptr) [[unlikely]] {
+            note_wait_cold(why, object, context);
+        }
+    }
+    /// The slice of a resumed context.
+    void note_resume(trace::what what, const void* context) noexcept {
+        if (m_trace != nullptr) [[unlikely]] {
+            note_slice_cold(what, {}, 0, trace::identity(context));
+        }
+    }
     /// The steals that failed since the last slice.
     void note_missed() noexcept;
     /// Any thread. Null: nothing is traced.
     [[nodiscard]] const trace::ring* traced() const noexcept { return m_trace.get(); }
 
 private:
+    void note_wait_cold(const char* why, const void* object, const void* context) noexcept;
     void note_slice_cold(trace::what what, trace::task task, std::uint32_t who, std::uint32_t n) noexcept;
 
     tally& m_count;

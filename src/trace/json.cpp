@@ -32,10 +32,10 @@ constexpr entry entries[kinds_of_event] = {
     {entry::begin, "own", nullptr, nullptr, true, false},
     {entry::begin, "stolen", "victim", "tasks", true, false},
     {entry::begin, "submitted", nullptr, nullptr, true, false},
-    {entry::begin, "resumed here", nullptr, nullptr, false, false},
-    {entry::begin, "resumed anywhere", nullptr, nullptr, false, false},
-    {entry::begin, "resumed next", nullptr, nullptr, false, false},
-    {entry::begin, "resumed again", nullptr, nullptr, false, false},
+    {entry::begin, "resumed here", nullptr, "context", false, false},
+    {entry::begin, "resumed anywhere", nullptr, "context", false, false},
+    {entry::begin, "resumed next", nullptr, "context", false, false},
+    {entry::begin, "resumed again", nullptr, "context", false, false},
     {entry::begin, "on top: own", nullptr, nullptr, true, true},
     {entry::begin, "on top: stolen", "victim", nullptr, true, true},
     {entry::begin, "on top: submitted", nullptr, nullptr, true, true},
@@ -148,7 +148,7 @@ private:
         case entry::end:
             // A frame on top may have begun on another worker, below a wait: then there is nothing to end.
             if (!kind.nested) {
-                close_down_to(0, kind.name);
+                close_down_to(0, kind.name, e.what == what::suspended ? &e : nullptr);
             } else if (m_depth > 1) {
                 close_down_to(m_depth - 1, kind.name);
             }
@@ -176,10 +176,18 @@ private:
         arguments(e, kind);
         m_out << "}";
     }
-    void close_down_to(unsigned depth, std::string_view how) {
+    /// `wait`: the event of a context that suspends, else null.
+    void close_down_to(unsigned depth, std::string_view how, const event* wait = nullptr) {
         for (; m_depth > depth; --m_depth) {
             // When a frame leaves, everything on top of it leaves, too.
-            head('E') << R"(,"args":{"end":")" << (m_depth > depth + 1 ? "context " : "") << how << "\"}}";
+            head('E') << R"(,"args":{"end":")" << (m_depth > depth + 1 ? "context " : "") << how << R"(")";
+            if (m_depth == depth + 1 && wait != nullptr) {
+                const char* const why = reason(static_cast<unsigned>(wait->task));
+                m_out << R"(,"for":")" << std::string_view(why != nullptr ? why : "its turn")
+                      << R"(","object":)" << std::uint64_t{wait->who} << R"(,"context":)"
+                      << std::uint64_t{wait->n};
+            }
+            m_out << "}}";
         }
     }
     void arguments(const event& e, const entry& kind) {

@@ -11,8 +11,8 @@ inline namespace v0 {
 namespace trace {
 namespace {
 
-// The second word of an event: 8 bits what, 4 bits task, 25 bits who, 25 bits n.
-constexpr unsigned task_shift = 8;
+// The second word of an event: 6 bits what, 6 bits task, 25 bits who, 25 bits n.
+constexpr unsigned task_shift = 6;
 constexpr unsigned who_shift = 12;
 constexpr unsigned n_shift = 37;
 
@@ -23,12 +23,43 @@ constexpr unsigned n_shift = 37;
 }
 
 [[nodiscard]] event unpacked(std::uint64_t ticks, std::uint64_t rest) noexcept {
-    return {ticks, static_cast<what>(rest & 0xFF), static_cast<task>(rest >> task_shift & 0xF),
+    return {ticks, static_cast<what>(rest & 0x3F), static_cast<task>(rest >> task_shift & 0x3F),
             static_cast<std::uint32_t>(rest >> who_shift) & ring::most,
             static_cast<std::uint32_t>(rest >> n_shift) & ring::most};
 }
 
+static_assert(kinds_of_event <= 64 && most_reasons <= 63);
+
+/// Filled from the front, an entry once.
+constinit std::atomic<const char*> reasons[most_reasons];
+
 } // namespace
+
+std::uint32_t identity(const void* object) noexcept {
+    // Addresses of stacks and of objects in arrays differ in few bits: multiply, and keep the upper ones.
+    const auto mixed =
+        static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(object)) * 0x9e3779b97f4a7c15U;
+    return object == nullptr ? 0 : 1 + static_cast<std::uint32_t>(mixed >> 32) % ring::most;
+}
+
+unsigned number_of_reason(const char* text) noexcept {
+    for (unsigned i = 0; text != nullptr && i < most_reasons; ++i) {
+        const char* known = reasons[i].load(std::memory_order_relaxed);
+        // A failed exchange leaves what another thread has written. The texts are constants: no edge is
+        // needed.
+        if (known == text ||
+            (known == nullptr &&
+             (reasons[i].compare_exchange_strong(known, text, std::memory_order_relaxed) || known == text))) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+const char* reason(unsigned number) noexcept {
+    return number == 0 || number > most_reasons ? nullptr
+                                                : reasons[number - 1].load(std::memory_order_relaxed);
+}
 
 ring::ring(std::size_t events)
     : m_slots(static_cast<slot*>(os::reserve(events * sizeof(slot)))), m_mask(events - 1) {

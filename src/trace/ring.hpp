@@ -16,7 +16,8 @@ namespace trace {
 /// Kinds of events. The first group begins a slice of the worker's track, the second ends one, the others are
 /// instants.
 enum class what : std::uint8_t {
-    // A context starts or is resumed. `task`: the kind of task; `who`: the worker it came from.
+    // A context starts or is resumed. `task`: the kind of task; `who`: the worker it came from. Of a resumed
+    // one, `n` identifies the context.
     run_own,       ///< The newest of the own deque.
     run_stolen,    ///< The oldest of worker `who`; `n` tasks came with this theft.
     run_submitted, ///< From the submission queue.
@@ -32,7 +33,7 @@ enum class what : std::uint8_t {
     nap,   ///< Tasks are ready but no stack is free: the worker looks again soon.
 
     ended,     ///< The context's task is over.
-    suspended, ///< The context waits.
+    suspended, ///< The context `n` waits for the object `who`; `task` is the number of the reason.
     top_ended,
     awake,
 
@@ -55,6 +56,16 @@ struct event {
     std::uint32_t who = 0;
     std::uint32_t n = 0;
 };
+
+/// A number for an address, from 1 to ring::most: different objects rarely share one. Null gives 0.
+[[nodiscard]] std::uint32_t identity(const void* object) noexcept;
+
+inline constexpr unsigned most_reasons = 63;
+/// The number of a reason to wait, a text that is never freed; from 1. Further reasons than most_reasons, and
+/// null, have the number 0. Any thread.
+[[nodiscard]] unsigned number_of_reason(const char* text) noexcept;
+/// The text of a number, or null.
+[[nodiscard]] const char* reason(unsigned number) noexcept;
 
 /// The result of a read: the newest events that were complete, oldest first.
 struct excerpt {

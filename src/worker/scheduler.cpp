@@ -167,9 +167,10 @@ bool scheduler::resume_one() noexcept {
 void scheduler::resume_found(submission_queue<std_atom>::node* n, trace::what how) noexcept {
     resting.found_work(index);
     count.run_resumed.add();
-    log.note_slice(how);
+    auto& waited = *static_cast<suspension*>(n);
+    log.note_resume(how, waited.act->ctx);
     m_ends = m_ends + 1;
-    switching.resume_now(*static_cast<suspension*>(n));
+    switching.resume_now(waited);
 }
 
 bool scheduler::run_own() noexcept {

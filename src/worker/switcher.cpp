@@ -151,7 +151,7 @@ void switcher::after_switch(void* message) noexcept {
             PILFER_CHAOS_POINT(publish); // the frame may run elsewhere, and end
             return;
         }
-        m_worker.log.note_slice(trace::what::resume_again);
+        m_worker.log.note_resume(trace::what::resume_again, s->act->ctx);
         message = enter_suspended(*s);
     }
 }
@@ -165,7 +165,7 @@ void switcher::suspend_here(suspension& s) noexcept {
     m_worker.exceptions->store({nullptr, 0});
     m_worker.count.suspends.add();
     PILFER_CHAOS_POINT(leave);
-    m_worker.log.note(trace::what::suspended);
+    m_worker.log.note_wait(s.why != nullptr ? s.why->what : nullptr, s.object, s.act->ctx);
     if (m_team.size() > 1 && !s.share_deferred) {
         m_worker.marks.mark_suspending(s.act);
     }
@@ -217,7 +217,7 @@ PILFER_NO_SANITIZE void switcher::leave_context(context* c, suspension* next) no
         if (m_team.is_forked_child()) [[unlikely]] {
             forks::no_way_back();
         }
-        m_worker.log.note(trace::what::resume_next);
+        m_worker.log.note_resume(trace::what::resume_next, next->act->ctx);
     }
     put_context(&m_worker, c);
     if (next != nullptr) {

@@ -128,7 +128,9 @@ private:
         std::string text = e.at("name");
         if (e.contains("args")) {
             for (const auto& [key, value] : e.at("args").items()) {
-                text += " " + key + "=" + std::to_string(value.get<std::uint64_t>());
+                if (key != "context") { // an address, in short
+                    text += " " + key + "=" + std::to_string(value.get<std::uint64_t>());
+                }
             }
         }
         return text;

@@ -59,6 +59,25 @@ TEST_F(trace_json, slices_on_top_of_a_frame_leave_with_it) {
                      "suspended", "resumed anywhere", "ended"}));
 }
 
+TEST_F(trace_json, a_wait_says_for_what_and_the_resumption_says_which_context) {
+    static const char lock[] = "a lock";
+    const auto why = static_cast<task>(pilfer::trace::number_of_reason(lock));
+    const auto d = made({{150, what::run_own, task::spark, 0, 0},
+                         {160, what::suspended, why, 17, 33},
+                         {170, what::resume_next, {}, 0, 33},
+                         {180, what::suspended, {}, 0, 33}});
+    std::vector<nlohmann::json> said;
+    for (const auto& e : d.json().at("traceEvents")) {
+        if (e.contains("args") && e.at("args").contains("context")) {
+            said.push_back(e.at("args"));
+        }
+    }
+    EXPECT_EQ(said, (std::vector<nlohmann::json>{
+                        {{"end", "suspended"}, {"for", lock}, {"object", 17}, {"context", 33}},
+                        {{"context", 33}},
+                        {{"end", "suspended"}, {"for", "its turn"}, {"object", 0}, {"context", 33}}}));
+}
+
 TEST_F(trace_json, a_lost_end_does_not_put_slices_into_each_other) {
     EXPECT_EQ(made({{150, what::run_own, task::spark, 0, 0}, {160, what::sleep, {}, 0, 0}}).track(0),
               (lines{"own spark", "cut", "sleep", "cut"}));

@@ -1,7 +1,9 @@
 // The ring of events: order, overwriting, and no mixture of two events.
 #include <atomic>
 #include <cstdint>
+#include <set>
 #include <thread>
+#include <vector>
 
 #include "support/harness.hpp"
 #include "trace/ring.hpp"
@@ -35,6 +37,32 @@ TEST_F(trace_ring, an_event_is_read_back) {
         EXPECT_EQ(large.n, ring::most);
     }
     EXPECT_LE(e.events[0].ticks, e.events[2].ticks);
+}
+
+TEST_F(trace_ring, a_reason_has_one_number_and_keeps_its_text) {
+    static const char one[] = "one reason";
+    static const char other[] = "another reason";
+    const unsigned first = pilfer::trace::number_of_reason(one);
+    EXPECT_NE(first, 0U);
+    EXPECT_EQ(pilfer::trace::number_of_reason(one), first);
+    EXPECT_NE(pilfer::trace::number_of_reason(other), first);
+    EXPECT_STREQ(pilfer::trace::reason(first), one);
+    EXPECT_EQ(pilfer::trace::number_of_reason(nullptr), 0U);
+    EXPECT_EQ(pilfer::trace::reason(0), nullptr);
+    EXPECT_EQ(pilfer::trace::reason(pilfer::trace::most_reasons + 1), nullptr);
+}
+
+TEST_F(trace_ring, an_identity_fits_into_an_event_and_differs_for_neighbours) {
+    EXPECT_EQ(pilfer::trace::identity(nullptr), 0U);
+    std::set<std::uint32_t> seen;
+    const std::vector<char> bytes(4'096);
+    for (std::size_t i = 0; i < bytes.size(); i += 8) {
+        const std::uint32_t n = pilfer::trace::identity(&bytes[i]);
+        EXPECT_GE(n, 1U);
+        EXPECT_LE(n, ring::most);
+        seen.insert(n);
+    }
+    EXPECT_EQ(seen.size(), bytes.size() / 8);
 }
 
 TEST_F(trace_ring, keeps_the_newest_and_counts_the_others) {
