@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -14,13 +15,16 @@ namespace study {
 namespace {
 
 constexpr std::uint64_t most_tasks = std::uint64_t{1} << 31;
+constexpr std::uint64_t most_functions = 1'000'000;
 constexpr std::uint64_t most_ns = 1'000'000'000'000; // a strand of a quarter of an hour
 
 /// All lines in one row of steps; a task begins at its line.
-class graph final : public workload {
+class graph final : public recorded_graph {
 public:
-    graph(std::vector<step> steps, std::vector<std::uint64_t> begins, moment work)
-        : m_steps(std::move(steps)), m_begins(std::move(begins)), m_work(work) {}
+    graph(std::vector<step> steps, std::vector<std::uint64_t> begins, moment work,
+          std::vector<std::string> parts, std::vector<unsigned> part_of)
+        : recorded_graph(std::move(parts), std::move(part_of)), m_steps(std::move(steps)),
+          m_begins(std::move(begins)), m_work(work) {}
 
     step next(std::uint64_t task, std::uint64_t& place) const override {
         return m_steps[m_begins[task] + place++];
@@ -37,11 +41,53 @@ private:
     moment m_work;
 };
 
+/// The user's function in the name of one of the library's templates, as in
+/// `pilfer::detail::task_of<fib(long)::{lambda()#1}>::run(...)`: the first function that is not the library's
+/// and has a closure, else the name as it is.
+[[nodiscard]] std::string short_name(std::string_view name) {
+    for (const std::string_view closure : {"::{lambda(", "::'lambda"}) {
+        for (std::size_t at = name.find(closure); at != std::string_view::npos;
+             at = name.find(closure, at + 1)) {
+            // Backwards to the bracket or comma that begins this template argument.
+            std::size_t from = at;
+            for (int depth = 0; from > 0; --from) {
+                const char c = name[from - 1];
+                depth += c == '>' || c == ')' ? 1 : c == '<' || c == '(' ? -1 : 0;
+                if (depth < 0 || (depth == 0 && c == ',')) {
+                    break;
+                }
+            }
+            std::string_view own = name.substr(from);
+            while (own.starts_with(' ')) {
+                own.remove_prefix(1);
+            }
+            if (own.starts_with("pilfer::")) {
+                continue;
+            }
+            // Forwards to the end of the argument.
+            std::size_t to = 0;
+            for (int depth = 0; to < own.size(); ++to) {
+                const char c = own[to];
+                if (depth == 0 && (c == '>' || c == ',')) {
+                    break;
+                }
+                depth += c == '<' || c == '(' || c == '{' ? 1 : c == '>' || c == ')' || c == '}' ? -1 : 0;
+            }
+            own = own.substr(0, to);
+            while (own.ends_with('&') || own.ends_with(' ')) {
+                own.remove_suffix(1);
+            }
+            return std::string(own);
+        }
+    }
+    return std::string(name);
+}
+
 class reader {
 public:
     reader(std::istream& in, const std::string& name) : m_in(in), m_name(name) {}
 
-    [[nodiscard]] std::unique_ptr<workload> read() {
+    [[nodiscard]] std::unique_ptr<recorded_graph> read() {
         if (!next_line() || m_line != "pilfer-graph 1") {
             fail("the first line must be 'pilfer-graph 1'");
         }
@@ -54,6 +100,14 @@ public:
             if (first == "end") {
                 return finish(number(word(rest), most_tasks));
             }
+            if (first == "function") {
+                const std::uint64_t n = number(word(rest), most_functions);
+                if (n == 0 || !m_names.try_emplace(n, short_name(rest)).second) {
+                    fail(n == 0 ? "functions are counted from 1"
+                                : fmt::format("a second name for function {}", n));
+                }
+                continue;
+            }
             task(number(first, most_tasks - 1), rest);
         }
         fail("the file ends without 'end N': it is not complete");
@@ -63,6 +117,7 @@ private:
     struct seen {
         std::uint64_t begin = UINT64_MAX; // The line of its begin; UINT64_MAX: none yet.
         std::uint64_t line = 0;           // The line of its first mention.
+        std::uint64_t function = 0;
         bool forked = false;
     };
 
@@ -119,7 +174,12 @@ private:
                 fail("two blanks in a row");
             }
             const char sign = w[0];
-            if (sign == '+' || sign == '>') {
+            if (sign == '@') {
+                if (m_steps.size() != m_seen[t].begin) {
+                    fail("a function must be the first word of its task");
+                }
+                m_seen[t].function = number(w.substr(1), most_functions);
+            } else if (sign == '+' || sign == '>') {
                 const std::uint64_t child = number(w.substr(1), most_tasks - 1);
                 if (child == 0 || std::exchange(of(child).forked, true)) {
                     fail(child == 0 ? "task 0 is the root and cannot be forked"
@@ -138,7 +198,7 @@ private:
         }
         m_steps.push_back({step::kind::end});
     }
-    [[nodiscard]] std::unique_ptr<workload> finish(std::uint64_t tasks) {
+    [[nodiscard]] std::unique_ptr<recorded_graph> finish(std::uint64_t tasks) {
         if (tasks != m_seen.size()) {
             fail(fmt::format("'end {}', but the tasks above are {}", tasks, m_seen.size()));
         }
@@ -155,7 +215,29 @@ private:
         if (tasks == 0) {
             fail("there is no task");
         }
-        return std::make_unique<graph>(std::move(m_steps), std::move(begins), m_work);
+        // Functions with one name are one part: a template has several of them.
+        std::vector<std::string> parts = {"(function not known)"};
+        std::map<std::string, unsigned> part_of_name;
+        std::map<std::uint64_t, unsigned> part_of_function = {{0, 0}};
+        std::vector<unsigned> part_of;
+        for (const seen& s : m_seen) {
+            auto [at, is_new] = part_of_function.try_emplace(s.function, 0);
+            if (is_new) {
+                const auto name = m_names.find(s.function);
+                if (name == m_names.end()) {
+                    fail(s.line, fmt::format("function {} has no name", s.function));
+                }
+                const auto [part, first] =
+                    part_of_name.try_emplace(name->second, static_cast<unsigned>(parts.size()));
+                if (first) {
+                    parts.push_back(name->second);
+                }
+                at->second = part->second;
+            }
+            part_of.push_back(at->second);
+        }
+        return std::make_unique<graph>(std::move(m_steps), std::move(begins), m_work, std::move(parts),
+                                       std::move(part_of));
     }
 
     std::istream& m_in;
@@ -163,17 +245,18 @@ private:
     std::string m_line;
     std::uint64_t m_number = 0;
     std::vector<seen> m_seen;
+    std::map<std::uint64_t, std::string> m_names;
     std::vector<step> m_steps;
     moment m_work = 0;
 };
 
 } // namespace
 
-std::unique_ptr<workload> read_graph(std::istream& in, const std::string& name) {
+std::unique_ptr<recorded_graph> read_graph(std::istream& in, const std::string& name) {
     return reader(in, name).read();
 }
 
-std::unique_ptr<workload> read_graph(const std::string& file) {
+std::unique_ptr<recorded_graph> read_graph(const std::string& file) {
     std::ifstream in(file);
     if (!in) {
         throw std::runtime_error(file + ": cannot be read");

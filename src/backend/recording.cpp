@@ -23,6 +23,10 @@ using trip = signal_word<std_atom>;
     return path == nullptr ? nullptr : std::make_unique<trace::file>(why, path);
 }
 
+[[nodiscard]] profile::code code_of(spark* task) noexcept {
+    return reinterpret_cast<profile::code>(std::atomic_ref(task->run).load(rlx));
+}
+
 template <class T>
 [[nodiscard]] profile::key key_of(const T* object) noexcept {
     return reinterpret_cast<profile::key>(object);
@@ -52,7 +56,7 @@ bool recording::announce(scheduler& w, task_word task, way may) noexcept {
     } else if ((task & kind_mask) == kind_continuation) {
         m_recorder->spawned(task);
     } else {
-        m_recorder->forked(task & ~kind_mask);
+        m_recorder->forked(task & ~kind_mask, code_of(reinterpret_cast<spark*>(task & ~kind_mask)));
     }
     return announced;
 }
@@ -87,9 +91,9 @@ void recording::run_blocking(scheduler& w, blocking_job& job) noexcept {
 void recording::queue(submission& s, priority level, origin from) noexcept {
     const profile::key self = key_of(static_cast<const spark*>(&s));
     if (from == origin::caller && m_team.here() != nullptr) {
-        m_recorder->submitted(self);
+        m_recorder->submitted(self, code_of(&s));
     } else {
-        m_recorder->submitted_outside(self);
+        m_recorder->submitted_outside(self, code_of(&s));
     }
     work_stealing::queue(s, level, from);
 }

@@ -17,6 +17,8 @@ public:
             word('\0', ns);
         }
     }
+    /// The first word: the number of the function that the task runs.
+    void runs(std::uint64_t function) { word('@', function); }
     void forked(std::uint64_t task) { word('+', task); }
     void spawned(std::uint64_t task) { word('>', task); }
     void waited(std::uint64_t task) { word('-', task); }
@@ -36,6 +38,9 @@ private:
 inline void write_head(std::ostream& out) { out << "pilfer-graph 1\n"; }
 inline void write_task(std::ostream& out, std::uint64_t task, const line& l) {
     out << std::to_string(task) + l.words() + '\n'; // the stream's locale may group digits
+}
+inline void write_function(std::ostream& out, std::uint64_t function, const std::string& name) {
+    out << "function " + std::to_string(function) + ' ' + name + '\n';
 }
 inline void write_end(std::ostream& out, std::uint64_t tasks) {
     out << "end " + std::to_string(tasks) + '\n';

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/os.hpp"
+#include "base/symbols.hpp"
 #include "base/ticks.hpp"
 
 namespace pilfer {
@@ -232,11 +233,12 @@ std::unique_ptr<recorder::task> recorder::child_of(task& parent) {
 }
 
 /// Adds a child that begins when a worker takes it.
-recorder::task* recorder::add_child(key self, task& parent) {
+recorder::task* recorder::add_child(key self, code runs, task& parent) {
     auto child = child_of(parent);
     child->self = self;
     if (m_graph != nullptr) {
         parent.words.forked(child->number);
+        child->words.runs(m_functions.try_emplace(runs, m_functions.size() + 1).first->second);
     }
     auto& place = m_waiting[self];
     place = std::move(child);
@@ -253,12 +255,12 @@ void recorder::go_on() noexcept {
     on_worker([] {});
 }
 
-void recorder::forked(key child) noexcept {
+void recorder::forked(key child, code runs) noexcept {
     on_worker([&] {
         // A task that was reclaimed for a yield, and announced again, has already been forked.
         if (m_waiting.find(child) == m_waiting.end()) {
             task& parent = behind_strand();
-            add_child(child, parent)->longest.burdened_ns += m_burden.theft_ns;
+            add_child(child, runs, parent)->longest.burdened_ns += m_burden.theft_ns;
         }
     });
 }
@@ -419,13 +421,13 @@ void recorder::got(const mark& m) noexcept {
     on_worker([&] { wait_over(behind_strand(), m.end); });
 }
 
-void recorder::submitted(key child) noexcept {
-    on_worker([&] { add_child(child, behind_strand()); });
+void recorder::submitted(key child, code runs) noexcept {
+    on_worker([&] { add_child(child, runs, behind_strand()); });
 }
 
-void recorder::submitted_outside(key child) noexcept {
+void recorder::submitted_outside(key child, code runs) noexcept {
     const std::lock_guard lock(m_mutex);
-    guarded([&] { add_child(child, *m_outside); });
+    guarded([&] { add_child(child, runs, *m_outside); });
 }
 
 void recorder::synced_outside(key scope) noexcept {
@@ -471,12 +473,21 @@ work_span recorder::figures() const noexcept {
     return f;
 }
 
+/// The functions have names only while the program is loaded.
+void recorder::write_functions() {
+    os::symbols names;
+    for (const auto& [runs, number] : m_functions) {
+        write_function(*m_graph, number, names.name(runs, false));
+    }
+}
+
 void recorder::finish() noexcept {
     const std::lock_guard lock(m_mutex);
     guarded([&] {
         m_finished = true;
         if (m_graph != nullptr) {
             write_task(*m_graph, m_outside->number, m_outside->words);
+            write_functions();
             write_end(*m_graph, m_made);
         }
     });

@@ -36,6 +36,9 @@ struct path {
 
 class recorder;
 
+/// The address of the code that a task runs.
+using code = const void*;
+
 /// The end of a task, from which its waiters continue.
 struct task_end {
     path longest;
@@ -74,7 +77,7 @@ public:
     /// Resumes the running task's clock.
     void go_on() noexcept;
     /// `child` was announced, and its parent runs on.
-    void forked(key child) noexcept;
+    void forked(key child, code runs) noexcept;
     /// `rest`, the parent's continuation, was announced: from here on the child runs.
     void spawned(key rest) noexcept;
     /// An announced or submitted task begins, or a continuation is resumed.
@@ -95,13 +98,13 @@ public:
     void synced(key scope) noexcept;
     void got(const mark& m) noexcept;
     /// The running task submits `child`.
-    void submitted(key child) noexcept;
+    void submitted(key child, code runs) noexcept;
     /// True if the running task's loop may be split: it has computed for `smallest_piece_ns` since it began
     /// or was split.
     [[nodiscard]] bool may_split() noexcept;
 
     // -- any other thread
-    void submitted_outside(key child) noexcept;
+    void submitted_outside(key child, code runs) noexcept;
     void synced_outside(key scope) noexcept;
     void got_outside(const mark& m) noexcept;
     /// Exact while no task runs.
@@ -129,7 +132,8 @@ private:
     [[nodiscard]] task& running() noexcept;
     [[nodiscard]] task& behind_strand();
     [[nodiscard]] std::unique_ptr<task> child_of(task& parent);
-    task* add_child(key self, task& parent);
+    task* add_child(key self, code runs, task& parent);
+    void write_functions();
     void wait_over(task& t, const task_end& end);
     void wait_over(task& t, key scope);
     void retire();
@@ -164,6 +168,7 @@ private:
     std::unordered_map<key, std::unique_ptr<task>> m_waiting; // announced, submitted, continuations
     std::unordered_map<key, task_end> m_ended;                // awaited by their key
     std::unordered_map<key, children> m_scopes;
+    std::unordered_map<code, std::uint64_t> m_functions; // numbers from 1; for the graph only
 };
 
 } // namespace profile

@@ -18,6 +18,7 @@ struct graph_file {
         std::uint64_t n;
     };
     std::map<std::uint64_t, std::vector<word>> tasks;
+    std::vector<std::string> functions;
     std::uint64_t end = 0;
 
     explicit graph_file(const std::string& text) {
@@ -34,6 +35,10 @@ struct graph_file {
                 EXPECT_FALSE(std::getline(in, row)) << "nothing follows the end";
                 return;
             }
+            if (row.starts_with("function ")) {
+                functions.push_back(row);
+                continue;
+            }
             std::istringstream words(row);
             std::uint64_t number = 0;
             words >> number;
@@ -41,6 +46,10 @@ struct graph_file {
             auto& all = tasks[number];
             for (std::string w; words >> w;) {
                 const bool sign = w[0] < '0' || w[0] > '9';
+                if (w[0] == '@') {
+                    EXPECT_TRUE(all.empty()) << "the function is the first word";
+                    continue;
+                }
                 all.push_back({sign ? w[0] : '\0', std::stoull(w.substr(sign ? 1 : 0))});
             }
         }

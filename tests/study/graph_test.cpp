@@ -15,7 +15,7 @@ namespace {
 
 class recorded_graph : public support::guarded {};
 
-std::unique_ptr<study::workload> graph(const std::string& lines) {
+std::unique_ptr<study::recorded_graph> graph(const std::string& lines) {
     std::istringstream in("pilfer-graph 1\n" + lines);
     return study::read_graph(in, "file");
 }
@@ -50,6 +50,25 @@ TEST_F(recorded_graph, takes_its_work_on_one_worker_and_its_span_on_many) {
     const auto many = replay(*program, 8);
     EXPECT_EQ(many.work, study::from_ns(7'445));
     EXPECT_EQ(many.makespan, study::from_ns(6'335));
+}
+
+TEST_F(recorded_graph, functions_of_one_name_are_one_part) {
+    const auto program = graph("1 @2 5 +2 +3 +4 -2 -3 -4\n2 @1 7\n3 @3 8\n4 9\n0 +1 -1\nfunction 1 a::run()\n"
+                               "function 2 pilfer::x<pilfer::y<b(c<int>)::{lambda()#1}, c>, d>::run(e)\n"
+                               "function 3 a::run()\nend 5\n");
+    EXPECT_EQ(program->parts(),
+              (std::vector<std::string>{"(function not known)", "b(c<int>)::{lambda()#1}", "a::run()"}));
+    EXPECT_EQ(program->part_of(0), 0U);
+    EXPECT_EQ(program->part_of(1), 1U);
+    EXPECT_EQ(program->part_of(2), 2U);
+    EXPECT_EQ(program->part_of(3), 2U);
+    EXPECT_EQ(program->part_of(4), 0U);
+    const std::string head = "pilfer-graph 1\n";
+    EXPECT_EQ(refusal(head + "0 5 @1\nfunction 1 a\nend 1\n"),
+              "file:2: a function must be the first word of its task");
+    EXPECT_EQ(refusal(head + "0 @1\nend 1\n"), "file:2: function 1 has no name");
+    EXPECT_EQ(refusal(head + "function 0 a\n"), "file:2: functions are counted from 1");
+    EXPECT_EQ(refusal(head + "function 1 a\nfunction 1 b\n"), "file:3: a second name for function 1");
 }
 
 TEST_F(recorded_graph, several_tasks_may_await_one_task) {
