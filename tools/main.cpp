@@ -18,6 +18,8 @@ int main(int count, char** words) {
         tools::add_calibrate(app, code);
         tools::add_profile(app, code);
         tools::add_race(app, code);
+        tools::add_view(app, code);
+        tools::add_whatif(app, code);
         app.parse(count, words);
         if (app.get_subcommands().empty()) {
             // CLI11's own check comes first, and would not name a subcommand that does not exist.

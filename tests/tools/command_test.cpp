@@ -39,7 +39,8 @@ TEST(command, man_page_and_completion_know_every_option) {
         man.text.erase(at, 1);
     }
     const std::regex option("--[a-z][a-z-]+");
-    for (const char* subcommand : {"info", "profile", "calibrate", "study", "soak", "selftest"}) {
+    for (const char* subcommand :
+         {"info", "profile", "view", "whatif", "calibrate", "study", "soak", "selftest"}) {
         EXPECT_TRUE(has(man, std::string("\n.BR ") + subcommand)) << subcommand;
         const auto completed =
             shell("bash -c '. " PILFER_TOOL_FOLDER "/completion/pilfer; COMP_WORDS=(pilfer " +

@@ -1,0 +1,521 @@
+#include "diagnosis.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <stdexcept>
+#include <utility>
+
+#include "balance/text.hpp"
+
+namespace study {
+namespace {
+
+/// A sum over time, in equal stretches.
+class curve {
+public:
+    curve(std::uint64_t begin, std::uint64_t end)
+        : m_begin(begin), m_width(static_cast<double>(std::max<std::uint64_t>(end - begin, 1)) / bins),
+          m_area(bins) {}
+    /// `height` from `from` to `to`.
+    void add(std::uint64_t from, std::uint64_t to, double height) {
+        if (to <= from || height == 0) {
+            return;
+        }
+        const double a = static_cast<double>(from - m_begin) / m_width;
+        const double b = static_cast<double>(to - m_begin) / m_width;
+        constexpr double most = bins - 1;
+        const auto first = static_cast<std::size_t>(std::min(a, most));
+        const auto last = static_cast<std::size_t>(std::min(b, most));
+        if (first == last) {
+            m_area[first] += (b - a) * height;
+            return;
+        }
+        m_area[first] += (static_cast<double>(first + 1) - a) * height;
+        m_area[last] += (b - static_cast<double>(last)) * height;
+        // The bins between are raised by differences, so that a long stretch costs no more than a short one.
+        if (m_steps.empty()) {
+            m_steps.resize(bins + 1);
+        }
+        m_steps[first + 1] += height;
+        m_steps[last] -= height;
+    }
+    [[nodiscard]] std::vector<double> finish() {
+        double level = 0;
+        for (std::size_t i = 0; i < bins && !m_steps.empty(); ++i) {
+            level += m_steps[i];
+            m_area[i] += level;
+        }
+        for (double& x : m_area) {
+            x = std::max(x, 0.0); // sums of differences may end below zero
+        }
+        return std::move(m_area);
+    }
+
+private:
+    std::uint64_t m_begin;
+    double m_width;
+    std::vector<double> m_area;
+    std::vector<double> m_steps;
+};
+
+/// The kind of object behind a reason to wait.
+enum class nature : std::uint8_t { lock, outside, structure };
+[[nodiscard]] nature nature_of(const std::string& reason) {
+    for (const char* lock : {"a mutex", "a shared mutex", "a semaphore", "the condition of a monitor"}) {
+        if (reason.starts_with(lock)) {
+            return nature::lock;
+        }
+    }
+    for (const char* outside : {"a time", "a descriptor", "the system"}) {
+        if (reason.starts_with(outside)) {
+            return nature::outside;
+        }
+    }
+    return nature::structure;
+}
+
+/// Something begins (`delta` 1) or ends (-1).
+struct change {
+    std::uint64_t when;
+    enum kind : std::uint8_t { worker, lock, other } what;
+    int delta;
+    std::size_t which; // of the list of waits
+};
+
+[[nodiscard]] double share(std::uint64_t part, std::uint64_t all) {
+    return all == 0 ? 0 : static_cast<double>(part) / static_cast<double>(all);
+}
+[[nodiscard]] std::string percent(double x) { return fmt::format("{:.0f} %", x * 100); }
+
+} // namespace
+
+trace_figures figures_of(const recorded_trace& t) {
+    trace_figures f;
+    f.use.resize(t.workers.size());
+    f.begin = UINT64_MAX;
+    for (const auto& w : t.workers) {
+        for (const slice& s : w) {
+            if (s.what != doing::asleep) {
+                f.begin = std::min(f.begin, s.begin);
+                f.end = std::max(f.end, s.end);
+            }
+        }
+    }
+    for (const recorded_wait& w : t.waits) {
+        f.begin = std::min(f.begin, w.begin);
+    }
+    f.begin = std::min(f.begin, f.end);
+    std::vector<change> changes;
+    for (std::size_t i = 0; i < t.workers.size(); ++i) {
+        for (const slice& s : t.workers[i]) {
+            const std::uint64_t a = std::clamp(s.begin, f.begin, f.end);
+            const std::uint64_t b = std::clamp(s.end, f.begin, f.end);
+            if (s.what == doing::asleep) {
+                f.use[i].asleep += b - a;
+            } else {
+                f.use[i].busy += b - a;
+                ++f.use[i].slices;
+                changes.push_back({a, change::worker, 1, 0});
+                changes.push_back({b, change::worker, -1, 0});
+            }
+        }
+        f.use[i].searching = f.end - f.begin - f.use[i].busy - f.use[i].asleep;
+        f.busy += f.use[i].busy;
+        f.slices += f.use[i].slices;
+    }
+    // Waits for children and branches are as many as there are objects, so only locks are kept apart.
+    std::map<std::pair<unsigned, std::uint64_t>, std::size_t> known;
+    for (const recorded_wait& w : t.waits) {
+        const bool lock = nature_of(t.reasons[w.reason]) == nature::lock;
+        const auto [at, is_new] = known.try_emplace({w.reason, lock ? w.object : 0}, f.waits.size());
+        if (is_new) {
+            f.waits.push_back({t.reasons[w.reason], lock ? w.object : 0, lock});
+        }
+        waits_of& all = f.waits[at->second];
+        ++all.waits;
+        all.total += w.end - w.begin;
+        all.longest = std::max(all.longest, w.end - w.begin);
+        const change::kind kind = lock ? change::lock : change::other;
+        changes.push_back({std::clamp(w.begin, f.begin, f.end), kind, 1, at->second});
+        changes.push_back({std::clamp(w.end, f.begin, f.end), kind, -1, at->second});
+    }
+    std::sort(changes.begin(), changes.end(), [](const change& a, const change& b) {
+        return std::pair(a.when, a.delta) < std::pair(b.when, b.delta);
+    });
+    curve busy_area(f.begin, f.end);
+    curve lock_area(f.begin, f.end);
+    curve wait_area(f.begin, f.end);
+    std::int64_t busy = 0;
+    std::int64_t locks = 0;
+    std::int64_t others = 0;
+    std::vector<std::int64_t> now(f.waits.size());
+    std::vector<std::size_t> open; // the objects of locks for which a task waits
+    std::uint64_t since = f.begin;
+    for (const change& c : changes) {
+        if (c.when > since) {
+            const std::uint64_t time = c.when - since;
+            const auto idle = static_cast<std::uint64_t>(
+                std::max<std::int64_t>(static_cast<std::int64_t>(t.workers.size()) - busy, 0));
+            busy_area.add(since, c.when, static_cast<double>(busy));
+            lock_area.add(since, c.when, static_cast<double>(locks));
+            wait_area.add(since, c.when, static_cast<double>(others));
+            // A worker lacks what a waiting task would give it.
+            const auto by_locks =
+                std::min(idle, static_cast<std::uint64_t>(std::max<std::int64_t>(locks, 0)));
+            f.idle[static_cast<unsigned>(lack::lock)] += by_locks * time;
+            const lack rest = busy == 1            ? lack::serial
+                              : busy > 1           ? lack::little
+                              : others + locks > 0 ? lack::outside
+                                                   : lack::none;
+            f.idle[static_cast<unsigned>(rest)] += (idle - by_locks) * time;
+            if (by_locks > 0) {
+                for (const std::size_t i : open) {
+                    f.waits[i].idle += time * by_locks * static_cast<std::uint64_t>(now[i]) /
+                                       static_cast<std::uint64_t>(locks);
+                }
+            }
+            since = c.when;
+        }
+        if (c.what == change::worker) {
+            busy += c.delta;
+            continue;
+        }
+        (c.what == change::lock ? locks : others) += c.delta;
+        now[c.which] += c.delta;
+        f.waits[c.which].at_once = std::max(
+            f.waits[c.which].at_once, static_cast<std::uint64_t>(std::max<std::int64_t>(now[c.which], 0)));
+        if (c.what == change::lock) {
+            const auto at = std::find(open.begin(), open.end(), c.which);
+            if (now[c.which] > 0 && at == open.end()) {
+                open.push_back(c.which);
+            } else if (now[c.which] <= 0 && at != open.end()) {
+                open.erase(at);
+            }
+        }
+    }
+    f.busy_curve = busy_area.finish();
+    f.lock_curve = lock_area.finish();
+    f.wait_curve = wait_area.finish();
+    std::sort(f.waits.begin(), f.waits.end(),
+              [](const waits_of& a, const waits_of& b) { return a.total > b.total; });
+    return f;
+}
+
+graph_figures figures_of(const workload& graph) {
+    constexpr std::uint32_t none = UINT32_MAX;
+    struct piece {
+        moment begin;
+        moment time;
+        std::uint32_t task;
+        std::uint32_t before; // the piece of the longest chain to this one
+    };
+    struct task {
+        std::uint64_t place = 0;
+        moment now = 0;
+        std::uint32_t last = none; // the piece with which the longest chain to `now` ends
+        std::uint32_t waiter = none, next = none;
+        bool ended = false;
+    };
+    const std::uint64_t n = graph.awaitable();
+    std::vector<task> tasks(n);
+    std::vector<piece> pieces;
+    std::vector<std::uint32_t> ready = {0};
+    graph_figures f;
+    f.tasks = n - 1;
+    std::uint64_t ended = 0;
+    std::uint32_t final = none;
+    while (!ready.empty()) {
+        const std::uint32_t i = ready.back();
+        ready.pop_back();
+        task& t = tasks[i];
+        for (bool on = true; on;) {
+            const std::uint64_t place = t.place;
+            const step s = graph.next(i, t.place);
+            switch (s.what) {
+            case step::kind::compute:
+                pieces.push_back({t.now, s.value, i, t.last});
+                t.last = static_cast<std::uint32_t>(pieces.size() - 1);
+                t.now += s.value;
+                f.work += s.value;
+                break;
+            case step::kind::fork:
+            case step::kind::spawn: {
+                task& child = tasks[s.value];
+                child.now = t.now;
+                child.last = t.last;
+                ready.push_back(static_cast<std::uint32_t>(s.value));
+                break;
+            }
+            case step::kind::await: {
+                task& awaited = tasks[s.value];
+                if (!awaited.ended) {
+                    t.place = place;
+                    t.next = std::exchange(awaited.waiter, i);
+                    on = false;
+                } else if (awaited.now > t.now) {
+                    t.now = awaited.now;
+                    t.last = awaited.last;
+                }
+                break;
+            }
+            default: {
+                t.ended = true;
+                ++ended;
+                on = false;
+                for (std::uint32_t w = std::exchange(t.waiter, none); w != none;
+                     w = std::exchange(tasks[w].next, none)) {
+                    ready.push_back(w);
+                }
+                if (t.last != none &&
+                    (final == none || pieces[t.last].begin + pieces[t.last].time > f.span)) {
+                    final = t.last;
+                    f.span = pieces[final].begin + pieces[final].time;
+                }
+                break;
+            }
+            }
+        }
+    }
+    if (ended != n) {
+        throw std::runtime_error("its tasks wait for each other: the graph has a cycle");
+    }
+    f.strands = pieces.size();
+    curve area(0, f.span);
+    for (const piece& p : pieces) {
+        area.add(p.begin, p.begin + p.time, 1);
+    }
+    f.ready_curve = area.finish();
+    for (std::uint32_t p = final; p != none; p = pieces[p].before) {
+        if (!f.chain.empty() && f.chain.back().task == pieces[p].task) {
+            f.chain.back().begin = pieces[p].begin;
+            f.chain.back().time += pieces[p].time;
+        } else {
+            f.chain.push_back({pieces[p].task, pieces[p].begin, pieces[p].time});
+        }
+    }
+    std::reverse(f.chain.begin(), f.chain.end());
+    return f;
+}
+
+namespace {
+
+class busy_slices final : public observer {
+public:
+    explicit busy_slices(unsigned workers) : slices(workers), m_since(workers, never) {}
+    void busy(moment when, unsigned worker, bool now) override {
+        if (now) {
+            m_since[worker] = when;
+        } else {
+            close(worker, when);
+        }
+    }
+    void holds(moment, unsigned, std::uint64_t) override {}
+    void finish(moment when) {
+        for (unsigned w = 0; w < m_since.size(); ++w) {
+            close(w, when);
+        }
+    }
+    std::vector<std::vector<slice>> slices;
+
+private:
+    void close(unsigned w, moment when) {
+        const moment began = std::exchange(m_since[w], never);
+        if (began == never || when / 1000 <= began / 1000) {
+            return;
+        }
+        slices[w].push_back({began / 1000, when / 1000, doing::own});
+    }
+    std::vector<moment> m_since;
+};
+
+} // namespace
+
+simulated_run simulate_run(const workload& graph, unsigned workers, const costs& price) {
+    setup how;
+    how.price = price;
+    pilfer::balance::resolve(how.policy, nullptr);
+    how.workers = 1;
+    simulated_run r;
+    r.workers = workers;
+    r.alone = simulate(how, graph).makespan;
+    how.workers = workers;
+    busy_slices seen(workers);
+    r.time = simulate(how, graph, &seen).makespan;
+    seen.finish(r.time);
+    r.timeline = std::move(seen.slices);
+    return r;
+}
+
+std::string time_text(double ns) {
+    constexpr std::pair<double, const char*> units[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}};
+    for (const auto& [size, name] : units) {
+        if (ns >= size) {
+            return fmt::format("{:.3g} {}", ns / size, name);
+        }
+    }
+    return fmt::format("{:.3g} ns", ns);
+}
+
+namespace {
+
+/// A cause is named if it takes this share of the workers' time.
+constexpr double much = 0.25;
+/// Shorter slices lose much of their time to the runtime.
+constexpr double tiny_ns = 250;
+
+} // namespace
+
+diagnosis diagnose(const recorded_trace& t, const trace_figures& f) {
+    const std::size_t n = t.workers.size();
+    const std::uint64_t all = (f.end - f.begin) * n;
+    if (f.slices == 0) {
+        return {cause::outside, "The trace shows no task: the pool had no work."};
+    }
+    const auto idle = [&f](lack l) { return f.idle[static_cast<unsigned>(l)]; };
+    std::uint64_t lost = 0;
+    for (const std::uint64_t part : f.idle) {
+        lost += part;
+    }
+    const double average = static_cast<double>(f.busy) / static_cast<double>(f.slices);
+    if (share(lost, all) < much) {
+        if (average < tiny_ns) {
+            return {cause::tiny,
+                    fmt::format(
+                        "Tiny tasks hold it back: a worker ran {} on average before it took the next task.",
+                        time_text(average))};
+        }
+        return {cause::nothing, fmt::format("Nothing holds it back: {} workers were busy {} of the time.", n,
+                                            percent(share(f.busy, all)))};
+    }
+    const std::string without = fmt::format("workers were without a task {} of their time meanwhile", "{}");
+    const auto most = static_cast<lack>(std::max_element(f.idle.begin(), f.idle.end()) - f.idle.begin());
+    const std::string part = percent(share(idle(most), all));
+    switch (most) {
+    case lack::lock: {
+        const auto worst =
+            std::max_element(f.waits.begin(), f.waits.end(),
+                             [](const waits_of& a, const waits_of& b) { return a.idle < b.idle; });
+        return {cause::lock, fmt::format("A lock holds it back: {} tasks waited for {} (object {:x}), up to "
+                                         "{} at once, and workers were "
+                                         "idle {} of their time meanwhile.",
+                                         worst->waits, worst->reason, worst->object, worst->at_once, part)};
+    }
+    case lack::serial:
+        return {cause::serial, fmt::format("A serial part holds it back: one task ran alone so long that the "
+                                           "other workers were idle {} of "
+                                           "the time of all {}.",
+                                           part, n)};
+    case lack::little:
+        return {cause::little, fmt::format("Too few tasks at once hold it back: some workers ran tasks while "
+                                           "others were idle, {} of the "
+                                           "time of all {}.",
+                                           part, n)};
+    case lack::outside:
+        return {cause::outside,
+                fmt::format("It waits for something outside of the pool: all tasks waited and workers were "
+                            "idle {} of their time meanwhile.",
+                            part)};
+    case lack::none:
+        break;
+    }
+    return {cause::outside, fmt::format("The pool had no task for long: workers were idle {} of their time "
+                                        "because the program gave it none.",
+                                        part)};
+}
+
+std::vector<part_figures> parts_of(const recorded_graph& g, const graph_figures& f) {
+    std::vector<part_figures> all(g.parts().size());
+    for (unsigned i = 0; i < all.size(); ++i) {
+        all[i].part = i;
+    }
+    for (std::uint64_t t = 1; t < g.awaitable(); ++t) { // task 0 is the threads outside
+        part_figures& p = all[g.part_of(t)];
+        ++p.tasks;
+        std::uint64_t place = 0;
+        for (step s = g.next(t, place); s.what != step::kind::end; s = g.next(t, place)) {
+            p.work += s.what == step::kind::compute ? s.value : 0;
+        }
+    }
+    for (const link& l : f.chain) {
+        all[g.part_of(l.task)].on_chain += l.time;
+    }
+    std::erase_if(all, [](const part_figures& p) { return p.tasks == 0; });
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) {
+        return std::pair(b.work, a.part) < std::pair(a.work, b.part);
+    });
+    return all;
+}
+
+namespace {
+
+class edited final : public workload {
+public:
+    edited(const recorded_graph& g, const std::vector<double>& factor) : m_graph(g), m_factor(factor) {}
+    step next(std::uint64_t task, std::uint64_t& place) const override {
+        step s = m_graph.next(task, place);
+        if (s.what == step::kind::compute) {
+            // A strand of no time at all would be no event.
+            const double time = static_cast<double>(s.value) * m_factor[m_graph.part_of(task)];
+            s.value = std::max<moment>(static_cast<moment>(time), 1);
+        }
+        return s;
+    }
+    void begin(unsigned workers, const std::function<void(unsigned, std::uint64_t)>& put) const override {
+        m_graph.begin(workers, put);
+    }
+    [[nodiscard]] std::uint64_t awaitable() const override { return m_graph.awaitable(); }
+    [[nodiscard]] moment work() const override { return m_graph.work(); }
+
+private:
+    const recorded_graph& m_graph;
+    const std::vector<double>& m_factor;
+};
+
+} // namespace
+
+moment predicted(const recorded_graph& g, unsigned workers, const costs& price,
+                 const std::vector<double>& factor) {
+    setup how;
+    how.price = price;
+    how.workers = workers;
+    pilfer::balance::resolve(how.policy, nullptr);
+    return simulate(how, edited(g, factor)).makespan;
+}
+
+diagnosis diagnose(const recorded_graph& g, const graph_figures& f, const simulated_run& run,
+                   const costs& price) {
+    const double task_ns = f.tasks == 0 ? 0 : to_ns(f.work) / static_cast<double>(f.tasks);
+    if (f.tasks > 100 && task_ns < price.steal_hit) {
+        return {cause::tiny,
+                fmt::format("Tiny tasks hold it back: a task computes {} on average, a fork costs about {} "
+                            "and a theft {}.",
+                            time_text(task_ns), time_text(price.spawn), time_text(price.steal_hit))};
+    }
+    const double speedup = run.speedup();
+    const auto longest = std::max_element(f.chain.begin(), f.chain.end(),
+                                          [](const link& a, const link& b) { return a.time < b.time; });
+    if (speedup >= 0.75 * run.workers || longest == f.chain.end()) {
+        return {cause::nothing,
+                fmt::format("Nothing holds it back: {} workers are {:.1f} times as fast as one, simulated.",
+                            run.workers, speedup)};
+    }
+    const double alone = static_cast<double>(longest->time) / static_cast<double>(f.span);
+    if (alone >= much) {
+        return {
+            cause::serial,
+            fmt::format(
+                "A serial part holds it back: task {}{} computes {} alone, {} of the longest chain, so {} "
+                "workers are only {:.1f} times as fast as one.",
+                longest->task,
+                g.part_of(longest->task) == 0 ? "" : " of " + g.parts()[g.part_of(longest->task)],
+                time_text(to_ns(longest->time)), percent(alone), run.workers, speedup)};
+    }
+    return {cause::little, fmt::format("Too few tasks at once hold it back: its longest chain of {} tasks "
+                                       "takes {}, so {} workers are only "
+                                       "{:.1f} times as fast as one.",
+                                       f.chain.size(), time_text(to_ns(f.span)), run.workers, speedup)};
+}
+
+} // namespace study
