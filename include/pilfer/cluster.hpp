@@ -14,6 +14,7 @@
 #include <vector>
 
 #include <pilfer/cluster/archive.hpp>
+#include <pilfer/cluster/bound.hpp>
 #include <pilfer/detail/cluster/branch.hpp>
 #include <pilfer/detail/cluster/pieces.hpp>
 #include <pilfer/detail/cluster/run.hpp>

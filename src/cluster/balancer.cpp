@@ -32,7 +32,8 @@ bool balancer::step(std::uint64_t now) {
         ++m_mine.received;
         message m;
         try {
-            m = decode(bytes, {.ranks = m_transport.size(), .tasks = m_settings.tasks});
+            m = decode(bytes,
+                       {.ranks = m_transport.size(), .tasks = m_settings.tasks, .bounds = m_settings.bounds});
         } catch (const cluster::archive_error& e) {
             refuse(from, e.what());
         }
@@ -125,10 +126,16 @@ void balancer::handle(unsigned from, message&& m, std::uint64_t now) {
         return;
     case message_kind::beat:
         return;
+    case message_kind::bounds: // also after the end, so that all ranks end with the same value
+        for (const parcel_result& r : m.results) {
+            m_work.learn_bound(r);
+        }
+        return;
     }
 }
 
 void balancer::finish(parcel_result&& end) {
+    (void)send_bounds(); // of the root
     m_stage = stage::ending;
     m_end = std::move(end);
     const message m{.kind = message_kind::done, .task = m_settings.root, .results = {m_end}};
@@ -154,8 +161,10 @@ bool balancer::give(unsigned to, bool answer) {
 /// One message for each rank that waits for results.
 bool balancer::send_finished() {
     auto finished = m_work.take_finished();
+    // Before the results, so that what a task has offered is under way before the run can end.
+    const bool moved = send_bounds();
     if (finished.empty()) {
-        return false;
+        return moved;
     }
     std::sort(finished.begin(), finished.end(),
               [](const auto& a, const auto& b) { return a.origin < b.origin; });
@@ -171,6 +180,20 @@ bool balancer::send_finished() {
         }
         for (parcel_result& r : m.results) { // a task that came back
             m_work.complete(std::move(r));
+        }
+    }
+    return true;
+}
+
+/// To all other ranks at once: one hop. A tree of ranks would need messages after the end.
+bool balancer::send_bounds() {
+    const message m{.kind = message_kind::bounds, .results = m_work.take_bounds()};
+    if (m.results.empty()) {
+        return false;
+    }
+    for (unsigned to = 0; to < m_transport.size(); ++to) {
+        if (to != m_transport.rank()) {
+            send(to, m);
         }
     }
     return true;

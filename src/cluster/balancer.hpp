@@ -47,6 +47,11 @@ public:
     };
     /// Parcels of start() that have ended since the last call.
     [[nodiscard]] virtual std::vector<finished> take_finished() = 0;
+
+    /// The bounds that tasks of this rank have made better since the last call.
+    [[nodiscard]] virtual std::vector<parcel_result> take_bounds() = 0;
+    /// A bound as another rank knows it.
+    virtual void learn_bound(const parcel_result& r) = 0;
 };
 
 class balancer {
@@ -55,6 +60,7 @@ public:
         std::uint64_t seed = 1;                     ///< of the choice of victims
         std::uint32_t tasks = 0;                    ///< types of tasks in this program
         std::uint32_t root = 0;                     ///< the type of the run's task
+        std::uint32_t bounds = 0;                   ///< how many this program has
         std::uint64_t beat_every = 1'000'000'000;   ///< nanoseconds
         std::uint64_t silent_after = 8'000'000'000; ///< nanoseconds; 0: no rank is ever given up
     };
@@ -82,6 +88,7 @@ private:
     void send(unsigned to, const message& m);
     bool give(unsigned to, bool answer);
     bool send_finished();
+    bool send_bounds();
     bool feed_sleepers();
     bool ask(std::uint64_t now);
     void note_hunger(bool hungry, std::uint64_t now);

@@ -6,6 +6,8 @@
 #include <mutex>
 #include <string>
 
+#include <pilfer/detail/cluster/bound_word.hpp>
+
 namespace pilfer {
 inline namespace v0 {
 namespace detail {
@@ -31,7 +33,11 @@ public:
 };
 
 rank_work::rank_work(pool& p, std::uint32_t rank)
-    : m_pool(p), m_rank(rank), m_bag(p.workers()), m_here(cluster_bag, &m_bag) {}
+    : m_pool(p), m_rank(rank), m_bag(p.workers()), m_here(cluster_bag, &m_bag) {
+    for (const bound_word* b : cluster_bounds()) {
+        m_known_bounds.push_back(b->bits());
+    }
+}
 
 rank_work::~rank_work() = default;
 
@@ -177,6 +183,29 @@ std::vector<local_work::finished> rank_work::take_finished() {
     const std::lock_guard hold(m_lock);
     all.swap(m_finished);
     return all;
+}
+
+std::vector<parcel_result> rank_work::take_bounds() {
+    std::vector<parcel_result> better;
+    for (std::size_t i = 0; i < m_known_bounds.size(); ++i) {
+        const std::uint64_t bits = cluster_bounds()[i]->bits();
+        if (bits != m_known_bounds[i]) {
+            m_known_bounds[i] = bits;
+            parcel_result& r = better.emplace_back();
+            r.ticket = i;
+            r.bytes.resize(bound_bytes);
+            std::memcpy(r.bytes.data(), &bits, bound_bytes);
+        }
+    }
+    return better;
+}
+
+void rank_work::learn_bound(const parcel_result& r) {
+    std::uint64_t bits = 0;
+    std::memcpy(&bits, r.bytes.data(), bound_bytes); // decode() has checked the size
+    if (cluster_bounds()[r.ticket]->offer(bits)) {
+        m_known_bounds[r.ticket] = bits; // all other ranks get it from its sender
+    }
 }
 
 void rank_work::bell::ring() noexcept {

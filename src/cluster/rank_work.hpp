@@ -36,6 +36,8 @@ public:
     void start(parcel&& p) override;
     void complete(parcel_result&& r) override;
     [[nodiscard]] std::vector<finished> take_finished() override;
+    [[nodiscard]] std::vector<parcel_result> take_bounds() override;
+    void learn_bound(const parcel_result& r) override;
 
     /// True if a task of another rank is here.
     [[nodiscard]] bool has_guests() const noexcept { return m_open.load(rlx) != 0; }
@@ -78,6 +80,7 @@ private:
     // Of the communicating thread.
     std::unordered_map<std::uint64_t, shared_branch*> m_shipped; // by ticket
     std::uint64_t m_last_ticket = 0;
+    std::vector<std::uint64_t> m_known_bounds; // what other ranks know, or have been sent
 
     parcel_result m_root;
     std::atomic<bool> m_root_done{false};

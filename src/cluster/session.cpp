@@ -11,6 +11,8 @@
 #include <string_view>
 #include <thread>
 
+#include <pilfer/detail/cluster/bound_word.hpp>
+
 #include "cluster/balancer.hpp"
 #include "cluster/group.hpp"
 #include "cluster/rank_work.hpp"
@@ -20,8 +22,6 @@ namespace pilfer {
 inline namespace v0 {
 namespace detail {
 namespace {
-
-constinit std::atomic<bool> session_made{false};
 
 [[nodiscard]] unsigned number_in_environment(const char* name, unsigned otherwise) noexcept {
     const char* text = std::getenv(name);
@@ -148,6 +148,9 @@ public:
             throw usage_error("pilfer::cluster: this session is in a run");
         }
         m_running = true;
+        for (bound_word* b : cluster_bounds()) {
+            b->reset();
+        }
     }
     void end_run() noexcept { m_running = false; }
 
@@ -246,6 +249,7 @@ private:
         settings.seed = m_runs;
         settings.tasks = static_cast<std::uint32_t>(cluster_tasks().size());
         settings.root = type.number;
+        settings.bounds = static_cast<std::uint32_t>(cluster_bounds().size());
         settings.silent_after = 1'000'000'000ull * m_patience;
         balancer balance(*m_group, work, settings);
         if (rank() == 0) {

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <exception>
 
+#include <pilfer/detail/cluster/bound_word.hpp>
+
 #include "cluster/rank_work.hpp"
 #include "cluster/tasks.hpp"
 
@@ -42,10 +44,28 @@ const std::vector<cluster_task*>& cluster_tasks() {
     return tasks;
 }
 
+std::vector<bound_word*>& cluster_bounds() {
+    // Never destroyed, because a bound of another file may end later.
+    static auto& bounds = *new std::vector<bound_word*>;
+    return bounds;
+}
+
+bound_word::bound_word(const char* type, std::uint64_t worst) : m_type(type), m_worst(worst), m_bits(worst) {
+    if (session_made.load(rlx)) {
+        throw usage_error("pilfer::cluster: a bound is made before the session, as a global variable");
+    }
+    cluster_bounds().push_back(this);
+}
+
+bound_word::~bound_word() { std::erase(cluster_bounds(), this); }
+
 program_facts facts_of_program() {
     program_facts facts;
     for (const cluster_task* t : cluster_tasks()) {
         facts.tasks.push_back({t->name, t->type, t->bytes, t->result_bytes});
+    }
+    for (const bound_word* b : cluster_bounds()) {
+        facts.bounds.emplace_back(b->type());
     }
     return facts;
 }
@@ -74,6 +94,10 @@ std::string difference(const program_facts& here, const program_facts& there) {
         if (find(here, t) == here.tasks.end()) {
             return "one more task, " + t.name;
         }
+    }
+    if (here.bounds != there.bounds) {
+        return std::to_string(there.bounds.size()) + " bounds instead of " +
+               std::to_string(here.bounds.size()) + ", or bounds of other types";
     }
     return here == there ? "" : "other tasks of the same names";
 }

@@ -17,6 +17,8 @@ namespace detail {
 
 /// The number of this process; 0 without a session.
 inline constinit std::atomic<int> this_rank{0};
+/// True from the first session on.
+inline constinit std::atomic<bool> session_made{false};
 
 /// What has to be equal in all programs of a run.
 struct program_facts {
@@ -30,13 +32,14 @@ struct program_facts {
     };
     std::uint32_t wire = wire_version;
     std::vector<task> tasks;
+    std::vector<std::string> bounds; ///< their types
 
     bool operator==(const program_facts&) const = default;
 };
 inline void serialize(cluster::archive& a, program_facts::task& t) {
     a(t.name, t.type, t.bytes, t.result_bytes);
 }
-inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks); }
+inline void serialize(cluster::archive& a, program_facts& f) { a(f.wire, f.tasks, f.bounds); }
 
 [[nodiscard]] program_facts facts_of_program();
 /// What `there` has, in words; empty if there is no difference.

@@ -54,12 +54,17 @@ message decode(std::span<const std::byte> bytes, const wire_limits& limits) {
         require(p.origin < limits.ranks, "a rank that does not exist");
         require(p.task < limits.tasks, "a task that this program does not have");
     }
-    require(m.results.empty() || m.kind == message_kind::results || m.kind == message_kind::done,
+    require(m.results.empty() || m.kind == message_kind::results || m.kind == message_kind::done ||
+                m.kind == message_kind::bounds,
             "results in a message that has none");
     require(m.kind != message_kind::done || m.results.size() == 1, "an end without one result");
     for (const parcel_result& r : m.results) {
         require(r.rank < limits.ranks, "a rank that does not exist");
         require(r.failed <= 1, "a result that neither failed nor succeeded");
+        if (m.kind == message_kind::bounds) {
+            require(r.ticket < limits.bounds, "a bound that this program does not have");
+            require(r.bytes.size() == bound_bytes && r.failed == 0, "a bound that is no value");
+        }
     }
     return m;
 }

@@ -24,8 +24,8 @@ struct parcel {
 
 /// The result of a parcel, or of the whole run.
 struct parcel_result {
-    std::uint64_t ticket = 0;
-    std::uint32_t rank = 0; ///< where it failed; else 0
+    std::uint64_t ticket = 0; ///< of the parcel; in a message of bounds, the number of one
+    std::uint32_t rank = 0;   ///< where it failed; else 0
     std::uint8_t failed = 0;
     std::vector<std::byte> bytes{}; ///< the result, or the text of the error
 
@@ -38,8 +38,10 @@ enum class message_kind : std::uint8_t {
     results, ///< of parcels that the receiver waits for
     done,    ///< the run has ended, with the one result that is attached
     beat,    ///< the sender lives
+    bounds,  ///< better values of bounds: the number of each, and its 8 bytes
 };
-inline constexpr std::uint8_t message_kinds = 5;
+inline constexpr std::uint8_t message_kinds = 6;
+inline constexpr std::size_t bound_bytes = 8;
 
 struct message {
     message_kind kind = message_kind::beat;
@@ -57,11 +59,12 @@ struct message {
 struct wire_limits {
     std::uint32_t ranks;
     std::uint32_t tasks;
+    std::uint32_t bounds = 0;
 };
 
 inline constexpr std::uint32_t wire_magic = 0x7066'6c72;
 /// Changes with every change of the messages, or of what an archive writes.
-inline constexpr std::uint16_t wire_version = 1;
+inline constexpr std::uint16_t wire_version = 2;
 
 [[nodiscard]] std::vector<std::byte> encode(const message& m);
 /// A pure function. Throws archive_error, with what is wrong, and std::bad_alloc only for messages that are

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <functional>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
@@ -93,6 +94,32 @@ TEST(alone, misuse_is_refused) {
         EXPECT_THROW((void)session().run(fib{3}), pilfer::usage_error) << "another thread";
     }).join();
     EXPECT_EQ(session().run(fib{10}), 55) << "goes on";
+}
+
+TEST(bounds, take_better_values_only) {
+    (void)session().run(fib{1}); // begins with the worst value
+    EXPECT_EQ(smallest.get(), 1'000'000);
+    EXPECT_TRUE(smallest.improve(5));
+    EXPECT_FALSE(smallest.improve(5));
+    EXPECT_FALSE(smallest.improve(6));
+    EXPECT_TRUE(smallest.improve(-7));
+    EXPECT_EQ(smallest.get(), -7);
+    EXPECT_FALSE(largest.improve(-1));
+    EXPECT_FALSE(largest.improve(std::numeric_limits<double>::quiet_NaN()));
+    EXPECT_TRUE(largest.improve(std::numeric_limits<double>::infinity()));
+    (void)session().run(fib{1});
+    EXPECT_EQ(largest.get(), 0);
+}
+
+TEST(bounds, have_the_best_value_of_a_run) {
+    EXPECT_EQ(session().run(offering{5, 0}), 32);
+    EXPECT_EQ(smallest.get(), 17);
+    EXPECT_EQ(largest.get(), 16'017);
+}
+
+TEST(bounds, exist_before_the_session) {
+    (void)session();
+    EXPECT_THROW(cluster::bound<int>(3), pilfer::usage_error);
 }
 
 /// The work of one rank, with this test as the other ranks.
@@ -305,6 +332,33 @@ TEST(guests, description_that_is_none_is_an_error_of_the_task) {
         ended = r.work.take_finished();
     }
     EXPECT_EQ(ended[0].result.failed, 1);
+}
+
+TEST(bounds, travel_once_and_only_if_better) {
+    one_rank r;
+    const auto number = static_cast<std::uint64_t>(std::ranges::find(pilfer::detail::cluster_bounds(),
+                                                                     std::string(typeid(smallest).name()),
+                                                                     &pilfer::detail::bound_word::type) -
+                                                   pilfer::detail::cluster_bounds().begin());
+    const auto news = [&](int value) {
+        archive out;
+        out.put(value);
+        out.bytes().resize(8);
+        return pilfer::detail::parcel_result{.ticket = number, .bytes = out.bytes()};
+    };
+    EXPECT_TRUE(r.work.take_bounds().empty());
+    (void)smallest.improve(900);
+    (void)smallest.improve(800);
+    EXPECT_THAT(r.work.take_bounds(), testing::ElementsAre(news(800)));
+    EXPECT_TRUE(r.work.take_bounds().empty());
+    r.work.learn_bound(news(850));
+    EXPECT_EQ(smallest.get(), 800);
+    r.work.learn_bound(news(700));
+    EXPECT_EQ(smallest.get(), 700);
+    EXPECT_TRUE(r.work.take_bounds().empty()) << "its sender has told all others";
+    (void)smallest.improve(600);
+    r.work.learn_bound(news(650));
+    EXPECT_THAT(r.work.take_bounds(), testing::ElementsAre(news(600)));
 }
 
 TEST(hunger, is_there_once_a_worker_has_nothing_to_do) {

@@ -136,6 +136,20 @@ void exact(cluster::session& s) {
     }
 }
 
+/// All ranks have the best value at the end of each run, and only of this run.
+void bounds(cluster::session& s) {
+    for (int i = 0; i < 10; ++i) {
+        expect("a run with offers", s.run(offering{5, 0}), 32);
+        expect("the smallest offer", smallest.get(), 17);
+        expect("the largest offer", largest.get(), 16'017);
+        expect("a run without offers", s.run(fib{5}), 5);
+        expect("a bound at the start of a run", smallest.get(), 1'000'000);
+    }
+    if (s.size() > 1) { // rank 0 has one worker, which waits inside of the run for an offer of another rank
+        expect("an offer while the run goes on", s.run(heard_elsewhere{}), 4711.0);
+    }
+}
+
 /// Runs that end before the others have looked.
 void short_runs(cluster::session& s, int times) {
     for (int i = 0; i < times; ++i) {
@@ -213,6 +227,11 @@ void misuse(cluster::session& s) {
         expect("a second session", 0, 1);
     } catch (const pilfer::usage_error&) {
     }
+    try {
+        const cluster::bound<int> late(0);
+        expect("a bound after the session", 0, 1);
+    } catch (const pilfer::usage_error&) {
+    }
     std::thread([&] {
         try {
             (void)s.run(fib{1});
@@ -244,6 +263,8 @@ int main(int argc, char** argv) {
             short_runs(s, 1000);
         } else if (mode == "short_runs") {
             short_runs(s, 150);
+        } else if (mode == "bounds") {
+            bounds(s);
         } else if (mode == "throwing") {
             throwing(s);
         } else if (mode == "misuse") {

@@ -133,7 +133,8 @@ struct node {
 /// One worker: runs the newest node first. Each node waits for the counts of its children.
 class tree_work final : public detail::local_work {
 public:
-    explicit tree_work(unsigned rank) : m_rank(rank) {}
+    /// `offers` is the last offer of all ranks: each node offers the next larger number.
+    explicit tree_work(unsigned rank, std::uint64_t* offers = nullptr) : m_rank(rank), m_offers(offers) {}
 
     void start_root(const node& root) { m_waiting.push_back(make(root, nullptr)); }
     /// Runs one node. True if the root has ended.
@@ -144,6 +145,7 @@ public:
         frame* f = m_waiting.back();
         m_waiting.pop_back();
         ++nodes_run;
+        best = m_offers != nullptr ? ++*m_offers : 0;
         f->pending = f->what.children();
         for (unsigned i = f->pending; i-- != 0;) {
             m_waiting.push_back(make(f->what.child(i), f));
@@ -199,11 +201,26 @@ public:
     }
     std::vector<finished> take_finished() override { return std::exchange(m_finished, {}); }
 
+    std::vector<detail::parcel_result> take_bounds() override {
+        if (best == m_known) {
+            return {};
+        }
+        m_known = best;
+        return {{.ticket = 0, .bytes = bytes_of(best)}};
+    }
+    void learn_bound(const detail::parcel_result& r) override {
+        archive in(r.bytes);
+        if (const auto value = in.take<std::uint64_t>(); value > best) {
+            best = m_known = value;
+        }
+    }
+
     [[nodiscard]] bool is_empty() const { return m_frames.empty() && m_shipped.empty() && m_waiting.empty(); }
 
     bool root_done = false;
     std::uint64_t total = 0;
     std::uint64_t nodes_run = 0;
+    std::uint64_t best = 0; // the bound
 
     template <class T>
     static std::vector<std::byte> bytes_of(const T& value) {
@@ -250,6 +267,8 @@ private:
     }
 
     unsigned m_rank;
+    std::uint64_t* m_offers;
+    std::uint64_t m_known = 0;
     std::deque<frame*> m_waiting; // oldest first
     std::map<frame*, std::unique_ptr<frame>> m_frames;
     std::map<std::uint64_t, frame*> m_shipped;
@@ -263,10 +282,11 @@ struct cluster {
         : net(ranks, seed, longest_delay), order(seed + 1) {
         for (unsigned r = 0; r < ranks; ++r) {
             ends.push_back(std::make_unique<end_point>(net, r));
-            works.push_back(std::make_unique<tree_work>(r));
+            works.push_back(std::make_unique<tree_work>(r, &offers));
             detail::balancer::settings s;
             s.seed = seed;
             s.tasks = 1;
+            s.bounds = 1;
             s.beat_every = 1000;
             s.silent_after = silent_after;
             balancers.push_back(std::make_unique<detail::balancer>(*ends[r], *works[r], s));
@@ -301,6 +321,7 @@ struct cluster {
     std::vector<std::unique_ptr<tree_work>> works;
     std::vector<std::unique_ptr<detail::balancer>> balancers;
     bool finished = false;
+    std::uint64_t offers = 0;
 };
 
 } // namespace simulated

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <functional>
 #include <ranges>
 #include <stdexcept>
 #include <string>
@@ -184,6 +186,48 @@ struct catcher {
     }
 };
 PILFER_CLUSTER_TASK(catcher);
+
+/// Offers numbers in an order that no rank knows. The smallest one is 17, the largest one 16,000 + 17.
+inline pilfer::cluster::bound<int> smallest(1'000'000);
+inline pilfer::cluster::bound<double, std::greater<>> largest(0);
+struct offering {
+    int depth;
+    int place; // of this node in its level
+    int operator()() const {
+        if (depth == 0) {
+            const int value = 17 + 1000 * (place * 5 % 17);
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
+            (void)smallest.improve(value);
+            (void)largest.improve(value);
+            return 1;
+        }
+        auto [a, b] =
+            pilfer::cluster::join(offering{depth - 1, 2 * place}, offering{depth - 1, 2 * place + 1});
+        return a + b;
+    }
+};
+PILFER_CLUSTER_TASK(offering);
+/// Waits until another rank's offer is here. The first branch keeps this rank's only worker.
+struct waiting {
+    double operator()() const {
+        while (largest.get() < 4711) {
+            std::this_thread::yield();
+        }
+        return largest.get();
+    }
+};
+PILFER_CLUSTER_TASK(waiting);
+struct offer_elsewhere {
+    int operator()() const { return largest.improve(4711) ? 1 : 0; }
+};
+PILFER_CLUSTER_TASK(offer_elsewhere);
+struct heard_elsewhere {
+    double operator()() const {
+        auto [heard, offered] = pilfer::cluster::join(waiting{}, offer_elsewhere{});
+        return heard * offered;
+    }
+};
+PILFER_CLUSTER_TASK(heard_elsewhere);
 
 /// A sum of floating-point numbers whose grouping shows.
 struct fraction {

@@ -169,6 +169,11 @@ TEST(wire, wrong_content_is_named) {
     EXPECT_EQ(what(m, limits), "an end without one result");
     m = {.kind = message_kind::ask, .flag = 2};
     EXPECT_EQ(what(m, limits), "a flag that is neither 0 nor 1");
+    m = {.kind = message_kind::bounds, .results = {{.ticket = 1, .bytes = std::vector<std::byte>(8)}}};
+    EXPECT_EQ(what(m, {.ranks = 1, .tasks = 1, .bounds = 2}), "");
+    EXPECT_EQ(what(m, {.ranks = 1, .tasks = 1, .bounds = 1}), "a bound that this program does not have");
+    m.results[0].bytes.pop_back();
+    EXPECT_EQ(what(m, {.ranks = 1, .tasks = 1, .bounds = 2}), "a bound that is no value");
     m = {.kind = message_kind::results, .results = {{.failed = 2}}};
     EXPECT_EQ(what(m, limits), "a result that neither failed nor succeeded");
     auto bytes = encode(full());
@@ -199,6 +204,9 @@ TEST(programs, differences_are_named) {
     there = here;
     there.wire = 99;
     EXPECT_THAT(difference(here, there), testing::StartsWith("version 99 of pilfer's messages"));
+    there = here;
+    there.bounds = {"a bound"};
+    EXPECT_EQ(difference(here, there), "1 bounds instead of 0, or bounds of other types");
     there = here;
     there.tasks[0].name = "other";
     EXPECT_EQ(difference(here, there), "other tasks of the same names");

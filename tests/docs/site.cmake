@@ -58,7 +58,7 @@ if(TARGET guide_adapters)
         target_compile_options(guide_adapters PRIVATE "SHELL:-include ${header}")
     endforeach()
 endif()
-set_tests_properties(docs.guide_cluster PROPERTIES PASS_REGULAR_EXPRESSION "^75025 121392 7.485 100 rank 0: no name\n0 tasks taken\n$")
+set_tests_properties(docs.guide_cluster PROPERTIES PASS_REGULAR_EXPRESSION "^75025 121392 7.485 100 231 rank 0: no name\n0 tasks taken\n$")
 set_tests_properties(docs.guide_quick-start PROPERTIES PASS_REGULAR_EXPRESSION "^832040\n499999500000\n$")
 
 # Only if its tools are installed: ./docs/build installs them, a test does not.

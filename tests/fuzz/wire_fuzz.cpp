@@ -51,12 +51,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const auto* rest = reinterpret_cast<const std::byte*>(data + 1);
     bytes.insert(bytes.end(), rest, rest + size - 1);
 
-    constexpr wire_limits limits{.ranks = 3, .tasks = 5};
+    constexpr wire_limits limits{.ranks = 3, .tasks = 5, .bounds = 2};
     try {
         const message m = decode(bytes, limits);
         require(encode(m) == bytes, "a message of other bytes");
         for (const parcel& p : m.parcels) {
             require(p.origin < limits.ranks && p.task < limits.tasks, "a number beyond the limits");
+        }
+        if (m.kind == message_kind::bounds) {
+            for (const parcel_result& r : m.results) {
+                require(r.ticket < limits.bounds && r.bytes.size() == bound_bytes,
+                        "a bound beyond the limits");
+            }
         }
     } catch (const archive_error& e) {
         require(e.what()[0] != '\0', "refused without a reason");

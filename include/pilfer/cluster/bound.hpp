@@ -1,0 +1,61 @@
+// bound: the best value that any rank has found, for branch and bound.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <type_traits>
+#include <typeinfo>
+
+#include <pilfer/detail/cluster/bound_word.hpp>
+
+namespace pilfer {
+inline namespace v0 {
+namespace cluster {
+
+/// The best value that any rank has found in this run, so that all ranks can cut branches that cannot beat
+/// it.
+///
+/// `T` is a number of at most 8 bytes. `Better(a, b)` is true if a is better than b: std::less looks for the
+/// smallest value, std::greater for the largest. It has no state and is a strict order. A bound lives longer
+/// than the session: it is a global variable, the same one on all ranks. Each run begins with the worst
+/// value.
+///
+/// A bound is a hint. While a run goes on, a rank may know an older value than another one, so that it cuts
+/// less. The value only gets better. At the end of a run all ranks have the same value: the best one that a
+/// task of the run has offered.
+template <class T, class Better = std::less<T>>
+requires std::is_arithmetic_v<T> &&(sizeof(T) <= sizeof(std::uint64_t)) class bound final
+    : private detail::bound_word {
+public:
+    /// Makes a bound with the value that every run begins with. Throws usage_error if the process has a
+    /// session, and std::bad_alloc.
+    explicit bound(T worst) : bound_word(typeid(bound).name(), bits_of(worst)) {}
+
+    /// The best value that this rank knows. Costs a load.
+    [[nodiscard]] T get() const noexcept { return value_of(bits()); }
+    /// Offers a value, from a task of the run. Other ranks have it after about a millisecond. True if it is
+    /// better than what this rank knew; a NaN never is. Costs a load if it is not. An improvement costs one
+    /// small message to each other rank; several within the same millisecond are one.
+    bool improve(T value) noexcept { return offer(bits_of(value)); }
+
+private:
+    [[nodiscard]] static std::uint64_t bits_of(T value) noexcept {
+        std::uint64_t bits = 0;
+        std::memcpy(&bits, &value, sizeof value);
+        return bits;
+    }
+    [[nodiscard]] static T value_of(std::uint64_t bits) noexcept {
+        T value;
+        std::memcpy(&value, &bits, sizeof value);
+        return value;
+    }
+    [[nodiscard]] bool is_better(std::uint64_t a, std::uint64_t b) const noexcept override {
+        return Better{}(value_of(a), value_of(b));
+    }
+};
+
+} // namespace cluster
+} // namespace v0
+} // namespace pilfer
